@@ -1,0 +1,94 @@
+// What a request failed with, in the words of a Kubernetes Status. One table from reason to HTTP code.
+
+import type { FieldError } from '../model/field-error.ts';
+
+const codes = {
+  BadRequest: 400,
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  MethodNotAllowed: 405,
+  NotAcceptable: 406,
+  AlreadyExists: 409,
+  Conflict: 409,
+  Gone: 410,
+  Expired: 410,
+  RequestEntityTooLarge: 413,
+  UnsupportedMediaType: 415,
+  Invalid: 422,
+  TooManyRequests: 429,
+  InternalError: 500,
+  ServiceUnavailable: 503,
+  Timeout: 504,
+} as const;
+
+export type StatusReason = keyof typeof codes;
+
+export interface StatusDetails {
+  name?: string;
+  group?: string;
+  kind?: string;
+  uid?: string;
+  causes?: { reason: string; message: string; field: string }[];
+  retryAfterSeconds?: number;
+}
+
+export interface Status {
+  kind: 'Status';
+  apiVersion: 'v1';
+  metadata: Record<string, string>;
+  status: 'Success' | 'Failure';
+  message?: string;
+  reason?: StatusReason;
+  details?: StatusDetails;
+  code: number;
+}
+
+export class StatusError extends Error {
+  readonly reason: StatusReason;
+  readonly details: StatusDetails | undefined;
+
+  constructor(reason: StatusReason, message: string, options?: { details?: StatusDetails; cause?: unknown }) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.reason = reason;
+    this.details = options?.details;
+  }
+
+  get code(): number {
+    return codes[this.reason];
+  }
+
+  toStatus(): Status {
+    return {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: this.message,
+      reason: this.reason,
+      ...(this.details === undefined ? {} : { details: this.details }),
+      code: this.code,
+    };
+  }
+}
+
+export interface StatusSubject {
+  readonly group: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** 422 with every field error as a cause, in the words kubectl shows. */
+export function invalidObject(subject: StatusSubject, errors: readonly FieldError[]): StatusError {
+  const texts = errors.map((error) => `${error.field}: ${error.message}`);
+  const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
+  const qualified = subject.group === '' ? subject.kind : `${subject.kind}.${subject.group}`;
+  return new StatusError('Invalid', `${qualified} ${JSON.stringify(subject.name)} is invalid: ${list}`, {
+    details: {
+      name: subject.name,
+      group: subject.group,
+      kind: subject.kind,
+      causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
+    },
+  });
+}

@@ -1,0 +1,46 @@
+// Requests and responses as plain values. The API server is a function from one to the other; real sockets and the
+// simulated network are two ways to carry them.
+
+export interface HttpRequest {
+  readonly method: string;
+  /** Path and query, as on the request line. */
+  readonly path: string;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** Aborted when the caller has gone away. */
+  readonly signal?: AbortSignal;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A stream ends when its iterator ends; the carrier calls `return()` when the other side has gone away. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+}
+
+/** Where a server is and how to be somebody there. PEM texts, not paths. */
+export interface HttpAccess {
+  /** `https://host:port`, without a trailing slash. */
+  readonly server: string;
+  readonly certificateAuthority?: string;
+  readonly clientCertificate?: string;
+  readonly clientKey?: string;
+  readonly serverName?: string;
+  readonly insecureSkipVerify?: boolean;
+  /** Asked before each request, so that a renewed token is used at once. */
+  readonly bearerToken?: () => Promise<string | undefined>;
+}
+
+export interface HttpTransport {
+  send(request: HttpRequest): Promise<HttpResponse>;
+  close(): void;
+}
+
+export async function readBody(body: HttpResponse['body']): Promise<Uint8Array> {
+  if (body instanceof Uint8Array) return body;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}

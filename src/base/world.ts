@@ -1,0 +1,63 @@
+// Everything a process gets from outside. Code outside the edges takes what it needs from its World and from
+// nowhere else, so that a whole clusterset can run in one process under a virtual clock and replay from a seed.
+
+import type { HttpAccess, HttpTransport } from './http.ts';
+
+export interface World {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly network: Network;
+  readonly disk: Disk;
+}
+
+export interface Clock {
+  /** Milliseconds since 1970, for what people and other machines read. It may jump. */
+  wallMs(): number;
+  /** Milliseconds since some fixed moment, for measuring how long something took. It never goes back. */
+  monotonicMs(): number;
+}
+
+export interface Timer {
+  cancel(): void;
+}
+
+export interface Timers {
+  after(delayMs: number, run: () => void): Timer;
+}
+
+export interface Random {
+  /** Uniform in [0, 1). */
+  float(): number;
+  /** Unpredictable in the real world: good for ids and tokens. */
+  bytes(count: number): Uint8Array;
+  uuid(): string;
+}
+
+export interface Network {
+  /** Opens nothing yet; connections are made when the first request is sent, and again after they break. */
+  http(access: HttpAccess): HttpTransport;
+}
+
+export interface Disk {
+  /** Resolves to undefined if there is no such file. */
+  read(path: string): Promise<Uint8Array | undefined>;
+  /** Replaces the file in one step and is on disk when it resolves. */
+  write(path: string, bytes: Uint8Array, options?: { readonly mode?: number }): Promise<void>;
+  remove(path: string): Promise<void>;
+}
+
+export function sleep(timers: Timers, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const onAbort = () => {
+      timer.cancel();
+      reject(signal?.reason);
+    };
+    const timer = timers.after(delayMs, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

@@ -1,0 +1,71 @@
+// The shape every fact has, whatever its kind, and the names by which kinds are found.
+
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  generateName?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  deletionGracePeriodSeconds?: number;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  finalizers?: string[];
+  ownerReferences?: OwnerReference[];
+}
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface KubernetesObject {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta;
+}
+
+/** An object whose fields nobody has looked at yet. */
+export interface AnyObject extends KubernetesObject {
+  [field: string]: unknown;
+}
+
+export interface Condition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  reason: string;
+  message: string;
+  lastTransitionTime: string;
+  observedGeneration?: number;
+}
+
+/** Names a kind on the wire: `group` is empty for the core group, `plural` is the path segment. */
+export interface ResourceType {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly isNamespaced: boolean;
+}
+
+export function apiVersionOf(type: { readonly group: string; readonly version: string }): string {
+  return type.group === '' ? type.version : `${type.group}/${type.version}`;
+}
+
+export function parseApiVersion(apiVersion: string): { group: string; version: string } {
+  const slash = apiVersion.indexOf('/');
+  if (slash < 0) return { group: '', version: apiVersion };
+  return { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
+}
+
+/** `namespace/name`, or the bare name of a cluster-scoped object. */
+export function keyOf(object: { readonly metadata: { readonly name: string; readonly namespace?: string } }): string {
+  const { name, namespace } = object.metadata;
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
