@@ -1,0 +1,3 @@
+export function installCounterparts(): void;
+export function findCommand(command: string): string | undefined;
+export function findKubectl(): string | undefined;

@@ -1,0 +1,36 @@
+// Runs all tests, names those that were skipped and why, and ends with the line `N passed, N failed, N skipped`.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { root } from './setup.mjs';
+
+export function runTests({ node, args }) {
+  const directory = mkdtempSync(`${tmpdir()}/portolan-tests-`);
+  const file = `${directory}/report.json`;
+  const vitest = [`${root}node_modules/vitest/vitest.mjs`, 'run', '--reporter=default', '--reporter=json'];
+  const { status } = spawnSync(node, [...vitest, `--outputFile.json=${file}`, ...args], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  let report;
+  try {
+    report = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    console.error(`portolan: the test runner left no report (exit ${status}): ${cause.message}`);
+    return 1;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  const tests = report.testResults.flatMap((suite) => suite.assertionResults);
+  const skipped = tests.filter((test) => test.status !== 'passed' && test.status !== 'failed');
+  for (const test of skipped) console.log(`skipped: ${test.fullName}`);
+  const passed = tests.filter((test) => test.status === 'passed').length;
+  // A file that failed to load has no tests of its own and still counts as one failure.
+  const broken = report.testResults.filter(
+    (suite) => suite.status === 'failed' && !suite.assertionResults.some((test) => test.status === 'failed'),
+  );
+  const failed = tests.filter((test) => test.status === 'failed').length + broken.length;
+  console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped`);
+  if (process.env.PORTOLAN_FORBID_SKIPS === '1' && skipped.length > 0) return 1;
+  return status === 0 && failed === 0 && passed > 0 ? 0 : 1;
+}

@@ -1,0 +1,41 @@
+// Every npm script goes through here: set up once, then do the job with Node 24. Runs on Node 20 or later.
+import { spawn, spawnSync } from 'node:child_process';
+import { installCounterparts } from './counterparts.mjs';
+import { findNode, root, setUp } from './setup.mjs';
+import { runTests } from './tests.mjs';
+
+const [job, ...args] = process.argv.slice(2);
+setUp();
+const node = findNode();
+process.env.PATH = `${root}node_modules/.bin:${process.env.PATH}`;
+
+const jobs = {
+  start: () => exec(node, [`${root}src/main.ts`, 'up', ...args]),
+  run: () => exec(node, args),
+  check: () => {
+    must('types', 'tsc', ['-p', root]);
+    must('lint', 'biome', ['check', '--error-on-warnings', root]);
+    must('unused code', 'knip', ['--directory', root]);
+    must('house rules and fast tests', node, [`${root}node_modules/vitest/vitest.mjs`, 'run', '--project', 'fast']);
+  },
+  test: () => {
+    installCounterparts();
+    process.exitCode = runTests({ node, args });
+  },
+};
+
+if (!(job in jobs)) throw new Error(`with-setup: no job ${job}, there are ${Object.keys(jobs).join(', ')}`);
+jobs[job]();
+
+function must(what, command, commandArgs) {
+  console.log(`\n— ${what}`);
+  const { status } = spawnSync(command, commandArgs, { cwd: root, stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+// Hands the terminal over and passes signals on, so that Ctrl-C stops the program and not only this script.
+function exec(command, commandArgs) {
+  const child = spawn(command, commandArgs, { stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
+  child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));
+}

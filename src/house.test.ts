@@ -1,0 +1,133 @@
+// The house rules, held by a test: who imports whom, what simulation forbids, and what every folder and lock file owes.
+
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+// Each folder of src/ and the folders it may import besides itself. `gen` is data and may be read by anyone.
+const mayImport: Record<string, readonly string[]> = {
+  base: [],
+  model: ['base'],
+  store: ['base', 'model'],
+  api: ['base', 'model', 'store', 'gen'],
+  client: ['base', 'model'],
+  addresses: ['base', 'model', 'client'],
+  controllers: ['base', 'model', 'client', 'addresses'],
+  peering: ['base', 'model', 'client', 'gen'],
+  catalog: ['base', 'model', 'client'],
+  publish: ['base', 'model', 'client'],
+  dns: ['base', 'model', 'catalog'],
+  cli: ['base', 'model', 'client'],
+  gen: [],
+};
+
+// What every process must take from its World instead, and why it would spoil a replay.
+const bans: readonly { readonly pattern: RegExp; readonly instead: string }[] = [
+  { pattern: /\bDate\.now\(|\bnew Date\(\)/, instead: 'world.clock.wallMs()' },
+  { pattern: /\bperformance\.now\(/, instead: 'world.clock.monotonicMs()' },
+  { pattern: /\b(setTimeout|setInterval|setImmediate)\(/, instead: 'world.timers.after()' },
+  { pattern: /\bMath\.random\(/, instead: 'world.random.float()' },
+  { pattern: /\b(randomBytes|randomUUID|randomInt|getRandomValues)\(/, instead: 'world.random' },
+  { pattern: /\b(crypto\.subtle|webcrypto)\b/, instead: 'an edge file' },
+  { pattern: /\bAbortSignal\.timeout\(/, instead: 'world.timers and an AbortController' },
+  { pattern: /(?<![.\w])fetch\(/, instead: 'world.network' },
+  { pattern: /from 'node:(fs\/promises|zlib)'|\bfs\.promises\b/, instead: 'world.disk' },
+  { pattern: /\.localeCompare\(|\.toLocale\w+\(/, instead: 'compare by code units' },
+];
+
+// Where the outside begins: sockets, threads, keys, the terminal.
+const edges: readonly RegExp[] = [
+  /^src\/base\/real\//,
+  /^src\/main\.ts$/,
+  /^src\/cli\//,
+  /\/(server|transport|worker|edge|prober)(-[a-z-]+)?\.ts$/,
+  /\/edge\//,
+  /\.test\.ts$/,
+];
+
+const sources = filesUnder('src').filter((file) => file.endsWith('.ts'));
+
+describe('house: who imports whom', () => {
+  test.each(sources.filter((file) => !isTest(file) && file !== 'src/main.ts'))('%s', (file) => {
+    const folder = folderOf(file);
+    const allowed = mayImport[folder];
+    expect(allowed, `${folder}/ is not in the import table: say in this test whom it may see`).toBeDefined();
+    for (const target of importsOf(file)) {
+      const other = folderOf(target);
+      const isExplain = (folder === 'cli' || folder === 'dashboard') && target.endsWith('/explain.ts');
+      const isFine = other === folder || allowed?.includes(other) || isExplain;
+      expect(isFine, `${file} imports ${target}; ${folder}/ may see only ${allowed?.join(', ')}`).toBe(true);
+    }
+  });
+});
+
+describe('house: outside the edges nothing takes time, chance or I/O from the runtime', () => {
+  test.each(sources.filter((file) => !edges.some((edge) => edge.test(file)) && !file.startsWith('src/gen/')))(
+    '%s',
+    (file) => {
+      const code = withoutComments(read(file));
+      for (const { pattern, instead } of bans) {
+        expect(code, `${file} uses ${pattern.exec(code)?.[0]}; take ${instead}`).not.toMatch(pattern);
+      }
+      expect(code, `${file} has module-level state; give it to an instance`).not.toMatch(/^(export )?(let|var) /m);
+    },
+  );
+});
+
+describe('house: every file and folder says what it promises', () => {
+  test.each(sources.filter((file) => !isTest(file) && !file.startsWith('src/gen/')))(
+    '%s starts with what it promises',
+    (file) => {
+      expect(read(file).startsWith('// '), `${file} has no header comment`).toBe(true);
+    },
+  );
+  const folders = readdirSync(join(root, 'src')).filter((name) => statSync(join(root, 'src', name)).isDirectory());
+  test.each(folders.filter((name) => filesUnder(`src/${name}`).length > 0))('src/%s has a README', (name) => {
+    expect(existsSync(join(root, 'src', name, 'README.md')), `src/${name}/README.md is missing`).toBe(true);
+  });
+});
+
+test('house: the lock file names no download addresses', () => {
+  expect(read('package-lock.json')).not.toMatch(/"resolved":/);
+});
+
+test('house: the import table itself is enforced -> a forbidden import would be named', () => {
+  expect(mayImport['store']).not.toContain('api');
+  expect(importsOf('src/house.test.ts')).toEqual([]);
+  expect(importsOf('src/base/world.ts')).toEqual(['src/base/http.ts']);
+});
+
+function importsOf(file: string): string[] {
+  const pattern = /(?:from|import)\s*\(?\s*'(\.[^']*)'/g;
+  return [...withoutComments(read(file)).matchAll(pattern)]
+    .map((match) => relative(root, resolve(dirname(join(root, file)), match[1] ?? '')))
+    .filter((target) => target.startsWith('src/'));
+}
+
+function folderOf(file: string): string {
+  return file.split('/')[1] ?? '';
+}
+
+function isTest(file: string): boolean {
+  return /\.test\.ts$|(^|\/)contract\.ts$|\/testing\//.test(file);
+}
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8');
+}
+
+function withoutComments(code: string): string {
+  return code.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '');
+}
+
+function filesUnder(folder: string): string[] {
+  const start = join(root, folder);
+  if (!existsSync(start)) return [];
+  return readdirSync(start, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+}

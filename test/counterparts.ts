@@ -1,0 +1,23 @@
+// Says which real programs this machine has, so that a test that needs one is skipped by name and never silently.
+
+import { describe } from 'vitest';
+import { findCommand, findKubectl } from '../scripts/counterparts.mjs';
+
+export type Counterpart = 'etcd' | 'dig' | 'named' | 'knotd' | 'nft' | 'ip' | 'openssl' | 'kubectl';
+
+const paths = new Map<Counterpart, string | undefined>();
+
+/** The path of a program, or undefined. kubectl counts only from 1.29 on. */
+export function pathOf(counterpart: Counterpart): string | undefined {
+  if (!paths.has(counterpart)) {
+    paths.set(counterpart, counterpart === 'kubectl' ? findKubectl() : findCommand(counterpart));
+  }
+  return paths.get(counterpart);
+}
+
+/** `describe` that is skipped, and counted as skipped, unless every named program is here. */
+export function describeWith(counterparts: readonly Counterpart[], name: string, body: () => void): void {
+  const missing = counterparts.filter((counterpart) => pathOf(counterpart) === undefined);
+  const label = missing.length === 0 ? name : `${name} (needs ${missing.join(', ')})`;
+  describe.skipIf(missing.length > 0)(label, body);
+}
