@@ -49,6 +49,8 @@ export interface KindBehaviour {
   readonly nameRule: NameRule;
   /** Verbs served; all of them when absent. Reviews serve `create` alone. */
   readonly verbs?: readonly string[];
+  /** Called first on what a client sent, before the schema looks at it: brings it into the form the schema describes. */
+  normalize?(object: AnyObject): void;
   /** Beyond the defaults of the schema. Changes the object in place. */
   applyDefaults?(object: AnyObject): void;
   /** Beyond the schema. `previous` is absent on create. */
