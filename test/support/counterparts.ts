@@ -1,7 +1,7 @@
 // Says which real programs this machine has, so that a test that needs one is skipped by name and never silently.
 
 import { describe } from 'vitest';
-import { findCommand, findKubectl } from '../scripts/counterparts.mjs';
+import { findCommand, findKubectl } from '../../scripts/counterparts.mjs';
 
 export type Counterpart = 'etcd' | 'dig' | 'named' | 'knotd' | 'nft' | 'ip' | 'openssl' | 'kubectl';
 

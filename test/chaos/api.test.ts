@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { runChaos } from './api.ts';
+import { isLinearizable, type Operation } from './linearizability.ts';
+
+test('api: killed with -9 under 64 writers -> nothing acknowledged is lost, no watch has a gap, the history is linearizable', async () => {
+  const result = await runChaos({ kills: 8, writers: 64, lifeMsMax: 1200, say: () => {} });
+  expect(result.problems).toEqual([]);
+  expect(result.acknowledged).toBeGreaterThan(100);
+  expect(result.compactions).toBeGreaterThan(0);
+  expect(result.resumes).toBeGreaterThan(0);
+  expect([...result.history.operations.values()].some((operations) => !isLinearizable(withStaleRead(operations)))).toBe(
+    true,
+  );
+}, 180_000);
+
+/** The same history, but for one read that shows what had been overwritten before it was asked. */
+function withStaleRead(operations: readonly Operation[]): Operation[] {
+  const first = operations.find(({ action, returnedAt }) => action.kind === 'write' && Number.isFinite(returnedAt));
+  const last = Math.max(
+    ...operations.filter(({ returnedAt }) => Number.isFinite(returnedAt)).map(({ returnedAt }) => returnedAt),
+  );
+  if (first?.action.kind !== 'write') return [...operations];
+  return [
+    ...operations,
+    { calledAt: last + 1, returnedAt: last + 2, action: { kind: 'read', saw: `${first.action.wrote}` } },
+  ];
+}

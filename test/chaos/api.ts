@@ -1,0 +1,217 @@
+// `npm run chaos:api`: kills a real `portolan api` with -9 at random moments under many writers and watchers, while it
+// compacts, and holds what it acknowledged, showed and streamed against what is there afterwards.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { type ApiProcess, type Connection, connect, startApi } from '../support/api-process.ts';
+import { History, type Server } from './history.ts';
+import { isLinearizable, type Operation } from './linearizability.ts';
+import { Watcher } from './watcher.ts';
+
+export interface ChaosOptions {
+  readonly kills: number;
+  readonly writers: number;
+  /** The server lives for a random time up to this before it is killed. */
+  readonly lifeMsMax: number;
+  readonly say: (line: string) => void;
+}
+
+export interface ChaosResult {
+  readonly operations: number;
+  readonly acknowledged: number;
+  readonly compactions: number;
+  readonly resumes: number;
+  readonly problems: readonly string[];
+  readonly history: History;
+}
+
+const names = Array.from({ length: 24 }, (_, index) => `register-${index}`);
+
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const data = mkdtempSync(`${tmpdir()}/portolan-chaos-`);
+  const history = new History();
+  const watchers = [new Watcher(), new Watcher(), new Watcher()];
+  const cluster = new KilledServer(data);
+  try {
+    await cluster.start();
+    const connection = await cluster.connection();
+    await connection.request('POST', '/api/v1/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'chaos' },
+    });
+    const clients = [
+      ...Array.from({ length: options.writers }, () => history.write(cluster, names, Math.random)),
+      ...watchers.map((watcher) => watcher.run(cluster)),
+    ];
+    for (let kill = 1; kill <= options.kills; kill += 1) {
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * options.lifeMsMax));
+      await cluster.kill();
+      await cluster.start();
+      if (kill % 10 === 0) options.say(`${kill} kills, ${history.acknowledged.length} acknowledged writes`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, options.lifeMsMax));
+    await cluster.quiesce(clients, watchers, history);
+    const problems = [
+      ...(await judge(history, watchers, await cluster.finalState())),
+      ...history.wentBack,
+      ...cluster.problems,
+    ];
+    const operations = [...history.operations.values()].reduce((sum, list) => sum + list.length, 0);
+    const resumes = watchers.reduce((sum, watcher) => sum + watcher.resumes, 0);
+    return {
+      operations,
+      acknowledged: history.acknowledged.length,
+      compactions: cluster.compactions,
+      resumes,
+      problems,
+      history,
+    };
+  } finally {
+    await cluster.end();
+    rmSync(data, { recursive: true, force: true });
+  }
+}
+
+/** A server that is killed and started again on the same data and port. */
+class KilledServer implements Server {
+  isOver = false;
+  compactions = 0;
+  readonly problems: string[] = [];
+  readonly #data: string;
+  #process: ApiProcess | undefined;
+  #port = 0;
+  #connections: Promise<Connection>[] = [];
+  #turn = 0;
+  #up = Promise.withResolvers<void>();
+
+  constructor(data: string) {
+    this.#data = data;
+  }
+
+  async start(): Promise<void> {
+    // One second of history, so that compaction is always somewhere under way.
+    this.#process = await startApi({ data: this.#data, port: this.#port, args: ['--keep-history', '1'] });
+    this.#port = this.#process.port;
+    this.#connections = Array.from({ length: 4 }, () => connect(`${this.#data}/admin.kubeconfig`));
+    for (const connection of this.#connections) connection.catch(() => {});
+    this.#up.resolve();
+  }
+
+  async kill(): Promise<void> {
+    this.#up = Promise.withResolvers<void>();
+    await this.#countCompactions();
+    await this.#process?.stop('SIGKILL');
+    for (const connection of this.#connections) await connection.then((open) => open.close()).catch(() => {});
+  }
+
+  async connection(): Promise<Connection> {
+    await this.#up.promise;
+    this.#turn += 1;
+    return this.#connections[this.#turn % this.#connections.length] as Promise<Connection>;
+  }
+
+  /** Stops the writers first, lets the watchers reach the last revision, then stops them too. */
+  async quiesce(clients: readonly Promise<void>[], watchers: readonly Watcher[], history: History): Promise<void> {
+    const connection = await this.connection();
+    const marker = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'marker' }, data: { value: 'end' } };
+    this.isOver = true;
+    await Promise.all(clients);
+    this.isOver = false;
+    const again = watchers.map((watcher) => watcher.run(this));
+    await connection.request('POST', '/api/v1/namespaces/chaos/configmaps', marker);
+    for (let tries = 0; tries < 200 && watchers.some((watcher) => watcher.state.get('marker') !== 'end'); tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    this.isOver = true;
+    await Promise.all(again);
+    if (history.acknowledged.length === 0) this.problems.push('no write was acknowledged: nothing was tested');
+  }
+
+  async finalState(): Promise<Map<string, string>> {
+    const { body } = await (await this.connection()).request('GET', '/api/v1/namespaces/chaos/configmaps');
+    const list = JSON.parse(body.toString());
+    return new Map(
+      list.items.map((item: { metadata: { name: string }; data: { value: string } }) => [
+        item.metadata.name,
+        item.data.value,
+      ]),
+    );
+  }
+
+  async end(): Promise<void> {
+    this.isOver = true;
+    for (const connection of this.#connections) await connection.then((open) => open.close()).catch(() => {});
+    await this.#process?.stop('SIGKILL');
+  }
+
+  async #countCompactions(): Promise<void> {
+    const text = await this.connectionText('/metrics');
+    this.compactions += Number(/^portolan_store_compactions_total(?:\{[^}]*\})? (\d+)/m.exec(text)?.[1] ?? 0);
+  }
+
+  async connectionText(path: string): Promise<string> {
+    try {
+      const connection = await (this.#connections[0] as Promise<Connection>);
+      return (await connection.request('GET', path)).body.toString();
+    } catch {
+      return '';
+    }
+  }
+}
+
+async function judge(
+  history: History,
+  watchers: readonly Watcher[],
+  final: ReadonlyMap<string, string>,
+): Promise<string[]> {
+  const problems: string[] = [];
+  for (const [name, operations] of history.operations) {
+    const last: Operation = { calledAt: 1e15, returnedAt: 2e15, action: { kind: 'read', saw: final.get(name) } };
+    if (!isLinearizable([...operations, last])) problems.push(`${name}: the history is not linearizable`);
+  }
+  for (const [index, watcher] of watchers.entries())
+    problems.push(...judgeWatcher(history, watcher, final).map((text) => `watcher ${index}: ${text}`));
+  return problems;
+}
+
+function judgeWatcher(history: History, watcher: Watcher, final: ReadonlyMap<string, string>): string[] {
+  const problems: string[] = [];
+  let before = 0;
+  for (const event of watcher.events) {
+    if (event.revision <= before) problems.push(`revision ${event.revision} came after ${before}`);
+    before = event.revision;
+  }
+  const byRevision = new Map(watcher.events.map((event) => [event.revision, event]));
+  const first = watcher.events[0]?.revision ?? 0;
+  // A client that was told to list again knows that it may have missed something; one that resumed must not have.
+  if (watcher.relists === 0) {
+    for (const { revision, name, value } of history.acknowledged) {
+      const event = byRevision.get(revision);
+      if (revision > first && event?.value !== value) problems.push(`missed revision ${revision} of ${name}`);
+    }
+  }
+  for (const [name, value] of final)
+    if (watcher.state.get(name) !== value) problems.push(`holds ${watcher.state.get(name)} for ${name}, not ${value}`);
+  for (const name of watcher.state.keys()) if (!final.has(name)) problems.push(`still holds ${name}, which is gone`);
+  return problems;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values } = parseArgs({
+    options: { kills: { type: 'string', default: '200' }, writers: { type: 'string', default: '64' } },
+  });
+  const result = await runChaos({
+    kills: Number(values.kills),
+    writers: Number(values.writers),
+    lifeMsMax: 1500,
+    say: console.log,
+  });
+  const { problems, history: _, ...figures } = result;
+  console.log(figures);
+  for (const problem of problems) console.log(`problem: ${problem}`);
+  console.log(problems.length === 0 ? 'nothing acknowledged was lost' : `${problems.length} problems`);
+  process.exitCode = problems.length === 0 ? 0 : 1;
+}

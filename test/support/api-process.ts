@@ -1,0 +1,130 @@
+// Starts `portolan api` as a process of its own and speaks plain HTTP/2 to it, with nothing of the client in between.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import http2 from 'node:http2';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+export interface ApiProcess {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly kubeconfig: string;
+  readonly readyMs: number;
+  readonly port: number;
+  /** What the process wrote to standard error so far. */
+  errors(): string;
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+export interface ApiProcessOptions {
+  readonly data: string;
+  readonly port?: number;
+  readonly args?: readonly string[];
+}
+
+export function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
+  const startedAt = performance.now();
+  const listen = `127.0.0.1:${options.port ?? 0}`;
+  const args = [main, 'api', '--data', options.data, '--listen', listen, ...(options.args ?? [])];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let out = '';
+  let errors = '';
+  child.stderr.on('data', (chunk) => {
+    errors += chunk;
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`portolan api was not ready in 60 s: ${out}${errors}`));
+    }, 60_000);
+    child.once('exit', (code) => {
+      clearTimeout(timer);
+      reject(new Error(`portolan api exited with ${code} before it was ready: ${out}${errors}`));
+    });
+    child.stdout.on('data', (chunk) => {
+      out += chunk;
+      const ready = /ready\S*\s+https:\/\/\S+:(\d+)/.exec(out);
+      if (ready === null) return;
+      clearTimeout(timer);
+      resolve({
+        child,
+        pid: child.pid as number,
+        kubeconfig: `${options.data}/admin.kubeconfig`,
+        readyMs: performance.now() - startedAt,
+        port: Number(ready[1]),
+        errors: () => errors,
+        stop: (signal = 'SIGTERM') => {
+          if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+          return exited;
+        },
+      });
+    });
+  });
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+export interface Connection {
+  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
+  stream(path: string): http2.ClientHttp2Stream;
+  close(): void;
+}
+
+/** One HTTP/2 session with the kubeconfig's client certificate. */
+export function connect(kubeconfig: string): Promise<Connection> {
+  const config = parse(readFileSync(kubeconfig, 'utf8'));
+  const cluster = config.clusters[0].cluster;
+  const user = config.users[0].user;
+  const pem = (text: string) => Buffer.from(text, 'base64');
+  const session = http2.connect(cluster.server, {
+    ca: pem(cluster['certificate-authority-data']),
+    cert: pem(user['client-certificate-data']),
+    key: pem(user['client-key-data']),
+    settings: { initialWindowSize: 1 << 24 },
+  });
+  const connection: Connection = {
+    request: (method, path, body, headers) => request(session, method, path, body, headers),
+    stream: (path) => session.request({ ':path': path }),
+    close: () => session.destroy(),
+  };
+  return new Promise((resolve, reject) => {
+    session.once('connect', () => resolve(connection));
+    session.on('error', reject);
+  });
+}
+
+function request(
+  session: http2.ClientHttp2Session,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({
+      ':method': method,
+      ':path': path,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    });
+    const chunks: Buffer[] = [];
+    let status = 0;
+    stream.on('response', (response) => {
+      status = Number(response[':status']);
+    });
+    stream.on('data', (chunk) => chunks.push(chunk));
+    stream.on('end', () => {
+      if (status > 0) resolve({ status, body: Buffer.concat(chunks) });
+    });
+    stream.on('error', reject);
+    stream.on('close', () => reject(new Error(`${method} ${path}: the stream closed without an answer`)));
+    stream.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
