@@ -252,7 +252,7 @@ async function startEtcd(): Promise<{ put(key: string): Promise<unknown>; stop()
   await untilAnswers(etcd, child);
   const value = JSON.stringify(service('x'.repeat(20)));
   return {
-    put: (key) => etcd.put(key).value(value),
+    put: (key) => etcd.put(key).value(value).exec(),
     stop: async () => {
       etcd.close();
       child.kill('SIGKILL');
