@@ -1,0 +1,46 @@
+// The Kubernetes Service, as far as we read it.
+
+import type { KubernetesObject, ResourceType } from './object.ts';
+import type { IpFamily, Protocol, SessionAffinity } from './shard.ts';
+
+export const serviceType: ResourceType = {
+  group: '',
+  version: 'v1',
+  plural: 'services',
+  kind: 'Service',
+  isNamespaced: true,
+};
+
+export interface Service extends KubernetesObject {
+  spec?: ServiceSpec;
+  status?: { loadBalancer?: { ingress?: { ip?: string; hostname?: string }[] } };
+}
+
+export interface ServiceSpec {
+  type?: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
+  selector?: Record<string, string>;
+  ports?: ServicePort[];
+  clusterIP?: string;
+  clusterIPs?: string[];
+  ipFamilies?: IpFamily[];
+  ipFamilyPolicy?: string;
+  sessionAffinity?: SessionAffinity;
+  sessionAffinityConfig?: { clientIP?: { timeoutSeconds?: number } };
+  internalTrafficPolicy?: string;
+  trafficDistribution?: string;
+  publishNotReadyAddresses?: boolean;
+  externalName?: string;
+}
+
+export interface ServicePort {
+  name?: string;
+  protocol?: Protocol;
+  port: number;
+  targetPort?: number | string;
+  nodePort?: number;
+  appProtocol?: string;
+}
+
+export function isHeadless(service: Service): boolean {
+  return service.spec?.clusterIP === 'None';
+}
