@@ -13,6 +13,16 @@ export interface User {
 export interface ApiRequest extends HttpRequest {
   /** Subject of the client certificate, if the edge verified one against our client CA. */
   readonly clientCertificate?: { readonly commonName: string; readonly organizations: readonly string[] };
+  /** Why the client certificate that was presented counts for nothing. */
+  readonly clientCertificateError?: string;
+  /** Where the edge wants to find out afterwards who asked: `authenticate` fills it. */
+  readonly trail?: RequestTrail;
+}
+
+export interface RequestTrail {
+  user?: User;
+  /** Who the user really is, where they act as somebody else. */
+  impersonator?: User;
 }
 
 /** What is asked for, in the terms of RBAC. */
