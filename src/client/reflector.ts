@@ -1,0 +1,234 @@
+// List, then watch from the list's revision; resume from the last revision seen when a watch ends; list again only when
+// the home says that revision is gone. Decides when to try again; leaves what objects mean to its sink.
+
+import { Backoff } from '../base/backoff.ts';
+import { errorText, type Log } from '../base/log.ts';
+import { sleep, type World } from '../base/world.ts';
+import type { KubernetesObject, ResourceType } from '../model/object.ts';
+import { ApiError, isGone, isNotFound } from './api-error.ts';
+import type { Client, Selection } from './client.ts';
+import { isServed } from './discovery.ts';
+import type { StatusLike, WatchEvent } from './watch-stream.ts';
+
+export type ReflectorState =
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'listing' }
+  | { readonly kind: 'watching' }
+  /** The home does not answer as it should; what is known is kept. */
+  | { readonly kind: 'failing'; readonly error: string }
+  /** The home's discovery says there is no such kind. */
+  | { readonly kind: 'unserved' };
+
+export interface ReflectorStatus {
+  readonly state: ReflectorState;
+  readonly lastContactMs: number | undefined;
+  readonly staleSinceMs: number | undefined;
+}
+
+export interface ReflectorSink<T> {
+  listBegins(): void;
+  upsert(object: T): void;
+  remove(object: T): void;
+  /** Whatever the list did not bring is gone. */
+  listEnds(): void;
+}
+
+export interface ReflectorOptions<T> extends Selection {
+  readonly client: Client;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly type: ResourceType;
+  readonly pageSize?: number;
+  readonly sink: ReflectorSink<T>;
+  readonly onState: () => void;
+}
+
+export interface Reflector {
+  start(): void;
+  stop(): void;
+  status(): ReflectorStatus;
+}
+
+const defaultPageSize = 500;
+const backoffOptions = { firstMs: 1600, delayMsMax: 30_000 };
+/** A watch that lived this long, or brought something, was a success. */
+const healthyWatchMs = 5_000;
+/** Watches end after a random time in this range, so that a home's watchers do not all come back at once. */
+const watchMs = { min: 300_000, max: 600_000 };
+/** How long a home may be late in ending a watch before we take the connection for dead. */
+const watchGraceMs = 30_000;
+/** Discovery must say "no such kind" twice, this far apart: a home that is starting may not have loaded its kinds. */
+const absenceConfirmMs = 20_000;
+/** Lists that expired between pages before one without pages is tried. */
+const expiredListsMax = 2;
+
+export function createReflector<T extends KubernetesObject>(options: ReflectorOptions<T>): Reflector {
+  const { client, world, log, type, sink } = options;
+  const selection = {
+    namespace: options.namespace,
+    labelSelector: options.labelSelector,
+    fieldSelector: options.fieldSelector,
+  };
+  const backoff = new Backoff(world.random, backoffOptions);
+  let state: ReflectorState = { kind: 'stopped' };
+  let running: AbortController | undefined;
+  let lastContactMs: number | undefined;
+  let staleSinceMs: number | undefined;
+  /** Set while there is a copy that a watch can carry on from. */
+  let revision: string | undefined;
+  let absentSinceMs: number | undefined;
+  let expiredLists = 0;
+
+  function enter(next: ReflectorState): void {
+    const isNews = next.kind !== state.kind;
+    state = next;
+    if (isNews) options.onState();
+  }
+
+  function contact(): void {
+    lastContactMs = world.clock.monotonicMs();
+  }
+
+  async function list(signal: AbortSignal): Promise<void> {
+    if (state.kind === 'stopped') enter({ kind: 'listing' });
+    sink.listBegins();
+    const limit = expiredLists < expiredListsMax ? (options.pageSize ?? defaultPageSize) : 0;
+    let newest = '';
+    for await (const page of client.listPaged<T>(type, { ...selection, limit, signal, timeoutMs: 60_000 })) {
+      signal.throwIfAborted();
+      contact();
+      for (const item of page.items) sink.upsert(item);
+      newest = page.metadata.resourceVersion;
+    }
+    sink.listEnds();
+    revision = newest;
+    expiredLists = 0;
+    absentSinceMs = undefined;
+  }
+
+  /** Resolves when the home ended the watch in good order, to whether it was worth opening. */
+  async function watch(signal: AbortSignal): Promise<boolean> {
+    const timeoutMs = watchMs.min + world.random.float() * (watchMs.max - watchMs.min);
+    const startedMs = world.clock.monotonicMs();
+    const before = revision!;
+    const controller = new AbortController();
+    const guard = world.timers.after(timeoutMs + watchGraceMs, () => controller.abort(new Error('watch overdue')));
+    const stopWatch = () => controller.abort(signal.reason);
+    signal.addEventListener('abort', stopWatch, { once: true });
+    const wasWorthIt = () => revision !== before || world.clock.monotonicMs() - startedMs >= healthyWatchMs;
+    try {
+      await follow(before, timeoutMs, controller.signal);
+      return wasWorthIt();
+    } finally {
+      if (wasWorthIt()) backoff.reset();
+      guard.cancel();
+      signal.removeEventListener('abort', stopWatch);
+      controller.abort(new Error('watch ended'));
+    }
+  }
+
+  async function follow(from: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const events = await client.watch<T>(type, { ...selection, resourceVersion: from, timeoutMs, signal });
+    signal.throwIfAborted();
+    contact();
+    staleSinceMs = undefined;
+    enter({ kind: 'watching' });
+    for await (const event of events) {
+      signal.throwIfAborted();
+      contact();
+      take(event);
+    }
+  }
+
+  function take(event: WatchEvent<T>): void {
+    if (event.type === 'ERROR') throw errorOfEvent(type, event.object);
+    if (event.type === 'DELETED') sink.remove(event.object);
+    else if (event.type !== 'BOOKMARK') sink.upsert(event.object);
+    revision = event.object.metadata.resourceVersion ?? revision;
+  }
+
+  /** One list or one watch, and what its end means for the next. */
+  async function step(signal: AbortSignal): Promise<'go on' | 'wait'> {
+    try {
+      if (revision === undefined) {
+        await list(signal);
+        return 'go on';
+      }
+      return (await watch(signal)) ? 'go on' : 'wait';
+    } catch (error) {
+      if (!signal.aborted) await failed(error, signal);
+      return isGone(error) && isFirstFailure() ? 'go on' : 'wait';
+    }
+  }
+
+  function isFirstFailure(): boolean {
+    if (backoff.failures > 0) return false;
+    backoff.nextMs();
+    return true;
+  }
+
+  async function failed(error: unknown, signal: AbortSignal): Promise<void> {
+    if (!isNotFound(error)) absentSinceMs = undefined;
+    if (isGone(error)) {
+      log.info('revision is gone, listing again', { revision, error: errorText(error) });
+      if (revision === undefined) expiredLists += 1;
+      revision = undefined;
+      return;
+    }
+    staleSinceMs ??= lastContactMs ?? world.clock.monotonicMs();
+    if (isNotFound(error)) {
+      revision = undefined;
+      if (await confirmAbsence(signal)) return;
+    }
+    if (state.kind !== 'failing') log.warn('home does not answer, keeping what is known', { error: errorText(error) });
+    enter({ kind: 'failing', error: errorText(error) });
+  }
+
+  /** Whether discovery has now said twice, far enough apart, that the kind is gone. */
+  async function confirmAbsence(signal: AbortSignal): Promise<boolean> {
+    const served = await isServed(client, type, signal).catch(() => undefined);
+    if (served !== false) {
+      absentSinceMs = undefined;
+      return false;
+    }
+    contact();
+    const nowMs = world.clock.monotonicMs();
+    absentSinceMs ??= nowMs;
+    if (nowMs - absentSinceMs < absenceConfirmMs) return false;
+    if (state.kind !== 'unserved') log.info('kind is not served here, taking it for empty');
+    staleSinceMs = undefined;
+    sink.listBegins();
+    sink.listEnds();
+    enter({ kind: 'unserved' });
+    return true;
+  }
+
+  async function run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const next = await step(signal);
+      if (signal.aborted) return;
+      if (next === 'wait') await sleep(world.timers, backoff.nextMs(), signal).catch(() => {});
+    }
+  }
+
+  return {
+    start: () => {
+      if (running !== undefined) return;
+      running = new AbortController();
+      void run(running.signal);
+    },
+    stop: () => {
+      running?.abort(new Error('informer stopped'));
+      running = undefined;
+      enter({ kind: 'stopped' });
+    },
+    status: () => ({ state, lastContactMs, staleSinceMs }),
+  };
+}
+
+function errorOfEvent(type: ResourceType, status: StatusLike): ApiError {
+  return new ApiError(`watch ${type.plural}: ${status.message ?? 'the home ended the watch with an error'}`, {
+    code: status.code ?? 500,
+    reason: status.reason ?? '',
+  });
+}
