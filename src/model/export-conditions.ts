@@ -1,0 +1,83 @@
+// What the conditions of a ServiceExport say: whether it can be exported, whether it is, and on what the clusters
+// disagree. Pure; when they were last true is added by conditions.ts.
+
+import type { WantedCondition } from './conditions.ts';
+import type { MergeWithConflicts } from './merge.ts';
+import { formatConflict } from './merge-conflicts.ts';
+import type { Service } from './service.ts';
+
+export type ExportValidity =
+  | { readonly kind: 'valid' }
+  | { readonly kind: 'invalid'; readonly reason: 'NoService' | 'InvalidServiceType'; readonly message: string };
+
+export type Publication =
+  | { readonly kind: 'pending'; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string }
+  /** The shard and its slices lie at the broker; `notes` say what was left out of them, and why. */
+  | { readonly kind: 'published'; readonly notes: readonly string[] };
+
+export interface ExportFacts {
+  readonly cluster: string;
+  readonly validity: ExportValidity;
+  readonly publication: Publication;
+  /** Of all clusters' shards; undefined while none is known. */
+  readonly merge: MergeWithConflicts | undefined;
+}
+
+/** A Service that is being deleted still exists: its endpoints drain until it is gone. */
+export function judgeService(service: Service | undefined, key: string): ExportValidity {
+  if (service === undefined) {
+    return {
+      kind: 'invalid',
+      reason: 'NoService',
+      message: `service ${key} does not exist in this cluster; create it`,
+    };
+  }
+  if (service.spec?.type === 'ExternalName') {
+    const message = `service ${key} is of type ExternalName, which has nothing to export; create it in each cluster instead`;
+    return { kind: 'invalid', reason: 'InvalidServiceType', message };
+  }
+  return { kind: 'valid' };
+}
+
+/** Always the same three, in the same order. */
+export function exportConditions(facts: ExportFacts): WantedCondition[] {
+  return [validCondition(facts.validity), readyCondition(facts), conflictCondition(facts)];
+}
+
+function validCondition(validity: ExportValidity): WantedCondition {
+  if (validity.kind === 'valid')
+    return { type: 'Valid', status: 'True', reason: 'Valid', message: 'the service can be exported' };
+  return { type: 'Valid', status: 'False', reason: validity.reason, message: validity.message };
+}
+
+function readyCondition(facts: ExportFacts): WantedCondition {
+  const { validity, publication, merge, cluster } = facts;
+  const notReady = (reason: 'Pending' | 'Failed', message: string): WantedCondition => ({
+    type: 'Ready',
+    status: 'False',
+    reason,
+    message,
+  });
+  if (validity.kind === 'invalid') return notReady('Pending', 'nothing is exported until the export is valid');
+  if (publication.kind === 'pending') return notReady('Pending', publication.message);
+  if (publication.kind === 'failed') return notReady('Failed', publication.message);
+  if (merge === undefined)
+    return notReady('Pending', 'the export is published and has not come back from the broker yet');
+  if (merge.excluded.includes(cluster)) {
+    const message = `not part of the import while its type differs from ${merge.type} of cluster ${merge.decider.cluster}`;
+    return notReady('Failed', message);
+  }
+  const notes = publication.notes.length === 0 ? '' : `; ${publication.notes.join('; ')}`;
+  return { type: 'Ready', status: 'True', reason: 'Exported', message: `exported to the clusterset${notes}` };
+}
+
+function conflictCondition({ validity, merge, cluster }: ExportFacts): WantedCondition {
+  const conflicts = validity.kind === 'valid' ? (merge?.conflicts ?? []) : [];
+  if (conflicts.length === 0) {
+    return { type: 'Conflict', status: 'False', reason: 'NoConflicts', message: 'all exporting clusters agree' };
+  }
+  const reasons = [...new Set(conflicts.map(({ reason }) => reason))];
+  const message = conflicts.map((conflict) => formatConflict(conflict, cluster)).join('. ');
+  return { type: 'Conflict', status: 'True', reason: reasons.join(','), message };
+}
