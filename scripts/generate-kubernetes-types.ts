@@ -177,13 +177,13 @@ function printField(short: string, field: Field, tag: Tag | undefined): string {
   else if (!hasOmitEmpty && !has('optional')) words.push('required');
   if (hasOmitEmpty) words.push('omitempty');
   if (tag?.isPointer) words.push('pointer');
-  const valueOf = (marker: string) =>
+  const valuesOf = (marker: string) =>
     field.markers.filter((text) => text.startsWith(`${marker}=`)).map((text) => text.slice(marker.length + 1));
-  for (const listType of valueOf('listType')) words.push(`list=${listType}`);
-  for (const mapType of [...valueOf('mapType'), ...valueOf('structType')]) words.push(`map=${mapType}`);
-  for (const key of valueOf('listMapKey')) words.push(`key=${key}`);
+  for (const listType of valuesOf('listType')) words.push(`list=${listType}`);
+  for (const mapType of [...valuesOf('mapType'), ...valuesOf('structType')]) words.push(`map=${mapType}`);
+  for (const key of valuesOf('listMapKey')) words.push(`key=${key}`);
   if (tag?.patchMergeKey) words.push(`merge=${tag.patchMergeKey}`);
-  for (const value of valueOf('default')) if (isScalar(value)) words.push(`default=${value}`);
+  for (const value of valuesOf('default')) if (isScalar(value)) words.push(`default=${value}`);
   return words.join(' ');
 }
 

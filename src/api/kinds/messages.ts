@@ -33,6 +33,8 @@ export interface Message {
   readonly name: string;
   readonly fields: readonly Field[];
   readonly byNumber: ReadonlyMap<number, Field>;
+  /** The fields it has in JSON: its own, and those of the messages inlined in it. */
+  readonly flatFields: readonly Field[];
 }
 
 // A memo of constants: what it answers never depends on what was asked before.
@@ -45,6 +47,10 @@ export function messageOf(name: string): Message {
     parsed.set(name, message);
   }
   return message;
+}
+
+export function flatFields(name: string): readonly Field[] {
+  return messageOf(name).flatFields;
 }
 
 export function isMessage(name: string): boolean {
@@ -84,7 +90,10 @@ function parseMessage(name: string): Message {
   if (line === undefined) throw new Error(`message ${name} is not in src/gen/kubernetes-types.ts`);
   const home = name.slice(0, name.lastIndexOf('.'));
   const fields = line === '' ? [] : line.split(';').map((text) => parseField(text, home));
-  return { name, fields, byNumber: new Map(fields.map((field) => [field.number, field])) };
+  const flat = fields.flatMap((field) =>
+    field.isInline && 'message' in field.type ? flatFields(field.type.message) : [field],
+  );
+  return { name, fields, byNumber: new Map(fields.map((field) => [field.number, field])), flatFields: flat };
 }
 
 // `name number type word…`: a type is a scalar or a message, `.Name` one of the same package, `[]type` a list,

@@ -1,7 +1,8 @@
 // Brings what a client sent of a built-in kind into the one form the schemas describe: as for a Go program, null means
 // absent, and a quantity may be written as a number. Unknown fields and wrong types are left for the schema to refuse.
 
-import { flatFields, specialSchemas } from './schemas.ts';
+import { flatFields } from './messages.ts';
+import { specialSchemas } from './schemas.ts';
 
 export function normalizeMessage(name: string, value: unknown): void {
   if (!isObject(value)) return;

@@ -2,7 +2,7 @@
 // unknown fields, wrong types and missing fields; what else a kind asks for is in its own file in src/model.
 
 import type { Schema } from '../schema/schema.ts';
-import { type Field, messageOf, type Scalar } from './messages.ts';
+import { type Field, flatFields, type Scalar } from './messages.ts';
 
 /** Schema of a kind's message: its fields, and the apiVersion and kind that protobuf does not carry. */
 export function kindSchemaOf(name: string): Schema {
@@ -66,13 +66,6 @@ function buildMessageSchema(name: string, place: Place): Schema {
     if (place === 'spec' && mustBePresent(field)) required.push(field.name);
   }
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) };
-}
-
-/** The fields a message has in JSON: its own, and those of the messages inlined in it. */
-export function flatFields(name: string): Field[] {
-  return messageOf(name).fields.flatMap((field) =>
-    field.isInline && 'message' in field.type ? flatFields(field.type.message) : [field],
-  );
 }
 
 // Go writes an empty list as null, so a list that is missing is an empty one; whoever needs items asks for them.

@@ -1,0 +1,143 @@
+// Reads protobuf's wire format from bytes that anybody may have sent: every read is checked against the end of what
+// is being read, and anything that cannot be is a MalformedError. What the fields mean is left to the caller.
+
+export const wireTypes = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
+
+const wireNames: Readonly<Record<number, string>> = { 0: 'varint', 1: '64-bit', 2: 'length-delimited', 5: '32-bit' };
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** `path` grows from the inside out while the error passes the fields that contain it. */
+export class MalformedError extends Error {
+  readonly path: string[] = [];
+}
+
+export class WireReader {
+  private readonly bytes: Uint8Array;
+  private position: number;
+  private readonly end: number;
+
+  constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
+    this.bytes = bytes;
+    this.position = start;
+    this.end = end;
+  }
+
+  hasMore(): boolean {
+    return this.position < this.end;
+  }
+
+  /** Field number and wire type of the next field. */
+  tag(): { number: number; wireType: number } {
+    const tag = this.unsigned();
+    const number = Math.floor(tag / 8);
+    if (number < 1 || number > 0x1fffffff) throw new MalformedError(`${number} is not a field number`);
+    return { number, wireType: tag % 8 };
+  }
+
+  /** Exact below 2^53; what is above is too large for any tag or length anyway. */
+  private unsigned(): number {
+    let value = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      const byte = this.byte();
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return value;
+    }
+    throw tooLongVarint();
+  }
+
+  int32(): number {
+    let value = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      const byte = this.byte();
+      if (shift < 32) value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    throw tooLongVarint();
+  }
+
+  int64(): number {
+    const start = this.position;
+    const value = this.unsigned();
+    if (value <= Number.MAX_SAFE_INTEGER) return value;
+    this.position = start;
+    return this.largeInt64();
+  }
+
+  bool(): boolean {
+    return this.unsigned() !== 0;
+  }
+
+  double(): number {
+    const start = this.take(8);
+    return new DataView(this.bytes.buffer, this.bytes.byteOffset + start, 8).getFloat64(0, true);
+  }
+
+  /** A copy-free view of the next length-delimited value. */
+  slice(): Uint8Array {
+    const length = this.length();
+    const start = this.take(length);
+    return this.bytes.subarray(start, start + length);
+  }
+
+  /** A reader of the next length-delimited value. */
+  nested(): WireReader {
+    const length = this.length();
+    const start = this.take(length);
+    return new WireReader(this.bytes, start, start + length);
+  }
+
+  string(): string {
+    try {
+      return utf8.decode(this.slice());
+    } catch (error) {
+      if (error instanceof MalformedError) throw error;
+      throw new MalformedError('a string is not UTF-8');
+    }
+  }
+
+  skip(wireType: number): void {
+    if (wireType === wireTypes.varint) this.unsigned();
+    else if (wireType === wireTypes.bytes) this.take(this.length());
+    else if (wireType === wireTypes.fixed64) this.take(8);
+    else if (wireType === wireTypes.fixed32) this.take(4);
+    else throw new MalformedError(`wire type ${wireType} is not in use`);
+  }
+
+  private largeInt64(): number {
+    let value = 0n;
+    for (let shift = 0n; ; shift += 7n) {
+      const byte = this.byte();
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return Number(BigInt.asIntN(64, value));
+    }
+  }
+
+  private length(): number {
+    const length = this.unsigned();
+    const left = this.end - this.position;
+    if (length > left) throw new MalformedError(`a value of ${length} bytes is announced, ${left} are left`);
+    return length;
+  }
+
+  private byte(): number {
+    return this.bytes[this.take(1)]!;
+  }
+
+  private take(count: number): number {
+    const start = this.position;
+    if (count > this.end - start) throw new MalformedError('it ends in the middle of a value');
+    this.position = start + count;
+    return start;
+  }
+}
+
+function tooLongVarint(): MalformedError {
+  return new MalformedError('a varint goes on for more than ten bytes');
+}
+
+export function expectWireType(found: number, expected: number): void {
+  if (found === expected) return;
+  const name = (wireType: number) => wireNames[wireType] ?? String(wireType);
+  throw new MalformedError(`a ${name(expected)} value is expected, a ${name(found)} one found`);
+}
