@@ -1,0 +1,147 @@
+// HTTP between simulated processes: each message takes time, links can be refused, cut or silent, open streams can be
+// broken. Servers are functions from request to response, found by the URL their callers use.
+
+import type { HttpRequest, HttpResponse, HttpTransport } from '../src/base/http.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;
+
+/** `refused` fails at once, `silent` swallows everything: what a partition looks like from outside. */
+export type LinkState = 'up' | 'refused' | 'silent';
+
+interface Stream {
+  readonly from: string;
+  readonly server: string;
+  fail(error: Error): void;
+}
+
+export class VirtualNetwork {
+  readonly #time: VirtualTime;
+  readonly #latencyMs: () => number;
+  readonly #servers = new Map<string, HttpHandler>();
+  readonly #links = new Map<string, LinkState>();
+  readonly #open = new Set<Stream>();
+
+  constructor(time: VirtualTime, latencyMs: () => number) {
+    this.#time = time;
+    this.#latencyMs = latencyMs;
+  }
+
+  listen(server: string, handler: HttpHandler): void {
+    this.#servers.set(server, handler);
+  }
+
+  close(server: string): void {
+    this.#servers.delete(server);
+    this.breakStreams({ server });
+  }
+
+  setLink(from: string, server: string, state: LinkState): void {
+    this.#links.set(`${from} ${server}`, state);
+    if (state === 'refused') this.breakStreams({ from, server });
+  }
+
+  /** Breaks connections as a reset does; whoever waits on them gets an error. */
+  breakStreams(which: { readonly from?: string; readonly server?: string }): void {
+    for (const stream of [...this.#open]) {
+      if (which.from !== undefined && which.from !== stream.from) continue;
+      if (which.server !== undefined && which.server !== stream.server) continue;
+      stream.fail(new Error(`${stream.server}: connection reset`));
+    }
+  }
+
+  transport(
+    from: string,
+    access: { readonly server: string; readonly bearerToken?: () => Promise<string | undefined> },
+  ) {
+    let isClosed = false;
+    const transport: HttpTransport = {
+      send: async (request) => {
+        if (isClosed) throw new Error(`${access.server}: transport is closed`);
+        const token = await access.bearerToken?.();
+        const headers =
+          token === undefined ? request.headers : { ...request.headers, authorization: `Bearer ${token}` };
+        return this.#exchange(from, access.server, { ...request, headers });
+      },
+      close: () => {
+        isClosed = true;
+        this.breakStreams({ from, server: access.server });
+      },
+    };
+    return transport;
+  }
+
+  #link(from: string, server: string): LinkState {
+    return this.#links.get(`${from} ${server}`) ?? 'up';
+  }
+
+  #exchange(from: string, server: string, request: HttpRequest): Promise<HttpResponse> {
+    return new Promise((resolve, reject) => {
+      const caller = new AbortController();
+      const stream: Stream = {
+        from,
+        server,
+        fail: (error) => {
+          this.#open.delete(stream);
+          caller.abort(error);
+          reject(error);
+        },
+      };
+      this.#open.add(stream);
+      request.signal?.addEventListener('abort', () => stream.fail(request.signal?.reason), { once: true });
+      const deliver = (response: HttpResponse) => {
+        const isStream = !(response.body instanceof Uint8Array);
+        if (!isStream) this.#open.delete(stream);
+        resolve(isStream ? { ...response, body: this.#carry(stream, response.body, caller.signal) } : response);
+      };
+      this.#hop(from, server, () => {
+        const handler = this.#servers.get(server);
+        if (handler === undefined || this.#link(from, server) === 'refused') {
+          return stream.fail(new Error(`${server}: connection refused`));
+        }
+        handler({ ...request, signal: caller.signal }).then(
+          (response) => this.#hop(from, server, () => deliver(response)),
+          (error) => stream.fail(error),
+        );
+      });
+    });
+  }
+
+  /** Runs one latency later, or never on a silent link. */
+  #hop(from: string, server: string, run: () => void): void {
+    this.#time.schedule(this.#latencyMs(), () => {
+      if (this.#link(from, server) !== 'silent') run();
+    });
+  }
+
+  /** Carries a body chunk by chunk. A silent link loses nothing but delivers nothing either until it is up again. */
+  async *#carry(stream: Stream, body: HttpResponse['body'], signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const source = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+    const broken = new Promise<never>((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+    broken.catch(() => {});
+    try {
+      for (;;) {
+        const next = await Promise.race([source.next(), broken]);
+        if (next.done) return;
+        await Promise.race([this.#arrival(stream), broken]);
+        yield next.value;
+      }
+    } finally {
+      this.#open.delete(stream);
+      void source.return?.();
+    }
+  }
+
+  #arrival(stream: Stream): Promise<void> {
+    return new Promise((resolve) => {
+      const tryAgain = () => {
+        if (this.#link(stream.from, stream.server) !== 'silent') resolve();
+        else this.#time.schedule(1000, tryAgain);
+      };
+      this.#time.schedule(this.#latencyMs(), tryAgain);
+    });
+  }
+}

@@ -1,0 +1,116 @@
+// Time that moves only when told to. Events run in the order of their moment, then of their making, so that a run with
+// the same seed is the same run.
+
+import { setImmediate as realImmediate } from 'node:timers/promises';
+import type { Timer } from '../src/base/world.ts';
+
+interface Event {
+  readonly atMs: number;
+  readonly order: number;
+  run: (() => void) | undefined;
+}
+
+export class VirtualTime {
+  #nowMs = 0;
+  #order = 0;
+  readonly #heap: Event[] = [];
+
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** Events that have not run and were not cancelled. */
+  get pending(): number {
+    return this.#heap.reduce((count, event) => (event.run === undefined ? count : count + 1), 0);
+  }
+
+  schedule(delayMs: number, run: () => void): Timer {
+    const event: Event = { atMs: this.#nowMs + Math.max(0, delayMs), order: this.#order++, run };
+    push(this.#heap, event);
+    return {
+      cancel: () => {
+        event.run = undefined;
+      },
+    };
+  }
+
+  /** Lets everything that is already possible happen, without moving time. */
+  async drain(): Promise<void> {
+    await realImmediate();
+  }
+
+  /** Pops the next event, runs it, and drains. False if there is none at or before `untilMs`. */
+  async step(untilMs = Number.POSITIVE_INFINITY): Promise<boolean> {
+    for (;;) {
+      const event = this.#heap[0];
+      if (event === undefined || event.atMs > untilMs) return false;
+      pop(this.#heap);
+      if (event.run === undefined) continue;
+      this.#nowMs = event.atMs;
+      event.run();
+      await this.drain();
+      return true;
+    }
+  }
+
+  async advance(durationMs: number): Promise<void> {
+    const untilMs = this.#nowMs + durationMs;
+    await this.drain();
+    while (await this.step(untilMs));
+    this.#nowMs = untilMs;
+  }
+
+  /** Steps until the condition holds; fails loudly if it does not within the given virtual time. */
+  async until(condition: () => boolean, options: { readonly withinMs: number; readonly what?: string }): Promise<void> {
+    const untilMs = this.#nowMs + options.withinMs;
+    await this.drain();
+    while (!condition()) {
+      if (!(await this.step(untilMs))) {
+        throw new Error(
+          `${options.what ?? condition.toString()}: did not happen within ${options.withinMs} virtual ms`,
+        );
+      }
+    }
+  }
+
+  /** Steps until the promise settles. */
+  async settle<T>(promise: Promise<T>, options: { readonly withinMs: number } = { withinMs: 600_000 }): Promise<T> {
+    let isSettled = false;
+    const mark = () => {
+      isSettled = true;
+    };
+    promise.then(mark, mark);
+    await this.until(() => isSettled, { ...options, what: 'a promise' });
+    return promise;
+  }
+}
+
+function isBefore(a: Event, b: Event): boolean {
+  return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
+}
+
+function push(heap: Event[], event: Event): void {
+  let index = heap.push(event) - 1;
+  while (index > 0) {
+    const parent = (index - 1) >> 1;
+    if (!isBefore(event, heap[parent]!)) break;
+    heap[index] = heap[parent]!;
+    index = parent;
+  }
+  heap[index] = event;
+}
+
+function pop(heap: Event[]): void {
+  const last = heap.pop()!;
+  if (heap.length === 0) return;
+  let index = 0;
+  for (;;) {
+    let child = 2 * index + 1;
+    if (child >= heap.length) break;
+    if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child += 1;
+    if (!isBefore(heap[child]!, last)) break;
+    heap[index] = heap[child]!;
+    index = child;
+  }
+  heap[index] = last;
+}
