@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { LeaseJudge } from './lease-judge.ts';
+
+const times = { leaseMs: 30_000, renewalGapMsMax: 20_000, holdDownMs: 60_000, holdDownMsMax: 600_000, calmMs: 600_000 };
+
+// Ours renews every 10 s; the other's lease changes in those steps in which it is alive.
+class Scene {
+  readonly judge = new LeaseJudge(times);
+  nowMs = 0;
+  #token = 0;
+
+  step(options: { theirs: boolean; ours?: boolean }, steps = 1): this {
+    for (let count = 0; count < steps; count += 1) {
+      this.nowMs += 10_000;
+      if (options.theirs) this.#token += 1;
+      if (options.ours === false) {
+        this.judge.ownRenewalFailed();
+        continue;
+      }
+      this.judge.seen({ cluster: 'west', token: String(this.#token), nowMs: this.nowMs });
+      this.judge.ownRenewed(this.nowMs);
+      for (const suspect of this.judge.suspects()) this.judge.condemn(suspect);
+    }
+    return this;
+  }
+
+  get verdict(): string {
+    return this.judge.verdict('west');
+  }
+}
+
+describe('lease judge', () => {
+  test('lease judge: never seen -> alive', () => expect(new LeaseJudge(times).verdict('west')).toBe('alive'));
+
+  test('lease judge: renewed -> alive for as long as it is', () => {
+    expect(new Scene().step({ theirs: true }, 100).verdict).toBe('alive');
+  });
+
+  test('lease judge: unchanged for 30 s while we renew -> stale, not before', () => {
+    const scene = new Scene().step({ theirs: true }, 2);
+    expect(scene.step({ theirs: false }, 2).verdict).toBe('alive');
+    expect(scene.step({ theirs: false }, 1).verdict).toBe('stale');
+  });
+
+  test('lease judge: broker away for an hour -> clocks stand still, nobody is condemned', () => {
+    const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false, ours: false }, 360);
+    expect(scene.verdict).toBe('alive');
+    expect(scene.step({ theirs: false }, 2).verdict).toBe('alive');
+    expect(scene.step({ theirs: false }, 2).verdict).toBe('stale');
+  });
+
+  test('lease judge: we slept between two renewals -> the gap does not count', () => {
+    const scene = new Scene().step({ theirs: true }, 2);
+    scene.nowMs += 3_600_000;
+    expect(scene.step({ theirs: false }, 1).verdict).toBe('alive');
+  });
+
+  test('lease judge: comes back the first time -> trusted at once', () => {
+    const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false }, 4);
+    expect(scene.verdict).toBe('stale');
+    expect(scene.step({ theirs: true }).verdict).toBe('alive');
+  });
+
+  test('lease judge: flaps -> held down for a minute, then for two', () => {
+    const scene = new Scene().step({ theirs: true }, 2);
+    scene.step({ theirs: false }, 4).step({ theirs: true }, 1).step({ theirs: false }, 4);
+    expect(scene.step({ theirs: true }, 6).verdict).toBe('stale');
+    expect(scene.step({ theirs: true }, 1).verdict).toBe('alive');
+    scene.step({ theirs: false }, 4);
+    expect(scene.step({ theirs: true }, 12).verdict).toBe('stale');
+    expect(scene.step({ theirs: true }, 1).verdict).toBe('alive');
+  });
+
+  test('lease judge: goes again while held down -> the hold-down starts over, longer', () => {
+    const scene = new Scene().step({ theirs: true }, 2);
+    scene.step({ theirs: false }, 4).step({ theirs: true }, 1).step({ theirs: false }, 4);
+    scene.step({ theirs: true }, 3).step({ theirs: false }, 4);
+    expect(scene.step({ theirs: true }, 11).verdict).toBe('stale');
+    expect(scene.step({ theirs: true }, 3).verdict).toBe('alive');
+  });
+
+  test('lease judge: a long calm -> earlier breaks are forgotten', () => {
+    const scene = new Scene().step({ theirs: true }, 2);
+    scene.step({ theirs: false }, 4).step({ theirs: true }, 1).step({ theirs: false }, 4).step({ theirs: true }, 100);
+    scene.step({ theirs: false }, 4);
+    expect(scene.step({ theirs: true }).verdict).toBe('alive');
+  });
+
+  test('lease judge: restarted while a member is dead -> still dead; renewed in between -> alive', () => {
+    const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false }, 4);
+    const { west } = scene.judge.condemned();
+    const restarted = new LeaseJudge(times);
+    restarted.seen({ cluster: 'west', token: west!, nowMs: 0, condemnedToken: west });
+    expect(restarted.verdict('west')).toBe('stale');
+    const later = new LeaseJudge(times);
+    later.seen({ cluster: 'west', token: 'renewed', nowMs: 0, condemnedToken: west });
+    expect(later.verdict('west')).toBe('alive');
+  });
+
+  test('lease judge: seen to change just before it is condemned -> spared', () => {
+    const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false }, 2);
+    scene.judge.ownRenewed(scene.nowMs + 10_000);
+    expect(scene.judge.suspects()).toEqual(['west']);
+    scene.judge.seen({ cluster: 'west', token: 'fresh', nowMs: scene.nowMs + 10_000 });
+    scene.judge.condemn('west');
+    expect(scene.verdict).toBe('alive');
+  });
+});

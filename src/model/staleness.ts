@@ -1,0 +1,27 @@
+// What becomes of a member's records when its lease has run out: the clusterset says, a service may say otherwise.
+
+import type { LeaseVerdict } from './lease-judge.ts';
+
+/** Withdraw: as if it did not export. NotReady: its endpoints stay and are marked. Keep: nothing changes. */
+export type StalenessPolicy = 'Withdraw' | 'NotReady' | 'Keep';
+
+export const onStaleAnnotation = 'portolan.dev/on-stale';
+
+const words: Readonly<Record<string, StalenessPolicy>> = { withdraw: 'Withdraw', notready: 'NotReady', keep: 'Keep' };
+
+/** In any case, with or without dashes; undefined for anything else. */
+export function parseStaleness(text: string | undefined): StalenessPolicy | undefined {
+  return text === undefined ? undefined : words[text.toLowerCase().replaceAll('-', '')];
+}
+
+export interface Standing {
+  /** Whether the cluster's shard takes part in the merge. */
+  readonly isCounted: boolean;
+  /** Whether its endpoints may be offered as ready. */
+  readonly isTrusted: boolean;
+}
+
+export function standing(verdict: LeaseVerdict, policy: StalenessPolicy): Standing {
+  if (verdict === 'alive' || policy === 'Keep') return { isCounted: true, isTrusted: true };
+  return { isCounted: policy === 'NotReady', isTrusted: false };
+}
