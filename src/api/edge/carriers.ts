@@ -1,0 +1,84 @@
+// HTTP/1.1 and HTTP/2 behind one shape: how a request comes in and how its answer goes out.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { Readable, Writable } from 'node:stream';
+
+export interface Carrier {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly hasBody: boolean;
+  readonly input: Readable;
+  readonly output: Writable;
+  /** Sends the head of the answer; the body is written to `output`. */
+  respond(status: number, headers: Readonly<Record<string, string>>): void;
+  readonly hasResponded: boolean;
+  /** Nothing more will be read of this request, however much there is. */
+  refuseRest(): void;
+  /** Ends the exchange without a proper end, so that the other side knows that something is missing. */
+  cut(why: 'stalled' | 'failed'): void;
+  onGone(listener: () => void): void;
+}
+
+export function http2Carrier(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): Carrier {
+  const endsWithHeaders = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+  if (headers.expect === '100-continue') stream.additionalHeaders({ ':status': 100 });
+  return {
+    method: headers[':method'] ?? '',
+    path: headers[':path'] ?? '',
+    headers: headers as Record<string, string>,
+    hasBody: !endsWithHeaders,
+    input: stream,
+    output: stream,
+    respond: (status, head) => {
+      if (!stream.destroyed && !stream.headersSent) stream.respond({ ':status': status, ...head });
+    },
+    get hasResponded() {
+      return stream.headersSent;
+    },
+    refuseRest: () => {
+      // RFC 9113 section 8.1: a complete answer, then NO_ERROR, says that the rest of the request is not wanted.
+      stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
+      stream.resume();
+    },
+    cut: (why) => {
+      stream.close(why === 'stalled' ? constants.NGHTTP2_ENHANCE_YOUR_CALM : constants.NGHTTP2_INTERNAL_ERROR);
+      stream.destroy();
+    },
+    onGone: (listener) => stream.once('close', listener),
+  };
+}
+
+export function http1Carrier(request: IncomingMessage, response: ServerResponse): Carrier {
+  const { headers } = request;
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  return {
+    method: request.method ?? '',
+    path: originPath(request.url ?? ''),
+    headers: headers as Record<string, string>,
+    hasBody,
+    input: request,
+    output: response,
+    respond: (status, head) => {
+      if (!response.headersSent) response.writeHead(status, head);
+    },
+    get hasResponded() {
+      return response.headersSent;
+    },
+    refuseRest: () => {
+      response.shouldKeepAlive = false;
+      response.once('finish', () => request.socket.destroySoon());
+      request.resume();
+    },
+    cut: () => request.socket.destroy(),
+    onGone: (listener) => response.once('close', listener),
+  };
+}
+
+/** RFC 9112 section 3.2.2: a server must understand the absolute form too. */
+function originPath(target: string): string {
+  if (target.startsWith('/')) return target;
+  const match = /^https?:\/\/[^/?]*(\/.*)?$/i.exec(target);
+  return match === null ? target : (match[1] ?? '/');
+}

@@ -1,0 +1,286 @@
+// One request and its answer: takes in a bounded body in bounded time, asks the API, and sends the answer only as fast
+// as it is read. Its deadline is looked at by the server's sweep, so that a request costs no timer of its own.
+
+import type { HttpResponse } from '../../base/http.ts';
+import { errorText, type Log } from '../../base/log.ts';
+import type { ApiRequest, RequestTrail } from '../access.ts';
+import { StatusError } from '../status.ts';
+import type { Carrier } from './carriers.ts';
+import type { EdgeLimits } from './limits.ts';
+import { type Peer, peerFields } from './peer.ts';
+
+const pieceBytes = 256 * 1024;
+const noDeadline = Number.POSITIVE_INFINITY;
+
+export interface ExchangeOptions {
+  readonly carrier: Carrier;
+  readonly peer: Peer;
+  readonly wallMs: number;
+  /** Empty for a request that is not audited. */
+  readonly auditId: string;
+  readonly handle: (request: ApiRequest) => Promise<HttpResponse>;
+  readonly limits: EdgeLimits;
+  readonly log: Log;
+  /** Never goes back. */
+  readonly nowMs: () => number;
+  readonly onResponse: (exchange: Exchange, response: HttpResponse) => void;
+  readonly onDone: (exchange: Exchange) => void;
+  /** A reader took nothing for too long. */
+  readonly onStall: () => void;
+}
+
+export class Exchange {
+  readonly #options: ExchangeOptions;
+  readonly trail: RequestTrail = {};
+  readonly startMs: number;
+  #deadlineMs = noDeadline;
+  #onDeadline: () => void = () => {};
+  #abort: AbortController | undefined;
+  #isGone = false;
+  #iterator: AsyncIterator<Uint8Array> | undefined;
+  #wake: (() => void) | undefined;
+  /** The status that was sent; 0 until then. */
+  status = 0;
+  isStream = false;
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    this.startMs = options.nowMs();
+    options.carrier.onGone(() => this.#gone());
+    options.carrier.output.on('error', () => {});
+  }
+
+  get wallMs(): number {
+    return this.#options.wallMs;
+  }
+
+  get auditId(): string {
+    return this.#options.auditId;
+  }
+
+  get carrier(): Carrier {
+    return this.#options.carrier;
+  }
+
+  async run(): Promise<void> {
+    try {
+      const response = await this.#answer();
+      if (!this.#isGone) await this.#send(response);
+    } catch (error) {
+      this.#options.log.error('an answer broke off', { path: this.carrier.path, error: errorText(error) });
+      this.carrier.cut('failed');
+    } finally {
+      this.#deadlineMs = noDeadline;
+      this.#options.onDone(this);
+    }
+  }
+
+  sweep(nowMs: number): void {
+    if (nowMs <= this.#deadlineMs) return;
+    this.#deadlineMs = noDeadline;
+    this.#onDeadline();
+  }
+
+  /** The server stops: a watch ends here, anything else is answered. */
+  endStream(): void {
+    if (!this.isStream) return;
+    const iterator = this.#iterator;
+    this.#iterator = undefined;
+    this.#abort?.abort();
+    void iterator?.return?.();
+    this.carrier.output.end();
+    this.#wake?.();
+  }
+
+  #gone(): void {
+    this.#isGone = true;
+    this.#abort?.abort();
+    void this.#iterator?.return?.();
+    this.#iterator = undefined;
+    this.#wake?.();
+  }
+
+  async #answer(): Promise<HttpResponse> {
+    try {
+      const body = this.carrier.hasBody ? await this.#receive() : undefined;
+      return await this.#handle(body);
+    } catch (error) {
+      if (this.#isGone) return { status: 499, headers: {}, body: new Uint8Array() };
+      return errorResponse(error, this.#options.log);
+    }
+  }
+
+  #receive(): Promise<Uint8Array> {
+    const { carrier, limits } = this.#options;
+    const { input } = carrier;
+    return new Promise((resolve, reject) => {
+      const chunks: Uint8Array[] = [];
+      let length = 0;
+      const settle = (error: StatusError | undefined) => {
+        this.#deadlineMs = noDeadline;
+        input.removeAllListeners('data');
+        if (error === undefined) return resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+        carrier.refuseRest();
+        reject(error);
+      };
+      this.#expire(limits.bodyMsMax, () => settle(bodyTooSlow(limits.bodyMsMax)));
+      if (Number(carrier.headers['content-length'] ?? 0) > limits.bodyBytesMax) return settle(bodyTooLarge(limits));
+      input.on('data', (chunk: Uint8Array) => {
+        length += chunk.length;
+        if (length > limits.bodyBytesMax) settle(bodyTooLarge(limits));
+        else chunks.push(chunk);
+      });
+      input.once('end', () => settle(undefined));
+      input.once('error', reject);
+      carrier.onGone(() => reject(new StatusError('BadRequest', 'the request broke off before its end')));
+    });
+  }
+
+  #handle(body: Uint8Array | undefined): Promise<HttpResponse> {
+    const { limits, handle } = this.#options;
+    const request = this.#request(body);
+    return new Promise((resolve, reject) => {
+      this.#expire(limits.handleMsMax, () => {
+        this.#abort?.abort();
+        reject(new StatusError('Timeout', `the request was not answered within ${limits.handleMsMax} ms`));
+      });
+      handle(request).then((response) => {
+        this.#deadlineMs = noDeadline;
+        resolve(response);
+      }, reject);
+    });
+  }
+
+  #request(body: Uint8Array | undefined): ApiRequest {
+    const { carrier, peer, wallMs } = this.#options;
+    const signal = () => this.#signal();
+    return {
+      // RFC 9110 section 9.3.2: HEAD is GET without the body, which is left out when the answer is sent.
+      method: carrier.method === 'HEAD' ? 'GET' : carrier.method,
+      path: carrier.path,
+      headers: carrier.headers,
+      body,
+      get signal() {
+        return signal();
+      },
+      ...peerFields(peer, wallMs),
+      trail: this.trail,
+    };
+  }
+
+  #signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#isGone) this.#abort.abort();
+    return this.#abort.signal;
+  }
+
+  async #send(response: HttpResponse): Promise<void> {
+    const { carrier, onResponse } = this.#options;
+    const { body } = response;
+    this.status = response.status;
+    this.isStream = !(body instanceof Uint8Array);
+    onResponse(this, response);
+    if (body instanceof Uint8Array) {
+      carrier.respond(response.status, { ...response.headers, 'content-length': String(body.length) });
+      await this.#sendBytes(body);
+    } else {
+      carrier.respond(response.status, response.headers);
+      await this.#sendStream(body);
+    }
+    await this.#delivered();
+  }
+
+  async #sendBytes(body: Uint8Array): Promise<void> {
+    const { output, method } = this.carrier;
+    const sent = method === 'HEAD' ? new Uint8Array() : body;
+    let from = 0;
+    while (sent.length - from > pieceBytes) {
+      if (this.#isGone) return;
+      if (!output.write(sent.subarray(from, from + pieceBytes))) await this.#drained();
+      from += pieceBytes;
+    }
+    if (from === sent.length) output.end();
+    else output.end(from === 0 ? sent : sent.subarray(from));
+  }
+
+  // The next chunk is asked for only when the last one was taken, so whoever produces them sees a slow reader.
+  async #sendStream(body: AsyncIterable<Uint8Array>): Promise<void> {
+    const { output, method } = this.carrier;
+    const iterator = body[Symbol.asyncIterator]();
+    if (method === 'HEAD') {
+      void iterator.return?.();
+      output.end();
+      return;
+    }
+    this.#iterator = iterator;
+    while (this.#iterator !== undefined) {
+      const step = await iterator.next();
+      if (this.#iterator === undefined || step.done) break;
+      corkForThisTurn(output);
+      if (!output.write(step.value)) await this.#drained();
+    }
+    this.#iterator = undefined;
+    if (!this.#isGone) output.end();
+  }
+
+  #drained(): Promise<void> {
+    return this.#until('drain');
+  }
+
+  /** Until the answer has left, or the reader has. */
+  async #delivered(): Promise<void> {
+    if (!this.#isGone && !this.carrier.output.writableFinished) await this.#until('finish');
+  }
+
+  #until(event: 'drain' | 'finish'): Promise<void> {
+    const { carrier, limits, onStall } = this.#options;
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#deadlineMs = noDeadline;
+        this.#wake = undefined;
+        carrier.output.removeListener(event, done);
+        resolve();
+      };
+      if (this.#isGone) return done();
+      this.#wake = done;
+      carrier.output.once(event, done);
+      this.#expire(limits.stallMsMax, () => {
+        onStall();
+        carrier.cut('stalled');
+      });
+    });
+  }
+
+  #expire(delayMs: number, onDeadline: () => void): void {
+    this.#deadlineMs = this.#options.nowMs() + delayMs;
+    this.#onDeadline = onDeadline;
+  }
+}
+
+/** Everything that is ready in the same turn of the event loop leaves in one write. */
+function corkForThisTurn(output: Exchange['carrier']['output']): void {
+  if (output.writableCorked > 0) return;
+  output.cork();
+  process.nextTick(() => output.uncork());
+}
+
+export function errorResponse(error: unknown, log: Log): HttpResponse {
+  if (!(error instanceof StatusError)) log.error('a request failed', { error: errorText(error) });
+  const status =
+    error instanceof StatusError
+      ? error
+      : new StatusError('InternalError', `Internal error occurred: ${errorText(error)}`, { cause: error });
+  return {
+    status: status.code,
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify(status.toStatus())),
+  };
+}
+
+function bodyTooLarge(limits: EdgeLimits): StatusError {
+  return new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${limits.bodyBytesMax}`);
+}
+
+function bodyTooSlow(limitMs: number): StatusError {
+  return new StatusError('Timeout', `the request body did not arrive within ${limitMs} ms`);
+}

@@ -1,0 +1,37 @@
+// What one client may take of the server, so that none can harm the others.
+
+export interface EdgeLimits {
+  readonly bodyBytesMax: number;
+  readonly headerBytesMax: number;
+  readonly connectionsMax: number;
+  readonly streamsPerConnectionMax: number;
+  /** From connecting to the first complete request header; the TLS handshake is part of it. */
+  readonly headersMsMax: number;
+  readonly bodyMsMax: number;
+  /** From a complete request to the first byte of its answer. */
+  readonly handleMsMax: number;
+  /** How long a reader may take nothing of what waits for it. */
+  readonly stallMsMax: number;
+  /** How long a connection may stay open without a request on it. */
+  readonly idleMsMax: number;
+  /** How long requests in flight may go on after `close`. */
+  readonly graceMsMax: number;
+  /** Streams a client may reset at once, and per second after that, before its connection is ended. */
+  readonly resetBurst: number;
+  readonly resetsPerSecond: number;
+}
+
+export const defaultLimits: EdgeLimits = {
+  bodyBytesMax: 3 * 1024 * 1024,
+  headerBytesMax: 64 * 1024,
+  connectionsMax: 4096,
+  streamsPerConnectionMax: 256,
+  headersMsMax: 10_000,
+  bodyMsMax: 30_000,
+  handleMsMax: 60_000,
+  stallMsMax: 20_000,
+  idleMsMax: 180_000,
+  graceMsMax: 10_000,
+  resetBurst: 1000,
+  resetsPerSecond: 100,
+};
