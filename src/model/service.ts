@@ -30,6 +30,13 @@ export interface ServiceSpec {
   trafficDistribution?: string;
   publishNotReadyAddresses?: boolean;
   externalName?: string;
+  externalIPs?: string[];
+  externalTrafficPolicy?: string;
+  healthCheckNodePort?: number;
+  allocateLoadBalancerNodePorts?: boolean;
+  loadBalancerIP?: string;
+  loadBalancerClass?: string;
+  loadBalancerSourceRanges?: string[];
 }
 
 export interface ServicePort {

@@ -1,0 +1,87 @@
+// Puts a built-in kind together from what is special about it. Its schema comes from the message table, when it is
+// first asked for; defaults and validation are only called with objects whose types are right.
+
+import type { FieldError } from '../../model/field-error.ts';
+import type { AnyObject, KubernetesObject } from '../../model/object.ts';
+import type { Column, Kind, KindBehaviour, KindVersion, NameRule } from '../kind.ts';
+import type { Schema } from '../schema/schema.ts';
+import { ageColumn, nameColumn } from './columns.ts';
+import { messageOf, messageOfKind, protobufName } from './messages.ts';
+import { normalizeMessage } from './normalize.ts';
+import { kindSchemaOf } from './schemas.ts';
+import { hasTypesOf } from './types.ts';
+
+export interface BuiltinKind<T extends KubernetesObject> {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly isNamespaced: boolean;
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly nameRule?: NameRule;
+  /** All of them, without Age, which comes last of the ones always shown; only the name and Age when absent. */
+  readonly columns?: readonly Column[];
+  readonly applyDefaults?: (object: T) => void;
+  readonly validate?: (object: T, previous: T | undefined) => FieldError[];
+  readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
+  readonly behaviour?: Omit<KindBehaviour, 'nameRule' | 'applyDefaults' | 'validate' | 'selectableFields'>;
+}
+
+export function builtinKind<T extends KubernetesObject>(facts: BuiltinKind<T>): Kind {
+  const apiVersion = facts.group === '' ? facts.version : `${facts.group}/${facts.version}`;
+  const message = messageOfKind(apiVersion, facts.kind);
+  if (message === undefined) throw new Error(`${facts.kind} ${apiVersion} is not in the table of messages`);
+  return {
+    group: facts.group,
+    kind: facts.kind,
+    listKind: `${facts.kind}List`,
+    plural: facts.plural,
+    singular: facts.kind.toLowerCase(),
+    shortNames: facts.shortNames ?? [],
+    categories: facts.categories ?? [],
+    isNamespaced: facts.isNamespaced,
+    storageVersion: facts.version,
+    versions: [versionOf(facts.version, message, facts.columns ?? [nameColumn])],
+    behaviour: behaviourOf(facts, message),
+  };
+}
+
+function versionOf(name: string, message: string, columns: readonly Column[]): KindVersion {
+  let schema: Schema | undefined;
+  return {
+    name,
+    isServed: true,
+    get schema() {
+      return (schema ??= kindSchemaOf(message));
+    },
+    hasStatus: messageOf(message).fields.some((field) => field.name === 'status'),
+    columns: [...columns.filter(isAlwaysShown), ageColumn, ...columns.filter((column) => !isAlwaysShown(column))],
+    protobufMessage: protobufName(message),
+  };
+}
+
+function isAlwaysShown(column: Column): boolean {
+  return column.priority === 0;
+}
+
+function behaviourOf<T extends KubernetesObject>(facts: BuiltinKind<T>, message: string): KindBehaviour {
+  const { applyDefaults, validate } = facts;
+  return {
+    ...facts.behaviour,
+    nameRule: facts.nameRule ?? 'dnsSubdomain',
+    normalize: (object) => normalizeMessage(message, object),
+    ...(applyDefaults === undefined
+      ? {}
+      : { applyDefaults: (object: AnyObject) => hasTypesOf(message, object) && applyDefaults(object as unknown as T) }),
+    ...(validate === undefined
+      ? {}
+      : {
+          validate: (object: AnyObject, previous: AnyObject | undefined) =>
+            hasTypesOf(message, object) ? validate(object as unknown as T, previous as unknown as T | undefined) : [],
+        }),
+    ...(facts.selectableFields === undefined
+      ? {}
+      : { selectableFields: facts.selectableFields as unknown as KindBehaviour['selectableFields'] }),
+  } as KindBehaviour;
+}
