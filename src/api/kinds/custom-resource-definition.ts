@@ -2,7 +2,6 @@
 
 import type { FieldError } from '../../model/field-error.ts';
 import type { AnyObject } from '../../model/object.ts';
-import { formatAge } from '../age.ts';
 import { applyDefinitionDefaults, type CustomResourceDefinition } from '../definitions/definition.ts';
 import { validateDefinition } from '../definitions/validate.ts';
 import type { Column, Kind, KindBehaviour } from '../kind.ts';

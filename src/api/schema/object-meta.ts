@@ -51,13 +51,9 @@ export const objectMetaSchema: Schema = {
     deletionGracePeriodSeconds: { type: 'integer', format: 'int64' },
     labels: { ...texts, description: 'For selecting objects.' },
     annotations: { ...texts, description: 'Notes of tools and people, not for selecting.' },
-    finalizers: { type: 'array', items: text, 'x-kubernetes-list-type': 'set' },
-    ownerReferences: {
-      type: 'array',
-      items: ownerReference,
-      'x-kubernetes-list-type': 'map',
-      'x-kubernetes-list-map-keys': ['uid'],
-    },
+    // Kubernetes takes these two with repetitions.
+    finalizers: { type: 'array', items: text },
+    ownerReferences: { type: 'array', items: ownerReference },
     managedFields: { type: 'array', items: managedFields, 'x-kubernetes-list-type': 'atomic' },
   },
 };
