@@ -31,6 +31,10 @@ export interface HttpAccess {
   readonly insecureSkipVerify?: boolean;
   /** Asked before each request, so that a renewed token is used at once. */
   readonly bearerToken?: () => Promise<string | undefined>;
+  /** Asked before each connection, for certificates that somebody renews; stands in for the two texts above. */
+  readonly clientCertificatePair?: () => Promise<{ readonly certificate: string; readonly key: string } | undefined>;
+  /** Called when the server answered 401, so that remembered credentials are asked for afresh. */
+  readonly onUnauthorized?: () => void;
 }
 
 export interface HttpTransport {

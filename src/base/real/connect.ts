@@ -1,0 +1,85 @@
+// Opens one connection to a server: TCP, TLS with our certificates, and the protocol both sides agreed on.
+
+import { isIP, type Socket, connect as tcpConnect } from 'node:net';
+import { checkServerIdentity, type TLSSocket, connect as tlsConnect } from 'node:tls';
+import type { HttpAccess } from '../http.ts';
+import { ConnectionError } from './connection-error.ts';
+
+export interface Connection {
+  readonly socket: Socket;
+  readonly protocol: 'h2' | 'http/1.1';
+}
+
+const connectTimeoutMs = 10_000;
+/** With the kernel's ten probes one second apart a dead peer is noticed in 20 s, also where no PING can be sent. */
+const keepAliveMs = 10_000;
+
+export async function openConnection(access: HttpAccess): Promise<Connection> {
+  const url = new URL(access.server);
+  const pair = (await access.clientCertificatePair?.()) ?? {
+    certificate: access.clientCertificate,
+    key: access.clientKey,
+  };
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+  const socket =
+    url.protocol === 'https:' ? await secure(access, { host, port, ...pair }) : await plain(access, { host, port });
+  socket.setKeepAlive(true, keepAliveMs);
+  socket.setNoDelay(true);
+  const agreed = (socket as Partial<TLSSocket>).alpnProtocol;
+  return { socket, protocol: agreed === 'h2' ? 'h2' : 'http/1.1' };
+}
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+  readonly certificate?: string;
+  readonly key?: string;
+}
+
+function plain(access: HttpAccess, target: Target): Promise<Socket> {
+  return established(access, 'connect', () => tcpConnect({ host: target.host, port: target.port }));
+}
+
+function secure(access: HttpAccess, target: Target): Promise<Socket> {
+  const expectedName = access.serverName ?? target.host;
+  return established(access, 'secureConnect', () =>
+    tlsConnect({
+      host: target.host,
+      port: target.port,
+      ca: access.certificateAuthority,
+      cert: target.certificate,
+      key: target.key,
+      rejectUnauthorized: !access.insecureSkipVerify,
+      // RFC 6066 section 3: an address is not a server name.
+      servername: isIP(expectedName) ? '' : expectedName,
+      checkServerIdentity: (_host, certificate) => checkServerIdentity(expectedName, certificate),
+      ALPNProtocols: ['h2', 'http/1.1'],
+    }),
+  );
+}
+
+function established(access: HttpAccess, event: string, open: () => Socket): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const fail = (cause: unknown) => {
+      clearTimeout(timer);
+      socket?.destroy();
+      reject(new ConnectionError(`connect to ${access.server}`, cause));
+    };
+    const timer = setTimeout(() => fail(new Error(`no connection within ${connectTimeoutMs} ms`)), connectTimeoutMs);
+    let socket: Socket | undefined;
+    try {
+      socket = open();
+    } catch (error) {
+      return fail(error);
+    }
+    socket.once('error', fail);
+    socket.once('close', () => fail(new Error('closed during the handshake')));
+    socket.once(event, () => {
+      clearTimeout(timer);
+      socket.removeAllListeners('close');
+      socket.removeListener('error', fail);
+      resolve(socket);
+    });
+  });
+}

@@ -1,0 +1,32 @@
+// The World of a real process.
+
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { World } from '../world.ts';
+import { createRealDisk } from './disk.ts';
+import { createHttpClient } from './http-client.ts';
+
+export function createRealWorld(): World {
+  return {
+    clock: { wallMs: () => Date.now(), monotonicMs: () => performance.now() },
+    timers: { after },
+    random: { float: () => Math.random(), bytes: (count) => randomBytes(count), uuid: () => randomUUID() },
+    network: { http: (access) => createHttpClient(access) },
+    disk: createRealDisk(),
+  };
+}
+
+/** setTimeout counts in 32 bits: a longer delay would fire at once. */
+const timeoutMsMax = 2 ** 31 - 1;
+
+function after(delayMs: number, run: () => void): { cancel(): void } {
+  const step = Math.min(delayMs, timeoutMsMax);
+  const onEnd = () => (delayMs <= timeoutMsMax ? run() : (rest = after(delayMs - step, run)));
+  let rest: { cancel(): void } | undefined;
+  const timer = setTimeout(onEnd, step);
+  return {
+    cancel: () => {
+      clearTimeout(timer);
+      rest?.cancel();
+    },
+  };
+}
