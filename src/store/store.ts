@@ -3,7 +3,8 @@
 // - A revision is a positive integer that grows by one with every commit that changed something.
 // - A commit changes all of its keys at one revision, or none of them. When it resolves it is on disk, and every
 //   later read sees it. A read never shows what is not on disk.
-// - A watch delivers every change above its revision under its prefix once, in order, commits whole.
+// - A watch delivers every change above its revision under its prefix once, in order, commits whole. From a revision
+//   that has not happened yet it waits. It is never refused by a throw: what ends it comes through onEnd.
 // - History below the compaction floor is gone: reading or watching there fails with CompactedError.
 
 export interface Entry {
@@ -33,7 +34,8 @@ export interface RangeResult {
 
 export interface Write {
   readonly key: string;
-  /** Absent: delete the key. Deleting a key that is not there changes nothing. */
+  /** Absent: delete the key. Deleting a key that is not there changes nothing. The bytes are given away: nobody may
+   *  change them afterwards, and the ones handed out by reads and watches neither. */
   readonly value?: Uint8Array;
 }
 
@@ -71,7 +73,8 @@ export interface WatchRequest {
   readonly onEvents: (events: readonly StoreEvent[]) => void;
   /** Called each time the store's revision moved on, after the events up to it were delivered. */
   readonly onProgress?: (revision: number) => void;
-  /** Called once if the watch cannot go on: the store was closed, or has failed. */
+  /** Called once if the watch cannot go on, never during `watch` itself: afterRevision is below the floor
+   *  (CompactedError), or the store was closed. */
   readonly onEnd: (error: Error) => void;
 }
 
@@ -88,7 +91,7 @@ export interface Store {
   range(request: RangeRequest): Promise<RangeResult>;
   commit(request: CommitRequest): Promise<CommitResult>;
   watch(request: WatchRequest): StoreWatch;
-  /** Forgets what was superseded at or before the revision. */
+  /** Forgets what was superseded at or before the revision; a revision below the floor forgets nothing more. */
   compact(revision: number): Promise<void>;
   /** Undefined while writes are taken; otherwise why they are refused. */
   writeFailure(): Error | undefined;

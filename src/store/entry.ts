@@ -1,0 +1,88 @@
+// What the store keeps in memory of one row of its journal. Both classes look like the plain Entry and StoreEvent of
+// the contract; the journal row they lie in is known only here, so that it can be forgotten or moved.
+
+import type { Entry, StoreEvent } from './store.ts';
+
+/** What a row costs beside its key and value, in memory and on disk, as a round number. */
+const overheadBytes = 64;
+
+export interface EntryFields {
+  readonly key: string;
+  readonly value: Uint8Array;
+  readonly createRevision: number;
+  readonly revision: number;
+  readonly row: number;
+}
+
+export class StoredEntry implements Entry {
+  readonly key: string;
+  readonly value: Uint8Array;
+  readonly createRevision: number;
+  readonly revision: number;
+  #row: number;
+
+  constructor(fields: EntryFields) {
+    this.key = fields.key;
+    this.value = fields.value;
+    this.createRevision = fields.createRevision;
+    this.revision = fields.revision;
+    this.#row = fields.row;
+  }
+
+  get row(): number {
+    return this.#row;
+  }
+
+  /** The journal has moved this entry to another row. */
+  movedTo(row: number): void {
+    this.#row = row;
+  }
+
+  get sizeBytes(): number {
+    return this.key.length + this.value.byteLength + overheadBytes;
+  }
+}
+
+export interface EventFields {
+  readonly revision: number;
+  readonly key: string;
+  readonly entry: StoredEntry | undefined;
+  readonly previous: StoredEntry | undefined;
+  /** Where the deletion lies; of no meaning when there is an entry. */
+  readonly tombstoneRow: number;
+}
+
+export class StoredEvent implements StoreEvent {
+  readonly revision: number;
+  readonly key: string;
+  readonly entry: StoredEntry | undefined;
+  readonly previous: StoredEntry | undefined;
+  readonly #tombstoneRow: number;
+
+  constructor(fields: EventFields) {
+    this.revision = fields.revision;
+    this.key = fields.key;
+    this.entry = fields.entry;
+    this.previous = fields.previous;
+    this.#tombstoneRow = fields.tombstoneRow;
+  }
+
+  /** The rows nobody needs any more once this event is below the floor. */
+  supersededRows(): number[] {
+    const rows = this.previous === undefined ? [] : [this.previous.row];
+    if (this.entry === undefined) rows.push(this.#tombstoneRow);
+    return rows;
+  }
+
+  /** What is kept only because this event is: the value it replaced, and the deletion itself. */
+  get historyBytes(): number {
+    const replaced = this.previous === undefined ? 0 : this.previous.sizeBytes;
+    return replaced + (this.entry === undefined ? this.key.length + overheadBytes : 0);
+  }
+}
+
+/** The same bytes in a buffer of their own size: a small view must not keep a large pool alive. */
+export function compactBytes(bytes: Uint8Array): Uint8Array {
+  const isWhole = bytes.byteLength === bytes.buffer.byteLength && bytes.constructor === Uint8Array;
+  return isWhole ? bytes : new Uint8Array(bytes);
+}

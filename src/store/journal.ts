@@ -1,0 +1,57 @@
+// Where a LogStore keeps its rows. A journal knows no keys' meaning: it appends rows, forgets and moves rows by number,
+// and everything in one batch is on disk together when the promise resolves. One call at a time.
+
+export interface JournalRow {
+  /** Grows with every row; never used twice. */
+  readonly row: number;
+  readonly revision: number;
+  /** The revision at which the key came to be; 0 in a deletion. */
+  readonly createRevision: number;
+  readonly key: string;
+  /** Absent in a deletion. */
+  readonly value: Uint8Array | undefined;
+}
+
+export interface RowMove {
+  readonly from: number;
+  /** Above every row there is, and below the rows appended in the same batch. */
+  readonly to: number;
+}
+
+export interface JournalBatch {
+  readonly moves: readonly RowMove[];
+  /** In the order of their revisions. */
+  readonly rows: readonly JournalRow[];
+  readonly forget: readonly number[];
+  /** Never goes back. No row above it is ever forgotten, so it also keeps the revision when all rows are gone. */
+  readonly floor: number;
+}
+
+export interface DiskUse {
+  /** Database and log files together. */
+  readonly fileBytes: number;
+  /** Pages of the database that hold rows, however few. */
+  readonly usedBytes: number;
+}
+
+export interface Journal {
+  append(batch: JournalBatch): Promise<DiskUse>;
+  /** Resolves if there is room to write again; changes nothing. */
+  probe(): Promise<void>;
+  close(): Promise<void>;
+  /** Set by whoever uses the journal: called when it breaks, also between two calls. */
+  onBroken?: ((error: JournalBrokenError) => void) | undefined;
+}
+
+/** What a journal held when it was opened. */
+export interface JournalContents {
+  readonly floor: number;
+  /** Rows above the floor come in the order of their revisions. */
+  readonly rows: Iterable<JournalRow>;
+}
+
+/** There was no room. The batch was rolled back as a whole, and the journal can go on once there is room. */
+export class JournalFullError extends Error {}
+
+/** Nobody knows what of the batch is on disk. The journal takes nothing more until it is opened anew. */
+export class JournalBrokenError extends Error {}
