@@ -28,6 +28,7 @@ export interface KindVersion {
   readonly isServed: boolean;
   readonly schema: Schema;
   readonly hasStatus: boolean;
+  /** The name comes before them by itself, unless one of them has the format `name`. */
   readonly columns: readonly Column[];
   /** Full name of the protobuf message whose encoding is accepted as a request body; absent for custom kinds. */
   readonly protobufMessage?: string;

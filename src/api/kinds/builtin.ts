@@ -2,7 +2,7 @@
 // first asked for; defaults and validation are only called with objects whose types are right.
 
 import type { FieldError } from '../../model/field-error.ts';
-import type { AnyObject, KubernetesObject } from '../../model/object.ts';
+import type { KubernetesObject } from '../../model/object.ts';
 import type { Column, Kind, KindBehaviour, KindVersion, NameRule } from '../kind.ts';
 import type { Schema } from '../schema/schema.ts';
 import { ageColumn, nameColumn } from './columns.ts';
@@ -20,7 +20,7 @@ export interface BuiltinKind<T extends KubernetesObject> {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   readonly nameRule?: NameRule;
-  /** All of them, without Age, which comes last of the ones always shown; only the name and Age when absent. */
+  /** Name and age when absent. */
   readonly columns?: readonly Column[];
   readonly applyDefaults?: (object: T) => void;
   readonly validate?: (object: T, previous: T | undefined) => FieldError[];
@@ -42,7 +42,7 @@ export function builtinKind<T extends KubernetesObject>(facts: BuiltinKind<T>): 
     categories: facts.categories ?? [],
     isNamespaced: facts.isNamespaced,
     storageVersion: facts.version,
-    versions: [versionOf(facts.version, message, facts.columns ?? [nameColumn])],
+    versions: [versionOf(facts.version, message, facts.columns ?? [nameColumn, ageColumn])],
     behaviour: behaviourOf(facts, message),
   };
 }
@@ -56,32 +56,23 @@ function versionOf(name: string, message: string, columns: readonly Column[]): K
       return (schema ??= kindSchemaOf(message));
     },
     hasStatus: messageOf(message).fields.some((field) => field.name === 'status'),
-    columns: [...columns.filter(isAlwaysShown), ageColumn, ...columns.filter((column) => !isAlwaysShown(column))],
+    columns,
     protobufMessage: protobufName(message),
   };
 }
 
-function isAlwaysShown(column: Column): boolean {
-  return column.priority === 0;
-}
-
 function behaviourOf<T extends KubernetesObject>(facts: BuiltinKind<T>, message: string): KindBehaviour {
-  const { applyDefaults, validate } = facts;
+  const { applyDefaults, validate, selectableFields, behaviour } = facts;
+  const ownBehaviour = {
+    // Defaults come before the schema has had its say.
+    ...(applyDefaults && { applyDefaults: (object: T) => void (hasTypesOf(message, object) && applyDefaults(object)) }),
+    ...(validate && { validate }),
+    ...(selectableFields && { selectableFields }),
+  } as unknown as Partial<KindBehaviour>;
   return {
-    ...facts.behaviour,
     nameRule: facts.nameRule ?? 'dnsSubdomain',
     normalize: (object) => normalizeMessage(message, object),
-    ...(applyDefaults === undefined
-      ? {}
-      : { applyDefaults: (object: AnyObject) => hasTypesOf(message, object) && applyDefaults(object as unknown as T) }),
-    ...(validate === undefined
-      ? {}
-      : {
-          validate: (object: AnyObject, previous: AnyObject | undefined) =>
-            hasTypesOf(message, object) ? validate(object as unknown as T, previous as unknown as T | undefined) : [],
-        }),
-    ...(facts.selectableFields === undefined
-      ? {}
-      : { selectableFields: facts.selectableFields as unknown as KindBehaviour['selectableFields'] }),
-  } as KindBehaviour;
+    ...behaviour,
+    ...ownBehaviour,
+  };
 }

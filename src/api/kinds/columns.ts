@@ -1,5 +1,6 @@
 // How tables show an object: the columns that several kinds share, and the short forms people know from kubectl.
 
+import type { LabelSelector } from '../../model/label-selector.ts';
 import type { AnyObject } from '../../model/object.ts';
 import type { Column } from '../kind.ts';
 
@@ -46,12 +47,7 @@ export function formatLabels(labels: Readonly<Record<string, string>> | undefine
   return orNone(pairs.sort().join(','));
 }
 
-interface Selector {
-  matchLabels?: Record<string, string>;
-  matchExpressions?: { key: string; operator: string; values?: string[] }[];
-}
-
-export function formatSelector(selector: Selector | undefined): string {
+export function formatSelector(selector: LabelSelector | undefined): string {
   const equal = Object.entries(selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   const others = (selector?.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
     if (operator === 'Exists') return key;

@@ -15,7 +15,7 @@ import { validateService } from '../../model/service-validation.ts';
 import type { Admission, Kind } from '../kind.ts';
 import { invalidObject } from '../status.ts';
 import { builtinKind } from './builtin.ts';
-import { column, formatLabels, nameColumn, orNone, wideColumn } from './columns.ts';
+import { ageColumn, column, formatLabels, nameColumn, orNone, wideColumn } from './columns.ts';
 import { AddressError, createServiceAddresses, type ServiceAddresses } from './service-addresses.ts';
 
 export interface ServiceKindOptions {
@@ -37,6 +37,7 @@ export function createServiceKind(options: ServiceKindOptions): Kind {
       column<Service>('Cluster-IP', (service) => orNone(service.spec?.clusterIP)),
       column<Service>('External-IP', externalAddresses),
       column<Service>('Port(s)', formatPorts),
+      ageColumn,
       wideColumn<Service>('Selector', (service) => formatLabels(service.spec?.selector)),
     ],
     applyDefaults: applyServiceDefaults,
@@ -52,7 +53,7 @@ export function createServiceKind(options: ServiceKindOptions): Kind {
 async function admitService(admission: Admission, addresses: ServiceAddresses): Promise<void> {
   const service = admission.object as unknown as Service;
   const previous = admission.previous as unknown as Service | undefined;
-  if (admission.operation === 'delete') return releaseOthers(admission, service, [], addresses);
+  if (admission.operation === 'delete') return releaseOthers(admission, previous ?? service, [], addresses);
   settleServiceFields(service, previous);
   const spec = service.spec ?? {};
   refuse(admission, [
