@@ -1,0 +1,252 @@
+import { expect, test } from 'vitest';
+import {
+  type ConsumerInput,
+  type ConsumerOutput,
+  ConsumerSession,
+  type ConsumerSessionOptions,
+} from './consumer-session.ts';
+import { codes, exclusiveOr, type ReceivedMessage } from './messages.ts';
+import { serviceOf } from './testing/services.ts';
+import { v1alpha1 } from './wire.ts';
+
+const hashOf = (id: string, changes = {}) => v1alpha1.encodeOffer(serviceOf(id, changes)).hash;
+
+function upsert(nonce: string, id: string, changes: Parameters<typeof serviceOf>[1] = {}): ReceivedMessage {
+  return { kind: 'upsert', nonce, service: serviceOf(id, changes), hash: hashOf(id, changes) };
+}
+
+function end(
+  nonce: string,
+  ids: readonly string[],
+  changes: { revision?: number; count?: number } = {},
+): ReceivedMessage {
+  const digest = new Uint8Array(32);
+  for (const id of ids) exclusiveOr(digest, hashOf(id));
+  return { kind: 'snapshotEnd', nonce, end: { epoch: 'e', revision: 5, count: ids.length, digest, ...changes } };
+}
+
+function open(options: Partial<ConsumerSessionOptions> & { holds?: readonly string[]; isExact?: boolean } = {}) {
+  const session = new ConsumerSession({
+    resourceUrl: v1alpha1.resourceUrl,
+    names: { allowedDomains: ['example.com'], ownZones: ['cluster.local'] },
+    accepts: () => true,
+    held: new Map((options.holds ?? []).map((id) => [id, hashOf(id)])),
+    pendingMax: 100,
+    silenceMsMin: 3000,
+    graceMs: 60_000,
+    ...options,
+  });
+  const step = (input: ConsumerInput) => texts(session.step(input));
+  step({ kind: 'opened', nowMs: 0, hasSnapshotEnd: options.isExact ?? false });
+  const take = (message: ReceivedMessage, nowMs = 0) => step({ kind: 'message', nowMs, message });
+  return {
+    session,
+    step,
+    take,
+    stored: (ticket: number) => step({ kind: 'stored', ticket }),
+    tick: (nowMs: number, aliveMs = nowMs) => step({ kind: 'tick', nowMs, aliveMs }),
+  };
+}
+
+function texts(outputs: readonly ConsumerOutput[]): string[] {
+  return outputs.map((output) => {
+    switch (output.kind) {
+      case 'send':
+        return output.message.kind === 'nack'
+          ? `nack ${output.message.nonce} ${output.message.code} ${output.message.reason}`
+          : `${output.message.kind} ${output.message.kind === 'ack' ? output.message.nonce : ''}`;
+      case 'store':
+        return `store ${output.service.id} as ${output.ticket}`;
+      case 'remove':
+        return `remove ${output.ids.join(',')} as ${output.ticket}`;
+      case 'suspect':
+        return `suspect ${output.ids.join(',')}`;
+      case 'reconciled':
+        return `reconciled ${output.mode}, ${output.removed} gone`;
+      case 'close':
+        return `close ${output.code} ${output.reason}`;
+      case 'confirmed':
+        return `confirmed ${output.id}`;
+      case 'refused':
+        return `refused ${output.id}: ${output.reason}`;
+      case 'nothingConfirmed':
+        return 'nothing confirmed';
+    }
+  });
+}
+
+test('consumer: a service arrives -> stored first, acknowledged only when it is on disk', () => {
+  const { take, stored, session } = open();
+  expect(take(upsert('n1', 'a'))).toEqual(['store a as 1']);
+  expect(session.state.kind).toBe('updating');
+  expect(stored(1)).toEqual(['ack n1']);
+  expect(session.state.kind).toBe('receiving');
+});
+
+test('consumer: the same content again -> acknowledged without a write', () => {
+  const { take, stored } = open({ holds: ['a'] });
+  expect(take(upsert('n1', 'a'))).toEqual(['confirmed a', 'ack n1']);
+  expect(take(upsert('n2', 'a', { tags: ['x'] }))).toEqual(['store a as 1']);
+  expect(stored(1)).toEqual(['ack n2']);
+  expect(take(upsert('n3', 'a', { tags: ['x'] }))).toEqual(['confirmed a', 'ack n3']);
+});
+
+test('consumer: DELETE of what is held, and of what is unknown -> both acknowledged', () => {
+  const { take, stored } = open({ holds: ['a'] });
+  expect(take({ kind: 'delete', nonce: 'n1', id: 'a' })).toEqual(['remove a as 1']);
+  expect(stored(1)).toEqual(['ack n1']);
+  expect(take({ kind: 'delete', nonce: 'n2', id: 'a' })).toEqual(['ack n2']);
+});
+
+test('consumer: an owner without nonces -> each message is answered, in the order it was stored', () => {
+  const { take, stored } = open();
+  take(upsert('', 'a'));
+  take(upsert('', 'b'));
+  expect(stored(2)).toEqual(['ack ']);
+  expect(stored(1)).toEqual(['ack ']);
+});
+
+test.each<{ name: string; changes: Parameters<typeof serviceOf>[1]; field: string }>([
+  { name: 'no FQDN', changes: { fqdn: '' }, field: 'fqdn: Required value' },
+  {
+    name: 'an FQDN outside the allowed domains',
+    changes: { fqdn: 'db.other.org' },
+    field: 'fqdn: Forbidden: db.other.org is outside',
+  },
+  {
+    name: 'an FQDN inside our zones',
+    changes: { fqdn: 'x.svc.cluster.local' },
+    field: 'fqdn: Forbidden: x.svc.cluster.local is inside our own zone',
+  },
+  { name: 'no SAN', changes: { san: '' }, field: 'san: Required value' },
+  { name: 'a bad SAN', changes: { san: 'https://example.com' }, field: 'san: Invalid value' },
+  { name: 'no protocols', changes: { protocols: [] }, field: 'protocols: Required value' },
+  { name: 'no mesh ingress', changes: { endpoints: [] }, field: 'endpoints: Required value' },
+  {
+    name: 'a port out of range',
+    changes: { endpoints: [{ address: '192.0.2.1', port: 70000 }] },
+    field: 'endpoints[0].port: Invalid value: 70000',
+  },
+  {
+    name: 'an address that is none',
+    changes: { endpoints: [{ address: '300.1.2.3', port: 1 }] },
+    field: 'endpoints[0].address: Invalid value',
+  },
+])('consumer: $name -> NACK with the field, what was good before stays', ({ changes, field }) => {
+  const { take } = open({ holds: ['a'] });
+  const [refused, nack, ...rest] = take(upsert('n1', 'a', changes));
+  expect(refused).toContain(`refused a: ${field}`);
+  expect(nack).toContain(`nack n1 ${codes.invalidArgument} ${field}`);
+  expect(rest).toEqual([]);
+});
+
+test('consumer: several fields are wrong -> one NACK names them all', () => {
+  const [, nack] = open().take(upsert('n1', 'a', { san: '', protocols: [] }));
+  expect(nack).toContain('san: Required value');
+  expect(nack).toContain('protocols: Required value');
+});
+
+test('consumer: an unreadable message -> NACK with the reason, the stream goes on', () => {
+  const { take } = open();
+  expect(take({ kind: 'unreadable', nonce: 'n1', reason: 'operation: 9 is unknown' })).toEqual([
+    `nack n1 ${codes.invalidArgument} operation: 9 is unknown`,
+  ]);
+  expect(take(upsert('n2', 'a'))).toEqual(['store a as 1']);
+});
+
+test('consumer: a service it does not want -> acknowledged and not kept, removed if it was', () => {
+  const { take, stored } = open({ accepts: (service) => service.tags.includes('wanted'), holds: ['old'] });
+  expect(take(upsert('n1', 'a'))).toEqual(['ack n1']);
+  expect(take(upsert('n2', 'old', { tags: ['other'] }))).toEqual(['remove old as 1']);
+  expect(stored(1)).toEqual(['ack n2']);
+});
+
+test('consumer: exact snapshot -> what was not mentioned goes at its end, not before', () => {
+  const { take, stored, tick } = open({ holds: ['a', 'b', 'gone'], isExact: true });
+  take(upsert('n1', 'a'));
+  take(upsert('n2', 'b'));
+  expect(tick(1_000_000)).toEqual([]);
+  expect(take(end('n3', ['a', 'b']))).toEqual(['remove gone as 1']);
+  expect(stored(1)).toEqual(['reconciled exact, 1 gone', 'ack n3']);
+});
+
+test('consumer: exact snapshot, a refused service -> counts as mentioned and stays', () => {
+  const { take, session } = open({ holds: ['a'], isExact: true });
+  const bad = { san: '' };
+  take(upsert('n1', 'a', bad));
+  const message = end('n2', []) as Extract<ReceivedMessage, { kind: 'snapshotEnd' }>;
+  const digest = new Uint8Array(32);
+  exclusiveOr(digest, hashOf('a', bad));
+  expect(take({ ...message, end: { ...message.end, count: 1, digest } })).toEqual([
+    'reconciled exact, 0 gone',
+    'ack n2',
+  ]);
+  expect(session.state.kind).toBe('waiting');
+});
+
+test.each([
+  { name: 'a count that does not match', message: end('n2', ['a'], { count: 2 }) },
+  { name: 'another content', message: end('n2', ['b']) },
+  { name: 'an older revision of the same epoch', message: end('n2', ['a'], { revision: 4 }) },
+])('consumer: the end of the snapshot has $name -> nothing goes', ({ message }) => {
+  const { take } = open({
+    holds: ['a', 'x'],
+    isExact: true,
+    lastEnd: { epoch: 'e', revision: 5, count: 1, digest: new Uint8Array(32) },
+  });
+  take(upsert('n1', 'a'));
+  expect(take(message)).toEqual([expect.stringContaining(`nack n2 ${codes.failedPrecondition}`)]);
+});
+
+test('consumer: a foreign owner falls silent -> unconfirmed entries are suspect, and go after the grace', () => {
+  const { take, stored, tick } = open({ holds: ['a', 'gone'] });
+  take(upsert('n1', 'a'), 100);
+  expect(tick(3000)).toEqual([]);
+  expect(tick(3100)).toEqual(['suspect gone']);
+  expect(tick(63_000)).toEqual([]);
+  expect(tick(63_100)).toEqual(['remove gone as 1']);
+  expect(stored(1)).toEqual(['reconciled quiescence, 1 gone']);
+});
+
+test('consumer: a slow foreign owner -> silence is measured against the gaps it was seen to make', () => {
+  const { take, tick } = open({ holds: ['a', 'b', 'c'] });
+  take(upsert('n1', 'a'), 0);
+  take(upsert('n2', 'b'), 1000);
+  expect(tick(20_999)).toEqual([]);
+  expect(tick(21_000)).toEqual(['suspect c']);
+});
+
+test('consumer: silence on a stream whose keep-alive does not answer -> nothing is concluded', () => {
+  const { take, tick } = open({ holds: ['a', 'gone'] });
+  take(upsert('n1', 'a'), 100);
+  expect(tick(100_000, 100)).toEqual([]);
+});
+
+test('consumer: a suspect is mentioned during the grace -> it stays', () => {
+  const { take, tick } = open({ holds: ['a', 'late'] });
+  take(upsert('n1', 'a'), 0);
+  tick(3000);
+  expect(take(upsert('n2', 'late'), 4000)).toEqual(['confirmed late', 'ack n2']);
+  expect(tick(63_000)).toEqual(['reconciled quiescence, 0 gone']);
+});
+
+test('consumer: a foreign owner mentions nothing of what is held -> retention decides, nothing goes', () => {
+  const { tick } = open({ holds: ['a', 'b'] });
+  expect(tick(3000)).toEqual(['nothing confirmed']);
+  expect(tick(1_000_000)).toEqual([]);
+});
+
+test('consumer: the store fails -> the stream ends and starts anew, the owner is not told that the service is bad', () => {
+  const { take, step } = open();
+  take(upsert('n1', 'a'));
+  expect(step({ kind: 'storeFailed', reason: 'disk full' })).toEqual([
+    `close ${codes.unavailable} could not store what was received: disk full`,
+  ]);
+});
+
+test('consumer: a peer that floods -> ResourceExhausted', () => {
+  const { take } = open({ pendingMax: 2 });
+  take(upsert('n1', 'a'));
+  take(upsert('n2', 'b'));
+  expect(take(upsert('n3', 'c'))[0]).toContain(`close ${codes.resourceExhausted}`);
+});

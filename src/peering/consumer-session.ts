@@ -1,0 +1,280 @@
+// One stream from an owner, as its consumer sees it: what to store, what to refuse, what to answer, and when what was not
+// mentioned again may go. Pure: `step` takes an input with its time and returns what to do. The states are those of the
+// protocol's client (Appendix A); dialing and backing off happen around it, in `consumer-link.ts`.
+//
+// Nothing is acknowledged before the store said that it is on disk. Whoever stores must keep the order per id.
+
+import type { FieldError } from '../model/field-error.ts';
+import { type NamesAllowed, type SharedService, validateSharedService } from '../model/shared-service.ts';
+import {
+  type Code,
+  type ConsumerMessage,
+  codes,
+  exclusiveOr,
+  isSameHash,
+  type ReceivedMessage,
+  type SnapshotEnd,
+} from './messages.ts';
+
+export type ConsumerState =
+  /** registerConsumer was sent; nothing came yet. */
+  | { readonly kind: 'registering' }
+  /** The owner's catalog is coming in. */
+  | { readonly kind: 'receiving' }
+  /** Something is being stored. */
+  | { readonly kind: 'updating' }
+  /** Everything that came was stored and answered. */
+  | { readonly kind: 'waiting' }
+  | { readonly kind: 'closed'; readonly code: Code };
+
+/** How we learn what was deleted while we were away. */
+export type ReconcileMode = 'exact' | 'quiescence';
+
+export type ConsumerInput =
+  | { readonly kind: 'opened'; readonly nowMs: number; readonly hasSnapshotEnd: boolean }
+  | { readonly kind: 'message'; readonly nowMs: number; readonly message: ReceivedMessage }
+  /** What was asked to be stored or removed under this ticket is on disk. */
+  | { readonly kind: 'stored'; readonly ticket: number }
+  | { readonly kind: 'storeFailed'; readonly reason: string }
+  /** `aliveMs` is when the owner last gave a sign of life, a keep-alive answer included. */
+  | { readonly kind: 'tick'; readonly nowMs: number; readonly aliveMs: number };
+
+export type ConsumerOutput =
+  | { readonly kind: 'send'; readonly message: ConsumerMessage }
+  | { readonly kind: 'store'; readonly ticket: number; readonly service: SharedService; readonly hash: Uint8Array }
+  | { readonly kind: 'remove'; readonly ticket: number; readonly ids: readonly string[] }
+  /** The owner still has it: if it was marked stale or suspect, it no longer is. */
+  | { readonly kind: 'confirmed'; readonly id: string }
+  | { readonly kind: 'refused'; readonly id: string; readonly reason: string }
+  | { readonly kind: 'suspect'; readonly ids: readonly string[] }
+  | { readonly kind: 'reconciled'; readonly mode: ReconcileMode; readonly removed: number; readonly end?: SnapshotEnd }
+  | { readonly kind: 'nothingConfirmed' }
+  | { readonly kind: 'close'; readonly code: Code; readonly reason: string };
+
+export interface ConsumerSessionOptions {
+  readonly resourceUrl: string;
+  readonly names: NamesAllowed;
+  /** Which services are wanted at all; the others are acknowledged and not kept. */
+  readonly accepts: (service: SharedService) => boolean;
+  /** What is on disk from this owner: id to the hash of its content. */
+  readonly held: ReadonlyMap<string, Uint8Array>;
+  /** The newest snapshot seen from this owner. */
+  readonly lastEnd?: SnapshotEnd;
+  /** Messages that wait for the store; an owner that sends more without waiting for answers floods us. */
+  readonly pendingMax: number;
+  readonly silenceMsMin: number;
+  readonly graceMs: number;
+}
+
+/** What is said once something is on disk. Keyed by a ticket of our own, because some owners send empty nonces. */
+type Pending = () => ConsumerOutput[];
+
+export class ConsumerSession {
+  readonly #options: ConsumerSessionOptions;
+  #state: ConsumerState = { kind: 'registering' };
+  #mode: ReconcileMode = 'quiescence';
+  readonly #held: Map<string, Uint8Array>;
+  /** Held, and not mentioned on this stream yet. */
+  readonly #unconfirmed: Set<string>;
+  /** Mentioned on this stream, with what was said; forgotten when the snapshot is over. */
+  #mentioned: Map<string, Uint8Array> | undefined = new Map();
+  readonly #digest = new Uint8Array(32);
+  readonly #pending = new Map<number, Pending>();
+  #lastMessageMs = 0;
+  #gapMsMax = 0;
+  #suspectSinceMs: number | undefined;
+  #ticket = 0;
+
+  constructor(options: ConsumerSessionOptions) {
+    this.#options = options;
+    this.#held = new Map(options.held);
+    this.#unconfirmed = new Set(options.held.keys());
+  }
+
+  get state(): ConsumerState {
+    return this.#state;
+  }
+
+  get mode(): ReconcileMode {
+    return this.#mode;
+  }
+
+  get isSnapshotOver(): boolean {
+    return this.#mentioned === undefined;
+  }
+
+  step(input: ConsumerInput): ConsumerOutput[] {
+    if (this.#state.kind === 'closed') return [];
+    const outputs = this.#take(input);
+    if ((this.#state as ConsumerState).kind !== 'closed') this.#state = { kind: this.#kindNow() };
+    return outputs;
+  }
+
+  #take(input: ConsumerInput): ConsumerOutput[] {
+    switch (input.kind) {
+      case 'opened':
+        this.#mode = input.hasSnapshotEnd ? 'exact' : 'quiescence';
+        this.#lastMessageMs = input.nowMs;
+        return [];
+      case 'message':
+        this.#gapMsMax = Math.max(this.#gapMsMax, input.nowMs - this.#lastMessageMs);
+        this.#lastMessageMs = input.nowMs;
+        return this.#received(input.message);
+      case 'stored':
+        return this.#stored(input.ticket);
+      case 'storeFailed':
+        // A refusal would make the owner keep it back until it changes; the fault is ours, so the stream starts anew.
+        return this.#close(codes.unavailable, `could not store what was received: ${input.reason}`);
+      case 'tick':
+        return this.#tick(input.nowMs, input.aliveMs);
+    }
+  }
+
+  #kindNow(): 'registering' | 'receiving' | 'updating' | 'waiting' {
+    if (this.#pending.size > 0) return 'updating';
+    if (this.#mentioned === undefined) return 'waiting';
+    return this.#mentioned.size === 0 ? 'registering' : 'receiving';
+  }
+
+  #received(message: ReceivedMessage): ConsumerOutput[] {
+    if (this.#pending.size >= this.#options.pendingMax) {
+      return this.#close(
+        codes.resourceExhausted,
+        `the owner sent ${this.#pending.size} messages without waiting for an answer`,
+      );
+    }
+    switch (message.kind) {
+      case 'upsert':
+        return this.#upsert(message.nonce, message.service, message.hash);
+      case 'delete':
+        return this.#delete(message.nonce, message.id);
+      case 'snapshotEnd':
+        return this.#snapshotEnd(message.nonce, message.end);
+      case 'unreadable':
+        return [this.#nack(message.nonce, codes.invalidArgument, message.reason)];
+    }
+  }
+
+  #upsert(nonce: string, service: SharedService, hash: Uint8Array): ConsumerOutput[] {
+    this.#mention(service.id, hash);
+    const errors = validateSharedService(service, this.#options.names);
+    if (errors.length > 0) return this.#refuse(nonce, service.id, errors);
+    if (!this.#options.accepts(service)) {
+      return this.#held.has(service.id) ? this.#remove([service.id], () => [this.#ack(nonce)]) : [this.#ack(nonce)];
+    }
+    const held = this.#held.get(service.id);
+    if (held !== undefined && isSameHash(held, hash)) return [{ kind: 'confirmed', id: service.id }, this.#ack(nonce)];
+    this.#held.set(service.id, hash);
+    return [{ kind: 'store', ticket: this.#await(() => [this.#ack(nonce)]), service, hash }];
+  }
+
+  // Refused content leaves what was good before it in place, and counts as mentioned.
+  #refuse(nonce: string, id: string, errors: readonly FieldError[]): ConsumerOutput[] {
+    const reason = errors.map(({ field, message }) => `${field}: ${message}`).join('; ');
+    const outputs: ConsumerOutput[] = [this.#nack(nonce, codes.invalidArgument, reason)];
+    return id === '' ? outputs : [{ kind: 'refused', id, reason }, ...outputs];
+  }
+
+  #delete(nonce: string, id: string): ConsumerOutput[] {
+    if (id === '')
+      return [this.#nack(nonce, codes.invalidArgument, 'id: Required value: a DELETE names the service by its id')];
+    this.#forget(id);
+    this.#unconfirmed.delete(id);
+    return this.#held.has(id) ? this.#remove([id], () => [this.#ack(nonce)]) : [this.#ack(nonce)];
+  }
+
+  #snapshotEnd(nonce: string, end: SnapshotEnd): ConsumerOutput[] {
+    const wrong = this.#whatIsWrongWith(end);
+    if (wrong !== undefined) {
+      this.#mode = 'quiescence';
+      return [this.#nack(nonce, codes.failedPrecondition, wrong)];
+    }
+    this.#mentioned = undefined;
+    const gone = [...this.#unconfirmed];
+    this.#unconfirmed.clear();
+    const done: ConsumerOutput = { kind: 'reconciled', mode: 'exact', removed: gone.length, end };
+    if (gone.length === 0) return [done, this.#ack(nonce)];
+    return this.#remove(gone, () => [done, this.#ack(nonce)]);
+  }
+
+  #whatIsWrongWith(end: SnapshotEnd): string | undefined {
+    const last = this.#options.lastEnd;
+    const count = this.#mentioned?.size ?? 0;
+    if (this.#mentioned === undefined) return 'a second end of one snapshot';
+    if (end.count !== count) return `the snapshot has ${end.count} services, ${count} arrived`;
+    if (!isSameHash(end.digest, this.#digest)) return 'what arrived is not what the snapshot says it holds';
+    if (last?.epoch === end.epoch && end.revision < last.revision)
+      return `the snapshot is of revision ${end.revision}, older than ${last.revision}, which was seen before`;
+    return undefined;
+  }
+
+  #tick(nowMs: number, aliveMs: number): ConsumerOutput[] {
+    if (this.#mode === 'exact') return [];
+    if (this.#suspectSinceMs !== undefined) return this.#endGrace(nowMs);
+    const silenceMs = Math.max(this.#options.silenceMsMin, 20 * this.#gapMsMax);
+    const isSilent = nowMs - this.#lastMessageMs >= silenceMs && aliveMs > this.#lastMessageMs;
+    if (this.#mentioned === undefined || !isSilent || this.#pending.size > 0) return [];
+    const hasConfirmed = this.#mentioned.size > 0;
+    this.#mentioned = undefined;
+    if (this.#unconfirmed.size === 0) return [{ kind: 'reconciled', mode: 'quiescence', removed: 0 }];
+    // An owner that names nothing of what we hold may have started empty by mistake: retention decides, not we.
+    if (!hasConfirmed) return [{ kind: 'nothingConfirmed' }];
+    this.#suspectSinceMs = nowMs;
+    return [{ kind: 'suspect', ids: [...this.#unconfirmed] }];
+  }
+
+  #endGrace(nowMs: number): ConsumerOutput[] {
+    if (nowMs - (this.#suspectSinceMs as number) < this.#options.graceMs) return [];
+    this.#suspectSinceMs = undefined;
+    const gone = [...this.#unconfirmed];
+    this.#unconfirmed.clear();
+    const done: ConsumerOutput = { kind: 'reconciled', mode: 'quiescence', removed: gone.length };
+    if (gone.length === 0) return [done];
+    return this.#remove(gone, () => [done]);
+  }
+
+  #stored(ticket: number): ConsumerOutput[] {
+    const pending = this.#pending.get(ticket);
+    this.#pending.delete(ticket);
+    return pending?.() ?? [];
+  }
+
+  #remove(ids: readonly string[], then: Pending): ConsumerOutput[] {
+    for (const id of ids) this.#held.delete(id);
+    return [{ kind: 'remove', ticket: this.#await(then), ids }];
+  }
+
+  #await(then: Pending): number {
+    this.#ticket += 1;
+    this.#pending.set(this.#ticket, then);
+    return this.#ticket;
+  }
+
+  #mention(id: string, hash: Uint8Array): void {
+    this.#unconfirmed.delete(id);
+    if (this.#mentioned === undefined) return;
+    this.#forget(id);
+    this.#mentioned.set(id, hash);
+    exclusiveOr(this.#digest, hash);
+  }
+
+  #forget(id: string): void {
+    const before = this.#mentioned?.get(id);
+    if (before === undefined) return;
+    exclusiveOr(this.#digest, before);
+    this.#mentioned?.delete(id);
+  }
+
+  #ack(nonce: string): ConsumerOutput {
+    return { kind: 'send', message: { kind: 'ack', nonce, resourceUrl: this.#options.resourceUrl } };
+  }
+
+  #nack(nonce: string, code: Code, reason: string): ConsumerOutput {
+    return { kind: 'send', message: { kind: 'nack', nonce, resourceUrl: this.#options.resourceUrl, code, reason } };
+  }
+
+  #close(code: Code, reason: string): ConsumerOutput[] {
+    this.#state = { kind: 'closed', code };
+    return [{ kind: 'close', code, reason }];
+  }
+}

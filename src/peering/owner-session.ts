@@ -1,0 +1,227 @@
+// One consumer's subscription, as its owner sees it: what it was told, what is in flight, what it must be told next.
+// Pure: `step` takes an input and returns what to do; the states are those of the protocol's server (Appendix A).
+//
+// Memory is bounded by the number of services: ids that changed are kept once, however often they changed, and one
+// message per id is in flight at a time, so a slow consumer gets the newest state and not every state in between.
+
+import { type Code, type ConsumerMessage, codes, exclusiveOr, type Offer, type OwnerMessage } from './messages.ts';
+
+/** What this consumer may see now. Shared by all consumers with the same rights, and never changed during a step. */
+export interface OwnerView {
+  readonly hasSynced: boolean;
+  readonly epoch: string;
+  readonly revision: number;
+  readonly ids: Iterable<string>;
+  offer(id: string): Offer | undefined;
+}
+
+export type OwnerState =
+  /** Accepts the stream; nothing was asked yet. */
+  | { readonly kind: 'accepting' }
+  /** Has something to send, and room in the window or not. */
+  | { readonly kind: 'sending' }
+  /** Everything was sent and answered; waits for a change or for the consumer to leave. */
+  | { readonly kind: 'waiting' }
+  /** The stream was ended with a code. */
+  | { readonly kind: 'closed'; readonly code: Code };
+
+export type OwnerInput =
+  | { readonly kind: 'message'; readonly message: ConsumerMessage }
+  | { readonly kind: 'unreadable'; readonly reason: string }
+  | { readonly kind: 'changed'; readonly ids: Iterable<string> }
+  | { readonly kind: 'consumerLeft' };
+
+export type OwnerOutput =
+  | { readonly kind: 'send'; readonly message: OwnerMessage }
+  | { readonly kind: 'refused'; readonly id: string; readonly code: number; readonly reason: string }
+  | { readonly kind: 'accepted'; readonly id: string }
+  | { readonly kind: 'snapshotAccepted' }
+  | { readonly kind: 'close'; readonly code: Code; readonly reason: string };
+
+export interface OwnerSessionOptions {
+  /** Messages in flight: 1 is the protocol's own `strict` mode. */
+  readonly window: number;
+  readonly resourceUrl: string;
+  /** The consumer asked for the end of the snapshot to be marked. */
+  readonly hasSnapshotEnd: boolean;
+  readonly view: () => OwnerView;
+}
+
+interface InFlight {
+  readonly id: string | undefined;
+  readonly hash: Uint8Array | undefined;
+}
+
+export class OwnerSession {
+  readonly #options: OwnerSessionOptions;
+  #state: OwnerState = { kind: 'accepting' };
+  /** Ids to be told again, oldest first. */
+  readonly #dirty = new Set<string>();
+  /** What the consumer was last told of each id on this stream. */
+  readonly #told = new Map<string, Offer>();
+  readonly #refused = new Map<string, Uint8Array>();
+  readonly #inFlight = new Map<string, InFlight>();
+  readonly #idsInFlight = new Set<string>();
+  /** Ids of the snapshot that were not sent yet; undefined once the snapshot is over. */
+  #snapshot: Set<string> | undefined;
+  #nonce = 0;
+
+  constructor(options: OwnerSessionOptions) {
+    this.#options = options;
+  }
+
+  get state(): OwnerState {
+    return this.#state;
+  }
+
+  /** Services the consumer has not acknowledged in their newest form. */
+  get lag(): number {
+    return this.#dirty.size + this.#idsInFlight.size;
+  }
+
+  get unacknowledged(): number {
+    return this.#inFlight.size;
+  }
+
+  step(input: OwnerInput): OwnerOutput[] {
+    if (this.#state.kind === 'closed') return [];
+    switch (input.kind) {
+      case 'message':
+        return this.#take(input.message);
+      case 'unreadable':
+        return this.#close(codes.invalidArgument, input.reason);
+      case 'changed':
+        if (this.#state.kind === 'accepting') return [];
+        for (const id of input.ids) this.#dirty.add(id);
+        return this.#fill([]);
+      case 'consumerLeft':
+        this.#state = { kind: 'closed', code: codes.ok };
+        return [];
+    }
+  }
+
+  #take(message: ConsumerMessage): OwnerOutput[] {
+    if (message.resourceUrl !== '' && message.resourceUrl !== this.#options.resourceUrl) {
+      return this.#close(
+        codes.invalidArgument,
+        `resource_url is ${JSON.stringify(message.resourceUrl)}, this endpoint serves ${this.#options.resourceUrl}`,
+      );
+    }
+    if (message.kind === 'subscribe') return this.#subscribe(message.resourceUrl);
+    if (this.#state.kind === 'accepting')
+      return this.#close(
+        codes.invalidArgument,
+        'an answer came before the consumer registered: send resource_url first',
+      );
+    return this.#answered(message);
+  }
+
+  #subscribe(resourceUrl: string): OwnerOutput[] {
+    if (resourceUrl === '')
+      return this.#close(
+        codes.invalidArgument,
+        `resource_url is missing, this endpoint serves ${this.#options.resourceUrl}`,
+      );
+    const view = this.#options.view();
+    // Never an empty catalog by mistake: a consumer would remove what it holds.
+    if (!view.hasSynced) return this.#close(codes.unavailable, "the owner's catalog has not synced yet");
+    this.#snapshot = new Set(view.ids);
+    for (const id of this.#snapshot) {
+      this.#dirty.add(id);
+      this.#told.delete(id);
+    }
+    for (const id of this.#told.keys()) this.#dirty.add(id);
+    this.#refused.clear();
+    return this.#fill([]);
+  }
+
+  #answered(message: Exclude<ConsumerMessage, { kind: 'subscribe' }>): OwnerOutput[] {
+    // Some peers answer without a nonce; they have one message in flight, so it is the oldest.
+    const nonce = message.nonce === '' ? (this.#inFlight.keys().next().value ?? '') : message.nonce;
+    const answered = this.#inFlight.get(nonce);
+    if (answered === undefined) return [];
+    this.#inFlight.delete(nonce);
+    const outputs: OwnerOutput[] = [];
+    if (answered.id === undefined) {
+      if (message.kind === 'ack') outputs.push({ kind: 'snapshotAccepted' });
+    } else {
+      this.#idsInFlight.delete(answered.id);
+      outputs.push(this.#judge(message, answered.id, answered.hash));
+    }
+    return this.#fill(outputs);
+  }
+
+  #judge(
+    message: Exclude<ConsumerMessage, { kind: 'subscribe' }>,
+    id: string,
+    hash: Uint8Array | undefined,
+  ): OwnerOutput {
+    if (message.kind === 'ack') {
+      this.#refused.delete(id);
+      return { kind: 'accepted', id };
+    }
+    // Quarantined until its content changes; the other services go on.
+    if (hash !== undefined) this.#refused.set(id, hash);
+    return { kind: 'refused', id, code: message.code, reason: message.reason };
+  }
+
+  /** Sends as much as the window allows. */
+  #fill(outputs: OwnerOutput[]): OwnerOutput[] {
+    const view = this.#options.view();
+    for (const id of this.#dirty) {
+      if (this.#inFlight.size >= this.#options.window) break;
+      if (this.#idsInFlight.has(id)) continue;
+      this.#dirty.delete(id);
+      this.#snapshot?.delete(id);
+      const message = this.#next(id, view);
+      if (message !== undefined) this.#send(message, id, outputs);
+    }
+    this.#endSnapshot(view, outputs);
+    this.#state = { kind: this.#dirty.size + this.#inFlight.size === 0 ? 'waiting' : 'sending' };
+    return outputs;
+  }
+
+  #next(id: string, view: OwnerView): OwnerMessage | undefined {
+    const offer = view.offer(id);
+    const told = this.#told.get(id);
+    if (offer === undefined) {
+      if (told === undefined) return undefined;
+      this.#told.delete(id);
+      this.#refused.delete(id);
+      return { kind: 'delete', nonce: '', offer: told };
+    }
+    if (told?.hash === offer.hash || isRefused(this.#refused.get(id), offer)) return undefined;
+    if (told !== undefined && Buffer.compare(told.hash, offer.hash) === 0) return undefined;
+    this.#told.set(id, offer);
+    return { kind: told === undefined ? 'create' : 'update', nonce: '', offer };
+  }
+
+  #send(message: OwnerMessage, id: string | undefined, outputs: OwnerOutput[]): void {
+    this.#nonce += 1;
+    const nonce = String(this.#nonce);
+    const hash = message.kind === 'snapshotEnd' ? undefined : message.offer.hash;
+    this.#inFlight.set(nonce, { id, hash });
+    if (id !== undefined) this.#idsInFlight.add(id);
+    outputs.push({ kind: 'send', message: { ...message, nonce } });
+  }
+
+  // The marker says what was told so far, which is what the consumer can check; it takes no room in the window.
+  #endSnapshot(view: OwnerView, outputs: OwnerOutput[]): void {
+    if (this.#snapshot === undefined || this.#snapshot.size > 0) return;
+    this.#snapshot = undefined;
+    if (!this.#options.hasSnapshotEnd) return;
+    const digest = new Uint8Array(32);
+    for (const offer of this.#told.values()) exclusiveOr(digest, offer.hash);
+    const end = { epoch: view.epoch, revision: view.revision, count: this.#told.size, digest };
+    this.#send({ kind: 'snapshotEnd', nonce: '', end }, undefined, outputs);
+  }
+
+  #close(code: Code, reason: string): OwnerOutput[] {
+    this.#state = { kind: 'closed', code };
+    return [{ kind: 'close', code, reason }];
+  }
+}
+
+function isRefused(refused: Uint8Array | undefined, offer: Offer): boolean {
+  return refused !== undefined && Buffer.compare(refused, offer.hash) === 0;
+}
