@@ -92,6 +92,7 @@ export class LogStore implements Store {
   /** A batch is under way, or about to be. */
   #isPumping = false;
   #closing: Promise<void> | undefined;
+  #haveWatchesEnded = false;
   #onIdle: (() => void) | undefined;
   #retentionTimer: Timer | undefined;
   #probeTimer: Timer | undefined;
@@ -193,7 +194,7 @@ export class LogStore implements Store {
   }
 
   #watchRefusal(afterRevision: number): Error | undefined {
-    if (this.#closing !== undefined) return closedError();
+    if (this.#haveWatchesEnded) return closedError();
     return afterRevision < this.#floor ? new CompactedError(afterRevision, this.#floor) : undefined;
   }
 
@@ -371,6 +372,7 @@ export class LogStore implements Store {
     this.#retentionTimer?.cancel();
     this.#probeTimer?.cancel();
     if (this.#isPumping) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+    this.#haveWatchesEnded = true;
     this.#watchers.endAll(closedError());
     await this.#journal.close();
   }

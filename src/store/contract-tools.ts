@@ -1,0 +1,70 @@
+// Small helpers of the contract suite: text as values, a watch that writes down what it is told, bounded waiting.
+
+import type { CommitRequest, CommitResult, Store, StoreEvent, StoreWatch } from './store.ts';
+
+export function bytes(value: string): Uint8Array {
+  return new TextEncoder().encode(value);
+}
+
+export function text(value: Uint8Array): string {
+  return Buffer.from(value).toString();
+}
+
+export function commit(store: Store, request: Partial<CommitRequest>): Promise<CommitResult> {
+  return store.commit({ compares: [], writes: [], ...request });
+}
+
+export async function put(store: Store, key: string, value: string): Promise<number> {
+  const result = await commit(store, { writes: [{ key, value: bytes(value) }] });
+  if (result.kind !== 'committed') throw new Error(`put ${key}: conflict at ${result.key}`);
+  return result.revision;
+}
+
+export class Observed {
+  readonly events: StoreEvent[] = [];
+  readonly progress: number[] = [];
+  readonly ends: Error[] = [];
+  /** How many events came with each call. */
+  readonly calls: number[] = [];
+  /** Events and progress in the order they came. */
+  readonly order: string[] = [];
+  watch!: StoreWatch;
+
+  revisions(): number[] {
+    return this.events.map(({ revision }) => revision);
+  }
+
+  keys(): string[] {
+    return this.events.map(({ key }) => key);
+  }
+}
+
+export function observe(store: Store, prefix: string, afterRevision: number): Observed {
+  const observed = new Observed();
+  observed.watch = store.watch({
+    prefix,
+    afterRevision,
+    onEvents: (events) => {
+      observed.calls.push(events.length);
+      for (const event of events) {
+        observed.events.push(event);
+        observed.order.push(`event ${event.revision}`);
+      }
+    },
+    onProgress: (revision) => {
+      observed.progress.push(revision);
+      observed.order.push(`progress ${revision}`);
+    },
+    onEnd: (error) => observed.ends.push(error),
+  });
+  return observed;
+}
+
+/** Waits until it holds, in turns of the event loop; fails after many of them. */
+export async function until(holds: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 20_000; turn++) {
+    if (holds()) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error(`never came true: ${holds}`);
+}

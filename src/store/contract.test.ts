@@ -1,0 +1,16 @@
+// The contract, on both implementations.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { storeContract } from './contract.ts';
+import { createMemoryStore, openSqliteStore } from './open.ts';
+import { TestWorld } from './test-world.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'portolan-store-'));
+afterAll(() => rmSync(directory, { recursive: true }));
+let count = 0;
+
+storeContract('memory', async () => createMemoryStore(new TestWorld()));
+storeContract('sqlite', () => openSqliteStore({ ...new TestWorld(), path: join(directory, `${count++}.db`) }));
