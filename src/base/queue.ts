@@ -47,15 +47,26 @@ export function createQueue(options: QueueOptions): Queue {
   const backoffs = new Map<string, Backoff>();
   const idleWaiters = new Set<() => void>();
   const meter = createMeter(options, () => waiting.size);
+  let isPumpPlanned = false;
   let state: 'waiting for start' | 'running' | 'stopped' = 'waiting for start';
 
   function add(key: string): void {
     if (state === 'stopped') return;
-    meter.added();
     cancelDelay(key);
     if (working.has(key)) addedWhileWorking.add(key);
     else if (!waiting.has(key)) waiting.set(key, world.clock.monotonicMs());
-    pump();
+    meter.added();
+    pumpSoon();
+  }
+
+  /** Not at once: whoever adds goes on undisturbed, and what it adds in one go folds. */
+  function pumpSoon(): void {
+    if (isPumpPlanned || state !== 'running') return;
+    isPumpPlanned = true;
+    queueMicrotask(() => {
+      isPumpPlanned = false;
+      pump();
+    });
   }
 
   function addAfter(key: string, delayMs: number): void {
