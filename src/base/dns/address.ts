@@ -1,0 +1,74 @@
+// IP addresses between text and bytes, without the garbage of a general parser. Pure.
+
+/** 4 or 16 bytes, or undefined if the text is no address. An IPv4-mapped IPv6 address stays IPv6. */
+export function parseAddress(text: string): Uint8Array | undefined {
+  return text.includes(':') ? parseIpv6(text) : parseIpv4(text);
+}
+
+function parseIpv4(text: string): Uint8Array | undefined {
+  const bytes = new Uint8Array(4);
+  const parts = text.split('.');
+  if (parts.length !== 4) return undefined;
+  for (let i = 0; i < 4; i++) {
+    const part = parts[i]!;
+    if (!/^(0|[1-9][0-9]{0,2})$/.test(part) || Number(part) > 255) return undefined;
+    bytes[i] = Number(part);
+  }
+  return bytes;
+}
+
+function parseIpv6(text: string): Uint8Array | undefined {
+  let groups = text;
+  const tail = text.lastIndexOf(':');
+  if (text.includes('.', tail)) {
+    const ipv4 = parseIpv4(text.slice(tail + 1));
+    if (!ipv4) return undefined;
+    const [a, b, c, d] = ipv4 as unknown as [number, number, number, number];
+    groups = `${text.slice(0, tail + 1)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+  }
+  const halves = groups.split('::');
+  if (halves.length > 2) return undefined;
+  const head = halves[0] === '' ? [] : halves[0]!.split(':');
+  const rest = halves.length === 1 || halves[1] === '' ? [] : halves[1]!.split(':');
+  const missing = 8 - head.length - rest.length;
+  if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
+  const all = [...head, ...Array.from({ length: missing }, () => '0'), ...rest];
+  const bytes = new Uint8Array(16);
+  for (let i = 0; i < 8; i++) {
+    if (!/^[0-9a-fA-F]{1,4}$/.test(all[i]!)) return undefined;
+    const group = Number.parseInt(all[i]!, 16);
+    bytes[2 * i] = group >> 8;
+    bytes[2 * i + 1] = group & 255;
+  }
+  return bytes;
+}
+
+/** The usual text of an address; IPv6 as RFC 5952 wants it. */
+export function formatAddress(bytes: Uint8Array, start = 0, length = bytes.length - start): string {
+  if (length === 4) return `${bytes[start]}.${bytes[start + 1]}.${bytes[start + 2]}.${bytes[start + 3]}`;
+  const groups: number[] = [];
+  for (let i = 0; i < 8; i++) groups.push((bytes[start + 2 * i]! << 8) | bytes[start + 2 * i + 1]!);
+  const run = longestZeroRun(groups);
+  const text = (part: number[]) => part.map((group) => group.toString(16)).join(':');
+  if (run.length < 2) return text(groups);
+  return `${text(groups.slice(0, run.start))}::${text(groups.slice(run.start + run.length))}`;
+}
+
+function longestZeroRun(groups: number[]): { start: number; length: number } {
+  let best = { start: 0, length: 0 };
+  for (let start = 0; start < groups.length; start++) {
+    let end = start;
+    while (end < groups.length && groups[end] === 0) end += 1;
+    if (end - start > best.length) best = { start, length: end - start };
+    if (end > start) start = end - 1;
+  }
+  return best;
+}
+
+/** How an endpoint without a hostname is called: its address with dashes. */
+export function dashedAddress(bytes: Uint8Array): string {
+  if (bytes.length === 4) return [...bytes].join('-');
+  const groups: string[] = [];
+  for (let i = 0; i < 16; i += 2) groups.push(((bytes[i]! << 8) | bytes[i + 1]!).toString(16));
+  return groups.join('-');
+}

@@ -1,0 +1,122 @@
+// Small writer and reader of packed values: big-endian numbers, strings with their length. No schema, no allocation per field.
+
+const textEncoder = new TextEncoder();
+
+export class ByteWriter {
+  #bytes: Uint8Array<ArrayBuffer>;
+  length = 0;
+
+  constructor(size = 256) {
+    this.#bytes = new Uint8Array(size);
+  }
+
+  reset(): this {
+    this.length = 0;
+    return this;
+  }
+
+  u8(value: number): this {
+    this.#grow(1);
+    this.#bytes[this.length++] = value;
+    return this;
+  }
+
+  u16(value: number): this {
+    return this.u8(value >> 8).u8(value);
+  }
+
+  u32(value: number): this {
+    return this.u16(value >>> 16).u16(value & 0xffff);
+  }
+
+  /** A whole number up to 2^53, such as milliseconds. */
+  u48(value: number): this {
+    return this.u16(Math.floor(value / 0x1_0000_0000)).u32(value % 0x1_0000_0000);
+  }
+
+  raw(bytes: Uint8Array): this {
+    this.#grow(bytes.length);
+    this.#bytes.set(bytes, this.length);
+    this.length += bytes.length;
+    return this;
+  }
+
+  /** Up to 255 bytes, cut there: names and labels never are that long. */
+  text(value: string): this {
+    const bytes = textEncoder.encode(value).subarray(0, 255);
+    return this.u8(bytes.length).raw(bytes);
+  }
+
+  setU16(at: number, value: number): void {
+    this.#bytes[at] = value >> 8;
+    this.#bytes[at + 1] = value;
+  }
+
+  setU32(at: number, value: number): void {
+    this.setU16(at, value >>> 16);
+    this.setU16(at + 2, value & 0xffff);
+  }
+
+  /** A view, good until the next write. */
+  view(): Uint8Array {
+    return this.#bytes.subarray(0, this.length);
+  }
+
+  copy(): Uint8Array<ArrayBuffer> {
+    return this.#bytes.slice(0, this.length);
+  }
+
+  #grow(more: number): void {
+    if (this.length + more <= this.#bytes.length) return;
+    const bigger = new Uint8Array(Math.max(2 * this.#bytes.length, this.length + more));
+    bigger.set(this.#bytes);
+    this.#bytes = bigger;
+  }
+}
+
+export class ByteReader {
+  at: number;
+  readonly #bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array, at = 0) {
+    this.#bytes = bytes;
+    this.at = at;
+  }
+
+  get isAtEnd(): boolean {
+    return this.at >= this.#bytes.length;
+  }
+
+  u8(): number {
+    return this.#bytes[this.at++]!;
+  }
+
+  u16(): number {
+    return (this.u8() << 8) | this.u8();
+  }
+
+  u32(): number {
+    return ((this.u16() << 16) | this.u16()) >>> 0;
+  }
+
+  u48(): number {
+    return this.u16() * 0x1_0000_0000 + this.u32();
+  }
+
+  raw(length: number): Uint8Array {
+    return this.#bytes.slice(this.at, (this.at += length));
+  }
+
+  text(): string {
+    const length = this.u8();
+    const start = this.at;
+    this.at += length;
+    // Shared memory cannot be decoded by TextDecoder, and these texts are nearly always ASCII.
+    let text = '';
+    for (let i = start; i < this.at; i++) {
+      if (this.#bytes[i]! > 127) return Buffer.from(this.#bytes.slice(start, this.at)).toString('utf8');
+      text += String.fromCharCode(this.#bytes[i]!);
+    }
+    return text;
+  }
+}

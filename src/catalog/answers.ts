@@ -1,0 +1,141 @@
+// What stands behind one name, packed: the zone, then one record set per type with its rdata ready for the wire. Each
+// record says which cluster it comes from and for whom it is, so that the order can be chosen when a query arrives.
+//
+//   value  = zone u8, set*
+//   set    = type u16, order u8, count u16, bytes u32, record*
+//   record = cluster u16, audience u8, rdlength u16, rdata
+
+import { ByteWriter } from '../base/dns/bytes.ts';
+
+export const recordType = {
+  A: 1,
+  NS: 2,
+  CNAME: 5,
+  SOA: 6,
+  PTR: 12,
+  HINFO: 13,
+  TXT: 16,
+  AAAA: 28,
+  SRV: 33,
+  OPT: 41,
+  TSIG: 250,
+  IXFR: 251,
+  AXFR: 252,
+  ANY: 255,
+} as const;
+
+/** How the records of a set are chosen and put in order for the one who asks. */
+export const order = {
+  /** All, as stored. */
+  fixed: 0,
+  /** All, starting somewhere else each time. */
+  rotating: 1,
+  /** The asking cluster's own if there are any, else one other cluster after the other. */
+  localFirst: 2,
+  /** All: own cluster, same zone, same region, the rest. */
+  nearestFirst: 3,
+  /** Only the nearest tier that has any. */
+  nearestOnly: 4,
+  /** Only the own cluster's if there are any, else all, nearest first. */
+  localOnlyIfHealthy: 5,
+} as const;
+export type Order = (typeof order)[keyof typeof order];
+
+export const audience = { everybody: 0, ownCluster: 1, otherClusters: 2 } as const;
+export type Audience = (typeof audience)[keyof typeof audience];
+
+/** A record that belongs to no cluster in particular. */
+export const noCluster = 0;
+
+export interface PackedRecord {
+  readonly cluster: number;
+  readonly audience: Audience;
+  readonly rdata: Uint8Array;
+}
+
+export interface RecordSet {
+  readonly type: number;
+  readonly order: Order;
+  readonly records: readonly PackedRecord[];
+}
+
+export const setHeaderBytes = 9;
+export const recordHeaderBytes = 5;
+
+export function packAnswers(writer: ByteWriter, zone: number, sets: readonly RecordSet[]): Uint8Array {
+  writer.reset().u8(zone);
+  for (const set of sets) {
+    writer.u16(set.type).u8(set.order).u16(set.records.length);
+    const lengthAt = writer.length;
+    writer.u32(0);
+    for (const record of set.records) {
+      writer.u16(record.cluster).u8(record.audience).u16(record.rdata.length).raw(record.rdata);
+    }
+    writer.setU32(lengthAt, writer.length - lengthAt - 4);
+  }
+  return writer.view();
+}
+
+export function unpackAnswers(value: Uint8Array): { zone: number; sets: RecordSet[] } {
+  const sets: RecordSet[] = [];
+  const u16 = (at: number) => (value[at]! << 8) | value[at + 1]!;
+  for (let at = 1; at < value.length; ) {
+    const count = u16(at + 3);
+    const records: PackedRecord[] = [];
+    let record = at + setHeaderBytes;
+    for (let i = 0; i < count; i++) {
+      const start = record + recordHeaderBytes;
+      const end = start + u16(record + 3);
+      records.push({ cluster: u16(record), audience: value[record + 2] as Audience, rdata: value.slice(start, end) });
+      record = end;
+    }
+    sets.push({ type: u16(at), order: value[at + 2] as Order, records });
+    at = record;
+  }
+  return { zone: value[0]!, sets };
+}
+
+/** Where the set of this type starts in `bytes`, or -1. Hot path: no objects. */
+export function findSet(bytes: Uint8Array, start: number, length: number, type: number): number {
+  const end = start + length;
+  for (let at = start + 1; at < end; ) {
+    if (((bytes[at]! << 8) | bytes[at + 1]!) === type) return at;
+    at +=
+      setHeaderBytes +
+      (((bytes[at + 5]! << 24) | (bytes[at + 6]! << 16) | (bytes[at + 7]! << 8) | bytes[at + 8]!) >>> 0);
+  }
+  return -1;
+}
+
+export function plainRecord(rdata: Uint8Array, cluster: number = noCluster): PackedRecord {
+  return { cluster, audience: audience.everybody, rdata };
+}
+
+export function srvData(options: { port: number; target: Uint8Array; weight?: number }): Uint8Array {
+  return new ByteWriter(6 + options.target.length)
+    .u16(0)
+    .u16(options.weight ?? 1)
+    .u16(options.port)
+    .raw(options.target)
+    .copy();
+}
+
+export function txtData(text: string): Uint8Array {
+  return new ByteWriter(1 + text.length).text(text).copy();
+}
+
+export interface SoaFields {
+  readonly primary: Uint8Array;
+  readonly mailbox: Uint8Array;
+  readonly serial: number;
+  readonly refresh: number;
+  readonly retry: number;
+  readonly expire: number;
+  readonly minimum: number;
+}
+
+export function soaData(soa: SoaFields): Uint8Array {
+  const writer = new ByteWriter().raw(soa.primary).raw(soa.mailbox);
+  for (const value of [soa.serial, soa.refresh, soa.retry, soa.expire, soa.minimum]) writer.u32(value);
+  return writer.copy();
+}

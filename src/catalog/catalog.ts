@@ -1,0 +1,358 @@
+// Every name of a cluster's two zones and what stands behind it. Facts come in one object at a time; a change recomputes
+// the names of the one service it belongs to, and only names that came out different are written. No I/O: somebody else
+// watches the home (attach.ts) and somebody else answers (src/dns).
+
+import { ByteWriter } from '../base/dns/bytes.ts';
+import type { Clock, Timer, Timers } from '../base/world.ts';
+import {
+  type EndpointSlice,
+  importedServiceNameLabel,
+  serviceNameLabel,
+  sourceClusterLabel,
+} from '../model/endpoint-slice.ts';
+import type { Service } from '../model/service.ts';
+import type { RecordSet } from './answers.ts';
+import { namesOfService } from './cluster-names.ts';
+import { namesOfImport } from './clusterset-names.ts';
+import {
+  absentOwner,
+  factsOfImport,
+  factsOfService,
+  factsOfSlice,
+  type ImportLike,
+  type OwnerFacts,
+  packOwner,
+  packSlice,
+  type SliceOwner,
+  unpackOwner,
+  unpackSlice,
+} from './facts.ts';
+import { NameTable } from './name-table.ts';
+import type { NamedSlice, OwnerNames } from './owner-names.ts';
+import { PackedMap } from './packed-map.ts';
+import type { ClusterPlace } from './places.ts';
+import { fixedNames, makeZone, type Zone, type ZoneSource } from './zones.ts';
+
+export interface CatalogOptions {
+  readonly clock: Clock;
+  /** Changes that come within one batch time are written together. Without timers somebody must call `flush`. */
+  readonly timers?: Timers;
+  readonly batchMs?: number;
+  readonly cluster: ClusterPlace;
+  readonly clusterDomain?: string;
+  readonly clustersetDomain?: string;
+  readonly ttlSeconds?: number;
+  /** Whether `<clusterid>.<svc>.<ns>.svc.<clusterset domain>` exists. */
+  readonly hasClusterNames?: boolean;
+}
+
+export interface CatalogChange {
+  readonly zone: Zone;
+  readonly namespace: string;
+  readonly service: string;
+  readonly names: readonly string[];
+  /** Monotonic time at which the first fact of this change came in. */
+  readonly sinceMs: number;
+}
+
+interface Dirty {
+  readonly before: OwnerNames;
+  readonly sinceMs: number;
+}
+
+/** Which of the two zones an owner lives in: a Service or a ServiceImport. */
+type Side = 's' | 'i';
+
+const dirtyMax = 2048;
+
+export class Catalog {
+  readonly table: NameTable;
+  readonly clusterZone: Zone;
+  readonly clustersetZone: Zone;
+  readonly localCluster: number;
+  readonly #options: CatalogOptions;
+  readonly #owners = new PackedMap();
+  readonly #slices = new PackedMap();
+  readonly #writer = new ByteWriter(4096);
+  readonly #dirty = new Map<string, Dirty>();
+  readonly #listeners = new Set<(changes: readonly CatalogChange[]) => void>();
+  /** How many services with names each namespace has, by the name it makes exist. */
+  readonly #namespaces = new Map<string, number>();
+  #hasClusterNames: boolean;
+  #timer: Timer | undefined;
+
+  constructor(options: CatalogOptions) {
+    this.#options = options;
+    this.#hasClusterNames = options.hasClusterNames ?? false;
+    this.table = new NameTable({ serial: Math.floor(options.clock.wallMs() / 1000) });
+    this.localCluster = this.table.places.place(options.cluster);
+    const { ttlSeconds } = options;
+    this.clusterZone = makeZone(0, { name: options.clusterDomain ?? 'cluster.local', source: 'services', ttlSeconds });
+    this.clustersetZone = makeZone(1, {
+      name: options.clustersetDomain ?? 'clusterset.local',
+      source: 'imports',
+      ttlSeconds,
+    });
+    for (const zone of this.zones) {
+      for (const [name, sets] of fixedNames(zone)) this.table.put(name, zone.id, sets);
+    }
+  }
+
+  get zones(): readonly Zone[] {
+    return [this.clusterZone, this.clustersetZone];
+  }
+
+  /** What the facts and the names take together. */
+  get memoryBytes(): number {
+    return this.table.memoryBytes + this.#owners.memoryBytes + this.#slices.memoryBytes;
+  }
+
+  /** Hears of every change after it has been written. */
+  onChange(listener: (changes: readonly CatalogChange[]) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  upsertService(service: Service): void {
+    this.#changeOwner('s', service.metadata, factsOfService(service, this.#nowMs()));
+  }
+
+  removeService(key: string): void {
+    this.#removeOwner('s', key);
+  }
+
+  upsertServiceImport(object: ImportLike): void {
+    this.#changeOwner('i', object.metadata, factsOfImport(object, this.#nowMs()));
+  }
+
+  removeServiceImport(key: string): void {
+    this.#removeOwner('i', key);
+  }
+
+  upsertEndpointSlice(slice: EndpointSlice): void {
+    const owner = ownerOfSlice(slice);
+    const { namespace = '', name } = slice.metadata;
+    const key = Buffer.from(`${namespace}/${name}`);
+    const packed = this.#slices.get(key);
+    const before = packed && unpackSlice(packed);
+    // A slice that moved to another service is gone from the first.
+    if (before && !isSameOwner(before, owner)) this.removeEndpointSlice(`${namespace}/${name}`);
+    if (!owner) return;
+    const ownerKey = keyOfOwner(owner.isImported ? 'i' : 's', namespace, owner.service);
+    this.#touch(ownerKey);
+    const facts = this.#owner(ownerKey);
+    if (!facts.slices.includes(name)) {
+      this.#storeOwner(ownerKey, { ...facts, slices: [...facts.slices, name].sort() });
+    }
+    this.#slices.set(key, packSlice(this.#writer, factsOfSlice(slice, owner, this.#nowMs())));
+  }
+
+  removeEndpointSlice(sliceKey: string): void {
+    const key = Buffer.from(sliceKey);
+    const packed = this.#slices.get(key);
+    if (!packed) return;
+    const before = unpackSlice(packed);
+    const [namespace, name] = splitKey(sliceKey);
+    const ownerKey = keyOfOwner(before.isImported ? 'i' : 's', namespace, before.service);
+    this.#touch(ownerKey);
+    const facts = this.#owner(ownerKey);
+    this.#slices.delete(key);
+    this.#storeOwner(ownerKey, { ...facts, slices: facts.slices.filter((slice) => slice !== name) });
+  }
+
+  /** Where a cluster lies, for the order of answers. */
+  placeCluster(place: ClusterPlace): void {
+    this.table.places.place(place);
+  }
+
+  /** Until then its names answer SERVFAIL: a resolver would remember NXDOMAIN long after we know better. */
+  setSynced(source: ZoneSource): void {
+    this.flush();
+    for (const zone of this.zones) if (zone.source === source) this.table.setReady(zone.id, true);
+  }
+
+  /** The home cannot be asked at present: answers go on, marked as old. */
+  setStale(source: ZoneSource, isStale: boolean): void {
+    for (const zone of this.zones) if (zone.source === source) this.table.setStale(zone.id, isStale);
+  }
+
+  setClusterNames(hasClusterNames: boolean): void {
+    if (hasClusterNames === this.#hasClusterNames) return;
+    this.flush();
+    const imports = [...this.#owners.keys()].map((key) => Buffer.from(key).toString()).filter((key) => key[0] === 'i');
+    for (const key of imports) this.#dirty.set(key, { before: this.namesOf(key), sinceMs: this.#nowMs() });
+    this.#hasClusterNames = hasClusterNames;
+    this.flush();
+  }
+
+  /** Writes what has changed. Names that came out as they were are not touched. */
+  flush(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#dirty.size === 0) return;
+    const changes: CatalogChange[] = [];
+    for (const [key, dirty] of this.#dirty) {
+      const names = this.#write(key, dirty.before, this.namesOf(key));
+      if (names.length > 0) changes.push(this.#changeOf(key, names, dirty.sinceMs));
+      if (!this.#owner(key).isPresent && this.#owner(key).slices.length === 0) this.#owners.delete(Buffer.from(key));
+    }
+    this.#dirty.clear();
+    if (changes.length === 0) return;
+    this.table.bumpSerial();
+    for (const listener of this.#listeners) listener(changes);
+  }
+
+  /** The names of one owner as the present facts make them; `s/ns/name` or `i/ns/name`. */
+  namesOf(ownerKey: string): OwnerNames {
+    const { owner, slices, namespace, service } = this.factsOf(ownerKey);
+    const zone = this.#zoneOf(ownerKey);
+    const name = `${service}.${namespace}.svc.${zone.name}`;
+    const input = { owner, slices, name, ordinalOf: (cluster: string) => this.table.places.ordinalOf(cluster) };
+    return zone === this.clusterZone
+      ? namesOfService(input)
+      : namesOfImport(input, { hasClusterNames: this.#hasClusterNames });
+  }
+
+  factsOf(ownerKey: string): { owner: OwnerFacts; slices: NamedSlice[]; namespace: string; service: string } {
+    const [namespace, service] = splitKey(ownerKey.slice(2));
+    const owner = this.#owner(ownerKey);
+    const slices: NamedSlice[] = [];
+    for (const name of owner.slices) {
+      const packed = this.#slices.get(Buffer.from(`${namespace}/${name}`));
+      if (packed) slices.push({ name, ...unpackSlice(packed) });
+    }
+    // By cluster, so that answers do not depend on the order in which slices were seen.
+    slices.sort((a, b) => (a.cluster < b.cluster ? -1 : a.cluster > b.cluster ? 1 : a.name < b.name ? -1 : 1));
+    return { owner, slices, namespace, service };
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.monotonicMs();
+  }
+
+  #zoneOf(ownerKey: string): Zone {
+    return ownerKey[0] === 's' ? this.clusterZone : this.clustersetZone;
+  }
+
+  #owner(ownerKey: string): OwnerFacts {
+    const packed = this.#owners.get(Buffer.from(ownerKey));
+    return packed ? unpackOwner(packed) : absentOwner;
+  }
+
+  #storeOwner(ownerKey: string, facts: OwnerFacts): void {
+    this.#owners.set(Buffer.from(ownerKey), packOwner(this.#writer, facts));
+  }
+
+  #changeOwner(
+    side: Side,
+    { namespace = '', name }: { readonly name: string; readonly namespace?: string },
+    facts: Omit<OwnerFacts, 'slices'>,
+  ): void {
+    const key = keyOfOwner(side, namespace, name);
+    this.#touch(key);
+    this.#storeOwner(key, { ...facts, slices: this.#owner(key).slices });
+  }
+
+  #removeOwner(side: Side, key: string): void {
+    const ownerKey = `${side}/${key}`;
+    this.#touch(ownerKey);
+    this.#storeOwner(ownerKey, { ...absentOwner, slices: this.#owner(ownerKey).slices });
+  }
+
+  /** Remembers what the owner's names are before its facts change. */
+  #touch(ownerKey: string): void {
+    if (this.#dirty.has(ownerKey)) return;
+    if (this.#dirty.size >= dirtyMax) this.flush();
+    this.#dirty.set(ownerKey, { before: this.namesOf(ownerKey), sinceMs: this.#nowMs() });
+    const { timers, batchMs = 1 } = this.#options;
+    if (timers && !this.#timer) this.#timer = timers.after(batchMs, () => this.flush());
+  }
+
+  #changeOf(key: string, names: readonly string[], sinceMs: number): CatalogChange {
+    const [namespace, service] = splitKey(key.slice(2));
+    return { zone: this.#zoneOf(key), namespace, service, names, sinceMs };
+  }
+
+  /** Brings the table from `before` to `after`; returns the names that changed. */
+  #write(ownerKey: string, before: OwnerNames, after: OwnerNames): string[] {
+    const zone = this.#zoneOf(ownerKey);
+    const changed: string[] = [];
+    // New names first, then their parents' count: nothing exists below a name that does not.
+    this.#countNamespace(ownerKey, before.sets.size > 0, after.sets.size > 0);
+    for (const [name, sets] of after.sets) {
+      const old = before.sets.get(name);
+      if (old && areSameSets(old, sets)) continue;
+      this.table.put(name, zone.id, sets);
+      changed.push(name);
+    }
+    for (const name of before.sets.keys()) {
+      if (after.sets.has(name)) continue;
+      this.table.remove(name);
+      changed.push(name);
+    }
+    this.#writePointers(before.pointers, after.pointers, changed);
+    return changed;
+  }
+
+  #writePointers(before: OwnerNames['pointers'], after: OwnerNames['pointers'], changed: string[]): void {
+    for (const reverse of new Set([...before.keys(), ...after.keys()])) {
+      const remove = before.get(reverse) ?? [];
+      const add = after.get(reverse) ?? [];
+      if (remove.length === add.length && remove.every((name, i) => name === add[i])) continue;
+      this.table.changePointers(reverse, { remove, add });
+      changed.push(reverse);
+    }
+  }
+
+  /** `<ns>.svc.<zone>` and `svc.<zone>` exist while there is a name below them. */
+  #countNamespace(ownerKey: string, hadNames: boolean, hasNames: boolean): void {
+    if (hadNames === hasNames) return;
+    const zone = this.#zoneOf(ownerKey);
+    const [namespace] = splitKey(ownerKey.slice(2));
+    for (const name of [`svc.${zone.name}`, `${namespace}.svc.${zone.name}`]) {
+      const count = (this.#namespaces.get(name) ?? 0) + (hasNames ? 1 : -1);
+      if (count === 0) {
+        this.#namespaces.delete(name);
+        this.table.remove(name);
+      } else {
+        if (count === 1 && hasNames) this.table.put(name, zone.id, []);
+        this.#namespaces.set(name, count);
+      }
+    }
+  }
+}
+
+function keyOfOwner(side: Side, namespace: string, name: string): string {
+  return `${side}/${namespace}/${name}`;
+}
+
+function splitKey(key: string): [namespace: string, name: string] {
+  const slash = key.indexOf('/');
+  return [key.slice(0, slash), key.slice(slash + 1)];
+}
+
+/** A slice's service, or undefined for a slice that stands behind no name. */
+function ownerOfSlice(slice: EndpointSlice): SliceOwner | undefined {
+  const labels = slice.metadata.labels ?? {};
+  const imported = labels[importedServiceNameLabel];
+  if (imported) return { service: imported, isImported: true, cluster: labels[sourceClusterLabel] ?? '' };
+  const service = labels[serviceNameLabel];
+  return service ? { service, isImported: false, cluster: '' } : undefined;
+}
+
+function isSameOwner(a: SliceOwner, b: SliceOwner | undefined): boolean {
+  return a.service === b?.service && a.isImported === b.isImported;
+}
+
+function areSameSets(a: readonly RecordSet[], b: readonly RecordSet[]): boolean {
+  return a.length === b.length && a.every((set, i) => isSameSet(set, b[i]!));
+}
+
+function isSameSet(a: RecordSet, b: RecordSet): boolean {
+  if (a.type !== b.type || a.order !== b.order || a.records.length !== b.records.length) return false;
+  return a.records.every((record, i) => {
+    const other = b.records[i]!;
+    if (record.cluster !== other.cluster || record.audience !== other.audience) return false;
+    return Buffer.compare(record.rdata, other.rdata) === 0;
+  });
+}

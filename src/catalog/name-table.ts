@@ -1,0 +1,124 @@
+// The writing side of the table the DNS server reads: names to packed answers, zone states, places. One writer; readers in
+// any thread get the memory once and afterwards only hear of new generations.
+
+import { ByteWriter } from '../base/dns/bytes.ts';
+import { encodeName } from '../base/dns/name.ts';
+import { order, packAnswers, plainRecord, type RecordSet, recordType, unpackAnswers } from './answers.ts';
+import { PackedMap, type PackedMemory } from './packed-map.ts';
+import { Places, type PlacesMemory } from './places.ts';
+
+/** What a reader in another thread needs. */
+export interface CatalogMemory {
+  readonly names: PackedMemory;
+  readonly places: PlacesMemory;
+  readonly state: SharedArrayBuffer;
+}
+
+export type CatalogNews =
+  | { readonly kind: 'names'; readonly memory: PackedMemory }
+  | { readonly kind: 'places'; readonly memory: PackedMemory };
+
+/** Words of the shared state. Bits are zone ids. */
+export const stateWord = { readyZones: 0, staleZones: 1, serial: 2 } as const;
+const stateWords = 16;
+
+/** Reverse names belong to this pseudo zone. */
+export const reverseZone = 255;
+
+export class NameTable {
+  readonly places: Places;
+  readonly #names: PackedMap;
+  readonly #stateMemory = new SharedArrayBuffer(4 * stateWords);
+  readonly #state = new Int32Array(this.#stateMemory);
+  readonly #writer = new ByteWriter(4096);
+  readonly #listeners = new Set<(news: CatalogNews) => void>();
+
+  constructor(options: { readonly serial: number }) {
+    this.#names = new PackedMap({ onGeneration: (memory) => this.#tell({ kind: 'names', memory }) });
+    this.places = new Places((memory) => this.#tell({ kind: 'places', memory }));
+    this.#state[stateWord.serial] = options.serial | 0;
+  }
+
+  get memory(): CatalogMemory {
+    return { names: this.#names.memory, places: this.places.memory, state: this.#stateMemory };
+  }
+
+  get size(): number {
+    return this.#names.size;
+  }
+
+  get memoryBytes(): number {
+    return this.#names.memoryBytes;
+  }
+
+  onNews(listener: (news: CatalogNews) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  setReady(zone: number, isReady: boolean): void {
+    this.#setBit(stateWord.readyZones, zone, isReady);
+  }
+
+  setStale(zone: number, isStale: boolean): void {
+    this.#setBit(stateWord.staleZones, zone, isStale);
+  }
+
+  isReady(zone: number): boolean {
+    return ((this.#state[stateWord.readyZones]! >> zone) & 1) === 1;
+  }
+
+  /** RFC 1982 wants it to go up with every change that a secondary could see. */
+  bumpSerial(): void {
+    Atomics.add(this.#state, stateWord.serial, 1);
+  }
+
+  put(name: string, zone: number, sets: readonly RecordSet[]): void {
+    this.#names.set(encodeName(name), packAnswers(this.#writer, zone, sets));
+  }
+
+  remove(name: string): void {
+    this.#names.delete(encodeName(name));
+  }
+
+  get(name: string): { zone: number; sets: RecordSet[] } | undefined {
+    const value = this.#names.get(encodeName(name));
+    return value && unpackAnswers(value);
+  }
+
+  /** Reverse names are shared: several services may stand behind one address. */
+  changePointers(
+    reverse: string,
+    change: { readonly remove: readonly string[]; readonly add: readonly string[] },
+  ): void {
+    const removed = new Set(change.remove.map((name) => Buffer.from(encodeName(name)).toString('latin1')));
+    const kept = new Map<string, Uint8Array>();
+    for (const record of this.get(reverse)?.sets[0]?.records ?? []) {
+      const key = Buffer.from(record.rdata).toString('latin1');
+      if (!removed.has(key)) kept.set(key, record.rdata);
+    }
+    for (const name of change.add) {
+      const bytes = encodeName(name);
+      kept.set(Buffer.from(bytes).toString('latin1'), bytes);
+    }
+    if (kept.size === 0) {
+      this.remove(reverse);
+      return;
+    }
+    const records = [...kept.values()].map((rdata) => plainRecord(rdata));
+    this.put(reverse, reverseZone, [{ type: recordType.PTR, order: order.fixed, records }]);
+  }
+
+  *nameKeys(): IterableIterator<Uint8Array> {
+    yield* this.#names.keys();
+  }
+
+  #setBit(word: number, bit: number, isSet: boolean): void {
+    const mask = 1 << bit;
+    Atomics.store(this.#state, word, isSet ? this.#state[word]! | mask : this.#state[word]! & ~mask);
+  }
+
+  #tell(news: CatalogNews): void {
+    for (const listener of this.#listeners) listener(news);
+  }
+}

@@ -1,0 +1,179 @@
+// The names of one Service or ServiceImport, made from its facts: what each answers, which reverse names point at it, and
+// what was left out and why. Shared by the two zones; what differs between them is in cluster-names.ts and clusterset-names.ts.
+
+import { dashedAddress } from '../base/dns/address.ts';
+import { reverseName, tryEncodeName } from '../base/dns/name.ts';
+import { type Order, order, type PackedRecord, plainRecord, type RecordSet, recordType, srvData } from './answers.ts';
+import type { EndpointFacts, OwnerFacts, PortFacts, SliceFacts } from './facts.ts';
+
+/** A slice under its own name, for those who ask where a record comes from. */
+export interface NamedSlice extends SliceFacts {
+  readonly name: string;
+}
+
+export interface OwnerInput {
+  readonly owner: OwnerFacts;
+  readonly slices: readonly NamedSlice[];
+  /** `checkout.shop.svc.clusterset.local` */
+  readonly name: string;
+  /** A small number for each cluster, the same for as long as the catalog lives. */
+  readonly ordinalOf: (cluster: string) => number;
+}
+
+export interface LeftOut {
+  readonly what: string;
+  readonly why: string;
+}
+
+/** Sets under construction, by text name. */
+export class OwnerNames {
+  readonly sets = new Map<string, RecordSet[]>();
+  /** Reverse name to the names it points at. */
+  readonly pointers = new Map<string, string[]>();
+  readonly leftOut: LeftOut[] = [];
+  readonly #apex: string;
+
+  constructor(apex: string) {
+    this.#apex = apex;
+  }
+
+  /** Adds a set under a name at or below the service's own, and the empty names between them. */
+  add(name: string, set: RecordSet): void {
+    if (set.records.length === 0) return;
+    const sets = this.#setsOf(name);
+    if (!sets) return;
+    sets.push(set);
+    for (let parent = parentOf(name); parent.length > this.#apex.length; parent = parentOf(parent)) {
+      if (this.sets.has(parent)) break;
+      this.sets.set(parent, []);
+    }
+    // RFC 8020: a name with something below it exists.
+    if (!this.sets.has(this.#apex)) this.sets.set(this.#apex, []);
+  }
+
+  /** The name exists, with or without records. */
+  exist(name: string): void {
+    this.#setsOf(name);
+  }
+
+  point(address: Uint8Array, target: string): void {
+    if (!this.sets.has(target)) return;
+    const reverse = reverseName(address);
+    const targets = this.pointers.get(reverse);
+    if (!targets) this.pointers.set(reverse, [target]);
+    else if (!targets.includes(target)) targets.push(target);
+  }
+
+  #setsOf(name: string): RecordSet[] | undefined {
+    const known = this.sets.get(name);
+    if (known) return known;
+    if (!tryEncodeName(name)) {
+      this.leftOut.push({ what: name, why: 'no valid domain name: a label over 63 or a name over 255 bytes' });
+      return undefined;
+    }
+    const sets: RecordSet[] = [];
+    this.sets.set(name, sets);
+    return sets;
+  }
+}
+
+function parentOf(name: string): string {
+  return name.slice(name.indexOf('.') + 1);
+}
+
+/** Most that fit into one message with room for the question: more would never reach anybody. */
+const recordsMax = { 4: 4000, 16: 2300 } as const;
+
+/** A and AAAA of the same addresses, each address once. */
+export function addAddresses(
+  names: OwnerNames,
+  name: string,
+  records: readonly { readonly address: Uint8Array; readonly cluster: number }[],
+  how: Order,
+): void {
+  for (const [type, size] of [
+    [recordType.A, 4],
+    [recordType.AAAA, 16],
+  ] as const) {
+    const seen = new Set<string>();
+    const packed: PackedRecord[] = [];
+    for (const { address, cluster } of records) {
+      if (address.length !== size) continue;
+      if (records.length > 1) {
+        const key = address.join('.');
+        if (seen.has(key)) continue;
+        seen.add(key);
+      }
+      packed.push(plainRecord(address, cluster));
+    }
+    const max = recordsMax[size];
+    if (packed.length > max) {
+      names.leftOut.push({
+        what: `${packed.length - max} addresses of ${name}`,
+        why: 'more than fit into one message',
+      });
+    }
+    names.add(name, { type, order: how, records: packed.slice(0, max) });
+  }
+}
+
+export function serviceLabel(port: PortFacts, name: string): string {
+  return `_${port.name}._${port.protocol.toLowerCase()}.${name}`;
+}
+
+/** SRV of a service with addresses of its own: one per named port, pointing at the service. */
+export function addServicePorts(names: OwnerNames, name: string, ports: readonly PortFacts[]): void {
+  addSrv(
+    names,
+    name,
+    ports.map((port) => ({ port, target: name, cluster: 0 })),
+  );
+}
+
+export interface SrvSource {
+  readonly port: PortFacts;
+  readonly target: string;
+  readonly cluster: number;
+}
+
+const srvMax = 500;
+
+/** SRV under `_port._proto` for each named port, and under the bare name one per target and number. */
+export function addSrv(names: OwnerNames, name: string, sources: readonly SrvSource[]): void {
+  const byName = new Map<string, Map<string, SrvSource>>();
+  const put = (at: string, source: SrvSource) => {
+    const known = byName.get(at) ?? new Map<string, SrvSource>();
+    byName.set(at, known);
+    const key = `${source.port.port} ${source.target}`;
+    if (!known.has(key)) known.set(key, source);
+  };
+  for (const source of sources) {
+    if (source.port.name === '') continue;
+    put(serviceLabel(source.port, name), source);
+    put(name, source);
+  }
+  for (const [at, known] of byName) {
+    const all = [...known.values()];
+    if (all.length > srvMax) {
+      names.leftOut.push({
+        what: `${all.length - srvMax} SRV records of ${at}`,
+        why: 'more than fit into one message',
+      });
+    }
+    names.add(at, { type: recordType.SRV, order: order.fixed, records: all.slice(0, srvMax).flatMap(srvRecord) });
+  }
+}
+
+function srvRecord(source: SrvSource): PackedRecord[] {
+  const target = tryEncodeName(source.target);
+  return target ? [plainRecord(srvData({ port: source.port.port, target }), source.cluster)] : [];
+}
+
+export function endpointName(endpoint: EndpointFacts): string {
+  return (endpoint.hostname || dashedAddress(endpoint.address)).toLowerCase();
+}
+
+export function noteUnready(names: OwnerNames, slice: NamedSlice, endpoint: EndpointFacts): void {
+  const where = slice.cluster === '' ? `slice ${slice.name}` : `slice ${slice.name} of cluster ${slice.cluster}`;
+  names.leftOut.push({ what: `endpoint ${endpointName(endpoint)} in ${where}`, why: 'not ready' });
+}

@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { hashBytes } from '../base/dns/name.ts';
+import { PackedMap, PackedReader } from './packed-map.ts';
+
+const bytes = (text: string) => Buffer.from(text);
+const text = (value: Uint8Array | undefined) => value && Buffer.from(value).toString();
+
+test('packed map: any sequence of sets and deletes -> the same content as a Map', () => {
+  const key = fc.integer({ min: 0, max: 40 }).map((n) => `key-${n}`);
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('set' as const), key, value: fc.string({ maxLength: 40 }) }),
+    fc.record({ kind: fc.constant('delete' as const), key, value: fc.constant('') }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
+      const packed = new PackedMap();
+      const plain = new Map<string, string>();
+      for (const { kind, key, value } of steps) {
+        if (kind === 'set') {
+          packed.set(bytes(key), bytes(value));
+          plain.set(key, value);
+        } else {
+          expect(packed.delete(bytes(key))).toBe(plain.delete(key));
+        }
+      }
+      expect(packed.size).toBe(plain.size);
+      expect([...packed.keys()].map(text).sort()).toEqual([...plain.keys()].sort());
+      for (const [key, value] of plain) expect(text(packed.get(bytes(key)))).toBe(value);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('packed map: grows over many generations -> every entry survives and each generation is told', () => {
+  let generations = 0;
+  const packed = new PackedMap({ onGeneration: () => generations++ });
+  for (let i = 0; i < 20_000; i++) packed.set(bytes(`name-${i}`), bytes(`value-${i}`));
+  expect(generations).toBeGreaterThan(3);
+  expect(packed.size).toBe(20_000);
+  for (let i = 0; i < 20_000; i += 7) expect(text(packed.get(bytes(`name-${i}`)))).toBe(`value-${i}`);
+});
+
+test('packed map: one key replaced for ever -> memory stays flat', () => {
+  const packed = new PackedMap();
+  for (let i = 0; i < 200_000; i++) packed.set(bytes('name'), bytes(`value-${i}`));
+  expect(packed.memoryBytes).toBeLessThan(200_000);
+  expect(text(packed.get(bytes('name')))).toBe('value-199999');
+});
+
+test('packed map: names that come and go -> deleted slots do not pile up', () => {
+  const packed = new PackedMap();
+  for (let i = 0; i < 50_000; i++) {
+    packed.set(bytes(`pod-${i}`), bytes('10.0.0.1'));
+    packed.delete(bytes(`pod-${i}`));
+  }
+  expect(packed.size).toBe(0);
+  expect(packed.memoryBytes).toBeLessThan(200_000);
+});
+
+test('packed map: a reader of the old generation -> still finds what was there when it was replaced', () => {
+  const packed = new PackedMap();
+  packed.set(bytes('old'), bytes('1'));
+  const reader = new PackedReader(packed.memory);
+  for (let i = 0; i < 5000; i++) packed.set(bytes(`new-${i}`), bytes('2'));
+  expect(text(reader.get(bytes('old')))).toBe('1');
+  reader.adopt(packed.memory);
+  expect(text(reader.get(bytes('new-4999')))).toBe('2');
+});
+
+test('packed map: two keys with one hash -> both are found', () => {
+  const [a, b] = collidingKeys();
+  const packed = new PackedMap();
+  packed.set(a, bytes('a'));
+  packed.set(b, bytes('b'));
+  expect(text(packed.get(a))).toBe('a');
+  expect(text(packed.get(b))).toBe('b');
+  packed.delete(a);
+  expect(packed.get(a)).toBeUndefined();
+  expect(text(packed.get(b))).toBe('b');
+});
+
+/** The birthday paradox finds a pair among some hundred thousand texts. */
+function collidingKeys(): [Uint8Array, Uint8Array] {
+  const seen = new Map<number, Uint8Array>();
+  for (let i = 0; i < 1_000_000; i++) {
+    const key = bytes(`k${i}`);
+    const hash = hashBytes(key, 0, key.length);
+    const other = seen.get(hash);
+    if (other) return [other, key];
+    seen.set(hash, key);
+  }
+  throw new Error('no collision found');
+}

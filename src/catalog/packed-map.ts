@@ -1,0 +1,228 @@
+// A map from bytes to bytes in two shared blocks of memory: one thread writes, any number read at the same time.
+// An entry is written once and never changed; replacing it writes a new one and swaps one slot, so a reader sees the old
+// value or the new one and nothing in between. When the blocks are full or mostly garbage the writer makes a fresh pair
+// (a new generation) and tells its listener; readers keep the old pair until they have been handed the new one.
+
+import { hashBytes } from '../base/dns/name.ts';
+
+export interface PackedMemory {
+  readonly slots: SharedArrayBuffer;
+  readonly bytes: SharedArrayBuffer;
+}
+
+const headerBytes = 6; // key length (2), value length (4)
+const emptySlot = 0;
+const deletedSlot = -1;
+const slotsMin = 1024;
+const bytesMin = 1 << 16;
+
+/** The reading side: finds entries, never changes anything. */
+export class PackedReader {
+  bytes!: Uint8Array;
+  protected slots!: Int32Array;
+  protected mask = 0;
+
+  constructor(memory: PackedMemory) {
+    this.adopt(memory);
+  }
+
+  adopt(memory: PackedMemory): void {
+    this.slots = new Int32Array(memory.slots);
+    this.bytes = new Uint8Array(memory.bytes);
+    this.mask = this.slots.length / 2 - 1;
+  }
+
+  /** Where the entry starts, or -1. `hash` must be `hashBytes` of the key. */
+  find(key: Uint8Array, length: number, hash: number): number {
+    const slots = this.slots;
+    for (let slot = hash & this.mask; ; slot = (slot + 1) & this.mask) {
+      const position = Atomics.load(slots, 2 * slot + 1);
+      if (position === emptySlot) return -1;
+      if (position !== deletedSlot && slots[2 * slot] === hash && this.#holds(entryOf(position), key, length)) {
+        return entryOf(position);
+      }
+    }
+  }
+
+  #holds(entry: number, key: Uint8Array, length: number): boolean {
+    const bytes = this.bytes;
+    if (((bytes[entry]! << 8) | bytes[entry + 1]!) !== length) return false;
+    const start = entry + headerBytes;
+    for (let i = 0; i < length; i++) if (bytes[start + i] !== key[i]) return false;
+    return true;
+  }
+
+  valueStart(entry: number): number {
+    return entry + headerBytes + ((this.bytes[entry]! << 8) | this.bytes[entry + 1]!);
+  }
+
+  valueLength(entry: number): number {
+    const bytes = this.bytes;
+    return ((bytes[entry + 2]! << 24) | (bytes[entry + 3]! << 16) | (bytes[entry + 4]! << 8) | bytes[entry + 5]!) >>> 0;
+  }
+
+  /** A view of the value, good until the next change; undefined if there is none. */
+  get(key: Uint8Array): Uint8Array | undefined {
+    const entry = this.find(key, key.length, hashBytes(key, 0, key.length));
+    if (entry < 0) return undefined;
+    const start = this.valueStart(entry);
+    return this.bytes.subarray(start, start + this.valueLength(entry));
+  }
+}
+
+// Entries start at multiples of four, so that a slot's 31 bits reach over 8 GB. Position 0 means empty, hence the +1.
+const positionOf = (entry: number) => (entry >>> 2) + 1;
+const entryOf = (position: number) => (position - 1) * 4;
+const padded = (size: number) => (size + 3) & ~3;
+
+export interface PackedMapOptions {
+  /** Called with the new memory after every change of generation. */
+  readonly onGeneration?: (memory: PackedMemory) => void;
+}
+
+export class PackedMap extends PackedReader {
+  readonly #onGeneration: (memory: PackedMemory) => void;
+  #memory: PackedMemory;
+  #top = 0;
+  #size = 0;
+  /** Slots that are not empty, deleted ones included: they all lengthen searches. */
+  #slotsTaken = 0;
+  #liveBytes = 0;
+
+  constructor(options: PackedMapOptions = {}) {
+    const memory = allocate(slotsMin, bytesMin);
+    super(memory);
+    this.#memory = memory;
+    this.#onGeneration = options.onGeneration ?? (() => {});
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** What the present generation takes: index, live entries and garbage. Untouched pages cost nothing and do not count. */
+  get memoryBytes(): number {
+    return this.#memory.slots.byteLength + this.#top;
+  }
+
+  get memory(): PackedMemory {
+    return this.#memory;
+  }
+
+  set(key: Uint8Array, value: Uint8Array): void {
+    this.#reserve(padded(headerBytes + key.length + value.length));
+    const hash = hashBytes(key, 0, key.length);
+    const entry = this.#append(key, value);
+    const slot = this.#slotFor(key, hash);
+    const before = this.slots[2 * slot + 1]!;
+    if (before === emptySlot) this.#slotsTaken += 1;
+    if (before === emptySlot || before === deletedSlot) this.#size += 1;
+    else this.#liveBytes -= this.#entryBytes(entryOf(before));
+    this.slots[2 * slot] = hash;
+    Atomics.store(this.slots, 2 * slot + 1, positionOf(entry));
+  }
+
+  delete(key: Uint8Array): boolean {
+    const hash = hashBytes(key, 0, key.length);
+    const entry = this.find(key, key.length, hash);
+    if (entry < 0) return false;
+    const slot = this.#slotFor(key, hash);
+    this.#liveBytes -= this.#entryBytes(entry);
+    this.#size -= 1;
+    Atomics.store(this.slots, 2 * slot + 1, deletedSlot);
+    return true;
+  }
+
+  *keys(): IterableIterator<Uint8Array> {
+    for (let i = 1; i < this.slots.length; i += 2) {
+      const position = this.slots[i]!;
+      if (position === emptySlot || position === deletedSlot) continue;
+      const entry = entryOf(position);
+      yield this.bytes.slice(entry + headerBytes, this.valueStart(entry));
+    }
+  }
+
+  /** The slot that holds the key, else the first one it may take. */
+  #slotFor(key: Uint8Array, hash: number): number {
+    let free = -1;
+    for (let slot = hash & this.mask; ; slot = (slot + 1) & this.mask) {
+      const position = this.slots[2 * slot + 1]!;
+      if (position === emptySlot) return free < 0 ? slot : free;
+      if (position === deletedSlot) {
+        if (free < 0) free = slot;
+      } else if (this.slots[2 * slot] === hash && this.#isKey(entryOf(position), key)) {
+        return slot;
+      }
+    }
+  }
+
+  #isKey(entry: number, key: Uint8Array): boolean {
+    const start = entry + headerBytes;
+    if (this.valueStart(entry) - start !== key.length) return false;
+    for (let i = 0; i < key.length; i++) if (this.bytes[start + i] !== key[i]) return false;
+    return true;
+  }
+
+  #entryBytes(entry: number): number {
+    return padded(this.valueStart(entry) - entry + this.valueLength(entry));
+  }
+
+  #append(key: Uint8Array, value: Uint8Array): number {
+    const entry = this.#top;
+    const bytes = this.bytes;
+    bytes[entry] = key.length >> 8;
+    bytes[entry + 1] = key.length & 255;
+    bytes[entry + 2] = value.length >>> 24;
+    bytes[entry + 3] = (value.length >>> 16) & 255;
+    bytes[entry + 4] = (value.length >>> 8) & 255;
+    bytes[entry + 5] = value.length & 255;
+    bytes.set(key, entry + headerBytes);
+    bytes.set(value, entry + headerBytes + key.length);
+    const size = padded(headerBytes + key.length + value.length);
+    this.#top += size;
+    this.#liveBytes += size;
+    return entry;
+  }
+
+  #reserve(more: number): void {
+    const hasRoom = this.#top + more <= this.bytes.length;
+    const hasSlots = 4 * (this.#slotsTaken + 1) <= 3 * (this.mask + 1);
+    if (!hasRoom || !hasSlots) this.#renew(more);
+  }
+
+  #renew(more: number): void {
+    let slotCount = slotsMin;
+    while (slotCount < 2.5 * (this.#size + 1)) slotCount *= 2;
+    const bytesWanted = Math.max(bytesMin, Math.ceil(1.6 * (this.#liveBytes + more)));
+    const old = { slots: this.slots, bytes: this.bytes };
+    const memory = allocate(slotCount, padded(bytesWanted));
+    this.adopt(memory);
+    this.#memory = memory;
+    this.#top = 0;
+    this.#slotsTaken = this.#size;
+    for (let i = 1; i < old.slots.length; i += 2) this.#carryOver(old, i);
+    this.#onGeneration(memory);
+  }
+
+  #carryOver(old: { slots: Int32Array; bytes: Uint8Array }, index: number): void {
+    const position = old.slots[index]!;
+    if (position === emptySlot || position === deletedSlot) return;
+    const hash = old.slots[index - 1]!;
+    const start = entryOf(position);
+    const from = old.bytes;
+    const keyLength = (from[start]! << 8) | from[start + 1]!;
+    const valueLength =
+      ((from[start + 2]! << 24) | (from[start + 3]! << 16) | (from[start + 4]! << 8) | from[start + 5]!) >>> 0;
+    const size = padded(headerBytes + keyLength + valueLength);
+    this.bytes.set(from.subarray(start, start + size), this.#top);
+    let slot = hash & this.mask;
+    while (this.slots[2 * slot + 1] !== emptySlot) slot = (slot + 1) & this.mask;
+    this.slots[2 * slot] = hash;
+    this.slots[2 * slot + 1] = positionOf(this.#top);
+    this.#top += size;
+  }
+}
+
+function allocate(slotCount: number, byteCount: number): PackedMemory {
+  return { slots: new SharedArrayBuffer(8 * slotCount), bytes: new SharedArrayBuffer(byteCount) };
+}

@@ -1,0 +1,107 @@
+// Clusters, zones and regions as small numbers in shared memory, so that "how far is this cluster from the one that asks?"
+// costs a query two array reads. Ordinals are given once and never reused while the catalog lives.
+
+import { PackedMap, type PackedMemory, PackedReader } from './packed-map.ts';
+
+export interface ClusterPlace {
+  readonly id: string;
+  readonly zone?: string;
+  readonly region?: string;
+}
+
+/** Own cluster, same zone, same region, anywhere. */
+export const tier = { own: 0, zone: 1, region: 2, rest: 3 } as const;
+
+export interface PlacesMemory {
+  readonly index: PackedMemory;
+  /** For each cluster ordinal its zone's and its region's. */
+  readonly table: SharedArrayBuffer;
+}
+
+const ordinalMax = 65_535;
+
+/** Where somebody who asks stands; 0 for what is not known. */
+export interface Standpoint {
+  cluster: number;
+  zone: number;
+  region: number;
+}
+
+export class PlacesReader {
+  readonly #index: PackedReader;
+  readonly #table: Uint16Array;
+
+  constructor(memory: PlacesMemory) {
+    this.#index = new PackedReader(memory.index);
+    this.#table = new Uint16Array(memory.table);
+  }
+
+  adopt(memory: PackedMemory): void {
+    this.#index.adopt(memory);
+  }
+
+  /** The ordinal of a cluster, zone (`region/zone`) or region; 0 if nobody knows it. */
+  find(kind: 'c' | 'z' | 'r', name: string): number {
+    const value = this.#index.get(keyOf(kind, name));
+    return value ? (value[0]! << 8) | value[1]! : 0;
+  }
+
+  standAt(cluster: number): Standpoint {
+    return { cluster, zone: this.#table[2 * cluster]!, region: this.#table[2 * cluster + 1]! };
+  }
+
+  tierOf(asker: Standpoint, cluster: number): number {
+    if (cluster !== 0 && cluster === asker.cluster) return tier.own;
+    if (asker.zone !== 0 && this.#table[2 * cluster] === asker.zone) return tier.zone;
+    if (asker.region !== 0 && this.#table[2 * cluster + 1] === asker.region) return tier.region;
+    return tier.rest;
+  }
+}
+
+export class Places {
+  readonly #index: PackedMap;
+  readonly #tableMemory = new SharedArrayBuffer(4 * (ordinalMax + 1));
+  readonly #table = new Uint16Array(this.#tableMemory);
+  readonly #names: string[] = [''];
+  readonly #nextOrdinal = { c: 1, z: 1, r: 1 };
+
+  constructor(onGeneration: (memory: PackedMemory) => void) {
+    this.#index = new PackedMap({ onGeneration });
+  }
+
+  get memory(): PlacesMemory {
+    return { index: this.#index.memory, table: this.#tableMemory };
+  }
+
+  ordinalOf(cluster: string): number {
+    return cluster === '' ? 0 : this.#ordinal('c', cluster);
+  }
+
+  nameOf(ordinal: number): string {
+    return this.#names[ordinal] ?? '';
+  }
+
+  place(cluster: ClusterPlace): number {
+    const ordinal = this.ordinalOf(cluster.id);
+    const { zone, region } = cluster;
+    // Zone names are only unique within their region.
+    this.#table[2 * ordinal] = zone ? this.#ordinal('z', `${region ?? ''}/${zone}`) : 0;
+    this.#table[2 * ordinal + 1] = region ? this.#ordinal('r', region) : 0;
+    return ordinal;
+  }
+
+  #ordinal(kind: 'c' | 'z' | 'r', name: string): number {
+    const key = keyOf(kind, name);
+    const known = this.#index.get(key);
+    if (known) return (known[0]! << 8) | known[1]!;
+    const ordinal = this.#nextOrdinal[kind]++;
+    if (ordinal > ordinalMax) throw new Error(`catalog: more than ${ordinalMax} clusters, zones or regions`);
+    this.#index.set(key, Uint8Array.of(ordinal >> 8, ordinal & 255));
+    if (kind === 'c') this.#names[ordinal] = name;
+    return ordinal;
+  }
+}
+
+function keyOf(kind: string, name: string): Uint8Array {
+  return Buffer.from(`${kind}${name}`);
+}

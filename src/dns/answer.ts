@@ -1,0 +1,232 @@
+// One answer, written into memory that is used again for the next. It knows how much the asker can take and never sends
+// part of a record set: what does not fit leaves the message whole, with TC when it was the answer itself.
+
+import { recordType } from '../catalog/answers.ts';
+import {
+  classIn,
+  ednsOption,
+  headerBytes,
+  messageBytesMax,
+  type Query,
+  rcode,
+  udpPayloadMax,
+  udpPayloadMin,
+} from './wire.ts';
+
+export type Section = 'answer' | 'authority' | 'additional';
+
+const flagAa = 0x0400;
+const flagTc = 0x0200;
+const flagRa = 0x0080;
+const ownerPointer = 0xc00c;
+const optBytes = 11;
+const errorTextMax = 200;
+
+export class Answer {
+  bytes: Uint8Array;
+  /** Where this message starts in `bytes`. */
+  start = 0;
+  /** Behind the last byte written. */
+  at = 0;
+  rcode = 0;
+  isAuthoritative = false;
+  isTruncated = false;
+  isRecursionAvailable = false;
+  /** Sent if the asker speaks EDNS; 0 is a code, so -1 stands for none. */
+  extendedError = -1;
+  extendedText = '';
+  /** For logs and metrics: the handler that answered, and its zone. */
+  handler = '';
+  zone = -1;
+  /** Identifies this server to those who ask (RFC 5001). */
+  nsid: Uint8Array = new Uint8Array(0);
+  #counts = new Uint16Array(3);
+  /** Where records must end, and where the message must. */
+  #limit = 0;
+  #end = 0;
+  #query!: Query;
+
+  constructor(bytes: Uint8Array = new Uint8Array(messageBytesMax)) {
+    this.bytes = bytes;
+  }
+
+  get answerCount(): number {
+    return this.#counts[0]!;
+  }
+
+  /** Starts a message at `start` with the question as it was asked. */
+  begin(query: Query, start = 0): void {
+    this.#query = query;
+    this.start = start;
+    this.rcode = rcode.NOERROR;
+    this.isAuthoritative = false;
+    this.isTruncated = false;
+    this.isRecursionAvailable = false;
+    this.extendedError = -1;
+    this.handler = '';
+    this.zone = -1;
+    this.#counts[0] = 0;
+    this.#counts[1] = 0;
+    this.#counts[2] = 0;
+    const { packet, questionEnd } = query;
+    const bytes = this.bytes;
+    for (let i = headerBytes; i < questionEnd; i++) bytes[start + i] = packet[i]!;
+    this.at = start + Math.max(headerBytes, questionEnd);
+    this.#end = start + sizeMax(query);
+    // Room for our OPT is set aside from the beginning.
+    const reserved = query.hasEdns ? optBytes + (query.wantsNsid ? 4 + this.nsid.length : 0) : 0;
+    this.#limit = this.#end - reserved;
+  }
+
+  fail(code: number, error = -1, text = ''): void {
+    this.rcode = code;
+    this.extendedError = error;
+    this.extendedText = text;
+  }
+
+  /** Whether so many more bytes fit. */
+  hasRoom(more: number): boolean {
+    return this.at + more <= this.#limit;
+  }
+
+  /** A place to come back to when a record set turns out not to fit. */
+  mark(): number {
+    return this.at;
+  }
+
+  /** Takes back what was written since the mark. */
+  rewind(mark: number, section: Section, count: number): void {
+    this.at = mark;
+    this.#counts[sectionIndex(section)]! -= count;
+  }
+
+  truncate(): void {
+    this.isTruncated = true;
+    this.at = this.start + Math.max(headerBytes, this.#query.questionEnd);
+    this.#counts.fill(0);
+  }
+
+  /** A record owned by the name asked for, or by the name at `owner`, a compression pointer. False if it does not fit. */
+  record(
+    section: Section,
+    type: number,
+    ttl: number,
+    rdata: { readonly bytes: Uint8Array; readonly start: number; readonly length: number },
+    owner: number = ownerPointer,
+  ): boolean {
+    return this.recordAt(section, type, ttl, rdata.bytes, rdata.start, rdata.length, owner);
+  }
+
+  /** The same for the hot path, where nobody makes an object to say where the rdata is. */
+  recordAt(
+    section: Section,
+    type: number,
+    ttl: number,
+    from: Uint8Array,
+    start: number,
+    length: number,
+    owner: number,
+  ): boolean {
+    if (this.at + 12 + length > this.#limit) return false;
+    this.bytes[this.at] = owner >> 8;
+    this.bytes[this.at + 1] = owner & 255;
+    this.at += 2;
+    this.#body(section, type, ttl, from, start, length);
+    return true;
+  }
+
+  /** A record with its owner written out. */
+  recordOf(section: Section, owner: Uint8Array, type: number, ttl: number, rdata: Uint8Array): boolean {
+    if (this.at + owner.length + 10 + rdata.length > this.#limit) return false;
+    this.bytes.set(owner, this.at);
+    this.at += owner.length;
+    this.#body(section, type, ttl, rdata, 0, rdata.length);
+    return true;
+  }
+
+  #body(section: Section, type: number, ttl: number, from: Uint8Array, start: number, length: number): void {
+    const bytes = this.bytes;
+    let at = this.at;
+    bytes[at++] = type >> 8;
+    bytes[at++] = type & 255;
+    bytes[at++] = 0;
+    bytes[at++] = classIn;
+    bytes[at++] = ttl >>> 24;
+    bytes[at++] = (ttl >>> 16) & 255;
+    bytes[at++] = (ttl >>> 8) & 255;
+    bytes[at++] = ttl & 255;
+    bytes[at++] = length >> 8;
+    bytes[at++] = length & 255;
+    const end = start + length;
+    for (let i = start; i < end; i++) bytes[at++] = from[i]!;
+    this.at = at;
+    this.#counts[sectionIndex(section)]! += 1;
+  }
+
+  /** Completes header and OPT; the message is `bytes` from `start`, as long as the result says. */
+  finish(): number {
+    const query = this.#query;
+    const start = this.start;
+    const extra = query.hasEdns ? this.#writeOpt() : 0;
+    let flags = 0x8000 | (query.flags & 0x7910); // opcode, RD and CD as asked
+    if (this.isAuthoritative) flags |= flagAa;
+    if (this.isTruncated) flags |= flagTc;
+    if (this.isRecursionAvailable) flags |= flagRa;
+    flags |= this.rcode & 15;
+    this.#put16(start, query.id);
+    this.#put16(start + 2, flags);
+    this.#put16(start + 4, query.questionEnd > 0 ? 1 : 0);
+    this.#put16(start + 6, this.#counts[0]!);
+    this.#put16(start + 8, this.#counts[1]!);
+    this.#put16(start + 10, this.#counts[2]! + extra);
+    return this.at - start;
+  }
+
+  /** RFC 6891 section 6.1.1: an OPT answers an OPT and nothing else. */
+  #writeOpt(): number {
+    const bytes = this.bytes;
+    const optAt = this.at;
+    bytes[optAt] = 0;
+    this.#put16(optAt + 1, recordType.OPT);
+    this.#put16(optAt + 3, udpPayloadMax);
+    bytes[optAt + 5] = this.rcode >> 4;
+    bytes[optAt + 6] = 0;
+    bytes[optAt + 7] = this.#query.isDnssecOk ? 0x80 : 0;
+    bytes[optAt + 8] = 0;
+    this.at = optAt + optBytes;
+    if (this.#query.wantsNsid && this.nsid.length > 0) this.#writeOption(ednsOption.NSID, this.nsid);
+    if (this.extendedError >= 0) this.#writeExtendedError();
+    this.#put16(optAt + 9, this.at - optAt - optBytes);
+    return 1;
+  }
+
+  #writeExtendedError(): void {
+    const text = Buffer.from(this.extendedText).subarray(0, errorTextMax);
+    const room = this.#end - this.at;
+    const payload = Buffer.alloc(2 + (room >= text.length + 6 ? text.length : 0));
+    payload.writeUInt16BE(this.extendedError);
+    text.copy(payload, 2, 0, payload.length - 2);
+    if (room >= payload.length + 4) this.#writeOption(ednsOption.EXTENDED_ERROR, payload);
+  }
+
+  #writeOption(code: number, payload: Uint8Array): void {
+    this.#put16(this.at, code);
+    this.#put16(this.at + 2, payload.length);
+    this.bytes.set(payload, this.at + 4);
+    this.at += 4 + payload.length;
+  }
+
+  #put16(at: number, value: number): void {
+    this.bytes[at] = value >> 8;
+    this.bytes[at + 1] = value & 255;
+  }
+}
+
+function sizeMax(query: Query): number {
+  if (query.transport !== 'udp') return messageBytesMax;
+  return Math.min(Math.max(query.udpSize, udpPayloadMin), udpPayloadMax);
+}
+
+function sectionIndex(section: Section): number {
+  return section === 'answer' ? 0 : section === 'authority' ? 1 : 2;
+}

@@ -1,0 +1,38 @@
+// PTR of the cluster's own addresses. An address that is not ours is left to the next handler: somebody else knows it.
+
+import { encodeName, isWithin } from '../../base/dns/name.ts';
+import { findSet, recordType } from '../../catalog/answers.ts';
+import type { Zone } from '../../catalog/zones.ts';
+import type { Answer } from '../answer.ts';
+import type { Handler, Step } from '../handler.ts';
+import type { CatalogReader } from '../reader.ts';
+import { Selector } from '../select.ts';
+import { extendedError, headerBytes, type Query, rcode } from '../wire.ts';
+
+const reverseTrees = [encodeName('in-addr.arpa'), encodeName('ip6.arpa')];
+
+export function reverseHandler(options: { readonly reader: CatalogReader; readonly zone: Zone }): Handler {
+  const { reader, zone } = options;
+  const selector = new Selector(reader.places);
+
+  function handle(query: Query, answer: Answer): Step {
+    if (!reverseTrees.some((tree) => isWithin(query.name, query.nameLength, tree))) return 'next';
+    if (!reader.isReady(zone.id)) {
+      answer.fail(rcode.SERVFAIL, extendedError.notReady, `${zone.name} has not been read from its home yet`);
+      return 'done';
+    }
+    const entry = reader.names.find(query.name, query.nameLength, query.nameHash);
+    if (entry < 0) return 'next';
+    answer.zone = zone.id;
+    answer.isAuthoritative = true;
+    if (reader.isStale(zone.id)) answer.extendedError = extendedError.staleAnswer;
+    const { names } = reader;
+    if (query.type !== recordType.PTR && query.type !== recordType.ANY) return 'done';
+    const setAt = findSet(names.bytes, names.valueStart(entry), names.valueLength(entry), recordType.PTR);
+    const isWritten = selector.write(answer, 'answer', names.bytes, setAt, zone.ttlSeconds, 0xc000 | headerBytes) >= 0;
+    if (!isWritten) answer.truncate();
+    return 'done';
+  }
+
+  return { name: 'reverse', handle };
+}

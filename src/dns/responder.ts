@@ -1,0 +1,84 @@
+// From a packet to an answer: reads the query, walks the chain, completes the message. Knows no sockets. What the chain
+// answers at once is written into the memory it was given; what must ask somebody else comes later as a message of its own.
+
+import type { Answer } from './answer.ts';
+import type { Handler, Later } from './handler.ts';
+import { Query, rcode, type Transport } from './wire.ts';
+
+export interface Client {
+  readonly transport: Transport;
+  readonly address: string;
+  readonly port: number;
+  /** Name in a certificate our authority signed; empty for everybody else. */
+  readonly identity?: string;
+}
+
+/** Told of every answer before its memory is used again. */
+export interface Observer {
+  answered(query: Query, answer: Answer): void;
+}
+
+export class Responder {
+  readonly query = new Query();
+  readonly #chain: readonly Handler[];
+  readonly #observer: Observer | undefined;
+  readonly #onFault: (error: unknown) => void;
+
+  constructor(options: {
+    readonly chain: readonly Handler[];
+    readonly observer?: Observer;
+    readonly sourceOption?: number;
+    readonly onFault: (error: unknown) => void;
+  }) {
+    this.#chain = options.chain;
+    this.#observer = options.observer;
+    this.#onFault = options.onFault;
+    if (options.sourceOption !== undefined) this.query.sourceOption = options.sourceOption;
+  }
+
+  /** Length of the answer written at `start`, 0 to stay silent, or a promise of a message. */
+  respond(
+    packet: Uint8Array,
+    transport: Transport,
+    address: string,
+    port: number,
+    identity: string,
+    answer: Answer,
+    start: number,
+  ): number | Later {
+    const { query } = this;
+    query.transport = transport;
+    query.clientAddress = address;
+    query.clientPort = port;
+    query.clientIdentity = identity;
+    const result = query.read(packet);
+    if (result === 'silence') return 0;
+    answer.begin(query, start);
+    if (result !== 'ok') answer.fail(result === 'formerr' ? rcode.FORMERR : rcode.NOTIMP);
+    else {
+      const later = this.#walk(query, answer);
+      if (later === 'drop') return 0;
+      if (later !== 'done') return later;
+    }
+    const length = answer.finish();
+    this.#observer?.answered(query, answer);
+    return length;
+  }
+
+  #walk(query: Query, answer: Answer): 'done' | 'drop' | Later {
+    try {
+      for (const handler of this.#chain) {
+        const step = handler.handle(query, answer);
+        if (step === 'next') continue;
+        answer.handler = handler.name;
+        return step;
+      }
+    } catch (error) {
+      this.#onFault(error);
+      answer.truncate();
+      answer.isTruncated = false;
+      answer.fail(rcode.SERVFAIL);
+    }
+    return 'done';
+  }
+}

@@ -1,0 +1,136 @@
+// Starts the DNS server of a cluster: UDP and TCP on every address given, DoT when it has a certificate. In this thread, or
+// in workers that share the ports (server-workers.ts).
+
+import type { Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { buildChain, type ChainConfig } from './chain.ts';
+import { defaultClients } from './handlers/acl.ts';
+import { CatalogReader } from './reader.ts';
+import { Responder } from './responder.ts';
+import { listenStream, type TlsMaterial } from './server-stream.ts';
+import { type Listening, listenUdp } from './server-udp.ts';
+
+export interface DnsOptions {
+  readonly world: World;
+  readonly log: Log;
+  readonly catalog: Catalog;
+  readonly listen: ListenOptions;
+  /** Address ranges that may ask; private addresses if absent. */
+  readonly clients?: readonly string[];
+  /** How this server is called in NSID and `id.server`. */
+  readonly serverId?: string;
+}
+
+export interface ListenOptions {
+  /** One socket each. */
+  readonly hosts: readonly string[];
+  /** 0 takes a free one, the same for UDP and TCP and for every address. */
+  readonly port: number;
+  readonly tls?: { readonly port: number; readonly material: TlsMaterial };
+  readonly tcpIdleMs?: number;
+  readonly tcpConnectionsMax?: number;
+}
+
+export interface DnsServer {
+  readonly udpPort: number;
+  readonly tcpPort: number;
+  readonly tlsPort: number | undefined;
+  close(): Promise<void>;
+}
+
+export async function startDns(options: DnsOptions): Promise<DnsServer> {
+  const { catalog, log } = options;
+  const config = chainConfig(options);
+  const reader = new CatalogReader(catalog.table.memory);
+  const stopNews = catalog.table.onNews((news) => reader.take(news));
+  const responder = new Responder({
+    chain: buildChain({ config, reader }),
+    onFault: (error) => log.error('a query could not be answered', { error }),
+  });
+  const sockets = await openSockets({ ...options, responder, config, reusePort: false });
+  return {
+    ...sockets,
+    close: async () => {
+      stopNews();
+      await sockets.close();
+    },
+  };
+}
+
+function chainConfig(options: DnsOptions): ChainConfig {
+  const { catalog } = options;
+  return {
+    serverId: options.serverId ?? 'portolan',
+    clients: options.clients ?? defaultClients,
+    clusterZone: catalog.clusterZone,
+    clustersetZone: catalog.clustersetZone,
+    localCluster: catalog.localCluster,
+  };
+}
+
+export interface SocketParts {
+  readonly world: Pick<World, 'timers'>;
+  readonly log: Log;
+  readonly listen: ListenOptions;
+  readonly responder: Responder;
+  readonly config: ChainConfig;
+  readonly reusePort: boolean;
+}
+
+const portTries = 20;
+
+/** UDP and TCP on the same port: with port 0 the kernel chooses for UDP, and a taken TCP port means another try. */
+export async function openSockets(parts: SocketParts): Promise<DnsServer> {
+  for (let tries = 1; ; tries++) {
+    const opened: Listening[] = [];
+    try {
+      return await openOnce(parts, opened);
+    } catch (error) {
+      await Promise.all(opened.map((socket) => socket.close()));
+      const isTaken = (error as { code?: string }).code === 'EADDRINUSE';
+      if (parts.listen.port !== 0 || !isTaken || tries === portTries) throw error;
+    }
+  }
+}
+
+async function openOnce(parts: SocketParts, opened: Listening[]): Promise<DnsServer> {
+  const { listen, responder, reusePort, log } = parts;
+  const nsid = Buffer.from(parts.config.serverId);
+  const onError = (error: Error) => log.warn('dns socket', { error });
+  let { port } = listen;
+  for (const host of listen.hosts) {
+    const udp = await listenUdp({ responder, nsid, host, port, reusePort, onError });
+    opened.push(udp);
+    port = udp.port;
+    opened.push(await listenStream({ ...streamOptions(parts, nsid), host, port, onError }));
+  }
+  let tlsPort = listen.tls?.port;
+  if (listen.tls) {
+    for (const host of listen.hosts) {
+      const tls = listen.tls.material;
+      const socket = await listenStream({ ...streamOptions(parts, nsid), host, port: tlsPort!, tls, onError });
+      opened.push(socket);
+      tlsPort = socket.port;
+    }
+  }
+  return {
+    udpPort: port,
+    tcpPort: port,
+    tlsPort,
+    close: async () => {
+      await Promise.all(opened.map((socket) => socket.close()));
+    },
+  };
+}
+
+function streamOptions({ responder, world, listen, reusePort }: SocketParts, nsid: Uint8Array) {
+  return {
+    responder,
+    nsid,
+    timers: world.timers,
+    reusePort,
+    idleMs: listen.tcpIdleMs,
+    connectionsMax: listen.tcpConnectionsMax,
+  };
+}
