@@ -1,0 +1,37 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { FrameReader, frameOf } from './frames.ts';
+
+test('frames: messages cut into chunks anywhere -> the same messages', () => {
+  const messages = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 20 });
+  fc.assert(
+    fc.property(messages, fc.array(fc.integer({ min: 1, max: 64 }), { minLength: 1 }), (sent, cuts) => {
+      const bytes = Buffer.concat(sent.map(frameOf));
+      const reader = new FrameReader(1000);
+      const received: Buffer[] = [];
+      for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
+        const size = cuts[turn % cuts.length] as number;
+        received.push(...reader.read(bytes.subarray(at, at + size)).map((message) => Buffer.from(message)));
+        at += size;
+      }
+      expect(received).toEqual(sent.map((message) => Buffer.from(message)));
+    }),
+  );
+});
+
+test('frames: a message larger than allowed -> refused before it is read', () => {
+  const header = Buffer.from([0, 0, 0, 0x10, 0]);
+  expect(() => new FrameReader(100).read(header)).toThrow('a message of 4096 bytes is larger than the 100 allowed');
+});
+
+test('frames: a compressed message -> refused', () => {
+  expect(() => new FrameReader(100).read(Buffer.from([1, 0, 0, 0, 0]))).toThrow('compressed');
+});
+
+test('frames: a large message in many small chunks -> copied once, not once per chunk', () => {
+  const reader = new FrameReader(10_000_000);
+  const frame = frameOf(new Uint8Array(4_000_000));
+  let messages: Buffer[] = [];
+  for (let at = 0; at < frame.length; at += 100) messages = messages.concat(reader.read(frame.subarray(at, at + 100)));
+  expect(messages.map((message) => message.length)).toEqual([4_000_000]);
+});

@@ -1,0 +1,85 @@
+// Whom we believe: each peer's roots vouch for that peer's trust domain alone. Pure, with time passed in.
+//
+// TLS itself lets any certificate through, or none, because a handshake that fails looks to the other side like a network
+// fault, which it would retry for ever; what is decided here is told to it as Unauthenticated.
+
+import type { X509Certificate } from 'node:crypto';
+import { trustDomainOf } from '../model/shared-service.ts';
+
+export interface TrustedPeer {
+  readonly peer: string;
+  /** The SPIFFE identity its certificate must carry. */
+  readonly identity: string;
+  readonly roots: readonly X509Certificate[];
+}
+
+export type Verdict =
+  | { readonly kind: 'trusted'; readonly peer: string; readonly identity: string }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+const chainLengthMax = 8;
+
+/** `presented` is what the other side sent: its own certificate first, then any intermediates. */
+export function judgeCertificate(
+  presented: readonly X509Certificate[],
+  peers: readonly TrustedPeer[],
+  nowMs: number,
+): Verdict {
+  const leaf = presented[0];
+  if (leaf === undefined) return refused('no certificate was presented');
+  const identities = identitiesOf(leaf);
+  if (identities.length !== 1)
+    return refused(`the certificate carries ${identities.length} SPIFFE identities, one is needed`);
+  const identity = identities[0] as string;
+  const claimed = peers.find((peer) => peer.identity === identity);
+  if (claimed === undefined) return refused(`no peer has the identity ${identity}`);
+  if (trustDomainOf(identity) !== trustDomainOf(claimed.identity))
+    return refused(`${identity} is of another trust domain`);
+  const wrong = whatIsWrongWithChain(presented, claimed.roots, nowMs);
+  if (wrong !== undefined) return refused(`${identity}: ${wrong}`);
+  return { kind: 'trusted', peer: claimed.peer, identity };
+}
+
+export function whatIsWrongWithChain(
+  presented: readonly X509Certificate[],
+  roots: readonly X509Certificate[],
+  nowMs: number,
+): string | undefined {
+  let current = presented[0] as X509Certificate;
+  for (let depth = 0; depth < chainLengthMax; depth += 1) {
+    const expired = whatIsWrongWithTime(current, nowMs);
+    if (expired !== undefined) return expired;
+    const root = roots.find((candidate) => isIssuedBy(current, candidate));
+    if (root !== undefined) return whatIsWrongWithTime(root, nowMs);
+    const issuer = presented.find(
+      (candidate) => candidate !== current && candidate.ca && isIssuedBy(current, candidate),
+    );
+    if (issuer === undefined) return "the certificate does not lead to one of this peer's roots";
+    current = issuer;
+  }
+  return `the chain is longer than ${chainLengthMax}`;
+}
+
+export function identitiesOf(certificate: X509Certificate): string[] {
+  const names = certificate.subjectAltName ?? '';
+  return names
+    .split(', ')
+    .filter((name) => name.startsWith('URI:spiffe://'))
+    .map((name) => name.slice('URI:'.length));
+}
+
+function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
+  return issuer.ca && certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+}
+
+function whatIsWrongWithTime(certificate: X509Certificate, nowMs: number): string | undefined {
+  if (nowMs < certificate.validFromDate.getTime())
+    return `the certificate of ${certificate.subject} is not valid before ${certificate.validFrom}`;
+  if (nowMs > certificate.validToDate.getTime())
+    return `the certificate of ${certificate.subject} expired on ${certificate.validTo}`;
+  return undefined;
+}
+
+function refused(reason: string): Verdict {
+  return { kind: 'refused', reason };
+}
