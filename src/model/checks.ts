@@ -1,5 +1,6 @@
 // Small checks that several kinds share: each adds what it finds to the list of errors it is given.
 
+import { isSameJson } from '../base/same-json.ts';
 import { duplicate, type FieldError, invalid, notSupported, required } from './field-error.ts';
 import { isLabelValue, isQualifiedName, type TextRule } from './names.ts';
 
@@ -56,5 +57,5 @@ export function checkUnique<T>(
 }
 
 export function checkUnchanged(errors: FieldError[], field: string, now: unknown, before: unknown): void {
-  if (JSON.stringify(now) !== JSON.stringify(before)) errors.push(invalid(field, now ?? '', 'field is immutable'));
+  if (!isSameJson(now, before)) errors.push(invalid(field, now ?? '', 'field is immutable'));
 }

@@ -1,5 +1,6 @@
 // The Kubernetes Secret: small amounts of data that not everybody may read, in base64.
 
+import { isSameJson } from '../base/same-json.ts';
 import { checkText, checkUnchanged } from './checks.ts';
 import { type FieldError, forbidden, invalid, required, tooLong } from './field-error.ts';
 import { isConfigKey } from './names.ts';
@@ -94,10 +95,6 @@ export function checkFrozen<T extends { immutable?: boolean }>(
   const why = 'field is immutable when `immutable` is set';
   if (now.immutable !== true) errors.push(forbidden('immutable', why));
   for (const field of fields) {
-    if (canonical(now[field]) !== canonical(before[field])) errors.push(forbidden(field, why));
+    if (!isSameJson(now[field] ?? {}, before[field] ?? {})) errors.push(forbidden(field, why));
   }
-}
-
-function canonical(map: unknown): string {
-  return JSON.stringify(Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,6 +1,7 @@
 // Which IP families a Service has and which cluster IPs it asks for, given the families the server has addresses of.
 // Pure: changes the Service it is given and says what is wrong; taking the addresses is left to the caller.
 
+import { isSameJson } from '../base/same-json.ts';
 import { type FieldError, invalid } from './field-error.ts';
 import { formatIp, parseIp } from './ip.ts';
 import type { Service, ServiceSpec } from './service.ts';
@@ -44,8 +45,8 @@ function keepAddresses(spec: ServiceSpec, before: ServiceSpec): void {
   if (!spec.ipFamilies?.length && before.ipFamilies !== undefined) spec.ipFamilies = [...before.ipFamilies];
   const isDowngrade = spec.ipFamilyPolicy === 'SingleStack' && before.ipFamilyPolicy !== 'SingleStack';
   if (!isDowngrade) return;
-  if (isSame(spec.clusterIPs, before.clusterIPs)) spec.clusterIPs = spec.clusterIPs?.slice(0, 1);
-  if (isSame(spec.ipFamilies, before.ipFamilies)) spec.ipFamilies = spec.ipFamilies?.slice(0, 1);
+  if (isSameJson(spec.clusterIPs, before.clusterIPs)) spec.clusterIPs = spec.clusterIPs?.slice(0, 1);
+  if (isSameJson(spec.ipFamilies, before.ipFamilies)) spec.ipFamilies = spec.ipFamilies?.slice(0, 1);
 }
 
 /** Fills in ipFamilyPolicy and ipFamilies. `configured` is the server's families, the preferred one first. */
@@ -149,8 +150,4 @@ export function addressesWanted(spec: ServiceSpec): AddressWanted[] {
     const ip = parseIp(spec.clusterIPs?.[index] ?? '');
     return { family, address: ip === undefined ? undefined : formatIp(ip) };
   });
-}
-
-function isSame(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }

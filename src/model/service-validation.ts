@@ -1,6 +1,7 @@
 // What a Service must and must not say, whatever addresses the server has. Fields that belong to another type of
 // Service are refused only if they were set now: whoever changes the type need not clean up after the old one.
 
+import { isSameJson } from '../base/same-json.ts';
 import { checkLabels, checkOneOf, checkPortNumber, checkRequiredText, checkText, checkUnique } from './checks.ts';
 import { type FieldError, forbidden, invalid, required, tooMany } from './field-error.ts';
 import { parseIp, parseRange } from './ip.ts';
@@ -122,7 +123,7 @@ function checkClusterIp(errors: FieldError[], address: string, place: { index: n
 function checkExternalName(errors: FieldError[], spec: ServiceSpec, previous: ServiceSpec | undefined): void {
   checkRequiredText(errors, 'spec.externalName', spec.externalName, (text) => isDnsSubdomain(text.replace(/\.$/, '')));
   for (const field of ['clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const) {
-    if (!isSet(spec[field]) || isSame(spec[field], previous?.[field])) continue;
+    if (!isSet(spec[field]) || isSameJson(spec[field], previous?.[field])) continue;
     errors.push(forbidden(`spec.${field}`, 'may not be set for ExternalName services'));
   }
 }
@@ -144,7 +145,7 @@ const loadBalancerFields = ['loadBalancerSourceRanges', 'allocateLoadBalancerNod
 function checkOnlyFor(errors: FieldError[], spec: ServiceSpec, previous: ServiceSpec | undefined): void {
   const isLoadBalancer = spec.type === 'LoadBalancer';
   for (const field of loadBalancerFields) {
-    if (isLoadBalancer || !isSet(spec[field]) || isSame(spec[field], previous?.[field])) continue;
+    if (isLoadBalancer || !isSet(spec[field]) || isSameJson(spec[field], previous?.[field])) continue;
     errors.push(forbidden(`spec.${field}`, "may only be used when `type` is 'LoadBalancer'"));
   }
   const isExposed = isLoadBalancer || spec.type === 'NodePort' || (spec.externalIPs ?? []).length > 0;
@@ -155,8 +156,4 @@ function checkOnlyFor(errors: FieldError[], spec: ServiceSpec, previous: Service
 
 function isSet(value: unknown): boolean {
   return value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0);
-}
-
-function isSame(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -20,8 +20,9 @@ export interface BuiltinKind<T extends KubernetesObject> {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   readonly nameRule?: NameRule;
-  /** Name and age when absent. */
+  /** The name when absent. Age is put after those always shown, unless it is among them. */
   readonly columns?: readonly Column[];
+  readonly hasAge?: boolean;
   readonly applyDefaults?: (object: T) => void;
   readonly validate?: (object: T, previous: T | undefined) => FieldError[];
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
@@ -42,7 +43,7 @@ export function builtinKind<T extends KubernetesObject>(facts: BuiltinKind<T>): 
     categories: facts.categories ?? [],
     isNamespaced: facts.isNamespaced,
     storageVersion: facts.version,
-    versions: [versionOf(facts.version, message, facts.columns ?? [nameColumn, ageColumn])],
+    versions: [versionOf(facts.version, message, columnsOf(facts))],
     behaviour: behaviourOf(facts, message),
   };
 }
@@ -59,6 +60,15 @@ function versionOf(name: string, message: string, columns: readonly Column[]): K
     columns,
     protobufMessage: protobufName(message),
   };
+}
+
+function columnsOf({
+  columns = [nameColumn],
+  hasAge = true,
+}: Pick<BuiltinKind<never>, 'columns' | 'hasAge'>): Column[] {
+  const isWide = (column: Column) => column.priority > 0;
+  const age = hasAge && !columns.includes(ageColumn) ? [ageColumn] : [];
+  return [...columns.filter((column) => !isWide(column)), ...age, ...columns.filter(isWide)];
 }
 
 function behaviourOf<T extends KubernetesObject>(facts: BuiltinKind<T>, message: string): KindBehaviour {

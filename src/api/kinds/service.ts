@@ -15,7 +15,7 @@ import { validateService } from '../../model/service-validation.ts';
 import type { Admission, Kind } from '../kind.ts';
 import { invalidObject } from '../status.ts';
 import { builtinKind } from './builtin.ts';
-import { ageColumn, column, formatLabels, nameColumn, orNone, wideColumn } from './columns.ts';
+import { column, formatLabels, nameColumn, orNone, wideColumn } from './columns.ts';
 import { AddressError, createServiceAddresses, type ServiceAddresses } from './service-addresses.ts';
 
 export interface ServiceKindOptions {
@@ -37,7 +37,6 @@ export function createServiceKind(options: ServiceKindOptions): Kind {
       column<Service>('Cluster-IP', (service) => orNone(service.spec?.clusterIP)),
       column<Service>('External-IP', externalAddresses),
       column<Service>('Port(s)', formatPorts),
-      ageColumn,
       wideColumn<Service>('Selector', (service) => formatLabels(service.spec?.selector)),
     ],
     applyDefaults: applyServiceDefaults,
