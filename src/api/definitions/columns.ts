@@ -1,7 +1,7 @@
 // Printer columns of a definition as columns of a table. Without any, the age is shown, as Kubernetes does.
 
-import { formatAge } from '../age.ts';
 import type { Column } from '../kind.ts';
+import { formatAge, nameColumn } from '../kinds/columns.ts';
 import type { DefinitionVersion, PrinterColumn } from './definition.ts';
 import { findByPath, type JsonPath, parseJsonPath } from './json-path.ts';
 
@@ -11,10 +11,10 @@ type Cell = string | number | boolean | null;
 
 const ageColumn: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
 
-/** Those after the name, which every table begins with. */
+/** The name, and what the definition wants to be seen. */
 export function columnsOf(version: DefinitionVersion): Column[] {
   const defined = version.additionalPrinterColumns ?? [];
-  return (defined.length === 0 ? [ageColumn] : defined).map(columnOf);
+  return [nameColumn, ...(defined.length === 0 ? [ageColumn] : defined).map(columnOf)];
 }
 
 function columnOf(defined: PrinterColumn): Column {

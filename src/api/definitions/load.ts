@@ -14,7 +14,7 @@ function documentsOf(text: string, index: number): unknown[] {
     const wrong = document.errors[0];
     if (wrong !== undefined)
       throw new Error(`definition file ${index + 1} is not YAML: ${wrong.message}`, { cause: wrong });
-    const value: unknown = document.toJS({ maxAliasCount: 0 });
+    const value: unknown = document.toJS({ maxAliasCount: 100 });
     return value === null || value === undefined ? [] : [value];
   });
 }

@@ -19,7 +19,6 @@ const goDuration = /^[+-]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/;
 const checks = new Map<string, FormatCheck>([
   ['ipv4', (text) => isIPv4(text)],
   ['ipv6', (text) => isIPv6(text) && !text.includes('%')],
-  ['ip', (text) => isIPv4(text) || (isIPv6(text) && !text.includes('%'))],
   ['cidr', isCidr],
   ['date', isDate],
   ['date-time', isDateTime],

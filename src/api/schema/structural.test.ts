@@ -1,0 +1,181 @@
+import { expect, test } from 'vitest';
+import type { Schema } from './schema.ts';
+import { validateStructural } from './structural.ts';
+
+const root = 'spec.versions[0].schema.openAPIV3Schema';
+
+function check(spec: unknown): string[] {
+  const schema = { type: 'object', properties: { spec } } as Schema;
+  return validateStructural(schema, root).map(({ field, message }) => {
+    const inside = `${root}.properties[spec]`;
+    return `${field.startsWith(inside) ? `~${field.slice(inside.length)}` : field}: ${message}`;
+  });
+}
+
+const text = { type: 'string' };
+const port = { type: 'object', required: ['port'], properties: { port: { type: 'integer' }, name: text } };
+
+test.each<[string, unknown]>([
+  [
+    'nested objects, arrays, maps',
+    {
+      type: 'object',
+      properties: { a: { type: 'array', items: text }, b: { type: 'object', additionalProperties: text } },
+    },
+  ],
+  [
+    'int-or-string with the anyOf of generators',
+    { 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] },
+  ],
+  ['unknown fields kept, no type', { 'x-kubernetes-preserve-unknown-fields': true }],
+  [
+    'a choice between specified fields',
+    { type: 'object', properties: { a: text, b: text }, oneOf: [{ required: ['a'] }, { required: ['b'] }] },
+  ],
+  [
+    'a branch about specified fields',
+    { type: 'object', properties: { a: text }, not: { properties: { a: { pattern: '^x' } } } },
+  ],
+  [
+    'a list map by a required key',
+    { type: 'array', items: port, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['port'] },
+  ],
+  ['a default that fits', { type: 'object', default: { a: 'x' }, properties: { a: text } }],
+  ['rules in CEL', { type: 'object', properties: { a: text }, 'x-kubernetes-validations': [{ rule: 'self.a != ""' }] }],
+])('structural: %s -> taken', (_, spec) => {
+  expect(check(spec)).toEqual([]);
+});
+
+test.each<[string, unknown, string[]]>([
+  ['no type', {}, ['~.type: Required value: must not be empty for specified object fields']],
+  [
+    'no type of items',
+    { type: 'array', items: {} },
+    ['~.items.type: Required value: must not be empty for specified array items'],
+  ],
+  ['no items', { type: 'array' }, ['~.items: Required value: must be specified']],
+  [
+    'unknown type',
+    { type: 'text' },
+    [
+      '~.type: Unsupported value: "text": supported values: "array", "boolean", "integer", "number", "object", "string"',
+    ],
+  ],
+  ['reference', { type: 'object', $ref: '#/x' }, ['~.$ref: Forbidden: $ref is not supported']],
+  ['unknown keyword', { type: 'string', patern: 'x' }, ['~.patern: Forbidden: no such keyword in a structural schema']],
+  [
+    'keyword of the wrong type',
+    { type: 'string', minLength: 'x' },
+    [
+      '~.minLength: Invalid value: "string": spec.versions[0].schema.openAPIV3Schema.properties[spec].minLength in body must be of type integer: "string"',
+    ],
+  ],
+  [
+    'additionalProperties beside properties',
+    { type: 'object', properties: { a: text }, additionalProperties: text },
+    ['~.additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive'],
+  ],
+  [
+    'additionalProperties false',
+    { type: 'object', additionalProperties: false },
+    ['~.additionalProperties: Forbidden: additionalProperties cannot be set to false'],
+  ],
+  [
+    'uniqueItems',
+    { type: 'array', items: text, uniqueItems: true },
+    ['~.uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic'],
+  ],
+  [
+    'pattern that RE2 does not have',
+    { type: 'string', pattern: '(?=a)' },
+    [
+      '~.pattern: Invalid value: "(?=a)": must be a valid regular expression: error parsing regexp: invalid or unsupported Perl syntax: `(?=`',
+    ],
+  ],
+  [
+    'type in a branch',
+    { type: 'object', properties: { a: text }, anyOf: [{ type: 'object' }] },
+    ['~.anyOf[0].type: Forbidden: must be empty to be structural'],
+  ],
+  [
+    'field specified in a branch alone',
+    { type: 'object', allOf: [{ properties: { a: { minLength: 1 } } }] },
+    [
+      '~.properties[a]: Required value: because it is defined in spec.versions[0].schema.openAPIV3Schema.properties[spec].allOf[0].properties[a]',
+    ],
+  ],
+  [
+    'unknown fields kept: false',
+    { type: 'object', 'x-kubernetes-preserve-unknown-fields': false },
+    ['~.x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined'],
+  ],
+  [
+    'type beside int-or-string',
+    { type: 'string', 'x-kubernetes-int-or-string': true },
+    ['~.type: Invalid value: "string": must be empty if x-kubernetes-int-or-string is true'],
+  ],
+  [
+    'embedded object of nothing',
+    { type: 'object', 'x-kubernetes-embedded-resource': true },
+    [
+      '~.properties: Required value: must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields',
+    ],
+  ],
+  [
+    'list map by an optional key',
+    { type: 'array', items: port, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] },
+    ['~.x-kubernetes-list-map-keys[0]: Invalid value: "name": the property must have a default or be required'],
+  ],
+  [
+    'list map without keys',
+    { type: 'array', items: port, 'x-kubernetes-list-type': 'map' },
+    ['~.x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map'],
+  ],
+  [
+    'set of objects',
+    { type: 'array', items: port, 'x-kubernetes-list-type': 'set' },
+    [
+      '~.items.x-kubernetes-map-type: Invalid value: "": must be atomic as item of a list with x-kubernetes-list-type=set',
+    ],
+  ],
+  [
+    'default of the wrong type',
+    { type: 'string', default: 1 },
+    [
+      '~.default: Invalid value: "integer": spec.versions[0].schema.openAPIV3Schema.properties[spec].default in body must be of type string: "integer"',
+    ],
+  ],
+  [
+    'default with an unknown field',
+    { type: 'object', default: { z: 1 }, properties: { a: text } },
+    ['~.default: Invalid value: {"z":1}: must not have unknown fields: z'],
+  ],
+  [
+    'default that misses what is required',
+    { type: 'object', default: {}, required: ['a'], properties: { a: { ...text, default: 'x' } } },
+    ['~.default.a: Required value'],
+  ],
+])('structural: %s -> refused with its path', (_, spec, expected) => {
+  expect(check(spec)).toEqual(expected);
+});
+
+test('structural: root of another type, fields of metadata -> refused', () => {
+  const schema: Schema = {
+    type: 'array',
+    nullable: true,
+    items: { type: 'string' },
+    properties: { metadata: { type: 'object', properties: { labels: { type: 'object' } } }, kind: { type: 'integer' } },
+  };
+  expect(validateStructural(schema, root).map(({ field }) => field.slice(root.length))).toEqual([
+    '.type',
+    '.nullable',
+    '.properties[kind].type',
+    '.properties[metadata]',
+  ]);
+});
+
+test('structural: schema nested without end -> one error', () => {
+  let schema: Schema = { type: 'string' };
+  for (let level = 0; level < 100_000; level++) schema = { type: 'array', items: schema };
+  expect(validateStructural(schema, root)).toHaveLength(1);
+});
