@@ -1,0 +1,91 @@
+// Defaults and checks of roles and bindings, in the words of Kubernetes. Pure.
+
+import { type FieldError, invalid, notSupported, required } from '../../model/field-error.ts';
+import { isSameJson } from '../json-equal.ts';
+import { rbacGroup } from './escalation.ts';
+import type { BindingObject, RoleObject, Subject } from './rbac-index.ts';
+import type { PolicyRule } from './rules.ts';
+
+type Scope = 'namespace' | 'cluster';
+
+export function validateRole(role: RoleObject, scope: Scope): FieldError[] {
+  return (role.rules ?? []).flatMap((rule, index) => validateRule(rule, `rules[${index}]`, scope));
+}
+
+function validateRule(rule: PolicyRule, field: string, scope: Scope): FieldError[] {
+  const errors: FieldError[] = [];
+  const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+  if ((rule.verbs ?? []).length === 0) errors.push(required(`${field}.verbs`, 'verbs must contain at least one value'));
+  if (nonResourceURLs.length > 0) {
+    const urls = `${field}.nonResourceURLs`;
+    if (scope === 'namespace') {
+      errors.push(invalid(urls, nonResourceURLs, 'namespaced rules cannot apply to non-resource URLs'));
+    }
+    if (apiGroups.length + resources.length + resourceNames.length > 0) {
+      errors.push(invalid(urls, nonResourceURLs, 'rules cannot apply to both regular resources and non-resource URLs'));
+    }
+    return errors;
+  }
+  if (apiGroups.length === 0) {
+    errors.push(required(`${field}.apiGroups`, 'resource rules must supply at least one api group'));
+  }
+  if (resources.length === 0) {
+    errors.push(required(`${field}.resources`, 'resource rules must supply at least one resource'));
+  }
+  return errors;
+}
+
+/** Changes the binding in place. */
+export function applyBindingDefaults(binding: BindingObject): void {
+  const { roleRef, subjects } = binding as Mutable<BindingObject>;
+  if (roleRef !== undefined && (roleRef.apiGroup ?? '') === '')
+    (roleRef as Mutable<typeof roleRef>).apiGroup = rbacGroup;
+  for (const subject of (subjects ?? []) as Mutable<Subject>[]) {
+    if ((subject.apiGroup ?? '') === '' && subject.kind !== 'ServiceAccount') subject.apiGroup = rbacGroup;
+  }
+}
+
+export function validateBinding(
+  binding: BindingObject,
+  previous: BindingObject | undefined,
+  scope: Scope,
+): FieldError[] {
+  const errors = validateRoleRef(binding, scope);
+  for (const [index, subject] of (binding.subjects ?? []).entries()) {
+    errors.push(...validateSubject(subject, `subjects[${index}]`));
+  }
+  if (previous !== undefined && !isSameJson(binding.roleRef, previous.roleRef)) {
+    errors.push(invalid('roleRef', binding.roleRef, 'cannot change roleRef'));
+  }
+  return errors;
+}
+
+function validateRoleRef({ roleRef }: BindingObject, scope: Scope): FieldError[] {
+  if (roleRef === undefined) return [];
+  const errors: FieldError[] = [];
+  const kinds = scope === 'namespace' ? ['ClusterRole', 'Role'] : ['ClusterRole'];
+  if (roleRef.apiGroup !== rbacGroup) errors.push(notSupported('roleRef.apiGroup', roleRef.apiGroup, [rbacGroup]));
+  if (!kinds.includes(roleRef.kind)) errors.push(notSupported('roleRef.kind', roleRef.kind, kinds));
+  if ((roleRef.name ?? '') === '') errors.push(required('roleRef.name'));
+  else if (roleRef.name.includes('/') || roleRef.name.includes('%')) {
+    errors.push(invalid('roleRef.name', roleRef.name, "may not contain '/' or '%'"));
+  }
+  return errors;
+}
+
+function validateSubject(subject: Subject, field: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const kinds = ['ServiceAccount', 'User', 'Group'];
+  const group = subject.apiGroup ?? '';
+  if (subject.name === '') errors.push(required(`${field}.name`));
+  if (!kinds.includes(subject.kind)) return [...errors, notSupported(`${field}.kind`, subject.kind, kinds)];
+  if (subject.kind === 'ServiceAccount') {
+    if (group !== '') errors.push(notSupported(`${field}.apiGroup`, group, ['']));
+    if ((subject.namespace ?? '') === '') errors.push(required(`${field}.namespace`));
+    return errors;
+  }
+  if (group !== rbacGroup) errors.push(notSupported(`${field}.apiGroup`, group, [rbacGroup]));
+  return errors;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
