@@ -160,6 +160,19 @@ export class Catalog {
     this.#storeOwner(ownerKey, { ...facts, slices: facts.slices.filter((slice) => slice !== name) });
   }
 
+  /** `namespace/name` of every object of a kind whose facts are here. */
+  *keys(kind: 'services' | 'imports' | 'slices'): IterableIterator<string> {
+    if (kind === 'slices') {
+      for (const key of this.#slices.keys()) yield Buffer.from(key).toString();
+      return;
+    }
+    const side = kind === 'services' ? 's' : 'i';
+    for (const bytes of this.#owners.keys()) {
+      const key = Buffer.from(bytes).toString();
+      if (key[0] === side && this.#owner(key).isPresent) yield key.slice(2);
+    }
+  }
+
   /** Where a cluster lies, for the order of answers. */
   placeCluster(place: ClusterPlace): void {
     this.table.places.place(place);

@@ -1,0 +1,145 @@
+// Ties a catalog to a home: three watches, their objects handed on one by one and not kept. A re-list removes what it did
+// not bring; until every watch a zone needs has listed once, the zone is not ready; while one is failing, it is stale.
+
+import type { Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import type { Client } from '../client/client.ts';
+import { createReflector, type Reflector } from '../client/reflector.ts';
+import { type EndpointSlice, endpointSliceType } from '../model/endpoint-slice.ts';
+import { type KubernetesObject, keyOf, type ResourceType } from '../model/object.ts';
+import { type Service, serviceType } from '../model/service.ts';
+import type { Catalog } from './catalog.ts';
+import type { ImportLike } from './facts.ts';
+import type { ZoneSource } from './zones.ts';
+
+export interface AttachOptions {
+  readonly catalog: Catalog;
+  readonly client: Client;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+}
+
+export interface Attachment {
+  /** Resolves when both zones can be answered. */
+  whenSynced(): Promise<void>;
+  stop(): void;
+}
+
+const serviceImportType: ResourceType = {
+  group: 'multicluster.x-k8s.io',
+  version: 'v1beta1',
+  plural: 'serviceimports',
+  kind: 'ServiceImport',
+  isNamespaced: true,
+};
+
+interface Source {
+  readonly type: ResourceType;
+  readonly zones: readonly ZoneSource[];
+  readonly upsert: (object: never) => void;
+  readonly remove: (key: string) => void;
+  /** What the catalog holds of this kind. */
+  readonly keys: () => IterableIterator<string>;
+}
+
+export function attachCatalog(options: AttachOptions): Attachment {
+  const { catalog } = options;
+  const sources: readonly Source[] = [
+    {
+      type: serviceType,
+      zones: ['services'],
+      upsert: (service: Service) => catalog.upsertService(service),
+      remove: (key) => catalog.removeService(key),
+      keys: () => catalog.keys('services'),
+    },
+    {
+      type: serviceImportType,
+      zones: ['imports'],
+      upsert: (object: ImportLike) => catalog.upsertServiceImport(object),
+      remove: (key) => catalog.removeServiceImport(key),
+      keys: () => catalog.keys('imports'),
+    },
+    {
+      type: endpointSliceType,
+      zones: ['services', 'imports'],
+      upsert: (slice: EndpointSlice) => catalog.upsertEndpointSlice(slice),
+      remove: (key) => catalog.removeEndpointSlice(key),
+      keys: () => catalog.keys('slices'),
+    },
+  ];
+  const synced = new Set<Source>();
+  const failing = new Set<Source>();
+  const waiters: (() => void)[] = [];
+
+  function onListed(source: Source): void {
+    synced.add(source);
+    for (const zone of source.zones) {
+      if (sources.every((other) => !other.zones.includes(zone) || synced.has(other))) catalog.setSynced(zone);
+    }
+    if (synced.size === sources.length) for (const waiter of waiters.splice(0)) waiter();
+  }
+
+  function onState(source: Source, reflector: Reflector): void {
+    const isFailing = reflector.status().staleSinceMs !== undefined;
+    if (isFailing) failing.add(source);
+    else failing.delete(source);
+    for (const zone of source.zones) {
+      catalog.setStale(
+        zone,
+        [...failing].some((other) => other.zones.includes(zone)),
+      );
+    }
+  }
+
+  const reflectors = sources.map((source) => {
+    const reflector: Reflector = createReflector<KubernetesObject>({
+      ...options,
+      log: options.log.with({ watch: source.type.plural }),
+      type: source.type,
+      sink: new ForwardingSink(source, () => onListed(source)),
+      onState: () => onState(source, reflector),
+    });
+    return reflector;
+  });
+  for (const reflector of reflectors) reflector.start();
+  return {
+    whenSynced: () =>
+      synced.size === sources.length ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve)),
+    stop: () => {
+      for (const reflector of reflectors) reflector.stop();
+    },
+  };
+}
+
+/** Hands objects on without keeping them; the catalog itself knows what a later list no longer brings. */
+class ForwardingSink {
+  readonly #source: Source;
+  readonly #onListed: () => void;
+  /** Absent outside a list, and during one that finds the catalog empty. */
+  #seen: Set<string> | undefined;
+
+  constructor(source: Source, onListed: () => void) {
+    this.#source = source;
+    this.#onListed = onListed;
+  }
+
+  listBegins(): void {
+    const isEmpty = this.#source.keys().next().done === true;
+    this.#seen = isEmpty ? undefined : new Set();
+  }
+
+  upsert(object: KubernetesObject): void {
+    this.#seen?.add(keyOf(object));
+    this.#source.upsert(object as never);
+  }
+
+  remove(object: KubernetesObject): void {
+    this.#source.remove(keyOf(object));
+  }
+
+  listEnds(): void {
+    if (this.#seen) for (const key of [...this.#source.keys()]) if (!this.#seen.has(key)) this.#source.remove(key);
+    this.#seen = undefined;
+    this.#onListed();
+  }
+}

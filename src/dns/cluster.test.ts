@@ -1,0 +1,95 @@
+// cluster.local and its reverse names, as Kubernetes' DNS specification 1.1.0 says.
+
+import { describe, expect, test } from 'vitest';
+import { Asker, addService, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';
+
+function cluster() {
+  const catalog = makeCatalog();
+  addService(catalog, 'shop/web', {
+    ips: ['10.96.0.7', 'fd00:96::7'],
+    ports: ['http:80', 'https:443', 'quic:443/UDP'],
+  });
+  addService(catalog, 'shop/db', {
+    ports: ['sql:5432'],
+    slices: [
+      {
+        ports: ['sql:5432'],
+        endpoints: [
+          { ip: '10.1.0.2', hostname: 'db-0' },
+          '10.1.0.3',
+          { ip: '10.1.0.4', hostname: 'db-2', ready: false },
+        ],
+      },
+      { name: 'db-v6', ports: ['sql:5432'], endpoints: [{ ip: 'fd00::2', hostname: 'db-0' }] },
+    ],
+  });
+  addService(catalog, 'shop/none', { slices: [{ endpoints: [{ ip: '10.1.0.9', ready: false }] }] });
+  addService(catalog, 'shop/partner', { externalName: 'api.partner.example' });
+  addService(catalog, 'shop/alias', { externalName: 'web.shop.svc.cluster.local' });
+  addService(catalog, 'shop/loop', { externalName: 'loop.shop.svc.cluster.local' });
+  addService(catalog, 'shop/broken', { externalName: 'no..name' });
+  syncAll(catalog);
+  return { catalog, asker: new Asker(catalog) };
+}
+
+const sorted = (text: string) => text.split(', ').sort().join(', ');
+
+describe('cluster.local', () => {
+  const { asker, catalog } = cluster();
+  const svc = 'svc.cluster.local';
+
+  test.each([
+    ['dns-version.cluster.local TXT', '"1.1.0"'],
+    [`web.shop.${svc} A`, '10.96.0.7'],
+    [`web.shop.${svc} AAAA`, 'fd00:96::7'],
+    [`_http._tcp.web.shop.${svc} SRV`, `80 web.shop.${svc}`],
+    [`_quic._udp.web.shop.${svc} SRV`, `443 web.shop.${svc}`],
+    [`_tcp.web.shop.${svc} A`, 'NODATA'],
+    ['7.0.96.10.in-addr.arpa PTR', `web.shop.${svc}`],
+    ['7.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.6.9.0.0.0.0.d.f.ip6.arpa PTR', `web.shop.${svc}`],
+    [`db.shop.${svc} A`, '10.1.0.2, 10.1.0.3'],
+    [`db.shop.${svc} AAAA`, 'fd00::2'],
+    [`db-0.db.shop.${svc} A`, '10.1.0.2'],
+    [`db-0.db.shop.${svc} AAAA`, 'fd00::2'],
+    [`10-1-0-3.db.shop.${svc} A`, '10.1.0.3'],
+    [`db-2.db.shop.${svc} A`, 'NXDOMAIN'],
+    [`_sql._tcp.db.shop.${svc} SRV`, `5432 10-1-0-3.db.shop.${svc}, 5432 db-0.db.shop.${svc}`],
+    ['2.0.1.10.in-addr.arpa PTR', `db-0.db.shop.${svc}`],
+    ['3.0.1.10.in-addr.arpa PTR', `10-1-0-3.db.shop.${svc}`],
+    ['4.0.1.10.in-addr.arpa PTR', 'REFUSED'],
+    [`none.shop.${svc} A`, 'NXDOMAIN'],
+    [`partner.shop.${svc} A`, 'api.partner.example'],
+    [`partner.shop.${svc} CNAME`, 'api.partner.example'],
+    [`alias.shop.${svc} A`, `10.96.0.7, web.shop.${svc}`],
+    [`loop.shop.${svc} A`, 'SERVFAIL'],
+    [`broken.shop.${svc} A`, 'NXDOMAIN'],
+    [`missing.shop.${svc} A`, 'NXDOMAIN'],
+    [`shop.${svc} A`, 'NODATA'],
+    ['example.com A', 'REFUSED'],
+    // A search list makes this of a clusterset name: it must not find anything.
+    [`web.shop.svc.clusterset.local.shop.${svc} A`, 'NXDOMAIN'],
+  ])('ask %s -> %s', async (question, expected) => {
+    expect(sorted(await asker.ask(question))).toBe(expected);
+  });
+
+  test('one address behind two headless services -> two PTR records; one goes -> one stays', async () => {
+    addService(catalog, 'shop/db2', { slices: [{ endpoints: [{ ip: '10.1.0.2', hostname: 'x' }] }] });
+    catalog.flush();
+    expect(sorted(await asker.ask('2.0.1.10.in-addr.arpa PTR'))).toBe(`db-0.db.shop.${svc}, x.db2.shop.${svc}`);
+    catalog.removeService('shop/db2');
+    catalog.flush();
+    expect(await asker.ask('2.0.1.10.in-addr.arpa PTR')).toBe(`db-0.db.shop.${svc}`);
+  });
+
+  test('an endpoint turns ready and unready -> its names come and go', async () => {
+    const slice = (ready: boolean) =>
+      makeSlice('shop/none', { endpoints: [{ ip: '10.1.0.9', hostname: 'n-0', ready }] });
+    catalog.upsertEndpointSlice(slice(true));
+    catalog.flush();
+    expect(await asker.ask(`n-0.none.shop.${svc} A`)).toBe('10.1.0.9');
+    catalog.upsertEndpointSlice(slice(false));
+    catalog.flush();
+    expect(await asker.ask(`n-0.none.shop.${svc} A`)).toBe('NXDOMAIN');
+    expect(await asker.ask(`none.shop.${svc} A`)).toBe('NXDOMAIN');
+  });
+});

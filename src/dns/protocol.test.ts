@@ -1,0 +1,179 @@
+// What the RFCs ask of any server, whatever it serves.
+
+import { describe, expect, test } from 'vitest';
+import { Asker, addImport, encodeQuestion, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
+
+const name = 'checkout.shop.svc.clusterset.local';
+
+function makeAsker() {
+  const catalog = makeCatalog();
+  addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7'], ports: ['http:80'] });
+  const endpoints = (count: number) => Array.from({ length: count }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
+  addImport(catalog, 'shop/many', { type: 'Headless', slices: [{ cluster: 'east', endpoints: endpoints(60) }] });
+  addImport(catalog, 'shop/huge', { type: 'Headless', slices: [{ cluster: 'east', endpoints: endpoints(5000) }] });
+  syncAll(catalog);
+  return new Asker(catalog);
+}
+
+describe('dns protocol', () => {
+  const asker = makeAsker();
+  const question = encodeQuestion(`${name} A`);
+  const changed = (change: (bytes: Buffer) => void) => {
+    const bytes = Buffer.from(question);
+    change(bytes);
+    return bytes;
+  };
+  const rcodeOf = (bytes: Buffer | undefined) => bytes && bytes[3]! & 15;
+
+  test('shorter than a header -> silence', async () => {
+    expect(await asker.send(question.subarray(0, 11))).toBeUndefined();
+  });
+
+  test('an answer instead of a query -> silence, or two servers would talk for ever', async () => {
+    expect(await asker.send(changed((bytes) => (bytes[2]! |= 0x80)))).toBeUndefined();
+  });
+
+  test.each([
+    ['no question', (b: Buffer) => b.writeUInt16BE(0, 4)],
+    ['two questions', (b: Buffer) => b.writeUInt16BE(2, 4)],
+    ['records in the answer section', (b: Buffer) => b.writeUInt16BE(1, 6)],
+    ['a pointer in the question', (b: Buffer) => b.writeUInt16BE(0xc00c, 12)],
+    ['a label longer than the packet', (b: Buffer) => (b[12] = 63)],
+    ['more additional records than there are', (b: Buffer) => b.writeUInt16BE(3, 10)],
+  ])('%s -> FORMERR', async (_what, change) => {
+    expect(rcodeOf(await asker.send(changed(change)))).toBe(1);
+  });
+
+  test('a name over 255 bytes -> FORMERR', async () => {
+    const labels = Buffer.concat([
+      ...Array.from({ length: 5 }, () => Buffer.from(`\x3f${'a'.repeat(63)}`)),
+      Buffer.alloc(1),
+    ]);
+    const packet = Buffer.concat([question.subarray(0, 12), labels, Buffer.from([0, 1, 0, 1])]);
+    expect(rcodeOf(await asker.send(packet))).toBe(1);
+  });
+
+  test('a notify, update or status -> NOTIMP', async () => {
+    for (const opcode of [2, 4, 5]) {
+      const reply = await asker.send(changed((bytes) => (bytes[2] = opcode << 3)));
+      expect(rcodeOf(reply)).toBe(4);
+      expect(reply!.readUInt16BE(0)).toBe(4711);
+    }
+  });
+
+  test('id, RD and CD come back as sent; RA only with a forwarder', async () => {
+    const reply = await asker.send(changed((bytes) => ((bytes[2] = 1), (bytes[3] = 0x10))));
+    expect(reply!.readUInt16BE(0)).toBe(4711);
+    expect(reply!.readUInt16BE(2) & 0x0190).toBe(0x0110);
+  });
+
+  test('no OPT in the query -> none in the answer (RFC 6891 section 6.1.1)', async () => {
+    expect((await asker.askPacket(`${name} A`)).additionals).toEqual([]);
+    expect((await asker.askPacket(`${name} A`, { edns: true })).additionals).toMatchObject([
+      { type: 'OPT', udpPayloadSize: 1232 },
+    ]);
+  });
+
+  test('two OPT records -> FORMERR', async () => {
+    const one = encodeQuestion(`${name} A`, { edns: true });
+    const two = Buffer.concat([one, one.subarray(question.length)]);
+    two.writeUInt16BE(2, 10);
+    expect(rcodeOf(await asker.send(two))).toBe(1);
+  });
+
+  test('an OPT whose options do not add up -> FORMERR', async () => {
+    const packet = encodeQuestion(`${name} A`, { edns: { options: [{ code: 65001, data: Buffer.from('east') }] } });
+    packet.writeUInt16BE(99, packet.length - 6);
+    expect(rcodeOf(await asker.send(packet))).toBe(1);
+  });
+
+  test('an EDNS version of the future -> BADVERS', async () => {
+    expect(await asker.ask(`${name} A`, { edns: { version: 1 } })).toBe('BADVERS');
+  });
+
+  test('NSID asked for -> the server says its name (RFC 5001)', async () => {
+    const reply = await asker.askPacket(`${name} A`, { edns: { options: [{ code: 3, data: Buffer.alloc(0) }] } });
+    const options = reply.additionals![0]!.options as { code: number; data: Buffer }[];
+    expect(options.find(({ code }) => code === 3)?.data.toString()).toBe('test-server');
+  });
+
+  test.each([
+    ['without EDNS: 60 addresses in 512 bytes', undefined, 'TRUNCATED'],
+    ['EDNS with 512', { udpSize: 512 }, 'TRUNCATED'],
+    ['EDNS with 100, which counts as 512', { udpSize: 100 }, 'TRUNCATED'],
+    ['EDNS with 4096, of which we use 1232', { udpSize: 4096 }, '60 addresses'],
+  ])('%s -> %s', async (_what, edns, expected) => {
+    const reply = await asker.askPacket('many.shop.svc.clusterset.local A', edns ? { edns } : {});
+    expect(reply.flag_tc ? 'TRUNCATED' : `${reply.answers?.length} addresses`).toBe(expected);
+    // Never part of a record set.
+    if (reply.flag_tc) expect(reply.answers).toEqual([]);
+  });
+
+  test('a set larger than 1232 bytes -> TC over UDP whatever the client offers, whole over TCP', async () => {
+    const udp = await asker.askPacket('huge.shop.svc.clusterset.local A', { edns: { udpSize: 65_000 } });
+    expect(udp.flag_tc).toBe(true);
+    expect(udp.answers).toEqual([]);
+    const tcp = await asker.askPacket('huge.shop.svc.clusterset.local A', { transport: 'tcp' });
+    expect(tcp.flag_tc).toBe(false);
+    // More than a message can hold are left out when the name is made, not cut off here.
+    expect(tcp.answers).toHaveLength(4000);
+  });
+
+  test('SRV glue that does not fit -> left out whole, without TC', async () => {
+    const catalog = makeCatalog();
+    const endpoints = Array.from({ length: 20 }, (_, i) => ({ ip: `10.1.0.${i}`, hostname: `h${i}` }));
+    addImport(catalog, 'shop/db', { type: 'Headless', slices: [{ cluster: 'east', ports: ['sql:5432'], endpoints }] });
+    syncAll(catalog);
+    const reply = await new Asker(catalog).askPacket('_sql._tcp.db.shop.svc.clusterset.local SRV', {
+      edns: { udpSize: 1232 },
+    });
+    expect(reply.flag_tc).toBe(false);
+    expect(reply.answers).toHaveLength(20);
+    expect(reply.additionals!.length).toBeLessThan(21);
+  });
+
+  test('class CHAOS -> version.bind and id.server, the rest refused', async () => {
+    expect(await asker.ask('version.bind TXT CH')).toBe('"portolan"');
+    expect(await asker.ask('id.server TXT CH')).toBe('"test-server"');
+    expect(await asker.ask('something.else TXT CH')).toBe('REFUSED');
+  });
+
+  test('a client outside the ACL -> REFUSED with an extended error', async () => {
+    const reply = await asker.askPacket(`${name} A`, { address: '192.0.2.1', edns: true });
+    expect((reply as unknown as { rcode: string }).rcode).toBe('REFUSED');
+    expect(extendedErrorOf(reply)).toMatch(/^18 this address is not among the clients/);
+    expect(await asker.ask(`${name} A`, { address: '::ffff:127.0.0.1' })).toBe('243.0.0.7');
+  });
+});
+
+describe('dns before the first sync', () => {
+  test('SERVFAIL with "not ready" for every name, then answers; never NXDOMAIN for a name that exists', async () => {
+    const catalog = makeCatalog();
+    addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7'] });
+    const asker = new Asker(catalog);
+    for (const question of [`${name} A`, 'web.shop.svc.cluster.local A', '7.0.96.10.in-addr.arpa PTR']) {
+      const reply = await asker.askPacket(question, { edns: true });
+      expect((reply as unknown as { rcode: string }).rcode).toBe('SERVFAIL');
+      expect(extendedErrorOf(reply)).toMatch(/^14 /);
+    }
+    catalog.setSynced('imports');
+    expect(await asker.ask(`${name} A`)).toBe('243.0.0.7');
+    expect(await asker.ask('web.shop.svc.cluster.local A')).toBe('SERVFAIL');
+    catalog.setSynced('services');
+    expect(await asker.ask('web.shop.svc.cluster.local A')).toBe('NXDOMAIN');
+  });
+
+  test('the home is away -> answers go on, marked stale', async () => {
+    const catalog = makeCatalog();
+    addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7'] });
+    syncAll(catalog);
+    catalog.setStale('imports', true);
+    const asker = new Asker(catalog);
+    const reply = await asker.askPacket(`${name} A`, { edns: true });
+    expect(reply.answers).toHaveLength(1);
+    expect(extendedErrorOf(reply)).toBe('3');
+    expect(extendedErrorOf(await asker.askPacket(`x${name} A`, { edns: true }))).toBe('19');
+    catalog.setStale('imports', false);
+    expect(extendedErrorOf(await asker.askPacket(`${name} A`, { edns: true }))).toBeUndefined();
+  });
+});
