@@ -10,6 +10,7 @@ const debianPackages = {
   nft: 'nftables',
   ip: 'iproute2',
   openssl: 'openssl',
+  strace: 'strace',
 };
 
 export function installCounterparts() {

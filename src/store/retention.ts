@@ -45,7 +45,8 @@ export class Retention {
   readonly #marks: TimeMark[] = [];
   /** Above a bound history is cut to nine tenths of it, so that it happens in lumps. */
   #isTrimming = false;
-  #forgottenBytesSinceSweep = 0;
+  /** Before the first sweep nobody knows what an earlier process has forgotten. */
+  #forgottenBytesSinceSweep = Number.POSITIVE_INFINITY;
 
   constructor(limits: Limits, clock: Clock) {
     this.#limits = limits;

@@ -3,7 +3,7 @@
 import { describe } from 'vitest';
 import { findCommand, findKubectl } from '../../scripts/counterparts.mjs';
 
-export type Counterpart = 'etcd' | 'dig' | 'named' | 'knotd' | 'nft' | 'ip' | 'openssl' | 'kubectl';
+export type Counterpart = 'etcd' | 'dig' | 'named' | 'knotd' | 'nft' | 'ip' | 'openssl' | 'strace' | 'kubectl';
 
 const paths = new Map<Counterpart, string | undefined>();
 

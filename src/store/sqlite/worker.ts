@@ -17,7 +17,8 @@ port.on('message', (request: Request) => {
   const reply = attempt(() => answer(request));
   const transfer = reply.kind === 'rows' ? [reply.rows.numbers.buffer, reply.rows.bytes.buffer] : [];
   port.postMessage(reply, transfer);
-  if (reply.kind === 'appended') tidying = setImmediate(tidy);
+  const isLoaded = reply.kind === 'rows' && reply.lastRow === undefined;
+  if (reply.kind === 'appended' || isLoaded) tidying = setImmediate(tidy);
   if (request.kind === 'close') port.close();
 });
 
