@@ -131,7 +131,13 @@ class Edge implements ApiServer {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => this.#onHttp1(request, response));
     // Listening to `request` made Node wrap every HTTP/2 stream in its compatibility layer: streams are taken bare.
     server.removeAllListeners('stream');
-    server.on('stream', (stream, headers, flags) => this.#onStream(stream, headers, flags));
+    const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, rawHeaders: string[]) => {
+      stream.on('error', () => {});
+      if (headerBytes(rawHeaders) > this.#limits.headerBytesMax)
+        stream.respond({ ':status': 431 }, { endStream: true });
+      else this.#onStream(stream, headers, flags);
+    };
+    server.on('stream', onStream);
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseBrokenHttp1(error, socket as Socket));
     server.on('tlsClientError', (error) => log.debug('a tls handshake failed', { error: errorText(error) }));
     server.on('unknownProtocol', (socket) => socket.destroy());
@@ -152,7 +158,6 @@ class Edge implements ApiServer {
   }
 
   #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): void {
-    stream.on('error', () => {});
     const socket = stream.session?.socket;
     const connection = socket === undefined ? undefined : this.#connections.of(socket);
     // A stream the client reset is gone for HTTP/2, but what it asked for may still be at work.
@@ -269,6 +274,13 @@ function protocolOptions(limits: EdgeLimits) {
       connectionsCheckingInterval: Math.min(1000, Math.ceil(limits.headersMsMax / 4)),
     },
   };
+}
+
+// HTTP/2 holds a client to the limit only once it has acknowledged it. RFC 9113 section 6.5.2 counts 32 bytes a field.
+function headerBytes(rawHeaders: readonly string[]): number {
+  let bytes = rawHeaders.length * 16;
+  for (const part of rawHeaders) bytes += part.length;
+  return bytes;
 }
 
 function smallestTimeLimitMs(limits: EdgeLimits): number {

@@ -4,9 +4,9 @@
 
 import type { HttpResponse } from '../../base/http.ts';
 import { readBody } from '../../base/http.ts';
+import { isSameJson } from '../../base/same-json.ts';
 import type { AnyObject } from '../../model/object.ts';
 import type { ApiRequest } from '../access.ts';
-import { isSameJson } from '../json-equal.ts';
 import { type BootstrapBinding, type BootstrapRole, bootstrapBindings, bootstrapRoles } from './bootstrap-roles.ts';
 import type { Subject } from './rbac-index.ts';
 import { type PolicyRule, uncovered } from './rules.ts';

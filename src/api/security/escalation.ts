@@ -1,9 +1,9 @@
 // Nobody gives away what they do not have: a role or a binding may only grant what its writer holds, unless the writer
 // was given the verb `escalate` (roles) or `bind` (bindings) on it.
 
+import { isSameJson } from '../../base/same-json.ts';
 import type { AnyObject } from '../../model/object.ts';
 import type { Attributes, User } from '../access.ts';
-import { isSameJson } from '../json-equal.ts';
 import type { Admission } from '../kind.ts';
 import { StatusError } from '../status.ts';
 import type { ApiAccess } from './create-access.ts';

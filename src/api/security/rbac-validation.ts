@@ -1,7 +1,7 @@
 // Defaults and checks of roles and bindings, in the words of Kubernetes. Pure.
 
+import { isSameJson } from '../../base/same-json.ts';
 import { type FieldError, invalid, notSupported, required } from '../../model/field-error.ts';
-import { isSameJson } from '../json-equal.ts';
 import { rbacGroup } from './escalation.ts';
 import type { BindingObject, RoleObject, Subject } from './rbac-index.ts';
 import type { PolicyRule } from './rules.ts';
