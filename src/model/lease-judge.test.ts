@@ -5,7 +5,7 @@ const times = { leaseMs: 30_000, renewalGapMsMax: 20_000, holdDownMs: 60_000, ho
 
 // Ours renews every 10 s; the other's lease changes in those steps in which it is alive.
 class Scene {
-  readonly judge = new LeaseJudge(times);
+  readonly judge = new LeaseJudge(() => times);
   nowMs = 0;
   #token = 0;
 
@@ -30,7 +30,7 @@ class Scene {
 }
 
 describe('lease judge', () => {
-  test('lease judge: never seen -> alive', () => expect(new LeaseJudge(times).verdict('west')).toBe('alive'));
+  test('lease judge: never seen -> alive', () => expect(new LeaseJudge(() => times).verdict('west')).toBe('alive'));
 
   test('lease judge: renewed -> alive for as long as it is', () => {
     expect(new Scene().step({ theirs: true }, 100).verdict).toBe('alive');
@@ -89,10 +89,10 @@ describe('lease judge', () => {
   test('lease judge: restarted while a member is dead -> still dead; renewed in between -> alive', () => {
     const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false }, 4);
     const { west } = scene.judge.condemned();
-    const restarted = new LeaseJudge(times);
+    const restarted = new LeaseJudge(() => times);
     restarted.seen({ cluster: 'west', token: west!, nowMs: 0, condemnedToken: west });
     expect(restarted.verdict('west')).toBe('stale');
-    const later = new LeaseJudge(times);
+    const later = new LeaseJudge(() => times);
     later.seen({ cluster: 'west', token: 'renewed', nowMs: 0, condemnedToken: west });
     expect(later.verdict('west')).toBe('alive');
   });

@@ -32,13 +32,18 @@ interface LeaseState {
 }
 
 export class LeaseJudge {
-  readonly #times: LeaseTimes;
+  readonly #readTimes: () => LeaseTimes;
   readonly #leases = new Map<string, LeaseState>();
   #countedMs = 0;
   #renewedAtMs: number | undefined;
 
-  constructor(times: LeaseTimes) {
-    this.#times = times;
+  /** Times are asked for each time they are needed: the clusterset may change them. */
+  constructor(times: () => LeaseTimes) {
+    this.#readTimes = times;
+  }
+
+  get #times(): LeaseTimes {
+    return this.#readTimes();
   }
 
   /** Our own renewal has been acknowledged by the broker at this monotonic time. */

@@ -2,12 +2,17 @@
 
 import type { LeaseVerdict } from './lease-judge.ts';
 
-/** Withdraw: as if it did not export. NotReady: its endpoints stay and are marked. Keep: nothing changes. */
-export type StalenessPolicy = 'Withdraw' | 'NotReady' | 'Keep';
+/** Withdraw: as if it did not export. MarkNotReady: its endpoints stay and are marked. Keep: nothing changes. */
+export type StalenessPolicy = 'Withdraw' | 'MarkNotReady' | 'Keep';
 
 export const onStaleAnnotation = 'portolan.dev/on-stale';
 
-const words: Readonly<Record<string, StalenessPolicy>> = { withdraw: 'Withdraw', notready: 'NotReady', keep: 'Keep' };
+const words: Readonly<Record<string, StalenessPolicy>> = {
+  withdraw: 'Withdraw',
+  marknotready: 'MarkNotReady',
+  notready: 'MarkNotReady',
+  keep: 'Keep',
+};
 
 /** In any case, with or without dashes; undefined for anything else. */
 export function parseStaleness(text: string | undefined): StalenessPolicy | undefined {
@@ -23,5 +28,5 @@ export interface Standing {
 
 export function standing(verdict: LeaseVerdict, policy: StalenessPolicy): Standing {
   if (verdict === 'alive' || policy === 'Keep') return { isCounted: true, isTrusted: true };
-  return { isCounted: policy === 'NotReady', isTrusted: false };
+  return { isCounted: policy === 'MarkNotReady', isTrusted: false };
 }

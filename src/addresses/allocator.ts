@@ -1,0 +1,142 @@
+// Holds virtual IPs for owners by AddressClaims in one home. Correct by one thing alone: a claim is named after its
+// address, so two can never be created. Everything else here only chooses good addresses and keeps them.
+
+import type { Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../client/api-error.ts';
+import type { Client } from '../client/client.ts';
+import type { InformerReader } from '../client/informer.ts';
+import { formatTime } from '../model/conditions.ts';
+import { formatIp, type IpRange, parseIp } from '../model/ip.ts';
+import { type AddressOwner, addressIn, candidates } from './candidates.ts';
+import {
+  type AddressClaim,
+  type AddressPool,
+  addressClaimType,
+  claimedAddress,
+  claimFor,
+  claimName,
+  isClaimOf,
+  ownerKey,
+} from './claim.ts';
+
+export interface AllocatorOptions {
+  readonly home: Client;
+  readonly world: Pick<World, 'clock'>;
+  readonly log: Log;
+  /** With the index `claimsByOwner`. */
+  readonly claims: InformerReader<AddressClaim>;
+  /** How long a released address is kept for its owner. */
+  readonly holdMs: () => number;
+}
+
+export interface HoldRequest {
+  readonly owner: AddressOwner;
+  readonly pool: AddressPool;
+  readonly range: IpRange;
+  /** What the owner has now, then what it would like, in the order in which they are tried. */
+  readonly preferred: readonly string[];
+}
+
+export type Held = { readonly kind: 'held'; readonly address: string } | { readonly kind: 'exhausted' };
+
+export interface Allocator {
+  /** Returns the address that the owner holds in the range, taking one if it has none. */
+  hold(request: HoldRequest): Promise<Held>;
+  /** Gives up the owner's claims but those kept; they stay reserved for it for the hold time. */
+  release(owner: AddressOwner, keep?: readonly string[]): Promise<void>;
+  /** Removes claims whose hold time is over. Returns when the next one will be, if any is waiting. */
+  sweep(): Promise<number | undefined>;
+}
+
+/** Index of the claims informer: claims by their owner. */
+export const claimsByOwner = 'owner';
+
+export function createAllocator(options: AllocatorOptions): Allocator {
+  const { home, world, claims, holdMs } = options;
+
+  async function hold(request: HoldRequest): Promise<Held> {
+    const live = liveClaim(request);
+    if (live !== undefined) return { kind: 'held', address: live };
+    const reserved = claimsOf(request.owner).map(claimedAddress);
+    const [present, ...wishes] = request.preferred;
+    const preferred = [...(present === undefined ? [] : [present]), ...reserved, ...wishes];
+    for (const address of candidates({ ...request, preferred, isTaken: isTakenBySomebodyElse(request.owner) })) {
+      if (await take(request, address)) return { kind: 'held', address };
+    }
+    return { kind: 'exhausted' };
+  }
+
+  function claimsOf(owner: AddressOwner): AddressClaim[] {
+    return claims.byIndex(claimsByOwner, ownerKey(owner)).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  }
+
+  // A claim in force outranks what the owner's object says: that may have been edited by hand.
+  function liveClaim({ owner, range, preferred }: HoldRequest): string | undefined {
+    const live = claimsOf(owner)
+      .filter(({ spec }) => spec.releasedAt === undefined)
+      .map((claim) => addressIn(range, claimedAddress(claim)))
+      .filter((address) => address !== undefined);
+    return live.find((address) => preferred.includes(address)) ?? live[0];
+  }
+
+  function isTakenBySomebodyElse(owner: AddressOwner): (address: string) => boolean {
+    return (address) => {
+      const claim = claims.get(claimName(address));
+      return claim !== undefined && !isClaimOf(claim, owner);
+    };
+  }
+
+  async function take({ owner, pool }: HoldRequest, address: string): Promise<boolean> {
+    if (isTakenBySomebodyElse(owner)(address)) return false;
+    try {
+      await home.create(addressClaimType, claimFor(owner, pool, address));
+      return true;
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+    const present = await home.get<AddressClaim>(addressClaimType, { name: claimName(address) });
+    if (!isClaimOf(present, owner)) return false;
+    if (present.spec.releasedAt === undefined) return true;
+    const { releasedAt: _releasedAt, ...spec } = present.spec;
+    await home.update(addressClaimType, { ...present, spec });
+    return true;
+  }
+
+  async function release(owner: AddressOwner, keep: readonly string[] = []): Promise<void> {
+    const kept = new Set(keep.map((address) => canonical(address)));
+    for (const claim of claimsOf(owner)) {
+      if (claim.spec.releasedAt !== undefined || kept.has(claimedAddress(claim))) continue;
+      const releasedAt = formatTime(world.clock.wallMs());
+      await home.update(addressClaimType, { ...claim, spec: { ...claim.spec, releasedAt } });
+    }
+  }
+
+  async function sweep(): Promise<number | undefined> {
+    let nextMs: number | undefined;
+    for (const claim of [...claims.values()]) {
+      if (claim.spec.releasedAt === undefined) continue;
+      const leftMs = Date.parse(claim.spec.releasedAt) + holdMs() - world.clock.wallMs();
+      if (leftMs <= 0 || Number.isNaN(leftMs)) await remove(claim);
+      else nextMs = Math.min(nextMs ?? leftMs, leftMs);
+    }
+    return nextMs;
+  }
+
+  // Its owner may be taking it back this very moment: then the revision differs, and the claim stays.
+  async function remove(claim: AddressClaim): Promise<void> {
+    const { name, resourceVersion } = claim.metadata;
+    try {
+      await home.delete(addressClaimType, { name }, { preconditions: { resourceVersion } });
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+
+  return { hold, release, sweep };
+}
+
+function canonical(address: string): string {
+  const ip = parseIp(address);
+  return ip === undefined ? address : formatIp(ip);
+}

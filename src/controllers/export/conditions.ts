@@ -1,0 +1,98 @@
+// Writes on each ServiceExport of this cluster what became of it: Valid, Ready and Conflict, and an Event when one of
+// them changed. Runs the same merge as every importer, so that all exporters say the same.
+
+import type { WorkResult } from '../../base/queue.ts';
+import { isNotFound } from '../../client/api-error.ts';
+import { conditionOf, formatTime, withConditions } from '../../model/conditions.ts';
+import { exportConditions, judgeService, type Publication } from '../../model/export-conditions.ts';
+import { type MergeWithConflicts, mergeShards } from '../../model/merge.ts';
+import { parseServiceKey } from '../../model/names-clusterset.ts';
+import type { Condition } from '../../model/object.ts';
+import type { AgentContext } from '../context.ts';
+import { type ServiceExport, serviceExportType } from '../kinds.ts';
+import { countedRecords } from '../standings.ts';
+
+export interface ConditionsOptions {
+  readonly context: AgentContext;
+  readonly publication: (key: string) => Publication | undefined;
+}
+
+export function createConditionsController({ context, publication }: ConditionsOptions) {
+  const { copies, membership, home, world } = context;
+  /** Who decided when a service was last looked at. */
+  const deciders = new Map<string, string>();
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const serviceExport = copies.exports.get(key);
+    if (serviceExport === undefined || serviceExport.metadata.deletionTimestamp !== undefined) {
+      deciders.delete(key);
+      return undefined;
+    }
+    const merge = mergeOf(key);
+    const wanted = exportConditions({
+      cluster: membership.clusterId,
+      validity: judgeService(copies.services.get(key), key),
+      publication: publication(key) ?? { kind: 'pending', message: 'waiting for the broker' },
+      merge: merge?.clusters.concat(merge.excluded).includes(membership.clusterId) ? merge : undefined,
+    });
+    const present = serviceExport.status?.conditions;
+    const stamp = { now: formatTime(world.clock.wallMs()), observedGeneration: serviceExport.metadata.generation };
+    const conditions = withConditions(present, wanted, stamp);
+    if (conditions !== present) await write(serviceExport, conditions);
+    await tellDecider(serviceExport, key, merge);
+    return undefined;
+  }
+
+  function mergeOf(key: string): MergeWithConflicts | undefined {
+    const shards = countedRecords(context, parseServiceKey(key)).map(({ shard }) => shard);
+    return mergeShards({ shards, ports: context.policy().ports });
+  }
+
+  async function write(serviceExport: ServiceExport, conditions: readonly Condition[]): Promise<void> {
+    const status = { ...serviceExport.status, conditions: [...conditions] };
+    try {
+      await home.updateStatus(serviceExportType, { ...serviceExport, status });
+    } catch (error) {
+      if (isNotFound(error)) return;
+      throw error;
+    }
+    for (const type of ['Valid', 'Ready', 'Conflict']) {
+      await tellChange(
+        serviceExport,
+        conditionOf(serviceExport.status?.conditions, type),
+        conditionOf(conditions, type),
+      );
+    }
+  }
+
+  async function tellChange(
+    about: ServiceExport,
+    before: Condition | undefined,
+    after: Condition | undefined,
+  ): Promise<void> {
+    if (after === undefined || (before?.status === after.status && before.reason === after.reason)) return;
+    // The first sight of something ordinary is not worth an Event; its opposite, and its return, are.
+    const isOrdinary = after.reason === 'NoConflicts' || after.reason === 'Valid' || after.reason === 'Pending';
+    if (before === undefined && isOrdinary) return;
+    const isBad = after.type === 'Conflict' ? after.status === 'True' : after.status !== 'True';
+    await context.events.record({
+      about,
+      type: isBad && after.reason !== 'Pending' ? 'Warning' : 'Normal',
+      reason: after.type === 'Conflict' ? (isBad ? 'Conflict' : 'ConflictResolved') : after.reason,
+      message: after.message,
+    });
+  }
+
+  // The conflict messages said beforehand what would change if the winner left; this says that it has.
+  async function tellDecider(about: ServiceExport, key: string, merge: MergeWithConflicts | undefined): Promise<void> {
+    const before = deciders.get(key);
+    const after = merge?.decider.cluster;
+    if (after === undefined) deciders.delete(key);
+    else deciders.set(key, after);
+    if (before === undefined || after === undefined || before === after) return;
+    const message = `cluster ${after} now decides what cannot be combined; before it was ${before}`;
+    await context.events.record({ about, type: 'Normal', reason: 'DeciderChanged', message });
+  }
+
+  return { reconcile };
+}

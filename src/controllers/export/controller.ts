@@ -1,0 +1,152 @@
+// Publishes what this cluster exports: for each valid ServiceExport one ServiceShard and its slices in this member's
+// namespace at the broker; for everything else nothing, whatever an earlier run left there.
+
+import { errorText } from '../../base/log.ts';
+import type { WorkResult } from '../../base/queue.ts';
+import { boundedName } from '../../model/bounded-name.ts';
+import { type EndpointSlice, endpointSliceType } from '../../model/endpoint-slice.ts';
+import { judgeService, type Publication } from '../../model/export-conditions.ts';
+import { hostnamesTooLong, parseServiceKey, recordName } from '../../model/names-clusterset.ts';
+import { isHeadless, type Service } from '../../model/service.ts';
+import type { AgentContext } from '../context.ts';
+import { ensure, ensureAbsent, isAsWanted } from '../ensure.ts';
+import { slicesByService } from '../home-copies.ts';
+import { type ServiceExport, type ServiceShard, serviceShardType } from '../kinds.ts';
+import { byService, type Member } from '../members.ts';
+import { publishedRecord } from '../published-slice.ts';
+import { planShard } from '../shard-record.ts';
+import { createSlicePlanner, type PublishedSlice, planSlices, type SlicePlan } from './plan-slices.ts';
+
+export interface ExportController {
+  reconcile(key: string): Promise<WorkResult | undefined>;
+  /** How far publishing the export has come; undefined if it has not been looked at. */
+  publication(key: string): Publication | undefined;
+}
+
+export interface ExportControllerOptions {
+  readonly context: AgentContext;
+  /** Told when what `publication` says of a key has changed. */
+  readonly onPublication: (key: string) => void;
+}
+
+export function createExportController({ context, onPublication }: ExportControllerOptions): ExportController {
+  const publications = new Map<string, Publication>();
+  /** A copy from the broker that was found to be as wanted, and what was wanted then. */
+  const inSync = new WeakMap<EndpointSlice, PublishedSlice>();
+  const planSource = createSlicePlanner();
+  const { broker, copies, membership } = context;
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const self = context.members.get(membership.clusterId);
+    if (self === undefined) {
+      setPublication(key, {
+        kind: 'pending',
+        message: `cluster ${membership.clusterId} is not a member of the clusterset`,
+      });
+      return undefined;
+    }
+    const serviceExport = exportOf(key);
+    const service = copies.services.get(key);
+    if (serviceExport === undefined || service === undefined || judgeService(service, key).kind === 'invalid') {
+      await withdraw(key, self);
+      setPublication(key, serviceExport === undefined ? undefined : { kind: 'pending', message: 'nothing to publish' });
+      return undefined;
+    }
+    await publish(key, { self, service, serviceExport });
+    return undefined;
+  }
+
+  function exportOf(key: string): ServiceExport | undefined {
+    const found = copies.exports.get(key);
+    return found?.metadata.deletionTimestamp === undefined ? found : undefined;
+  }
+
+  async function publish(key: string, facts: { self: Member; service: Service; serviceExport: ServiceExport }) {
+    const request = {
+      service: facts.service,
+      sources: copies.slices.byIndex(slicesByService, key),
+      mode: context.policy().endpoints,
+      rules: context.addressRules(),
+    };
+    const plan = planSlices(request, planSource);
+    try {
+      // Endpoints first: an import that appears has something behind it.
+      await publishSlices(key, facts.self, plan.slices);
+      await publishShard(key, facts, plan);
+    } catch (error) {
+      setPublication(key, { kind: 'failed', message: `not written to the broker: ${errorText(error)}` });
+      throw error;
+    }
+    setPublication(key, { kind: 'published', notes: [...plan.notes, ...longNames(key, facts.service, plan)] });
+  }
+
+  async function publishSlices(key: string, self: Member, slices: readonly PublishedSlice[]): Promise<void> {
+    const present = new Map(self.slices.byIndex(byService, key).map((slice) => [slice.metadata.name, slice]));
+    for (const slice of slices) {
+      const name = boundedName(slice.name);
+      await publishSlice(key, present.get(name), slice);
+      present.delete(name);
+    }
+    for (const leftover of present.values()) await ensureAbsent(broker, endpointSliceType, leftover);
+  }
+
+  async function publishSlice(key: string, present: EndpointSlice | undefined, slice: PublishedSlice): Promise<void> {
+    if (present !== undefined && inSync.get(present) === slice) return;
+    const wanted = publishedRecord(slice, parseServiceKey(key), membership.namespace);
+    if (present !== undefined && isAsWanted(present, wanted)) {
+      inSync.set(present, slice);
+      return;
+    }
+    await ensure({ client: broker, type: endpointSliceType, present, wanted });
+  }
+
+  async function publishShard(
+    key: string,
+    facts: { self: Member; service: Service; serviceExport: ServiceExport },
+    plan: SlicePlan,
+  ): Promise<void> {
+    const wanted = planShard({
+      service: facts.service,
+      serviceExport: facts.serviceExport,
+      readyCount: plan.readyCount,
+      clusterSetIps: copies.imports.get(key)?.spec.ips ?? [],
+      namespace: membership.namespace,
+    });
+    await ensure<ServiceShard>({ client: broker, type: serviceShardType, present: ownShard(key, facts.self), wanted });
+  }
+
+  // The shard first: without it nobody looks at the slices.
+  async function withdraw(key: string, self: Member): Promise<void> {
+    const shard = ownShard(key, self);
+    if (shard !== undefined) await ensureAbsent(broker, serviceShardType, shard);
+    for (const slice of self.slices.byIndex(byService, key)) await ensureAbsent(broker, endpointSliceType, slice);
+  }
+
+  function ownShard(key: string, self: Member): ServiceShard | undefined {
+    return self.shards.get(`${membership.namespace}/${recordName(parseServiceKey(key))}`);
+  }
+
+  function setPublication(key: string, publication: Publication | undefined): void {
+    const before = publications.get(key);
+    if (JSON.stringify(before) === JSON.stringify(publication)) return;
+    if (publication === undefined) publications.delete(key);
+    else publications.set(key, publication);
+    onPublication(key);
+  }
+
+  function longNames(key: string, service: Service, plan: SlicePlan): string[] {
+    if (!isHeadless(service)) return [];
+    const hostnames = plan.slices.flatMap(({ endpoints }) => endpoints.map(({ hostname }) => hostname ?? ''));
+    const request = { ...parseServiceKey(key), cluster: membership.clusterId, zone: context.policy().zone };
+    const tooLong = hostnamesTooLong(
+      hostnames.filter((hostname) => hostname !== ''),
+      request,
+    );
+    if (tooLong.length === 0) return [];
+    return [
+      `${tooLong.length} endpoints have no DNS name of their own: ${tooLong[0]} would be longer than 253 characters`,
+    ];
+  }
+
+  return { reconcile, publication: (key) => publications.get(key) };
+}

@@ -1,0 +1,143 @@
+// Makes every service that the clusterset exports an import of this cluster: the ServiceImport, its addresses and its
+// slices, in each namespace that exists here. Hand edits are put back; slices of other writers are left alone.
+
+import type { Allocator } from '../../addresses/allocator.ts';
+import type { WorkResult } from '../../base/queue.ts';
+import { type EndpointSlice, endpointSliceType } from '../../model/endpoint-slice.ts';
+import { type Merge, mergeOutcome } from '../../model/merge.ts';
+import { parseServiceKey, type ServiceKey } from '../../model/names-clusterset.ts';
+import { isTerminating } from '../../model/namespace.ts';
+import { apiVersionOf, type OwnerReference } from '../../model/object.ts';
+import type { AgentContext } from '../context.ts';
+import { ensure, ensureAbsent, isAsWanted } from '../ensure.ts';
+import { slicesByImport } from '../home-copies.ts';
+import { type ServiceImport, serviceImportType } from '../kinds.ts';
+import { byService } from '../members.ts';
+import { countedRecords, type MemberRecord, unsyncedMembers } from '../standings.ts';
+import { type HeldAddresses, holdAddresses, importOwner } from './addresses.ts';
+import { isOurImport, planImport } from './plan-import.ts';
+import { createImportedSlicePlanner, isOurSlice } from './plan-slices.ts';
+import { writeImportStatus } from './status.ts';
+
+export interface ImportController {
+  reconcile(key: string): Promise<WorkResult | undefined>;
+}
+
+export function createImportController(context: AgentContext, allocator: Allocator): ImportController {
+  const { copies, home, membership } = context;
+  const planSlice = createImportedSlicePlanner();
+  /** A copy from home that was found to be as planned, and that plan. */
+  const inSync = new WeakMap<EndpointSlice, EndpointSlice>();
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const present = copies.imports.get(key);
+    if (mustWait(present)) return undefined;
+    const service = parseServiceKey(key);
+    const records = countedRecords(context, service, { onlyFor: membership.clusterId });
+    const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
+    if (merge === undefined || !hasNamespace(service)) await remove(key, present);
+    else await bring(key, { service, present, records, merge });
+    return undefined;
+  }
+
+  // A member whose records have not all been listed yet may be the one that this import is made of.
+  function mustWait(present: ServiceImport | undefined): boolean {
+    const unsynced = unsyncedMembers(context);
+    if (unsynced.length === 0) return false;
+    return present?.status?.clusters?.some(({ cluster }) => unsynced.includes(cluster)) ?? false;
+  }
+
+  function hasNamespace({ namespace }: ServiceKey): boolean {
+    const found = copies.namespaces.get(namespace);
+    return found !== undefined && !isTerminating(found);
+  }
+
+  async function remove(key: string, present: ServiceImport | undefined): Promise<void> {
+    if (present !== undefined && isOurImport(present)) await ensureAbsent(home, serviceImportType, present);
+    for (const slice of ourSlices(key)) await ensureAbsent(home, endpointSliceType, slice);
+    await allocator.release(importOwner(parseServiceKey(key)));
+  }
+
+  async function bring(key: string, facts: Facts): Promise<void> {
+    const held = await holdAddresses(context, allocator, facts);
+    const wanted = planImport({ service: facts.service, merge: facts.merge, ips: held.ips });
+    const written = await ensure({ client: home, type: serviceImportType, present: facts.present, wanted });
+    await allocator.release(importOwner(facts.service), held.ips);
+    await bringSlices(key, facts, written);
+    await writeImportStatus(context, written, { merge: facts.merge, held });
+  }
+
+  async function bringSlices(key: string, facts: Facts, owner: ServiceImport): Promise<void> {
+    const present = new Map(ourSlices(key).map((slice) => [slice.metadata.name, slice]));
+    for (const wanted of wantedSlices(key, facts, ownerReference(owner))) {
+      await bringSlice(present.get(wanted.metadata.name), wanted);
+      present.delete(wanted.metadata.name);
+    }
+    for (const leftover of present.values()) await ensureAbsent(home, endpointSliceType, leftover);
+  }
+
+  async function bringSlice(present: EndpointSlice | undefined, wanted: EndpointSlice): Promise<void> {
+    if (present !== undefined && inSync.get(present) === wanted) return;
+    if (present !== undefined && isAsWanted(present, wanted)) {
+      inSync.set(present, wanted);
+      return;
+    }
+    // The type of a slice's addresses cannot be changed; one that has the wrong type is made anew.
+    const isOtherType = present !== undefined && present.addressType !== wanted.addressType;
+    if (isOtherType) await ensureAbsent(home, endpointSliceType, present);
+    await ensure({ client: home, type: endpointSliceType, present: isOtherType ? undefined : present, wanted });
+  }
+
+  function wantedSlices(key: string, { service, records, merge }: Facts, owner: OwnerReference): EndpointSlice[] {
+    return records
+      .filter(({ shard }) => servesSomething(merge, shard))
+      .flatMap(({ member, standing }) => {
+        const portNames = merge.portNames.get(member.id) ?? new Map<string, string>();
+        const rules = context.addressRulesOf(member.id);
+        return member.slices
+          .byIndex(byService, key)
+          .filter(({ addressType }) => addressType !== 'FQDN')
+          .map((published) =>
+            planSlice({
+              service,
+              cluster: member.id,
+              published,
+              portNames,
+              isTrusted: standing.isTrusted,
+              rules,
+              owner,
+            }),
+          );
+      });
+  }
+
+  function ourSlices(key: string): EndpointSlice[] {
+    return copies.slices.byIndex(slicesByImport, key).filter(isOurSlice);
+  }
+
+  return { reconcile };
+}
+
+export interface Facts {
+  readonly service: ServiceKey;
+  readonly present: ServiceImport | undefined;
+  readonly records: readonly MemberRecord[];
+  readonly merge: Merge;
+}
+
+export type { HeldAddresses };
+
+// A cluster none of whose ports is part of the import serves nobody. One that declares none has no port to be wrong.
+function servesSomething(merge: Merge, shard: MemberRecord['shard']): boolean {
+  const names = merge.portNames.get(shard.cluster);
+  return names !== undefined && (names.size > 0 || shard.ports.length === 0);
+}
+
+function ownerReference(owner: ServiceImport): OwnerReference {
+  return {
+    apiVersion: apiVersionOf(serviceImportType),
+    kind: serviceImportType.kind,
+    name: owner.metadata.name,
+    uid: owner.metadata.uid ?? '',
+  };
+}

@@ -1,0 +1,99 @@
+// Plans the slices behind an import: each slice that a cluster published becomes one slice here, under the merged port
+// names and with only the ports and addresses that cluster may serve. Pure.
+
+import { digestOf } from '../../model/bounded-name.ts';
+import { type AddressRules, refusal } from '../../model/endpoint-address.ts';
+import {
+  type Endpoint,
+  type EndpointPort,
+  type EndpointSlice,
+  endpointSliceType,
+  importedServiceNameLabel,
+  serviceProxyNameLabel,
+  sliceManagedByLabel,
+  sourceClusterLabel,
+} from '../../model/endpoint-slice.ts';
+import type { ServiceKey } from '../../model/names-clusterset.ts';
+import { apiVersionOf, type OwnerReference } from '../../model/object.ts';
+import { sliceManager } from '../published-slice.ts';
+import { managedByLabel, manager } from './plan-import.ts';
+
+export interface ImportedSliceRequest {
+  readonly service: ServiceKey;
+  readonly cluster: string;
+  readonly published: EndpointSlice;
+  /** The cluster's own port names -> merged names, of the ports it serves. */
+  readonly portNames: ReadonlyMap<string, string>;
+  /** False marks every endpoint as not ready: the cluster's lease has run out. */
+  readonly isTrusted: boolean;
+  readonly rules: AddressRules;
+  readonly owner: OwnerReference;
+}
+
+export function planImportedSlice(request: ImportedSliceRequest): EndpointSlice {
+  const { service, cluster, published, owner } = request;
+  return {
+    apiVersion: apiVersionOf(endpointSliceType),
+    kind: endpointSliceType.kind,
+    metadata: {
+      name: importedSliceName(service, cluster, published.metadata.name),
+      namespace: service.namespace,
+      labels: {
+        [importedServiceNameLabel]: service.name,
+        [sourceClusterLabel]: cluster,
+        [sliceManagedByLabel]: sliceManager,
+        [managedByLabel]: manager,
+        [serviceProxyNameLabel]: manager,
+      },
+      ownerReferences: [owner],
+    },
+    addressType: published.addressType,
+    endpoints: (published.endpoints ?? [])
+      .map((endpoint) => planEndpoint(endpoint, request))
+      .filter((one) => one !== undefined),
+    ports: planPorts(published.ports ?? [], request.portNames),
+  };
+}
+
+/** Plans each published slice once: as long as nothing it depends on changes, the very same object comes back. */
+export function createImportedSlicePlanner(): (request: ImportedSliceRequest) => EndpointSlice {
+  const plans = new WeakMap<EndpointSlice, { signature: string; rules: AddressRules; planned: EndpointSlice }>();
+  return (request) => {
+    const { published, rules, cluster, isTrusted, owner, portNames } = request;
+    const signature = JSON.stringify([cluster, isTrusted, owner, [...portNames]]);
+    const known = plans.get(published);
+    if (known !== undefined && known.signature === signature && known.rules === rules) return known.planned;
+    const planned = planImportedSlice(request);
+    plans.set(published, { signature, rules, planned });
+    return planned;
+  };
+}
+
+/** Different for different (cluster, slice), whatever they are called. */
+export function importedSliceName(service: ServiceKey, cluster: string, published: string): string {
+  return `${service.name}-${digestOf(`${cluster}/${published}`)}`;
+}
+
+export function isOurSlice(slice: EndpointSlice): boolean {
+  return slice.metadata.labels?.[sliceManagedByLabel] === sliceManager && sourceClusterLabel in slice.metadata.labels;
+}
+
+function planPorts(ports: readonly EndpointPort[], names: ReadonlyMap<string, string>): EndpointPort[] {
+  return ports.flatMap((port) => {
+    const name = names.get(port.name ?? '');
+    return name === undefined ? [] : [{ ...port, name, protocol: port.protocol ?? 'TCP' }];
+  });
+}
+
+// What another cluster wrote is read field by field: nothing it adds reaches this home.
+function planEndpoint(endpoint: Endpoint, { isTrusted, rules }: ImportedSliceRequest): Endpoint | undefined {
+  const addresses = endpoint.addresses.filter((address) => refusal(address, rules) === undefined);
+  if (addresses.length === 0) return undefined;
+  const { ready = true, serving = ready, terminating = false } = endpoint.conditions ?? {};
+  return {
+    addresses,
+    conditions: { ready: ready && isTrusted, serving: serving && isTrusted, terminating },
+    ...(endpoint.hostname === undefined ? {} : { hostname: endpoint.hostname }),
+    ...(endpoint.zone === undefined ? {} : { zone: endpoint.zone }),
+  };
+}

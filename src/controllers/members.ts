@@ -1,0 +1,216 @@
+// The members of a clusterset as this agent sees them at the broker: for each Cluster object, local copies of the lease,
+// shards and slices in that member's namespace. A record's cluster is the namespace it lies in, never what it says.
+//
+// A member that leaves is told as the deletion of all it had. While the broker is away everything known stays.
+
+import type { Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import type { Client } from '../client/client.ts';
+import { createInformer, type Informer, type InformerReader } from '../client/informer.ts';
+import type { EndpointSlice } from '../model/endpoint-slice.ts';
+import { endpointSliceType } from '../model/endpoint-slice.ts';
+import { type Lease, leaseType } from '../model/lease.ts';
+import { formatServiceKey, parseRecordName } from '../model/names-clusterset.ts';
+import { type Cluster, clusterType, type ServiceShard, serviceShardType } from './kinds.ts';
+import { publishedServiceKey } from './published-slice.ts';
+
+export interface Member {
+  readonly id: string;
+  readonly cluster: Cluster;
+  readonly shards: Informer<ServiceShard>;
+  readonly slices: Informer<EndpointSlice>;
+  readonly leases: Informer<Lease>;
+}
+
+export interface MembersOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly broker: Client;
+  /** Namespace of the clusterset at the broker. */
+  readonly clusterset: string;
+}
+
+export interface MemberServicesOptions {
+  /** Only what this member has records of. */
+  readonly only?: string;
+  readonly whenSynced: () => Promise<void>;
+}
+
+/** By service, over the records of one member. */
+export const byService = 'service';
+
+/** Over shards: by the namespace of the service. */
+export const byNamespace = 'namespace';
+
+export class Members {
+  readonly #options: MembersOptions;
+  readonly clusters: Informer<Cluster>;
+  readonly #members = new Map<string, Member>();
+  readonly #serviceHandlers = new Set<(serviceKey: string, clusterId: string) => void>();
+  readonly #leaseHandlers = new Set<(clusterId: string, lease: Lease | undefined) => void>();
+  readonly #memberHandlers = new Set<(clusterId: string, member: Member | undefined) => void>();
+
+  constructor(options: MembersOptions) {
+    this.#options = options;
+    this.clusters = createInformer<Cluster>({
+      client: options.broker,
+      world: options.world,
+      log: options.log,
+      type: clusterType,
+      namespace: options.clusterset,
+    });
+    this.clusters.on((_key, next, previous) => this.#clusterChanged(next, previous));
+  }
+
+  start(): void {
+    this.clusters.start();
+  }
+
+  stop(): void {
+    this.clusters.stop();
+    for (const member of this.#members.values()) stopMember(member);
+  }
+
+  get(clusterId: string): Member | undefined {
+    return this.#members.get(clusterId);
+  }
+
+  /** In the order of text, so that whoever walks them does so alike everywhere. */
+  all(): Member[] {
+    return [...this.#members.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  /** The first list of everything is in: what is not here is not there. */
+  get hasSynced(): boolean {
+    return this.clusters.hasSynced && this.all().every((member) => hasMemberSynced(member));
+  }
+
+  /** As a source of keys for a controller: each key is that of a service some member has, or had, records of. */
+  services(options: MemberServicesOptions): Pick<InformerReader<string>, 'on' | 'whenSynced'> {
+    return {
+      on: (handler) => {
+        const told = (serviceKey: string, clusterId: string) => {
+          if (options.only === undefined || options.only === clusterId) handler(serviceKey, undefined, undefined);
+        };
+        for (const member of this.#members.values()) {
+          for (const shard of member.shards.values()) tellKey(shardKey(shard), (key) => told(key, member.id));
+          for (const slice of member.slices.values())
+            tellKey(publishedServiceKey(slice), (key) => told(key, member.id));
+        }
+        this.#serviceHandlers.add(told);
+        return () => this.#serviceHandlers.delete(told);
+      },
+      whenSynced: () => options.whenSynced(),
+    };
+  }
+
+  /** Keys of all services in a namespace that some member exports. */
+  servicesIn(namespace: string): Set<string> {
+    const shards = this.all().flatMap((member) => member.shards.byIndex(byNamespace, namespace));
+    return new Set(shards.map(shardKey).filter((key) => key !== undefined));
+  }
+
+  /** Keys of all services that this member has records of. */
+  servicesOf(clusterId: string): Set<string> {
+    const shards = this.#members.get(clusterId)?.shards.values() ?? [];
+    return new Set(Array.from(shards, shardKey).filter((key) => key !== undefined));
+  }
+
+  onLease(handler: (clusterId: string, lease: Lease | undefined) => void): void {
+    this.#leaseHandlers.add(handler);
+  }
+
+  /** Told when a member comes, changes (its Cluster object) or goes. */
+  onMember(handler: (clusterId: string, member: Member | undefined) => void): void {
+    this.#memberHandlers.add(handler);
+  }
+
+  #clusterChanged(next: Cluster | undefined, previous: Cluster | undefined): void {
+    const id = (next ?? previous)?.metadata.name;
+    if (id === undefined) return;
+    const present = this.#members.get(id);
+    const isSamePlace = next !== undefined && present?.cluster.spec.namespace === next.spec.namespace;
+    if (present !== undefined && !isSamePlace) this.#remove(present);
+    if (next !== undefined) this.#members.set(id, isSamePlace ? { ...present!, cluster: next } : this.#add(next));
+    for (const handler of this.#memberHandlers) handler(id, this.#members.get(id));
+  }
+
+  #add(cluster: Cluster): Member {
+    const { world, log, broker } = this.#options;
+    const id = cluster.metadata.name;
+    const shared = { client: broker, world, log: log.with({ member: id }), namespace: cluster.spec.namespace };
+    const member: Member = {
+      id,
+      cluster,
+      shards: createInformer<ServiceShard>({
+        ...shared,
+        type: serviceShardType,
+        indexes: { [byNamespace]: (shard) => keysOf(parseRecordName(shard.metadata.name)?.namespace) },
+      }),
+      slices: createInformer<EndpointSlice>({
+        ...shared,
+        type: endpointSliceType,
+        indexes: { [byService]: (slice) => keysOf(publishedServiceKey(slice)) },
+      }),
+      leases: createInformer<Lease>({ ...shared, type: leaseType }),
+    };
+    member.shards.on((_key, next, previous) => this.#tellShard(id, next ?? previous));
+    member.slices.on((_key, next, previous) => this.#tellSlice(id, next, previous));
+    member.leases.on((_key, next, previous) => this.#tellLease(id, next, previous));
+    for (const informer of [member.shards, member.slices, member.leases]) informer.start();
+    return member;
+  }
+
+  #remove(member: Member): void {
+    stopMember(member);
+    this.#members.delete(member.id);
+    for (const shard of member.shards.values()) this.#tellShard(member.id, shard);
+    for (const slice of member.slices.values()) this.#tellSlice(member.id, undefined, slice);
+  }
+
+  #tellShard(id: string, shard: ServiceShard | undefined): void {
+    const key = shard && shardKey(shard);
+    if (key !== undefined) this.#tellService(key, id);
+  }
+
+  #tellSlice(id: string, next: EndpointSlice | undefined, previous: EndpointSlice | undefined): void {
+    const keys = new Set([
+      ...keysOf(next && publishedServiceKey(next)),
+      ...keysOf(previous && publishedServiceKey(previous)),
+    ]);
+    for (const key of keys) this.#tellService(key, id);
+  }
+
+  #tellService(serviceKey: string, id: string): void {
+    for (const handler of this.#serviceHandlers) handler(serviceKey, id);
+  }
+
+  #tellLease(id: string, next: Lease | undefined, previous: Lease | undefined): void {
+    if ((next ?? previous)?.metadata.name !== memberLeaseName) return;
+    for (const handler of this.#leaseHandlers) handler(id, next);
+  }
+}
+
+/** Each member renews the lease of this name in its own namespace. */
+export const memberLeaseName = 'portolan-agent';
+
+export function hasMemberSynced(member: Member): boolean {
+  return member.shards.hasSynced && member.slices.hasSynced && member.leases.hasSynced;
+}
+
+function stopMember(member: Member): void {
+  for (const informer of [member.shards, member.slices, member.leases]) informer.stop();
+}
+
+function shardKey(shard: ServiceShard): string | undefined {
+  const service = parseRecordName(shard.metadata.name);
+  return service && formatServiceKey(service);
+}
+
+function tellKey(key: string | undefined, tell: (key: string) => void): void {
+  if (key !== undefined) tell(key);
+}
+
+function keysOf(key: string | undefined): string[] {
+  return key === undefined ? [] : [key];
+}

@@ -1,0 +1,87 @@
+// The clusterset's policy as this agent knows it, and the address rules that follow from it. The same objects until the
+// policy changes, so that what was planned under them stays valid by identity.
+
+import type { Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import type { Client } from '../client/client.ts';
+import { createInformer, type Informer } from '../client/informer.ts';
+import type { AddressRules } from '../model/endpoint-address.ts';
+import { parseRange } from '../model/ip.ts';
+import { type ClusterSet, clusterSetType } from './kinds.ts';
+import type { Members } from './members.ts';
+import { readSetPolicy, type SetPolicy } from './set-policy.ts';
+
+export interface PolicyCopyOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly broker: Client;
+  readonly members: Members;
+  readonly clusterset: string;
+}
+
+export class PolicyCopy {
+  readonly #sets: Informer<ClusterSet>;
+  readonly #options: PolicyCopyOptions;
+  readonly #rulesByRanges = new Map<string, AddressRules>();
+  readonly #handlers = new Set<() => void>();
+  #current: SetPolicy = readSetPolicy(undefined);
+
+  constructor(options: PolicyCopyOptions) {
+    this.#options = options;
+    const { broker: client, world, log, clusterset } = options;
+    this.#sets = createInformer<ClusterSet>({ client, world, log, type: clusterSetType, namespace: clusterset });
+    this.#sets.on((_key, next, previous) => {
+      if ((next ?? previous)?.metadata.name === clusterset) this.#changed(next);
+    });
+    // A member that comes or goes changes whose addresses are allowed.
+    options.members.onMember(() => this.#tell());
+  }
+
+  start(): void {
+    this.#sets.start();
+  }
+
+  stop(): void {
+    this.#sets.stop();
+  }
+
+  whenSynced(signal: AbortSignal): Promise<void> {
+    return this.#sets.whenSynced(signal);
+  }
+
+  get current(): SetPolicy {
+    return this.#current;
+  }
+
+  get rules(): AddressRules {
+    return this.#rulesFor([]);
+  }
+
+  rulesOf(clusterId: string): AddressRules {
+    return this.#rulesFor(this.#options.members.get(clusterId)?.cluster.spec.allowedRanges ?? []);
+  }
+
+  onChange(handler: () => void): void {
+    this.#handlers.add(handler);
+  }
+
+  #rulesFor(ranges: readonly string[]): AddressRules {
+    const key = ranges.join(' ');
+    const known = this.#rulesByRanges.get(key);
+    if (known !== undefined) return known;
+    const allowedRanges = ranges.map((text) => parseRange(text)).filter((range) => range !== undefined);
+    const rules = { virtualRanges: this.#current.virtualRanges, allowedRanges };
+    this.#rulesByRanges.set(key, rules);
+    return rules;
+  }
+
+  #changed(set: ClusterSet | undefined): void {
+    this.#current = readSetPolicy(set);
+    this.#rulesByRanges.clear();
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const handler of this.#handlers) handler();
+  }
+}

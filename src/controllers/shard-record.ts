@@ -1,0 +1,118 @@
+// Between a Service with its export, the ServiceShard that says so at the broker, and the Shard that merging reads.
+// Pure. What another cluster wrote is taken field by field, and what makes no sense in it is left out.
+
+import { recordName, type ServiceKey } from '../model/names-clusterset.ts';
+import { apiVersionOf } from '../model/object.ts';
+import { isHeadless, type Service } from '../model/service.ts';
+import type { Shard, ShardPort } from '../model/shard.ts';
+import { onStaleAnnotation, parseStaleness } from '../model/staleness.ts';
+import { type ServiceExport, type ServiceShard, serviceShardType } from './kinds.ts';
+
+/** Limits which clusters import a service: ids, separated by commas. */
+export const exportToAnnotation = 'portolan.dev/export-to';
+
+export interface ShardPlanRequest {
+  readonly service: Service;
+  readonly serviceExport: ServiceExport;
+  readonly readyCount: number;
+  /** Clusterset IPs that this cluster holds for the service, so that others may take the same. */
+  readonly clusterSetIps: readonly string[];
+  /** This member's namespace at the broker. */
+  readonly namespace: string;
+}
+
+export function planShard(request: ShardPlanRequest): ServiceShard {
+  const { service, serviceExport, readyCount, clusterSetIps, namespace } = request;
+  const spec = service.spec ?? {};
+  const annotations = serviceExport.metadata.annotations ?? {};
+  const exportTo = parseClusterList(annotations[exportToAnnotation]);
+  const onStale = parseStaleness(annotations[onStaleAnnotation]);
+  const affinity = spec.sessionAffinity ?? 'None';
+  const isClientIp = affinity === 'ClientIP' && spec.sessionAffinityConfig !== undefined;
+  return {
+    apiVersion: apiVersionOf(serviceShardType),
+    kind: serviceShardType.kind,
+    metadata: { name: recordName(keyOfService(service)), namespace },
+    spec: {
+      exportedAt: serviceExport.metadata.creationTimestamp ?? '',
+      type: isHeadless(service) ? 'Headless' : 'ClusterSetIP',
+      ports: (spec.ports ?? []).map(({ name, protocol, port, appProtocol }) => ({
+        ...(name === undefined || name === '' ? {} : { name }),
+        protocol: protocol ?? 'TCP',
+        port,
+        ...(appProtocol === undefined ? {} : { appProtocol }),
+      })),
+      sessionAffinity: affinity,
+      ...(isClientIp ? { sessionAffinityConfig: spec.sessionAffinityConfig } : {}),
+      ...(spec.internalTrafficPolicy === undefined ? {} : { internalTrafficPolicy: spec.internalTrafficPolicy }),
+      ...(spec.trafficDistribution === undefined ? {} : { trafficDistribution: spec.trafficDistribution }),
+      ipFamilies: spec.ipFamilies ?? ['IPv4'],
+      ...(serviceExport.spec?.exportedLabels === undefined
+        ? {}
+        : { exportedLabels: serviceExport.spec.exportedLabels }),
+      ...(serviceExport.spec?.exportedAnnotations === undefined
+        ? {}
+        : { exportedAnnotations: serviceExport.spec.exportedAnnotations }),
+      ...(isHeadless(service) ? {} : { clusterIPs: spec.clusterIPs ?? [] }),
+      ...(loadBalancerOf(service) === undefined ? {} : { loadBalancer: loadBalancerOf(service) }),
+      ...(clusterSetIps.length === 0 ? {} : { clusterSetIPs: [...clusterSetIps] }),
+      readyEndpoints: readyCount,
+      ...(exportTo === undefined ? {} : { exportTo }),
+      ...(onStale === undefined ? {} : { onStale }),
+    },
+  };
+}
+
+export function readShard(record: ServiceShard, cluster: string): Shard {
+  const { spec } = record;
+  return {
+    cluster,
+    exportedAt: spec.exportedAt,
+    type: spec.type === 'Headless' ? 'Headless' : 'ClusterSetIP',
+    ports: (spec.ports ?? []).map(readPort),
+    sessionAffinity: spec.sessionAffinity === 'ClientIP' ? 'ClientIP' : 'None',
+    affinityTimeoutSeconds: spec.sessionAffinityConfig?.clientIP?.timeoutSeconds,
+    internalTrafficPolicy: spec.internalTrafficPolicy,
+    trafficDistribution: spec.trafficDistribution,
+    ipFamilies: (spec.ipFamilies ?? []).filter((family) => family === 'IPv4' || family === 'IPv6'),
+    labels: spec.exportedLabels ?? {},
+    annotations: spec.exportedAnnotations ?? {},
+  };
+}
+
+/** Whether a cluster may import from this shard. The exporter itself always does. */
+export function isExportedTo(record: ServiceShard, exporter: string, reader: string): boolean {
+  const { exportTo } = record.spec;
+  return exportTo === undefined || reader === exporter || exportTo.includes(reader);
+}
+
+/** An annotation that names nobody limits the export to nobody else. Undefined without the annotation. */
+export function parseClusterList(text: string | undefined): string[] | undefined {
+  if (text === undefined) return undefined;
+  const ids = text.split(',').map((id) => id.trim());
+  return [...new Set(ids.filter((id) => id !== ''))].sort();
+}
+
+function keyOfService(service: Service): ServiceKey {
+  return { name: service.metadata.name, namespace: service.metadata.namespace ?? '' };
+}
+
+function readPort(port: {
+  name?: string;
+  protocol?: ShardPort['protocol'];
+  port: number;
+  appProtocol?: string;
+}): ShardPort {
+  return {
+    name: port.name ?? '',
+    protocol: port.protocol ?? 'TCP',
+    port: port.port,
+    ...(port.appProtocol === undefined ? {} : { appProtocol: port.appProtocol }),
+  };
+}
+
+function loadBalancerOf(service: Service): { ip?: string; hostname?: string }[] | undefined {
+  const ingress = service.status?.loadBalancer?.ingress;
+  if (ingress === undefined || ingress.length === 0) return undefined;
+  return ingress.map(({ ip, hostname }) => ({ ...(ip ? { ip } : {}), ...(hostname ? { hostname } : {}) }));
+}
