@@ -36,7 +36,7 @@ export interface StatusDetails {
 export interface Status {
   kind: 'Status';
   apiVersion: 'v1';
-  metadata: Record<string, string>;
+  metadata: Readonly<Record<string, string>>;
   status: 'Success' | 'Failure';
   message?: string;
   reason?: StatusReason;
@@ -44,14 +44,23 @@ export interface Status {
   code: number;
 }
 
+export interface StatusErrorOptions {
+  readonly details?: StatusDetails;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
 export class StatusError extends Error {
   readonly reason: StatusReason;
   readonly details: StatusDetails | undefined;
+  /** Of the Status itself: an expired list says here how to go on. */
+  readonly metadata: Readonly<Record<string, string>>;
 
-  constructor(reason: StatusReason, message: string, options?: { details?: StatusDetails; cause?: unknown }) {
+  constructor(reason: StatusReason, message: string, options?: StatusErrorOptions) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.reason = reason;
     this.details = options?.details;
+    this.metadata = options?.metadata ?? {};
   }
 
   get code(): number {
@@ -62,7 +71,7 @@ export class StatusError extends Error {
     return {
       kind: 'Status',
       apiVersion: 'v1',
-      metadata: {},
+      metadata: this.metadata,
       status: 'Failure',
       message: this.message,
       reason: this.reason,

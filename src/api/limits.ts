@@ -1,0 +1,24 @@
+// How much one request may ask for. Whoever sends more is refused; the others do not notice.
+
+export interface ApiLimits {
+  readonly bodyBytesMax: number;
+  readonly openWatchesMax: number;
+  /** What a watcher that does not read may have waiting for it. */
+  readonly watchQueueEventsMax: number;
+  readonly watchQueueBytesMax: number;
+  /** A watch without timeoutSeconds ends after a random time between this and twice this. */
+  readonly watchMsMin: number;
+  readonly bookmarkMs: number;
+  /** How long a request waits for a revision that has not happened yet. */
+  readonly futureRevisionMs: number;
+}
+
+export const defaultLimits: ApiLimits = {
+  bodyBytesMax: 3 * 1024 * 1024,
+  openWatchesMax: 10_000,
+  watchQueueEventsMax: 10_000,
+  watchQueueBytesMax: 16 * 1024 * 1024,
+  watchMsMin: 30 * 60_000,
+  bookmarkMs: 60_000,
+  futureRevisionMs: 3_000,
+};

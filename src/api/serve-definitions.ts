@@ -1,0 +1,185 @@
+// Makes CustomResourceDefinitions true: their kinds are served as long as they are there, their status says so, and
+// when one is deleted its objects go first.
+
+import { isSameJson } from '../base/same-json.ts';
+import type { AnyObject } from '../model/object.ts';
+import { type Background, followStore } from './background.ts';
+import type { Engine, Place } from './call.ts';
+import { acceptDefinition, isEstablished } from './definitions/accept.ts';
+import type { CustomResourceDefinition } from './definitions/definition.ts';
+import { kindsFromDefinition } from './definitions/kind-of.ts';
+import { removeAllBelow } from './emptying.ts';
+import { formatTime } from './metadata.ts';
+import type { Served } from './registry.ts';
+import { StatusError } from './status.ts';
+import { keyPrefixOf, parseStored } from './stored.ts';
+import { systemCall } from './system-call.ts';
+import { create } from './verbs/create.ts';
+import { modify } from './verbs/modify.ts';
+
+const definitionType = { group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' };
+const definitionKeyPrefix = keyPrefixOf(definitionType);
+const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
+const retryMs = 1000;
+
+export interface Definitions extends Background {
+  /** Serves everything that is stored, before the first request is answered. */
+  load(): Promise<void>;
+  /** Creates the definitions that are not there and updates those that differ; resolves when they are served. */
+  ensure(definitions: readonly AnyObject[]): Promise<void>;
+}
+
+export function createDefinitions(engine: Engine): Definitions {
+  const serving = new Serving(engine);
+  const background = followStore({
+    engine,
+    name: 'serving of definitions',
+    prefix: definitionKeyPrefix,
+    onEvent: ({ key }, queue) => queue.add(key.slice(definitionKeyPrefix.length)),
+    work: (name) => serving.reconcile(name),
+  });
+  return {
+    ...background,
+    load: () => serving.load(),
+    ensure: async (definitions) => {
+      for (const definition of definitions) await ensureDefinition(engine, definition);
+      for (const definition of definitions) await serving.reconcile(definition.metadata.name);
+    },
+  };
+}
+
+function definitionKind(engine: Engine): Served {
+  const served = engine.registry.findPlural(definitionType.group, definitionType.plural);
+  if (served === undefined) throw new Error('the kinds that are served do not include CustomResourceDefinition');
+  return served;
+}
+
+class Serving {
+  readonly #engine: Engine;
+  /** Which state of each definition is served: the registry is left alone while it stays the same. */
+  readonly #served = new Map<string, string>();
+  /** Reconciling is a read and a write: one at a time, or a later state could be overwritten by an earlier one. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async load(): Promise<void> {
+    const { entries } = await this.#engine.store.range({ prefix: definitionKeyPrefix });
+    for (const entry of entries) {
+      const definition = asDefinition(parseStored(definitionKind(this.#engine), entry));
+      if (isEstablished(definition)) this.#serve(definition);
+    }
+  }
+
+  reconcile(name: string): Promise<{ requeueAfterMs: number } | undefined> {
+    const next = this.#last.then(() => this.#reconcile(name));
+    this.#last = next.catch(() => {});
+    return next;
+  }
+
+  async #reconcile(name: string): Promise<{ requeueAfterMs: number } | undefined> {
+    const served = definitionKind(this.#engine);
+    const entry = await this.#engine.store.get(definitionKeyPrefix + name);
+    if (entry === undefined) return this.#retire(name);
+    const definition = asDefinition(parseStored(served, entry));
+    if (definition.metadata.deletionTimestamp !== undefined)
+      return this.#empty(definition, { served, namespace: '', name });
+    await this.#accept(definition, { served, namespace: '', name });
+    return undefined;
+  }
+
+  async #retire(name: string): Promise<undefined> {
+    if (!this.#served.delete(name)) return undefined;
+    const { registry } = this.#engine;
+    // A create that was under way when the emptying began may have come in behind it.
+    for (const { group, plural } of registry.kindsOf(name)) {
+      const instances = registry.findPlural(group, plural);
+      if (instances !== undefined) await removeAllBelow(this.#engine, instances, instances.keyPrefix);
+    }
+    registry.remove(name);
+    // Its names are free now: whoever was refused them may have them.
+    const { entries } = await this.#engine.store.range({ prefix: definitionKeyPrefix });
+    const others = entries.map((entry) => entry.key.slice(definitionKeyPrefix.length));
+    for (const other of others) if (!this.#served.has(other)) await this.#reconcile(other);
+    return undefined;
+  }
+
+  async #accept(definition: CustomResourceDefinition, place: Place): Promise<void> {
+    const { registry, world } = this.#engine;
+    const others = registry.kindsExcept(place.name);
+    const now = formatTime(world.clock.wallMs());
+    const status = acceptDefinition(definition, others, now);
+    const accepted = { ...definition, status };
+    // Served first, said second: who reads Established may rely on it.
+    if (isEstablished(accepted)) this.#serve(accepted);
+    const isHeld = definition.metadata.finalizers?.includes(cleanupFinalizer);
+    if (isHeld && isSameJson(definition.status, status)) return;
+    await this.#write(place, (current) => {
+      current['status'] = acceptDefinition(asDefinition(current), others, now);
+      if (current.metadata.deletionTimestamp !== undefined) return;
+      current.metadata.finalizers = [...new Set([...(current.metadata.finalizers ?? []), cleanupFinalizer])];
+    });
+  }
+
+  #serve(definition: CustomResourceDefinition): void {
+    const { name, uid } = definition.metadata;
+    const state = JSON.stringify([uid, definition.spec, definition.status?.acceptedNames]);
+    if (this.#served.get(name) === state) return;
+    this.#served.set(name, state);
+    this.#engine.registry.set(name, [kindsFromDefinition(definition)]);
+  }
+
+  async #empty(definition: CustomResourceDefinition, place: Place): Promise<{ requeueAfterMs: number } | undefined> {
+    const { registry } = this.#engine;
+    if (!definition.metadata.finalizers?.includes(cleanupFinalizer)) return undefined;
+    registry.setTerminating(place.name);
+    const { group, names } = definition.spec;
+    const instances = this.#served.has(place.name) ? registry.findPlural(group, names.plural) : undefined;
+    const held = instances === undefined ? 0 : await removeAllBelow(this.#engine, instances, instances.keyPrefix);
+    if (held > 0) return { requeueAfterMs: retryMs };
+    await this.#write(place, ({ metadata }) => {
+      metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== cleanupFinalizer);
+    });
+    return undefined;
+  }
+
+  async #write(place: Place, change: (definition: AnyObject) => void): Promise<void> {
+    try {
+      await modify(this.#engine, systemCall(this.#engine, place), {
+        part: 'all',
+        next: (current) => {
+          change(current);
+          return current;
+        },
+      });
+    } catch (error) {
+      if (!(error instanceof StatusError && error.reason === 'NotFound')) throw error;
+    }
+  }
+}
+
+function asDefinition(object: AnyObject): CustomResourceDefinition {
+  return object as unknown as CustomResourceDefinition;
+}
+
+async function ensureDefinition(engine: Engine, definition: AnyObject): Promise<void> {
+  const { name } = definition.metadata;
+  const served = definitionKind(engine);
+  try {
+    await create(engine, systemCall(engine, { served, namespace: '', name: '' }, definition));
+  } catch (error) {
+    if (!(error instanceof StatusError && error.reason === 'AlreadyExists')) throw error;
+    await modify(engine, systemCall(engine, { served, namespace: '', name }), {
+      part: 'main',
+      next: (current) => {
+        const labels = { ...current.metadata.labels, ...definition.metadata.labels };
+        const annotations = { ...current.metadata.annotations, ...definition.metadata.annotations };
+        if (Object.keys(labels).length > 0) current.metadata.labels = labels;
+        if (Object.keys(annotations).length > 0) current.metadata.annotations = annotations;
+        return { ...current, spec: structuredClone(definition['spec']) };
+      },
+    });
+  }
+}

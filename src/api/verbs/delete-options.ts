@@ -1,0 +1,57 @@
+// What a delete asks for, from its body and its query.
+
+import { invalid } from '../../model/field-error.ts';
+import { asObject, decodeBody, mediaTypeOf, readBytes } from '../body.ts';
+import type { Call, Engine } from '../call.ts';
+import { isTrue } from '../route.ts';
+import { invalidObject } from '../status.ts';
+import { badRequest } from '../status-errors.ts';
+
+export type Propagation = 'Background' | 'Foreground' | 'Orphan';
+
+export interface DeleteOptions {
+  /** Absent: in the background, or as an earlier delete of the same object has asked for. */
+  readonly propagation?: Propagation;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly isDryRun: boolean;
+}
+
+interface RawOptions {
+  kind?: string;
+  propagationPolicy?: string;
+  orphanDependents?: boolean;
+  preconditions?: { uid?: string; resourceVersion?: string };
+  dryRun?: string[];
+}
+
+export function readDeleteOptions(engine: Engine, call: Call): DeleteOptions {
+  const body = readBytes(engine, call);
+  const raw: RawOptions =
+    body.length === 0 ? {} : (asObject(decodeBody(mediaTypeOf(call), body, true).value) as RawOptions);
+  if (raw.kind !== undefined && raw.kind !== 'DeleteOptions') {
+    throw badRequest(`${raw.kind} cannot be handled as a DeleteOptions`);
+  }
+  const { uid, resourceVersion } = raw.preconditions ?? {};
+  return {
+    propagation: propagationOf(call, raw),
+    ...(uid ? { uid } : {}),
+    ...(resourceVersion ? { resourceVersion } : {}),
+    isDryRun: call.isDryRun || raw.dryRun?.includes('All') === true,
+  };
+}
+
+function propagationOf(call: Call, raw: RawOptions): Propagation | undefined {
+  const policy = raw.propagationPolicy || call.query.get('propagationPolicy');
+  const orphan = raw.orphanDependents ?? queryFlag(call, 'orphanDependents');
+  if (policy === null || policy === undefined || policy === '') return orphan ? 'Orphan' : undefined;
+  if (policy === 'Background' || policy === 'Foreground' || policy === 'Orphan') return policy;
+  throw invalidObject({ group: 'meta.k8s.io', kind: 'DeleteOptions', name: '' }, [
+    invalid('propagationPolicy', policy, 'must be one of Background, Foreground, Orphan'),
+  ]);
+}
+
+function queryFlag(call: Call, name: string): boolean | undefined {
+  const value = call.query.get(name);
+  return value === null ? undefined : isTrue(value);
+}
