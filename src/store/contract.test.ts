@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { storeContract } from './contract.ts';
 import { createMemoryStore, openSqliteStore } from './open.ts';
-import { TestWorld } from './test-world.ts';
+import { TestWorld } from './testing/test-world.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'portolan-store-'));
 afterAll(() => rmSync(directory, { recursive: true }));

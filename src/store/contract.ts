@@ -1,9 +1,9 @@
 // The store's contract as a suite. Uses nothing but the Store interface: every implementation must pass it as it is.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { storeModelContract } from './contract-model.ts';
-import { bytes, commit, type Observed, observe, put, text, until } from './contract-tools.ts';
 import { CompactedError, FutureRevisionError, type Store } from './store.ts';
+import { storeModelContract } from './testing/model.ts';
+import { bytes, commit, type Observed, observe, put, text, until } from './testing/tools.ts';
 
 export function storeContract(name: string, open: () => Promise<Store>): void {
   describe(`${name}: the store contract`, () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { silentLog } from '../base/log.ts';
-import { bytes, commit, observe, put, text, until } from './contract-tools.ts';
 import { type DiskUse, type Journal, type JournalBatch, JournalBrokenError, JournalFullError } from './journal.ts';
 import { Loader } from './load.ts';
 import { LogStore } from './log-store.ts';
@@ -8,7 +7,8 @@ import { MemoryDisk, MemoryJournal } from './memory-journal.ts';
 import { createMemoryStore } from './open.ts';
 import { defaultLimits, historyBytesMax, type Limits } from './retention.ts';
 import { StoreUnavailableError } from './store.ts';
-import { TestWorld } from './test-world.ts';
+import { TestWorld } from './testing/test-world.ts';
+import { bytes, commit, observe, put, text, until } from './testing/tools.ts';
 
 /** A memory journal that can be held up and made to fail, as a disk can. */
 class FaultyJournal implements Journal {

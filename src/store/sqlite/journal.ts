@@ -53,7 +53,7 @@ export class SqliteJournal implements Journal {
       const { rows, lastRow } = (await next) as Answer & { kind: 'rows' };
       if (lastRow === undefined) return;
       next = this.#ask({ kind: 'read', afterRow: lastRow });
-      for (const row of unpackRows(rows)) take(row);
+      unpackRows(rows, take);
     }
   }
 

@@ -21,19 +21,36 @@ export interface RawRow {
 }
 
 export function packRows(rows: readonly JournalRow[]): PackedRows {
-  return packRawRows(rows.map((row) => ({ ...rawOf(row), key: Buffer.from(row.key) })));
+  const numbers = new Float64Array(rows.length * numbersPerRow);
+  let sizeBytes = 0;
+  for (const [index, row] of rows.entries()) {
+    const keyBytes = Buffer.byteLength(row.key);
+    setNumbers(numbers, index, row, keyBytes);
+    sizeBytes += keyBytes + (row.value?.length ?? 0);
+  }
+  const bytes = new Uint8Array(sizeBytes);
+  const buffer = Buffer.from(bytes.buffer);
+  let offset = 0;
+  for (const { key, value } of rows) {
+    offset += buffer.write(key, offset);
+    if (value === undefined) continue;
+    bytes.set(value, offset);
+    offset += value.length;
+  }
+  return { numbers, bytes };
 }
 
 export function packRawRows(rows: readonly RawRow[]): PackedRows {
   const numbers = new Float64Array(rows.length * numbersPerRow);
   const bytes = new Uint8Array(rows.reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0));
   let offset = 0;
-  rows.forEach(({ row, revision, createRevision, key, value }, index) => {
-    numbers.set([row, revision, createRevision, key.length, value?.length ?? -1], index * numbersPerRow);
+  for (const [index, raw] of rows.entries()) {
+    const { key, value } = raw;
+    setNumbers(numbers, index, raw, key.length);
     bytes.set(key, offset);
     if (value !== undefined) bytes.set(value, offset + key.length);
     offset += key.length + (value?.length ?? 0);
-  });
+  }
   return { numbers, bytes };
 }
 
@@ -47,15 +64,24 @@ export function* unpackRawRows({ numbers, bytes }: PackedRows): Iterable<RawRow>
   }
 }
 
-/** The rows with values in buffers of their own, so that the packed bytes can go. */
-export function* unpackRows(packed: PackedRows): Iterable<JournalRow> {
-  const text = Buffer.from(packed.bytes.buffer);
-  for (const raw of unpackRawRows(packed)) {
-    const key = text.toString('utf8', raw.key.byteOffset, raw.key.byteOffset + raw.key.byteLength);
-    yield { ...rawOf(raw), key, value: raw.value?.slice() };
+/** The rows with values in buffers of their own, so that the packed bytes can go. Makes nothing else: at start it runs
+ *  for every row there is. */
+export function unpackRows({ numbers, bytes }: PackedRows, take: (row: JournalRow) => void): void {
+  const text = Buffer.from(bytes.buffer);
+  let offset = 0;
+  for (let index = 0; index < numbers.length; index += numbersPerRow) {
+    const key = text.toString('utf8', offset, (offset += numbers[index + 3]!));
+    const valueLength = numbers[index + 4]!;
+    const value = valueLength < 0 ? undefined : bytes.slice(offset, (offset += valueLength));
+    take({ row: numbers[index]!, revision: numbers[index + 1]!, createRevision: numbers[index + 2]!, key, value });
   }
 }
 
-function rawOf<Row extends Omit<RawRow, 'key'>>({ row, revision, createRevision, value }: Row) {
-  return { row, revision, createRevision, value };
+function setNumbers(numbers: Float64Array, index: number, row: Omit<RawRow, 'key'>, keyBytes: number): void {
+  const start = index * numbersPerRow;
+  numbers[start] = row.row;
+  numbers[start + 1] = row.revision;
+  numbers[start + 2] = row.createRevision;
+  numbers[start + 3] = keyBytes;
+  numbers[start + 4] = row.value?.length ?? -1;
 }

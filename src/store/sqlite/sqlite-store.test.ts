@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { commit, observe, put, until } from '../contract-tools.ts';
 import type { LogStore } from '../log-store.ts';
 import { openSqliteStore, type SqliteStoreOptions } from '../open.ts';
 import { StoreUnavailableError } from '../store.ts';
-import { TestWorld } from '../test-world.ts';
-import { renewLeases } from './leases.ts';
+import { renewLeases } from '../testing/leases.ts';
+import { TestWorld } from '../testing/test-world.ts';
+import { commit, observe, put, until } from '../testing/tools.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'portolan-sqlite-'));
 afterAll(() => rmSync(root, { recursive: true }));

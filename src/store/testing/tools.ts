@@ -1,6 +1,7 @@
 // Small helpers of the contract suite: text as values, a watch that writes down what it is told, bounded waiting.
 
-import type { CommitRequest, CommitResult, Store, StoreEvent, StoreWatch } from './store.ts';
+import { vi } from 'vitest';
+import type { CommitRequest, CommitResult, Store, StoreEvent, StoreWatch } from '../store.ts';
 
 export function bytes(value: string): Uint8Array {
   return new TextEncoder().encode(value);
@@ -60,11 +61,12 @@ export function observe(store: Store, prefix: string, afterRevision: number): Ob
   return observed;
 }
 
-/** Waits until it holds, in turns of the event loop; fails after many of them. */
-export async function until(holds: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 20_000; turn++) {
-    if (holds()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`never came true: ${holds}`);
+/** Waits until it holds; fails after a time in which it should have. */
+export function until(holds: () => boolean): Promise<void> {
+  return vi.waitFor(
+    () => {
+      if (!holds()) throw new Error(`never came true: ${holds}`);
+    },
+    { timeout: 15_000, interval: 1 },
+  );
 }

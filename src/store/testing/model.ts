@@ -3,8 +3,8 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bytes, type Observed, observe, text, until } from './contract-tools.ts';
-import { type CommitRequest, CompactedError, type Entry, type Store } from './store.ts';
+import { type CommitRequest, CompactedError, type Entry, type Store } from '../store.ts';
+import { bytes, type Observed, observe, text, until } from './tools.ts';
 
 type State = ReadonlyMap<string, Entry>;
 
