@@ -6,19 +6,11 @@ import type { World } from '../base/world.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
 import type { InformerReader } from '../client/informer.ts';
+import { type AddressClaim, addressClaimName, addressClaimType, addressOfClaimName } from '../model/address-claim.ts';
 import { formatTime } from '../model/conditions.ts';
-import { formatIp, type IpRange, parseIp } from '../model/ip.ts';
+import type { IpRange } from '../model/ip.ts';
 import { type AddressOwner, addressIn, candidates } from './candidates.ts';
-import {
-  type AddressClaim,
-  type AddressPool,
-  addressClaimType,
-  claimedAddress,
-  claimFor,
-  claimName,
-  isClaimOf,
-  ownerKey,
-} from './claim.ts';
+import { canonicalAddress, claimFor, isClaimOf, ownerKey } from './claim.ts';
 
 export interface AllocatorOptions {
   readonly home: Client;
@@ -32,7 +24,6 @@ export interface AllocatorOptions {
 
 export interface HoldRequest {
   readonly owner: AddressOwner;
-  readonly pool: AddressPool;
   readonly range: IpRange;
   /** What the owner has now, then what it would like, in the order in which they are tried. */
   readonly preferred: readonly string[];
@@ -62,7 +53,7 @@ export function createAllocator(options: AllocatorOptions): Allocator {
     const [present, ...wishes] = request.preferred;
     const preferred = [...(present === undefined ? [] : [present]), ...reserved, ...wishes];
     for (const address of candidates({ ...request, preferred, isTaken: isTakenBySomebodyElse(request.owner) })) {
-      if (await take(request, address)) return { kind: 'held', address };
+      if (await take(request.owner, address)) return { kind: 'held', address };
     }
     return { kind: 'exhausted' };
   }
@@ -82,20 +73,20 @@ export function createAllocator(options: AllocatorOptions): Allocator {
 
   function isTakenBySomebodyElse(owner: AddressOwner): (address: string) => boolean {
     return (address) => {
-      const claim = claims.get(claimName(address));
+      const claim = claims.get(addressClaimName(address));
       return claim !== undefined && !isClaimOf(claim, owner);
     };
   }
 
-  async function take({ owner, pool }: HoldRequest, address: string): Promise<boolean> {
+  async function take(owner: AddressOwner, address: string): Promise<boolean> {
     if (isTakenBySomebodyElse(owner)(address)) return false;
     try {
-      await home.create(addressClaimType, claimFor(owner, pool, address));
+      await home.create(addressClaimType, claimFor(owner, address));
       return true;
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
     }
-    const present = await home.get<AddressClaim>(addressClaimType, { name: claimName(address) });
+    const present = await home.get<AddressClaim>(addressClaimType, { name: addressClaimName(address) });
     if (!isClaimOf(present, owner)) return false;
     if (present.spec.releasedAt === undefined) return true;
     const { releasedAt: _releasedAt, ...spec } = present.spec;
@@ -104,7 +95,7 @@ export function createAllocator(options: AllocatorOptions): Allocator {
   }
 
   async function release(owner: AddressOwner, keep: readonly string[] = []): Promise<void> {
-    const kept = new Set(keep.map((address) => canonical(address)));
+    const kept = new Set(keep.map((address) => canonicalAddress(address)));
     for (const claim of claimsOf(owner)) {
       if (claim.spec.releasedAt !== undefined || kept.has(claimedAddress(claim))) continue;
       const releasedAt = formatTime(world.clock.wallMs());
@@ -136,7 +127,7 @@ export function createAllocator(options: AllocatorOptions): Allocator {
   return { hold, release, sweep };
 }
 
-function canonical(address: string): string {
-  const ip = parseIp(address);
-  return ip === undefined ? address : formatIp(ip);
+/** The name counts, not what the claim says: the name is what was locked. */
+function claimedAddress(claim: AddressClaim): string {
+  return addressOfClaimName(claim.metadata.name) ?? '';
 }

@@ -2,20 +2,20 @@
 // each of them does is in its own folder. Stopping resolves when writes under way have ended.
 
 import { createAllocator } from '../addresses/allocator.ts';
-import type { AddressClaim } from '../addresses/claim.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
+import type { AddressClaim } from '../model/address-claim.ts';
 import { formatServiceKey, parseRecordName } from '../model/names-clusterset.ts';
+import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
 import type { AgentContext, Membership } from './context.ts';
 import { createEventRecorder } from './events.ts';
 import { createConditionsController } from './export/conditions.ts';
 import { createExportController } from './export/controller.ts';
 import { createHomeCopies, importKey, importsByReason, localServiceKey } from './home-copies.ts';
 import { createImportController, type ImportController } from './import/controller.ts';
-import { type ServiceImport, serviceImportType } from './kinds.ts';
 import { LeaseController } from './lease/controller.ts';
 import { type Controller, type ControllerSource, runController } from './loop.ts';
 import { Members } from './members.ts';

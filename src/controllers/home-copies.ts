@@ -2,11 +2,12 @@
 // what changes are looked up by.
 
 import { claimsByOwner } from '../addresses/allocator.ts';
-import { type AddressClaim, addressClaimType, ownerKey } from '../addresses/claim.ts';
+import { ownerKey } from '../addresses/claim.ts';
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer, type Informer } from '../client/informer.ts';
+import { type AddressClaim, addressClaimType } from '../model/address-claim.ts';
 import { conditionOf } from '../model/conditions.ts';
 import {
   type EndpointSlice,
@@ -17,7 +18,8 @@ import {
 } from '../model/endpoint-slice.ts';
 import { type Namespace, namespaceType } from '../model/namespace.ts';
 import { type Service, serviceType } from '../model/service.ts';
-import { type ServiceExport, type ServiceImport, serviceExportType, serviceImportType } from './kinds.ts';
+import { type ServiceExport, serviceExportType } from '../model/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
 
 export interface HomeCopies {
   readonly namespaces: Informer<Namespace>;

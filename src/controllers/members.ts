@@ -7,11 +7,12 @@ import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer, type Informer, type InformerReader } from '../client/informer.ts';
+import { type Cluster, clusterType } from '../model/cluster.ts';
 import type { EndpointSlice } from '../model/endpoint-slice.ts';
 import { endpointSliceType } from '../model/endpoint-slice.ts';
 import { type Lease, leaseType } from '../model/lease.ts';
 import { formatServiceKey, parseRecordName } from '../model/names-clusterset.ts';
-import { type Cluster, clusterType, type ServiceShard, serviceShardType } from './kinds.ts';
+import { type ServiceShard, serviceShardType } from '../model/service-shard.ts';
 import { publishedServiceKey } from './published-slice.ts';
 
 export interface Member {

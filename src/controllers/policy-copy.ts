@@ -5,9 +5,9 @@ import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer, type Informer } from '../client/informer.ts';
+import { type ClusterSet, clusterSetType } from '../model/cluster-set.ts';
 import type { AddressRules } from '../model/endpoint-address.ts';
 import { parseRange } from '../model/ip.ts';
-import { type ClusterSet, clusterSetType } from './kinds.ts';
 import type { Members } from './members.ts';
 import { readSetPolicy, type SetPolicy } from './set-policy.ts';
 

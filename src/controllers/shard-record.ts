@@ -4,12 +4,10 @@
 import { recordName, type ServiceKey } from '../model/names-clusterset.ts';
 import { apiVersionOf } from '../model/object.ts';
 import { isHeadless, type Service } from '../model/service.ts';
+import { exportToOf, type ServiceExport } from '../model/service-export.ts';
+import { type ServiceShard, serviceShardType } from '../model/service-shard.ts';
 import type { Shard, ShardPort } from '../model/shard.ts';
 import { onStaleAnnotation, parseStaleness } from '../model/staleness.ts';
-import { type ServiceExport, type ServiceShard, serviceShardType } from './kinds.ts';
-
-/** Limits which clusters import a service: ids, separated by commas. */
-export const exportToAnnotation = 'portolan.dev/export-to';
 
 export interface ShardPlanRequest {
   readonly service: Service;
@@ -25,7 +23,7 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
   const { service, serviceExport, readyCount, clusterSetIps, namespace } = request;
   const spec = service.spec ?? {};
   const annotations = serviceExport.metadata.annotations ?? {};
-  const exportTo = parseClusterList(annotations[exportToAnnotation]);
+  const exportTo = exportToOf(serviceExport);
   const onStale = parseStaleness(annotations[onStaleAnnotation]);
   const affinity = spec.sessionAffinity ?? 'None';
   const isClientIp = affinity === 'ClientIP' && spec.sessionAffinityConfig !== undefined;
@@ -78,19 +76,6 @@ export function readShard(record: ServiceShard, cluster: string): Shard {
     labels: spec.exportedLabels ?? {},
     annotations: spec.exportedAnnotations ?? {},
   };
-}
-
-/** Whether a cluster may import from this shard. The exporter itself always does. */
-export function isExportedTo(record: ServiceShard, exporter: string, reader: string): boolean {
-  const { exportTo } = record.spec;
-  return exportTo === undefined || reader === exporter || exportTo.includes(reader);
-}
-
-/** An annotation that names nobody limits the export to nobody else. Undefined without the annotation. */
-export function parseClusterList(text: string | undefined): string[] | undefined {
-  if (text === undefined) return undefined;
-  const ids = text.split(',').map((id) => id.trim());
-  return [...new Set(ids.filter((id) => id !== ''))].sort();
 }
 
 function keyOfService(service: Service): ServiceKey {

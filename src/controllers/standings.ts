@@ -3,12 +3,12 @@
 
 import type { ServiceKey } from '../model/names-clusterset.ts';
 import { recordName } from '../model/names-clusterset.ts';
+import { isExportedTo, type ServiceShard } from '../model/service-shard.ts';
 import type { Shard } from '../model/shard.ts';
 import { type Standing, standing } from '../model/staleness.ts';
 import type { AgentContext } from './context.ts';
-import type { ServiceShard } from './kinds.ts';
 import { hasMemberSynced, type Member } from './members.ts';
-import { isExportedTo, readShard } from './shard-record.ts';
+import { readShard } from './shard-record.ts';
 
 export interface MemberRecord {
   readonly member: Member;
@@ -27,7 +27,8 @@ export function countedRecords(
   for (const member of context.members.all()) {
     const record = shardOf(member, service);
     if (record === undefined) continue;
-    if (options.onlyFor !== undefined && !isExportedTo(record, member.id, options.onlyFor)) continue;
+    if (options.onlyFor !== undefined && !isExportedTo(record, { exporter: member.id, reader: options.onlyFor }))
+      continue;
     const now = standing(context.verdict(member.id), record.spec.onStale ?? context.policy().staleness);
     if (now.isCounted) records.push({ member, record, shard: readShard(record, member.id), standing: now });
   }

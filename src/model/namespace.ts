@@ -1,4 +1,4 @@
-// The Kubernetes Namespace, and the ones that are nobody's application.
+// The Kubernetes Namespace, as far as we read it.
 
 import type { KubernetesObject, ResourceType } from './object.ts';
 
@@ -13,9 +13,6 @@ export const namespaceType: ResourceType = {
 export interface Namespace extends KubernetesObject {
   status?: { phase?: 'Active' | 'Terminating' };
 }
-
-/** Nothing is exported from these unless somebody says so: `kube-system` and `default` (KEP-1645, Restricting Exports). */
-export const guardedNamespaces: readonly string[] = ['kube-system', 'default'];
 
 export function isTerminating(namespace: Namespace): boolean {
   return namespace.metadata.deletionTimestamp !== undefined || namespace.status?.phase === 'Terminating';

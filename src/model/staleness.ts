@@ -2,15 +2,14 @@
 
 import type { LeaseVerdict } from './lease-judge.ts';
 
-/** Withdraw: as if it did not export. MarkNotReady: its endpoints stay and are marked. Keep: nothing changes. */
-export type StalenessPolicy = 'Withdraw' | 'MarkNotReady' | 'Keep';
+/** Withdraw: as if it did not export. NotReady: its endpoints stay and are marked. Keep: nothing changes. */
+export type StalenessPolicy = 'Withdraw' | 'NotReady' | 'Keep';
 
 export const onStaleAnnotation = 'portolan.dev/on-stale';
 
 const words: Readonly<Record<string, StalenessPolicy>> = {
   withdraw: 'Withdraw',
-  marknotready: 'MarkNotReady',
-  notready: 'MarkNotReady',
+  notready: 'NotReady',
   keep: 'Keep',
 };
 
@@ -28,5 +27,5 @@ export interface Standing {
 
 export function standing(verdict: LeaseVerdict, policy: StalenessPolicy): Standing {
   if (verdict === 'alive' || policy === 'Keep') return { isCounted: true, isTrusted: true };
-  return { isCounted: policy === 'MarkNotReady', isTrusted: false };
+  return { isCounted: policy === 'NotReady', isTrusted: false };
 }

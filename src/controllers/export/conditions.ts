@@ -8,8 +8,8 @@ import { exportConditions, judgeService, type Publication } from '../../model/ex
 import { type MergeWithConflicts, mergeShards } from '../../model/merge.ts';
 import { parseServiceKey } from '../../model/names-clusterset.ts';
 import type { Condition } from '../../model/object.ts';
+import { type ServiceExport, serviceExportType } from '../../model/service-export.ts';
 import type { AgentContext } from '../context.ts';
-import { type ServiceExport, serviceExportType } from '../kinds.ts';
 import { countedRecords } from '../standings.ts';
 
 export interface ConditionsOptions {

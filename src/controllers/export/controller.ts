@@ -8,10 +8,11 @@ import { type EndpointSlice, endpointSliceType } from '../../model/endpoint-slic
 import { judgeService, type Publication } from '../../model/export-conditions.ts';
 import { hostnamesTooLong, parseServiceKey, recordName } from '../../model/names-clusterset.ts';
 import { isHeadless, type Service } from '../../model/service.ts';
+import type { ServiceExport } from '../../model/service-export.ts';
+import { type ServiceShard, serviceShardType } from '../../model/service-shard.ts';
 import type { AgentContext } from '../context.ts';
 import { ensure, ensureAbsent, isAsWanted } from '../ensure.ts';
 import { slicesByService } from '../home-copies.ts';
-import { type ServiceExport, type ServiceShard, serviceShardType } from '../kinds.ts';
 import { byService, type Member } from '../members.ts';
 import { publishedRecord } from '../published-slice.ts';
 import { planShard } from '../shard-record.ts';

@@ -5,9 +5,9 @@ import type { Allocator } from '../../addresses/allocator.ts';
 import type { AddressOwner } from '../../addresses/candidates.ts';
 import type { Merge } from '../../model/merge.ts';
 import type { ServiceKey } from '../../model/names-clusterset.ts';
+import { type ServiceImport, serviceImportType } from '../../model/service-import.ts';
 import type { IpFamily } from '../../model/shard.ts';
 import type { AgentContext } from '../context.ts';
-import { type ServiceImport, serviceImportType } from '../kinds.ts';
 import type { MemberRecord } from '../standings.ts';
 
 export interface HeldAddresses {
@@ -46,7 +46,7 @@ export async function holdAddresses(
       unsupported.push(family);
       continue;
     }
-    const held = await allocator.hold({ owner: importOwner(service), pool: 'clusterset', range, preferred });
+    const held = await allocator.hold({ owner: importOwner(service), range, preferred });
     if (held.kind === 'held') ips.push(held.address);
     else exhausted.push(family);
   }

@@ -3,7 +3,7 @@
 import type { Merge } from '../../model/merge.ts';
 import type { ServiceKey } from '../../model/names-clusterset.ts';
 import { apiVersionOf } from '../../model/object.ts';
-import { type ServiceImport, serviceImportType } from '../kinds.ts';
+import { type ServiceImport, serviceImportType } from '../../model/service-import.ts';
 
 export const managedByLabel = 'app.kubernetes.io/managed-by';
 export const manager = 'portolan';

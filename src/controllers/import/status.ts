@@ -4,8 +4,8 @@ import { isSameJson } from '../../base/same-json.ts';
 import { isNotFound } from '../../client/api-error.ts';
 import { formatTime, type WantedCondition, withConditions } from '../../model/conditions.ts';
 import type { Merge } from '../../model/merge.ts';
+import { type ServiceImport, serviceImportType } from '../../model/service-import.ts';
 import type { AgentContext } from '../context.ts';
-import { type ServiceImport, serviceImportType } from '../kinds.ts';
 import type { HeldAddresses } from './addresses.ts';
 
 export interface ImportStatusFacts {

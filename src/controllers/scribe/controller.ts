@@ -8,10 +8,10 @@ import type { Informer } from '../../client/informer.ts';
 import { type Merge, mergeOutcome } from '../../model/merge.ts';
 import { parseServiceKey, recordName } from '../../model/names-clusterset.ts';
 import { byPrecedence } from '../../model/precedence.ts';
+import { type ServiceImport, serviceImportType } from '../../model/service-import.ts';
 import type { AgentContext } from '../context.ts';
 import { ensure } from '../ensure.ts';
 import { isOurImport, planImport } from '../import/plan-import.ts';
-import { type ServiceImport, serviceImportType } from '../kinds.ts';
 import { countedRecords, type MemberRecord } from '../standings.ts';
 
 export function createScribeController(context: AgentContext, views: Informer<ServiceImport>) {
