@@ -50,6 +50,8 @@ export async function serve(options: ServeOptions): Promise<ApiServer> {
   return edge;
 }
 
+type StreamEvent = [stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, rawHeaders: string[]];
+
 class Edge implements ApiServer {
   readonly #options: ServeOptions;
   readonly #limits: EdgeLimits;
@@ -131,13 +133,12 @@ class Edge implements ApiServer {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => this.#onHttp1(request, response));
     // Listening to `request` made Node wrap every HTTP/2 stream in its compatibility layer: streams are taken bare.
     server.removeAllListeners('stream');
-    const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, rawHeaders: string[]) => {
+    server.on('stream', (...[stream, headers, flags, rawHeaders]: StreamEvent) => {
       stream.on('error', () => {});
-      if (headerBytes(rawHeaders) > this.#limits.headerBytesMax)
-        stream.respond({ ':status': 431 }, { endStream: true });
-      else this.#onStream(stream, headers, flags);
-    };
-    server.on('stream', onStream);
+      const isFitting = headerBytes(rawHeaders) <= this.#limits.headerBytesMax;
+      if (isFitting) this.#onStream(stream, headers, flags);
+      else stream.respond({ ':status': 431 }, { endStream: true });
+    });
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseBrokenHttp1(error, socket as Socket));
     server.on('tlsClientError', (error) => log.debug('a tls handshake failed', { error: errorText(error) }));
     server.on('unknownProtocol', (socket) => socket.destroy());
@@ -202,8 +203,6 @@ class Edge implements ApiServer {
     this.#counters.requestDone({
       method: exchange.carrier.method,
       status: exchange.status,
-      durationMs: this.#nowMs() - exchange.startMs,
-      isStream: exchange.isStream,
     });
     if (this.#exchanges.size === 0) this.#onIdle?.();
   }

@@ -32,7 +32,6 @@ export interface ExchangeOptions {
 export class Exchange {
   readonly #options: ExchangeOptions;
   readonly trail: RequestTrail = {};
-  readonly startMs: number;
   #deadlineMs = noDeadline;
   #onDeadline: () => void = () => {};
   #abort: AbortController | undefined;
@@ -45,7 +44,6 @@ export class Exchange {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
-    this.startMs = options.nowMs();
     options.carrier.onGone(() => this.#gone());
     options.carrier.output.on('error', () => {});
   }
