@@ -15,6 +15,7 @@ import type { Kind } from './kind.ts';
 import { type ApiLimits, defaultLimits } from './limits.ts';
 import { createNamespaceEmptying, ensureNamespaces } from './namespaces.ts';
 import { createOpenWatches } from './open-watches.ts';
+import { createOpenApiHandler } from './openapi.ts';
 import { createPathHandler, type OpenApiHandler } from './paths.ts';
 import { createRegistry } from './registry.ts';
 import { createRequestMetrics } from './request-metrics.ts';
@@ -66,7 +67,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   const answerPath = createPathHandler({
     engine,
     metrics: options.metrics,
-    openApi: options.openApi ?? (() => undefined),
+    openApi: options.openApi ?? createOpenApiHandler(engine.registry),
     waitsFor: () => (state === 'started' ? undefined : `the server is ${state}`),
   });
   return {

@@ -7,7 +7,7 @@ const affinityTimeoutSecondsDefault = 10_800;
 
 export function applyServiceDefaults(service: Service): void {
   const spec = (service.spec ??= {});
-  spec.type ??= 'ClusterIP';
+  spec.type ||= 'ClusterIP';
   defaultAffinity(spec);
   for (const port of spec.ports ?? []) defaultPort(port);
   if (spec.type === 'NodePort' || spec.type === 'LoadBalancer') spec.externalTrafficPolicy ??= 'Cluster';
@@ -19,7 +19,7 @@ export function applyServiceDefaults(service: Service): void {
 }
 
 function defaultAffinity(spec: ServiceSpec): void {
-  spec.sessionAffinity ??= 'None';
+  spec.sessionAffinity ||= 'None';
   if (spec.sessionAffinity === 'None') delete spec.sessionAffinityConfig;
   if (spec.sessionAffinity !== 'ClientIP') return;
   spec.sessionAffinityConfig ??= {};
@@ -28,7 +28,7 @@ function defaultAffinity(spec: ServiceSpec): void {
 }
 
 function defaultPort(port: ServicePort): void {
-  port.protocol ??= 'TCP';
+  port.protocol ||= 'TCP';
   if (port.targetPort === undefined || port.targetPort === 0 || port.targetPort === '') port.targetPort = port.port;
   // Go programs write the zero value for "none".
   if (port.nodePort === 0) delete port.nodePort;

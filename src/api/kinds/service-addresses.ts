@@ -8,7 +8,7 @@ import type { IpFamily } from '../../model/shard.ts';
 import type { Compare, Entry, Store, Write } from '../../store/store.ts';
 
 const prefix = '/portolan/addresses/service/';
-const guessesMax = 8;
+const guessesMax = 32;
 
 export interface Commit {
   readonly alsoCompare: Compare[];
