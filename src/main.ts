@@ -1,0 +1,27 @@
+// The command line: picks a role or a verb and hands over. What a role is made of is in `main/`, what a person types in
+// `cli/`; both are loaded only when asked for, so that `portolan --help` is quick.
+
+import { enableCompileCache } from 'node:module';
+import { Command } from 'commander';
+import { errorText } from './base/log.ts';
+import { addApiCommand } from './main/api-command.ts';
+import { addUpCommand } from './main/up-command.ts';
+
+enableCompileCache();
+
+const program = new Command('portolan')
+  .description(
+    'A control plane for federated service discovery: every service gets a name, an address and a secure way to it.',
+  )
+  .version('0.1.0')
+  .showHelpAfterError('(portolan help shows what there is)');
+
+addUpCommand(program);
+addApiCommand(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`portolan: ${errorText(error)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,104 @@
+// The parts of an embedded home: store, keys, who may do what, the API server, its HTTPS edge, and the controllers that a
+// Kubernetes would bring along.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { type Api, createApi } from '../api/api.ts';
+import { loadDefinitions } from '../api/definitions/load.ts';
+import { customResourceDefinitionKind } from '../api/kinds/custom-resource-definition.ts';
+import { builtinKinds } from '../api/kinds/index.ts';
+import { ensureBootstrap } from '../api/security/bootstrap.ts';
+import { createAccess } from '../api/security/create-access.ts';
+import { openAuditFile } from '../api/security/edge/audit-file.ts';
+import { securityKinds } from '../api/security/kinds.ts';
+import { openPki, servingHosts } from '../api/security/pki.ts';
+import { type ApiServer, serve } from '../api/server.ts';
+import type { HttpTransport } from '../base/http.ts';
+import type { Log } from '../base/log.ts';
+import { createMetrics } from '../base/metrics.ts';
+import type { World } from '../base/world.ts';
+import { openSqliteStore } from '../store/open.ts';
+import { Parts } from './parts.ts';
+
+export interface HomeOptions {
+  readonly world: World;
+  readonly log: Log;
+  readonly directory: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  /** Further names and addresses that the serving certificate is good for. */
+  readonly extraHosts?: readonly string[];
+  /** CIDRs of cluster IPs, the preferred family first. */
+  readonly serviceRanges?: readonly string[];
+  readonly historyMs?: number;
+  readonly auditFile?: string;
+}
+
+export interface Home {
+  /** `https://host:port` */
+  readonly server: string;
+  readonly kubeconfig: string;
+  /** Requests of this process itself, which need no socket and may do anything. */
+  readonly transport: HttpTransport;
+  stop(): Promise<void>;
+}
+
+export const defaultServiceRanges: readonly string[] = ['10.96.0.0/16', 'fd00:10:96::/112'];
+
+export async function startHome(options: HomeOptions): Promise<Home> {
+  const parts = new Parts(options.log);
+  try {
+    return await startParts(options, parts);
+  } catch (error) {
+    await parts.stop();
+    throw error;
+  }
+}
+
+async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
+  const { world, log, directory, listen } = options;
+  const metrics = createMetrics();
+  const limits = options.historyMs === undefined ? {} : { historyMs: options.historyMs };
+  const store = await openSqliteStore({ world, log, path: `${directory}/store/facts.db`, limits });
+  parts.add('store', () => store.close());
+  const hosts = servingHosts({ host: listen.host, hostname: hostname(), extra: options.extraHosts });
+  const pki = await openPki({ world, directory, hosts, log });
+  parts.add('pki', () => pki.close());
+  const access = await createAccess({ world, store, log, serviceAccountKey: pki.serviceAccountKey });
+  parts.add('access', () => access.close());
+  const kinds = builtinKinds({
+    serviceRanges: options.serviceRanges ?? defaultServiceRanges,
+    random: world.random,
+    extra: [customResourceDefinitionKind, ...securityKinds(access)],
+  });
+  const api = await createApi({ world, store, kinds, access, log, metrics, definitions: bundledDefinitions() });
+  await api.start();
+  parts.add('api', () => api.stop());
+  await ensureBootstrap({ handle: (request) => api.handle({ ...request, clientCertificate: self }) });
+  const audit = options.auditFile === undefined ? undefined : openAuditFile({ path: options.auditFile, log });
+  if (audit !== undefined) parts.add('audit log', () => audit.close());
+  const edge = await serve({ api, pki, listen, world, log, metrics, ...(audit === undefined ? {} : { audit }) });
+  parts.add('edge', () => edge.close());
+  const server = addressOf(edge, listen.host);
+  const kubeconfig = await pki.adminKubeconfig({ server });
+  return { server, kubeconfig, transport: localTransport(api), stop: () => parts.stop() };
+}
+
+const self = { commonName: 'system:portolan', organizations: ['system:masters'] };
+
+/** Calls the API server of this process directly, as one of its own. */
+function localTransport(api: Api): HttpTransport {
+  return { send: (request) => api.handle({ ...request, clientCertificate: self }), close: () => {} };
+}
+
+function bundledDefinitions() {
+  const folder = fileURLToPath(new URL('../../deploy/crds/', import.meta.url));
+  const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'));
+  return loadDefinitions(files.sort().map((name) => readFileSync(`${folder}${name}`, 'utf8')));
+}
+
+// Whoever listens on all addresses is reached by the kubeconfig on this machine.
+function addressOf(edge: ApiServer, host: string): string {
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `https://${name.includes(':') ? `[${name}]` : name}:${edge.address.port}`;
+}

@@ -1,0 +1,36 @@
+// What every long-running role of this program has in common: its log, its signals, and how it ends.
+
+import { createLog, errorText, type Log, type LogLevel } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+
+export function processLog(world: World, level: LogLevel): Log {
+  return createLog({ clock: world.clock, level, write: (line) => process.stderr.write(line) });
+}
+
+/** Resolves when the process was asked to stop and has stopped. A second signal ends it at once. */
+export function untilStopped(log: Log, stop: () => Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    let isStopping = false;
+    const onSignal = (signal: NodeJS.Signals) => {
+      if (isStopping) process.exit(1);
+      isStopping = true;
+      log.info('stopping', { signal });
+      stop().then(resolve, (error) => {
+        log.error('stopping failed', { error: errorText(error) });
+        process.exitCode = 1;
+        resolve();
+      });
+    };
+    process.on('SIGINT', onSignal);
+    process.on('SIGTERM', onSignal);
+  });
+}
+
+export function parseListen(text: string): { host: string; port: number } {
+  const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
+  const port = Number(parts?.[3]);
+  if (parts === null || port > 65535) {
+    throw new Error(`--listen ${text}: expected HOST:PORT, such as 127.0.0.1:6443, [::1]:6443 or 0.0.0.0:0`);
+  }
+  return { host: parts[1] ?? parts[2] ?? '', port };
+}

@@ -1,0 +1,50 @@
+// `portolan up`: one cluster's whole set on the embedded home, and a short screen of what to try.
+
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { LogLevel } from '../base/log.ts';
+import { parseListen, processLog, untilStopped } from './process.ts';
+
+interface UpFlags {
+  readonly data: string;
+  readonly listen: string;
+  readonly logLevel: LogLevel;
+}
+
+export function addUpCommand(program: Command): void {
+  program
+    .command('up')
+    .description("one cluster's whole set on the embedded home")
+    .option('--data <dir>', 'where everything is kept', '.portolan')
+    .option('--listen <host:port>', 'where the API listens; port 0 takes a free one', '127.0.0.1:0')
+    .option('--log-level <level>', 'debug, info, warn or error', 'warn')
+    .action(run);
+}
+
+async function run(flags: UpFlags): Promise<void> {
+  const listen = parseListen(flags.listen);
+  const { createRealWorld } = await import('../base/real/world.ts');
+  const { startHome } = await import('./home.ts');
+  const world = createRealWorld();
+  const log = processLog(world, flags.logLevel);
+  const directory = resolve(flags.data);
+  const home = await startHome({ world, log, directory, listen });
+  process.stdout.write(screen(home.server, home.kubeconfig));
+  await untilStopped(log, () => home.stop());
+}
+
+function screen(server: string, kubeconfig: string): string {
+  return `
+Portolan: one cluster's home is ready at ${server}
+
+In another terminal:
+  export KUBECONFIG=${kubeconfig}
+  kubectl get namespaces
+  bin/portolan register default/web --address 127.0.0.1 --port 8080 --check tcp
+  kubectl get services,endpointslices
+  kubectl explain serviceexport.status
+  kubectl api-resources
+
+Everything it knows is in the folder of that kubeconfig. Ctrl-C stops it; the facts stay.
+`;
+}
