@@ -169,7 +169,11 @@ const failures: [string, CommandResult, string][] = [
     'printed x/v1 ExecCredential, expected client.authentication.k8s.io/v1',
   ],
   ['gives nothing', printed({ ...v1, status: {} }), 'gave neither a token nor a certificate'],
-  ['gives half a pair', printed({ ...v1, status: { clientKeyData: 'KEY' } }), 'clientCertificateData and clientKeyData must come together'],
+  [
+    'gives half a pair',
+    printed({ ...v1, status: { clientKeyData: 'KEY' } }),
+    'clientCertificateData and clientKeyData must come together',
+  ],
   [
     'gives a wrong time',
     printed({ ...v1, status: { token: 't', expirationTimestamp: 'soon' } }),
