@@ -1,6 +1,11 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { applySchemaDefaults } from './defaults.ts';
+import { keywordSchema } from './keywords.ts';
+import { pruneUnknownFields } from './prune.ts';
 import type { Schema } from './schema.ts';
 import { validateStructural } from './structural.ts';
+import { validateSchema } from './validate.ts';
 
 const root = 'spec.versions[0].schema.openAPIV3Schema';
 
@@ -178,4 +183,40 @@ test('structural: schema nested without end -> one error', () => {
   let schema: Schema = { type: 'string' };
   for (let level = 0; level < 100_000; level++) schema = { type: 'array', items: schema };
   expect(validateStructural(schema, root)).toHaveLength(1);
+});
+
+test('structural: wrong pattern beside a default -> the pattern is named, the default not looked at', () => {
+  expect(check({ type: 'string', pattern: '(', default: 'x' })).toEqual([expect.stringMatching(/^~\.pattern: /)]);
+});
+
+// Schemas of the right shape with anything in them, to shake what the table above does not think of.
+const keyword = fc.constantFrom(...Object.keys(keywordSchema.properties!));
+const { schema: anySchema } = fc.letrec<{ schema: unknown }>((tie) => ({
+  schema: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.constantFrom({ type: 'string' }, { type: 'integer' }, null, true, 'object', 3),
+    fc.record({
+      type: fc.constant('object'),
+      properties: fc.dictionary(fc.constantFrom('a', 'metadata', '__proto__'), tie('schema')),
+    }),
+    fc.record({ type: fc.constant('array'), items: tie('schema') }),
+    fc.dictionary(keyword, fc.oneof(fc.jsonValue(), tie('schema'), fc.array(tie('schema'), { maxLength: 2 })), {
+      maxKeys: 4,
+    }),
+  ),
+}));
+
+test('structural: any schema and any value -> answers, never exceptions; what is taken can be used', () => {
+  fc.assert(
+    fc.property(anySchema, fc.jsonValue(), (schema, value) => {
+      const root = { type: 'object', properties: { spec: schema } } as Schema;
+      if (validateStructural(root, 'schema').length > 0) return;
+      const object = { spec: structuredClone(value) };
+      pruneUnknownFields(root, object);
+      applySchemaDefaults(root, object);
+      validateSchema(root, object);
+      expect(pruneUnknownFields(root, object)).toEqual([]);
+    }),
+    { numRuns: 500 },
+  );
 });

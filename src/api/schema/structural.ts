@@ -50,7 +50,7 @@ function checkRoot(schema: Schema, path: string, errors: FieldError[]): void {
 }
 
 function checkMetadata(metadata: Schema | undefined, path: string, errors: FieldError[]): void {
-  if (metadata === undefined) return;
+  if (typeof metadata !== 'object' || metadata === null) return;
   const others = Object.keys(metadata.properties ?? {}).filter((name) => name !== 'name' && name !== 'generateName');
   if (others.length > 0 || metadata.additionalProperties !== undefined) {
     const rule = 'must not specify anything other than name and generateName, but metadata is implicitly specified';
