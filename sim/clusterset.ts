@@ -1,0 +1,163 @@
+// A simulated clusterset: a broker, and for each cluster a home and an agent process that can be killed and started
+// again. Agents reach both homes over the virtual network and are at the broker nobody but themselves.
+
+import type { Attributes } from '../src/api/access.ts';
+import { createLog, type LogLevel, silentLog } from '../src/base/log.ts';
+import { createClient } from '../src/client/client.ts';
+import { type Agent, createAgent } from '../src/controllers/agent.ts';
+import { type ClusterSpec, clusterType } from '../src/model/cluster.ts';
+import { type ClusterSetSpec, clusterSetType } from '../src/model/cluster-set.ts';
+import { namespaceType } from '../src/model/namespace.ts';
+import { type MayDo, SimHome } from './home.ts';
+import type { HttpHandler } from './virtual-network.ts';
+import { Simulation, type VirtualWorld } from './virtual-world.ts';
+
+export interface SimClusterSetOptions {
+  readonly seed?: number;
+  readonly clusters: readonly string[];
+  readonly set?: ClusterSetSpec;
+  readonly member?: (id: string) => Partial<ClusterSpec>;
+  readonly wallSkewMs?: (name: string) => number;
+  readonly latencyMs?: { readonly min: number; readonly max: number };
+  /** Between an agent's request and the home's answer. */
+  readonly wrap?: (home: string, handler: HttpHandler) => HttpHandler;
+  readonly onRequest?: (home: string, user: string, attributes: Attributes) => void;
+  readonly logLevel?: LogLevel;
+  /** Serves in place of the real agent: a deliberately broken one. */
+  readonly createAgent?: typeof createAgent;
+}
+
+export const setName = 'prod';
+
+export class SimClusterSet {
+  readonly simulation: Simulation;
+  readonly broker: SimHome;
+  readonly homes = new Map<string, SimHome>();
+  readonly #options: SimClusterSetOptions;
+  readonly #agents = new Map<string, { agent: Agent; world: VirtualWorld }>();
+
+  constructor(options: SimClusterSetOptions) {
+    this.#options = options;
+    this.simulation = new Simulation({ seed: options.seed ?? 1, latencyMs: options.latencyMs });
+    this.broker = this.#home('broker', ['10.96.0.0/16'], brokerRights);
+    for (const [index, id] of options.clusters.entries()) {
+      const ranges = [`10.${100 + index}.0.0/16`, `fd00:${100 + index}::/112`];
+      this.homes.set(
+        id,
+        this.#home(id, ranges, () => true),
+      );
+    }
+  }
+
+  get time() {
+    return this.simulation.time;
+  }
+
+  /** Everything up, with the namespaces given in every cluster. Agents are started too unless told otherwise. */
+  async start(
+    options: { readonly namespaces?: readonly string[]; readonly agents?: readonly string[] } = {},
+  ): Promise<this> {
+    await this.broker.start();
+    await this.#layOutBroker();
+    for (const home of this.homes.values()) {
+      await home.start();
+      for (const name of options.namespaces ?? []) await createNamespace(home, name);
+    }
+    for (const id of options.agents ?? this.homes.keys()) this.startAgent(id);
+    return this;
+  }
+
+  home(id: string): SimHome {
+    const home = id === 'broker' ? this.broker : this.homes.get(id);
+    if (home === undefined) throw new Error(`no cluster ${id}`);
+    return home;
+  }
+
+  startAgent(id: string): void {
+    const name = `agent-${id}`;
+    const world = this.simulation.world(name, { wallSkewMs: this.#options.wallSkewMs?.(name) });
+    const clientAt = (home: SimHome) => {
+      const transport = world.network.http({ server: home.url, bearerToken: async () => name });
+      return createClient(transport, { world, userAgent: name });
+    };
+    const { logLevel } = this.#options;
+    const write = (line: string) => void process.stderr.write(line);
+    const agent = (this.#options.createAgent ?? createAgent)({
+      world,
+      log: logLevel === undefined ? silentLog : createLog({ clock: world.clock, level: logLevel, write }),
+      home: clientAt(this.home(id)),
+      broker: clientAt(this.broker),
+      membership: { clusterset: setName, clusterId: id, namespace: memberNamespace(id) },
+    });
+    this.#agents.set(id, { agent, world });
+    agent.start();
+  }
+
+  /** As kill -9. */
+  killAgent(id: string): void {
+    this.#agents.get(id)?.world.revoke();
+    this.#agents.delete(id);
+  }
+
+  async stopAgent(id: string): Promise<void> {
+    const running = this.#agents.get(id);
+    if (running !== undefined) await this.time.settle(running.agent.stop());
+    this.killAgent(id);
+  }
+
+  isAgentRunning(id: string): boolean {
+    return this.#agents.has(id);
+  }
+
+  /** What the link from a cluster's agent to the broker does. */
+  setBrokerLink(id: string, state: 'up' | 'refused' | 'silent'): void {
+    this.simulation.network.setLink(`agent-${id}`, this.broker.url, state);
+  }
+
+  #home(name: string, serviceRanges: readonly string[], mayDo: MayDo): SimHome {
+    const { wrap, onRequest, wallSkewMs } = this.#options;
+    return new SimHome({
+      simulation: this.simulation,
+      name,
+      serviceRanges,
+      mayDo,
+      wallSkewMs: wallSkewMs?.(`home-${name}`),
+      wrap: wrap === undefined ? undefined : (handler) => wrap(name, handler),
+      onRequest: onRequest === undefined ? undefined : (user, attributes) => onRequest(name, user, attributes),
+    });
+  }
+
+  async #layOutBroker(): Promise<void> {
+    const { admin } = this.broker;
+    await createNamespace(this.broker, setName);
+    const metadata = { name: setName, namespace: setName };
+    const { apiVersion, kind } = { apiVersion: 'portolan.dev/v1alpha1', kind: clusterSetType.kind };
+    await admin.create(clusterSetType, { apiVersion, kind, metadata, spec: { ...this.#options.set } });
+    for (const id of this.homes.keys()) await this.join(id);
+  }
+
+  async join(id: string): Promise<void> {
+    await createNamespace(this.broker, memberNamespace(id));
+    await this.broker.admin.create(clusterType, {
+      apiVersion: 'portolan.dev/v1alpha1',
+      kind: 'Cluster',
+      metadata: { name: id, namespace: setName },
+      spec: { namespace: memberNamespace(id), ...this.#options.member?.(id) },
+    });
+  }
+}
+
+export function memberNamespace(id: string): string {
+  return `${setName}-m-${id.replaceAll('.', '-')}`;
+}
+
+export async function createNamespace(home: SimHome, name: string): Promise<void> {
+  await home.admin.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+}
+
+// All members read; each writes its own namespace and the merged view.
+const brokerRights: MayDo = (user, { verb, namespace, resource, path }) => {
+  if (path !== undefined || ['get', 'list', 'watch'].includes(verb)) return true;
+  if (namespace === setName && resource === 'serviceimports') return true;
+  return memberNamespace(user.slice('agent-'.length)) === namespace;
+};

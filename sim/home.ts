@@ -1,0 +1,121 @@
+// A simulated home: the real api over a store in memory whose disk outlives the process. Who asks is told by the bearer
+// token; who may do what is a function, so that a scenario can say it in a line.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Access, Attributes, User } from '../src/api/access.ts';
+import { type Api, createApi } from '../src/api/api.ts';
+import { loadDefinitions } from '../src/api/definitions/load.ts';
+import { customResourceDefinitionKind } from '../src/api/kinds/custom-resource-definition.ts';
+import { builtinKinds } from '../src/api/kinds/index.ts';
+import { StatusError } from '../src/api/status.ts';
+import { silentLog } from '../src/base/log.ts';
+import { type Client, createClient } from '../src/client/client.ts';
+import type { AnyObject } from '../src/model/object.ts';
+import type { LogStore } from '../src/store/log-store.ts';
+import { MemoryDisk } from '../src/store/memory-journal.ts';
+import { createMemoryStore } from '../src/store/open.ts';
+import type { HttpHandler } from './virtual-network.ts';
+import type { Simulation, VirtualWorld } from './virtual-world.ts';
+
+export type MayDo = (user: string, attributes: Attributes) => boolean;
+
+export interface SimHomeOptions {
+  readonly simulation: Simulation;
+  /** `east`, `broker`: its URL is https://<name>. */
+  readonly name: string;
+  readonly serviceRanges: readonly string[];
+  readonly mayDo: MayDo;
+  /** Sees each request before it is handled. */
+  readonly onRequest?: (user: string, attributes: Attributes) => void;
+  /** May stand between the network and the api. */
+  readonly wrap?: (handler: HttpHandler) => HttpHandler;
+  readonly wallSkewMs?: number;
+}
+
+export class SimHome {
+  readonly name: string;
+  readonly url: string;
+  /** Everything is allowed to this one, and it does not use the network. */
+  readonly admin: Client;
+  readonly #options: SimHomeOptions;
+  readonly #disk = new MemoryDisk();
+  #process: { api: Api; store: LogStore; world: VirtualWorld } | undefined;
+
+  constructor(options: SimHomeOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.url = `https://${options.name}`;
+    const send = (request: Parameters<HttpHandler>[0]) =>
+      this.#api.handle({ ...request, headers: { ...request.headers, authorization: 'Bearer admin' } });
+    const world = options.simulation.world(`admin-of-${options.name}`);
+    this.admin = createClient({ send, close: () => {} }, { world, userAgent: 'sim' });
+  }
+
+  get revision(): number {
+    return this.#process?.store.revision() ?? 0;
+  }
+
+  async start(): Promise<void> {
+    const { simulation, name, serviceRanges, wallSkewMs } = this.#options;
+    const world = simulation.world(`home-${name}`, { wallSkewMs });
+    const store = createMemoryStore({ world, disk: this.#disk });
+    const kinds = builtinKinds({ serviceRanges, random: world.random, extra: [customResourceDefinitionKind] });
+    const api = await createApi({
+      world,
+      store,
+      kinds,
+      access: this.#access(),
+      log: silentLog,
+      definitions: definitions(),
+    });
+    await api.start();
+    this.#process = { api, store, world };
+    const handler: HttpHandler = (request) => this.#api.handle(request);
+    simulation.network.listen(this.url, this.#options.wrap?.(handler) ?? handler);
+  }
+
+  /** As kill -9: what was acknowledged is on the disk, nothing else is left. */
+  kill(): void {
+    this.#process?.world.revoke();
+    this.#options.simulation.network.close(this.url);
+    this.#process = undefined;
+  }
+
+  get #api(): Api {
+    if (this.#process === undefined) throw new Error(`${this.name} is down`);
+    return this.#process.api;
+  }
+
+  #access(): Access {
+    const { mayDo, onRequest } = this.#options;
+    return {
+      authenticate: async (request) => userOf(request.headers['authorization']),
+      authorize: (user, attributes) => {
+        onRequest?.(user.name, attributes);
+        const isAllowed = user.name === 'admin' || mayDo(user.name, attributes);
+        return { isAllowed, reason: isAllowed ? '' : 'the simulation says no' };
+      },
+    };
+  }
+}
+
+function userOf(authorization: string | undefined): User {
+  const name = /^Bearer (.+)$/.exec(authorization ?? '')?.[1];
+  if (name === undefined) throw new StatusError('Unauthorized', 'no bearer token');
+  return { name, groups: name === 'admin' ? ['system:masters'] : [] };
+}
+
+let loaded: AnyObject[] | undefined;
+
+/** The same files that a real cluster installs. */
+function definitions(): AnyObject[] {
+  if (loaded !== undefined) return loaded;
+  const folder = fileURLToPath(new URL('../deploy/crds/', import.meta.url));
+  const files = readdirSync(folder).filter((file) => wantedDefinitions.test(file));
+  loaded = loadDefinitions(files.map((file) => readFileSync(`${folder}${file}`, 'utf8')));
+  return loaded;
+}
+
+const wantedDefinitions =
+  /^(addressclaims|clusters|clustersets|clusterproperties|federatedservices|serviceexportpolicies|serviceexports|serviceimports|serviceshards)\.yaml$/;

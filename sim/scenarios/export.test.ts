@@ -1,0 +1,302 @@
+import { describe, expect, test } from 'vitest';
+import { type EndpointSlice, endpointSliceType } from '../../src/model/endpoint-slice.ts';
+import { serviceType } from '../../src/model/service.ts';
+import { serviceExportType } from '../../src/model/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
+import { serviceShardType } from '../../src/model/service-shard.ts';
+import { createNamespace, memberNamespace, SimClusterSet, type SimClusterSetOptions } from '../clusterset.ts';
+import { conditionMessage, eventLines, exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';
+import { exportService, service, serviceExport, slice } from '../manifests.ts';
+
+const key = 'shop/checkout';
+const exported = 'Valid=True/Valid Ready=True/Exported Conflict=False/NoConflicts';
+
+async function twoClusters(options: Partial<SimClusterSetOptions> = {}) {
+  const set = await new SimClusterSet({ clusters: ['east', 'west'], ...options }).start({ namespaces: ['shop'] });
+  const [east, west] = options.clusters?.map((id) => set.home(id).admin) ?? [
+    set.home('east').admin,
+    set.home('west').admin,
+  ];
+  return { set, east: east!, west: west!, settle: () => set.time.advance(4_000) };
+}
+
+describe('export', () => {
+  test('export: service, slice and export in east -> import and slices in both clusters, conditions say so', async () => {
+    const { east, west, settle } = await twoClusters();
+    await exportService(east, key, { endpoints: ['10.1.0.1', '!10.1.0.2'] });
+    await settle();
+    for (const client of [east, west]) {
+      expect(await importLine(client, key)).toBe('ClusterSetIP http:80/TCP from east');
+      expect(await sliceLines(client, key)).toEqual(['east: 10.1.0.1 10.1.0.2! on http>8080']);
+      expect(await importedIps(client, key)).toEqual([expect.stringMatching(/^243\./)]);
+    }
+    expect(await importedIps(east, key)).toEqual(await importedIps(west, key));
+    expect(await exportLine(east, key)).toBe(exported);
+  });
+
+  test('export: made before its service -> NoService, exported once the service is there', async () => {
+    const { east, west, settle } = await twoClusters();
+    await east.create(serviceExportType, serviceExport(key));
+    await settle();
+    expect(await exportLine(east, key)).toBe('Valid=False/NoService Ready=False/Pending Conflict=False/NoConflicts');
+    expect(await importLine(west, key)).toBe('none');
+    await east.create(serviceType, service(key));
+    await east.create(endpointSliceType, slice(key, { endpoints: ['10.1.0.1'] }));
+    await settle();
+    expect(await exportLine(east, key)).toBe(exported);
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+  });
+
+  test('export: service deleted and made again -> withdrawn everywhere with an Event, then back', async () => {
+    const { east, west, settle } = await twoClusters();
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await settle();
+    await east.delete(serviceType, { namespace: 'shop', name: 'checkout' });
+    await settle();
+    expect(await importLine(west, key)).toBe('none');
+    expect(await sliceLines(west, key)).toEqual([]);
+    expect(await eventLines(east, key)).toContain('Warning NoService');
+    await east.create(serviceType, service(key));
+    await settle();
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+  });
+
+  test('export: type becomes ExternalName -> refused and withdrawn; becomes ClusterIP again -> exported', async () => {
+    const { east, west, settle } = await twoClusters();
+    await east.create(
+      serviceType,
+      service(key, { type: 'ExternalName', externalName: 'example.org', selector: undefined }),
+    );
+    await east.create(serviceExportType, serviceExport(key));
+    await settle();
+    expect(await exportLine(east, key)).toBe(
+      'Valid=False/InvalidServiceType Ready=False/Pending Conflict=False/NoConflicts',
+    );
+    expect(await eventLines(east, key)).toContain('Warning InvalidServiceType');
+    await east.delete(serviceType, { namespace: 'shop', name: 'checkout' });
+    await east.create(serviceType, service(key, { type: 'NodePort' }));
+    await settle();
+    expect(await exportLine(east, key)).toBe(exported);
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+  });
+
+  test('export: ports, affinity, policies and exported metadata change -> the import follows', async () => {
+    const { east, west, settle } = await twoClusters();
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await settle();
+    await east.patch(
+      serviceType,
+      { namespace: 'shop', name: 'checkout' },
+      {
+        kind: 'merge',
+        body: {
+          spec: {
+            ports: [{ name: 'http', port: 81, appProtocol: 'h2c' }],
+            sessionAffinity: 'ClientIP',
+            internalTrafficPolicy: 'Local',
+            trafficDistribution: 'PreferClose',
+          },
+        },
+      },
+    );
+    await east.patch(
+      serviceExportType,
+      { namespace: 'shop', name: 'checkout' },
+      {
+        kind: 'merge',
+        body: { spec: { exportedLabels: { tier: 'gold' }, exportedAnnotations: { owner: 'team a' } } },
+      },
+    );
+    await settle();
+    const imported = await find<ServiceImport>(west, serviceImportType, key);
+    expect(imported?.spec).toMatchObject({
+      ports: [{ name: 'http', port: 81, protocol: 'TCP', appProtocol: 'h2c' }],
+      sessionAffinity: 'ClientIP',
+      sessionAffinityConfig: { clientIP: { timeoutSeconds: 10_800 } },
+      internalTrafficPolicy: 'Local',
+      trafficDistribution: 'PreferClose',
+    });
+    expect(imported?.metadata.labels).toMatchObject({ tier: 'gold' });
+    expect(imported?.metadata.annotations).toEqual({ owner: 'team a' });
+  });
+
+  test('export: the metadata of the Service itself -> never exported', async () => {
+    const { east, west, settle } = await twoClusters();
+    const labelled = service(key);
+    labelled.metadata.labels = { secret: 'yes' };
+    await east.create(serviceType, labelled);
+    await east.create(serviceExportType, serviceExport(key));
+    await settle();
+    const imported = await find<ServiceImport>(west, serviceImportType, key);
+    expect(imported?.metadata.labels).not.toHaveProperty('secret');
+  });
+
+  test('export: the same name in two namespaces -> two imports with different addresses', async () => {
+    const { set, east, west, settle } = await twoClusters();
+    for (const id of ['east', 'west']) await createNamespace(set.home(id), 'bank');
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await exportService(east, 'bank/checkout', { endpoints: ['10.1.0.9'] });
+    await settle();
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+    expect(await sliceLines(west, 'bank/checkout')).toEqual(['east: 10.1.0.9 on http>8080']);
+    expect(await importedIps(west, key)).not.toEqual(await importedIps(west, 'bank/checkout'));
+  });
+
+  test('export: deleted -> import, slices, shard and published slices are gone everywhere', async () => {
+    const { set, east, west, settle } = await twoClusters();
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await settle();
+    await east.delete(serviceExportType, { namespace: 'shop', name: 'checkout' });
+    await settle();
+    for (const client of [east, west]) {
+      expect(await importLine(client, key)).toBe('none');
+      expect(await sliceLines(client, key)).toEqual([]);
+    }
+    const namespace = memberNamespace('east');
+    expect((await set.broker.admin.list(serviceShardType, { namespace })).items).toEqual([]);
+    expect((await set.broker.admin.list(endpointSliceType, { namespace })).items).toEqual([]);
+    expect((await set.broker.admin.list(serviceImportType)).items).toEqual([]);
+    expect((await east.list(endpointSliceType, { namespace: 'shop' })).items).toHaveLength(1);
+  });
+
+  test('export: both clusters have the service, only east exports it -> only east is behind the import', async () => {
+    const { east, west, settle } = await twoClusters();
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    const made = await west.create(serviceType, service(key));
+    await west.create(endpointSliceType, slice(key, { endpoints: ['10.2.0.1'] }));
+    await settle();
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+    expect((await find(west, serviceType, key))?.metadata.resourceVersion).toBe(made.metadata.resourceVersion);
+  });
+
+  test('export: endpoints change -> one slice changes at the broker and in each importing cluster, nothing else', async () => {
+    const { set, east, west, settle } = await twoClusters();
+    await exportService(east, key, { endpoints: ['10.1.0.1', '10.1.0.2'] });
+    await east.create(endpointSliceType, slice(key, { endpoints: ['10.1.0.3', '10.1.0.4'], suffix: 'b' }));
+    await settle();
+    const before = new Map<string, string>();
+    const namespace = memberNamespace('east');
+    const list = async () => [
+      ...(await west.list(endpointSliceType, { namespace: 'shop' })).items,
+      ...(await set.broker.admin.list(endpointSliceType, { namespace })).items,
+    ];
+    for (const { metadata } of await list()) before.set(metadata.uid!, metadata.resourceVersion!);
+    const changed = slice(key, { endpoints: ['10.1.0.1', '!10.1.0.2'] });
+    await east.patch(endpointSliceType, changed.metadata, { kind: 'merge', body: { endpoints: changed.endpoints } });
+    await settle();
+    const moved = (await list()).filter(({ metadata }) => before.get(metadata.uid!) !== metadata.resourceVersion);
+    expect(moved).toHaveLength(2);
+    expect(await sliceLines(west, key)).toEqual([
+      'east: 10.1.0.1 10.1.0.2! on http>8080',
+      'east: 10.1.0.3 10.1.0.4 on http>8080',
+    ]);
+  });
+
+  test('export: published slices -> addresses, readiness, zone and hostname, and nothing that stays at home', async () => {
+    const { set, east, settle } = await twoClusters();
+    await exportService(east, key, { endpoints: ['web-0@10.1.0.1'] });
+    await settle();
+    const { items } = await set.broker.admin.list<EndpointSlice>(endpointSliceType, {
+      namespace: memberNamespace('east'),
+    });
+    expect(items[0]?.endpoints).toEqual([
+      { addresses: ['10.1.0.1'], conditions: { ready: true, serving: true, terminating: false }, hostname: 'web-0' },
+    ]);
+  });
+
+  test('export: an endpoint that is one of our own virtual addresses -> refused, Ready says so, the rest goes on', async () => {
+    const { east, west, settle } = await twoClusters();
+    await exportService(east, key, { endpoints: ['243.0.0.9', '10.1.0.1'] });
+    await settle();
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+    const message = await conditionMessage(east, key, 'Ready');
+    expect(message).toContain('endpoint 243.0.0.9 refused: it is a virtual address');
+    expect(await exportLine(east, key)).toBe(exported);
+  });
+
+  test('export: a hostname whose clusterset name is too long for DNS -> Ready says so, everything else goes on', async () => {
+    const id = `${'c'.repeat(36)}.${'d'.repeat(12)}`;
+    const { set } = await twoClusters({ clusters: [id] });
+    const namespace = 'n'.repeat(63);
+    const name = 's'.repeat(63);
+    const client = set.home(id).admin;
+    await createNamespace(set.home(id), namespace);
+    await exportService(client, `${namespace}/${name}`, {
+      spec: { clusterIP: 'None' },
+      endpoints: [`${'h'.repeat(60)}@10.1.0.1`],
+    });
+    await set.time.advance(4_000);
+    expect(await conditionMessage(client, `${namespace}/${name}`, 'Ready')).toContain('longer than 253 characters');
+    expect(await exportLine(client, `${namespace}/${name}`)).toBe(exported);
+  });
+
+  test('export: annotated with export-to -> only the named clusters and the exporter itself import it', async () => {
+    const set = await new SimClusterSet({ clusters: ['east', 'west', 'north'] }).start({ namespaces: ['shop'] });
+    const east = set.home('east').admin;
+    await east.create(serviceType, service(key));
+    await east.create(
+      serviceExportType,
+      serviceExport(key, { annotations: { 'portolan.dev/export-to': 'north, nobody' } }),
+    );
+    await set.time.advance(4_000);
+    expect(await importLine(east, key)).toBe('ClusterSetIP http:80/TCP from east');
+    expect(await importLine(set.home('north').admin, key)).toBe('ClusterSetIP http:80/TCP from east');
+    expect(await importLine(set.home('west').admin, key)).toBe('none');
+  });
+
+  test('export: a cluster id of two labels -> works from end to end', async () => {
+    const { east, west, settle } = await twoClusters({ clusters: ['east.prod', 'west.prod'] });
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await settle();
+    expect(await sliceLines(west, key)).toEqual(['east.prod: 10.1.0.1 on http>8080']);
+  });
+});
+
+describe('export: clusterset policies', () => {
+  test('export: endpoints ClusterIP -> the slice holds the service address, and none while no pod is ready', async () => {
+    const { east, west, settle } = await twoClusters({ set: { endpoints: 'ClusterIP' } });
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await settle();
+    const clusterIp = (await find<ReturnType<typeof service>>(east, serviceType, key))!.spec!.clusterIP;
+    expect(await sliceLines(west, key)).toEqual([`east: ${clusterIp} on http>80`]);
+    const down = slice(key, { endpoints: ['!10.1.0.1'] });
+    await east.patch(endpointSliceType, down.metadata, { kind: 'merge', body: { endpoints: down.endpoints } });
+    await settle();
+    expect(await sliceLines(west, key)).toEqual(['east:  on http>80']);
+  });
+
+  test('export: endpoints ClusterIP and a headless service -> its pods', async () => {
+    const { east, west, settle } = await twoClusters({ set: { endpoints: 'ClusterIP' } });
+    await exportService(east, key, { spec: { clusterIP: 'None' }, endpoints: ['10.1.0.1'] });
+    await settle();
+    expect(await importLine(west, key)).toBe('Headless http:80/TCP from east');
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+  });
+
+  test('export: clusterSetIP none, or headless -> the import has no IP but says its families', async () => {
+    const { east, west, settle } = await twoClusters({ set: { clusterSetIP: 'none' } });
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await settle();
+    const imported = await find<ServiceImport>(west, serviceImportType, key);
+    expect(imported?.spec.ips).toBeUndefined();
+    expect(imported?.spec.ipFamilies).toEqual(['IPv4']);
+  });
+
+  test('export: a dual-stack service -> an IPv4 and an IPv6 clusterset IP, in the order of the families', async () => {
+    const { east, west, settle } = await twoClusters();
+    await exportService(east, key, {
+      spec: { ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv6', 'IPv4'] },
+      endpoints: ['10.1.0.1'],
+    });
+    await settle();
+    const imported = await find<ServiceImport>(west, serviceImportType, key);
+    expect(imported?.spec.ips).toEqual([expect.stringMatching(/^fd70:6f72:74f3:/), expect.stringMatching(/^243\./)]);
+  });
+
+  test('export: endpoints outside the ranges the cluster joined with -> importers refuse them', async () => {
+    const { east, west, settle } = await twoClusters({ member: () => ({ allowedRanges: ['10.1.0.0/16'] }) });
+    await exportService(east, key, { endpoints: ['10.1.0.1', '10.2.0.1'] });
+    await settle();
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+  });
+});
