@@ -9,11 +9,11 @@ export const specialValues: Readonly<Record<string, (fields: Fields) => unknown>
   'meta.v1.Time': (fields) => formatTime(secondsOf(fields), nanosOf(fields), 0),
   'meta.v1.MicroTime': (fields) => formatTime(secondsOf(fields), nanosOf(fields), 6),
   'meta.v1.Duration': (fields) => formatDuration(numberOf(fields['duration'])),
-  'meta.v1.FieldsV1': (fields) => parseRaw(fields['Raw']),
+  'meta.v1.FieldsV1': (fields) => parseRaw(fields['-']),
   'resource.Quantity': (fields) => fields['string'] || '0',
   'intstr.IntOrString': (fields) =>
     numberOf(fields['type']) === 0 ? numberOf(fields['intVal']) : (fields['strVal'] ?? ''),
-  'runtime.RawExtension': (fields) => parseRaw(fields['raw']),
+  'runtime.RawExtension': (fields) => parseRaw(fields['-']),
   'authentication.v1.ExtraValue': (fields) => fields['items'] ?? [],
   'authorization.v1.ExtraValue': (fields) => fields['items'] ?? [],
   'apiextensions.v1.JSON': (fields) => parseRaw(fields['-']),

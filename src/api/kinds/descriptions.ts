@@ -21,8 +21,6 @@ const ofMessages: Readonly<Record<string, string>> = {
   'core.v1.Service': 'A name and an address for whatever stands behind it.',
   'core.v1.ServiceAccount': 'Somebody who is a program: it asks for tokens and has roles like any user.',
   'core.v1.ServicePort': 'One port of a Service and where it leads.',
-  'core.v1.ServiceSpec': 'What is wanted of a Service.',
-  'core.v1.ServiceStatus': 'What is known of a Service.',
   'discovery.v1.EndpointSlice': 'Some of the endpoints that stand behind a Service: addresses that share their ports.',
   'discovery.v1.Endpoint': 'One endpoint: addresses that all lead to the same place.',
   'discovery.v1.EndpointConditions': 'Whether an endpoint takes traffic. What is not set is not known.',
