@@ -1,6 +1,7 @@
 // Finds keys that stand twice in one JSON object, which parsing hides: the last one wins silently. One pass over the
-// bytes, no recursion. The text must be valid JSON; of anything else the findings mean nothing, but the pass ends.
+// text, no recursion. It must be valid JSON; of anything else the findings mean nothing, but the pass ends.
 
+import { Buffer } from 'node:buffer';
 import { joinPath } from './walk.ts';
 
 const quote = 0x22;
@@ -11,9 +12,11 @@ const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 
+/** An object being read, or an array: then it has no keys. */
 interface Container {
-  /** Keys seen so far; undefined for an array. */
-  readonly keys: Set<string> | undefined;
+  readonly isObject: boolean;
+  /** Keys seen so far: a list while it is short, where that is faster, then a set. */
+  keys: string[] | Set<string>;
   /** Where in the container the scan is. */
   step: string | number;
   isKeyNext: boolean;
@@ -27,31 +30,34 @@ export interface JsonScan {
 }
 
 const duplicatesMax = 100;
-const decoder = new TextDecoder();
+const shortListMax = 12;
 
 export function scanJson(bytes: Uint8Array, options: { readonly depthMax: number }): JsonScan {
+  // One character per byte, whatever the bytes mean: JSON's own signs are ASCII, and so are nearly all keys.
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
   const stack: Container[] = [];
   const duplicates: string[] = [];
-  for (let at = 0; at < bytes.length; at++) {
-    switch (bytes[at]) {
+  let top: Container | undefined;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
       case quote: {
-        const end = stringEnd(bytes, at);
-        const top = stack.at(-1);
-        if (top?.isKeyNext) noteKey(top, keyText(bytes, at, end), stack, duplicates);
+        const end = stringEnd(text, at);
+        if (top?.isKeyNext) noteKey(top, keyOf(text.slice(at + 1, end)), stack, duplicates);
         at = end;
         break;
       }
       case openBrace:
       case openBracket:
         if (stack.length >= options.depthMax) return { duplicates, isTooDeep: true };
-        stack.push(container(bytes[at] === openBrace));
+        stack.push((top = container(text.charCodeAt(at) === openBrace)));
         break;
       case closeBrace:
       case closeBracket:
         stack.pop();
+        top = stack.at(-1);
         break;
       case comma:
-        next(stack.at(-1));
+        if (top !== undefined) next(top);
         break;
     }
   }
@@ -59,38 +65,57 @@ export function scanJson(bytes: Uint8Array, options: { readonly depthMax: number
 }
 
 function container(isObject: boolean): Container {
-  return isObject ? { keys: new Set(), step: '', isKeyNext: true } : { keys: undefined, step: 0, isKeyNext: false };
+  return { isObject, keys: [], step: isObject ? '' : 0, isKeyNext: isObject };
 }
 
-function next(top: Container | undefined): void {
-  if (top === undefined) return;
-  if (typeof top.step === 'number') top.step++;
-  else top.isKeyNext = true;
+function next(top: Container): void {
+  if (top.isObject) top.isKeyNext = true;
+  else top.step = (top.step as number) + 1;
 }
 
 function noteKey(top: Container, key: string, stack: readonly Container[], duplicates: string[]): void {
   top.step = key;
   top.isKeyNext = false;
-  if (!top.keys!.has(key)) top.keys!.add(key);
-  else if (duplicates.length < duplicatesMax) {
+  if (!hasSeen(top, key)) return;
+  if (duplicates.length < duplicatesMax) {
     duplicates.push(stack.reduce<string>((path, { step }) => joinPath(path, step), ''));
   }
 }
 
-/** Index of the closing quote, or the end of the text. */
-function stringEnd(bytes: Uint8Array, start: number): number {
-  let at = start + 1;
-  while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
-  return at;
+/** Remembers the key as well. */
+function hasSeen(top: Container, key: string): boolean {
+  const { keys } = top;
+  if (keys instanceof Set) return keys.size === keys.add(key).size;
+  if (keys.includes(key)) return true;
+  keys.push(key);
+  if (keys.length > shortListMax) top.keys = new Set(keys);
+  return false;
 }
 
-// "a" and "\u0061" are the same key.
-function keyText(bytes: Uint8Array, start: number, end: number): string {
-  const raw = decoder.decode(bytes.subarray(start + 1, end));
-  if (!raw.includes('\\')) return raw;
+/** Index of the closing quote, or the end of the text. Each run of backslashes is looked at once. */
+function stringEnd(text: string, start: number): number {
+  let at = start;
+  for (;;) {
+    at = text.indexOf('"', at + 1);
+    if (at < 0) return text.length;
+    let before = at;
+    while (text.charCodeAt(before - 1) === backslash) before--;
+    if ((at - before) % 2 === 0) return at;
+  }
+}
+
+// "a" and "\u0061" are the same key, and so are the two ways to write what is not ASCII.
+function keyOf(raw: string): string {
+  let isPlain = true;
+  for (let at = 0; isPlain && at < raw.length; at++) {
+    const code = raw.charCodeAt(at);
+    isPlain = code < 0x80 && code !== backslash;
+  }
+  if (isPlain) return raw;
+  const decoded = Buffer.from(raw, 'latin1').toString('utf8');
   try {
-    return JSON.parse(`"${raw}"`);
+    return JSON.parse(`"${decoded}"`);
   } catch {
-    return raw;
+    return decoded;
   }
 }
