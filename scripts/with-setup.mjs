@@ -1,5 +1,6 @@
 // Every npm script goes through here: set up once, then do the job with Node 24. Runs on Node 20 or later.
 import { spawn, spawnSync } from 'node:child_process';
+import { build } from './build.mjs';
 import { installCounterparts } from './counterparts.mjs';
 import { findNode, root, setUp } from './setup.mjs';
 import { runTests } from './tests.mjs';
@@ -10,8 +11,11 @@ const node = findNode();
 process.env.PATH = `${root}node_modules/.bin:${process.env.PATH}`;
 
 const jobs = {
-  start: () => exec(node, [`${root}src/main.ts`, 'up', ...args]),
-  run: () => exec(node, args),
+  start: () => exec(`${root}bin/portolan`, ['up', ...args]),
+  run: () => {
+    build();
+    exec(node, args);
+  },
   check: () => {
     must('types', 'tsc', ['-p', root]);
     must('lint', 'biome', ['check', '--error-on-warnings', root]);
@@ -20,6 +24,7 @@ const jobs = {
   },
   test: () => {
     installCounterparts();
+    build();
     process.exitCode = runTests({ node, args });
   },
 };

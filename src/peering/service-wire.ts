@@ -2,11 +2,11 @@
 // what it cannot say in the earlier form goes by its first instance.
 
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { FederatedServiceSchema as Service1Schema } from '../gen/federation/types/v1alpha1/federated_service_pb.ts';
+import { FederatedServiceSchema as Service1Schema } from '../gen/federation/types/v1alpha1/federated_service_pb.js';
 import {
   type FederatedService as Service2,
   FederatedServiceSchema as Service2Schema,
-} from '../gen/federation/types/v1alpha2/federated_service_pb.ts';
+} from '../gen/federation/types/v1alpha2/federated_service_pb.js';
 import { normalizeSan, type SharedService } from '../model/shared-service.ts';
 
 export function encodeService1(service: SharedService): Uint8Array {

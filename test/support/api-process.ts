@@ -6,7 +6,7 @@ import http2 from 'node:http2';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const portolan = fileURLToPath(new URL('../../bin/portolan', import.meta.url));
 
 export interface ApiProcess {
   readonly child: ChildProcess;
@@ -28,8 +28,8 @@ export interface ApiProcessOptions {
 export function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
   const startedAt = performance.now();
   const listen = `127.0.0.1:${options.port ?? 0}`;
-  const args = [main, 'api', '--data', options.data, '--listen', listen, ...(options.args ?? [])];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const args = ['api', '--data', options.data, '--listen', listen, ...(options.args ?? [])];
+  const child = spawn(portolan, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let out = '';
   let errors = '';
   child.stderr.on('data', (chunk) => {

@@ -1,6 +1,7 @@
 // The main thread's side of the database's thread.
 
 import { Worker } from 'node:worker_threads';
+import { siblingModule } from '../../base/sibling-module.ts';
 import {
   type DiskUse,
   type Journal,
@@ -27,7 +28,7 @@ export class SqliteJournal implements Journal {
 
   private constructor(path: string) {
     this.#path = path;
-    this.#worker = new Worker(new URL('./worker.ts', import.meta.url), { execArgv: [] });
+    this.#worker = new Worker(siblingModule(import.meta.url, 'worker'), { execArgv: [] });
     this.#worker.on('message', (answer: Answer) => this.#take(answer));
     this.#worker.on('error', (error) =>
       this.#break(new JournalBrokenError(`store ${path}: its thread died`, { cause: error })),

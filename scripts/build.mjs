@@ -1,0 +1,46 @@
+// Compiles the sources to dist/ unless what is there is newer than all of them. A compiled process starts faster and
+// needs 30 MB less than one that strips types as it loads.
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { root } from './setup.mjs';
+
+export function build() {
+  const stamp = `${root}dist/.built`;
+  if (existsSync(stamp) && newestMs(['src', 'deploy', 'package-lock.json']) <= statSync(stamp).mtimeMs) return;
+  const startedAt = new Date();
+  // Built aside and moved into place, so that a process starting meanwhile never sees half of it.
+  const fresh = `${root}.dist-${process.pid}`;
+  mkdirSync(fresh);
+  try {
+    compile(fresh);
+    writeFileSync(`${fresh}/.built`, '');
+    spawnSync('touch', ['-d', startedAt.toISOString(), `${fresh}/.built`]);
+    rmSync(`${root}.dist-old-${process.pid}`, { recursive: true, force: true });
+    if (existsSync(`${root}dist`)) renameSync(`${root}dist`, `${root}.dist-old-${process.pid}`);
+    renameSync(fresh, `${root}dist`);
+  } finally {
+    for (const left of [fresh, `${root}.dist-old-${process.pid}`]) rmSync(left, { recursive: true, force: true });
+  }
+}
+
+function compile(outDir) {
+  const args = ['-p', `${root}tsconfig.build.json`, '--outDir', `${outDir}/src`];
+  const { status, stdout } = spawnSync(`${root}node_modules/.bin/tsc`, args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`build: the sources do not compile\n${stdout}`);
+  cpSync(`${root}src/gen`, `${outDir}/src/gen`, { recursive: true, filter: (path) => !path.endsWith('.ts') });
+  cpSync(`${root}deploy`, `${outDir}/deploy`, { recursive: true });
+}
+
+function newestMs(names) {
+  return Math.max(...names.map((name) => newestUnder(join(root, name))));
+}
+
+function newestUnder(path) {
+  const { mtimeMs } = statSync(path);
+  if (!statSync(path).isDirectory()) return mtimeMs;
+  return Math.max(mtimeMs, ...readdirSync(path).map((name) => newestUnder(join(path, name))));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) build();

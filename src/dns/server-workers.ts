@@ -1,0 +1,105 @@
+// Several threads on the same ports: the kernel spreads clients over their sockets. The catalog's memory is shared, so a
+// change is visible in every thread at once and nothing is copied; only new generations and stub zones are told. A thread
+// that dies is replaced and reads the same memory.
+
+import { Worker } from 'node:worker_threads';
+import { siblingModule } from '../base/sibling-module.ts';
+import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
+import type { ChainConfig } from './chain.ts';
+import type { DnsOptions, DnsServer, ListenOptions } from './server.ts';
+import type { StubZone } from './stub-zones.ts';
+
+export interface WorkerSetup {
+  readonly config: ChainConfig;
+  readonly listen: ListenOptions;
+  readonly memory: CatalogMemory;
+  readonly stubZones: readonly StubZone[];
+}
+
+export type ToWorker =
+  | { readonly kind: 'news'; readonly news: CatalogNews }
+  | { readonly kind: 'stubZones'; readonly zones: readonly StubZone[] }
+  | { readonly kind: 'close' };
+
+export type FromWorker =
+  | { readonly kind: 'listening'; readonly udpPort: number; readonly tlsPort: number | undefined }
+  | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined }
+  | { readonly kind: 'log'; readonly line: string };
+
+export interface WorkersOptions extends DnsOptions {
+  readonly config: ChainConfig;
+  readonly workers: number;
+}
+
+const restartMs = 500;
+
+export async function startWorkers(options: WorkersOptions): Promise<DnsServer> {
+  const { catalog, log, world } = options;
+  const running = new Set<Worker>();
+  let stubZones = options.stubZones ?? [];
+  let { listen } = options;
+  let isClosing = false;
+
+  async function start(): Promise<{ udpPort: number; tlsPort: number | undefined }> {
+    const workerData: WorkerSetup = { config: options.config, listen, memory: catalog.table.memory, stubZones };
+    const worker = new Worker(siblingModule(import.meta.url, 'worker'), { workerData });
+    running.add(worker);
+    worker.on('error', (error) => log.error('dns worker failed', { error }));
+    worker.on('exit', () => {
+      running.delete(worker);
+      if (isClosing) return;
+      world.timers.after(restartMs, () => {
+        if (!isClosing) start().catch((error) => log.error('dns worker cannot be replaced', { error }));
+      });
+    });
+    return listening(worker, (line) => log.warn('dns worker', { line }));
+  }
+
+  const tell = (message: ToWorker) => {
+    for (const worker of running) worker.postMessage(message);
+  };
+  const stopNews = catalog.table.onNews((news) => tell({ kind: 'news', news }));
+
+  async function close(): Promise<void> {
+    isClosing = true;
+    stopNews();
+    const ended = [...running].map((worker) => new Promise((resolve) => worker.once('exit', resolve)));
+    tell({ kind: 'close' });
+    await Promise.all(ended);
+  }
+
+  try {
+    const ports = await start();
+    const { tls } = listen;
+    listen = { ...listen, port: ports.udpPort, tls: tls && { ...tls, port: ports.tlsPort! } };
+    for (let i = 1; i < options.workers; i++) await start();
+    return {
+      udpPort: ports.udpPort,
+      tcpPort: ports.udpPort,
+      tlsPort: ports.tlsPort,
+      setStubZones: (zones) => {
+        stubZones = zones;
+        tell({ kind: 'stubZones', zones });
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function listening(
+  worker: Worker,
+  onLog: (line: string) => void,
+): Promise<{ udpPort: number; tlsPort: number | undefined }> {
+  return new Promise((resolve, reject) => {
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new Error('dns worker ended before it listened')));
+    worker.on('message', (message: FromWorker) => {
+      if (message.kind === 'listening') resolve(message);
+      else if (message.kind === 'failed') reject(Object.assign(new Error(message.message), { code: message.code }));
+      else onLog(message.line);
+    });
+  });
+}
