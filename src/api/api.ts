@@ -15,8 +15,8 @@ import type { Kind } from './kind.ts';
 import { type ApiLimits, defaultLimits } from './limits.ts';
 import { createNamespaceEmptying, ensureNamespaces } from './namespaces.ts';
 import { createOpenWatches } from './open-watches.ts';
-import { createOpenApiHandler } from './openapi.ts';
-import { createPathHandler, type OpenApiHandler } from './paths.ts';
+import { createOpenApi, createOpenApiHandler } from './openapi.ts';
+import { createPathHandler } from './paths.ts';
 import { createRegistry } from './registry.ts';
 import { createRequestMetrics } from './request-metrics.ts';
 import { createDefinitions } from './serve-definitions.ts';
@@ -32,7 +32,6 @@ export interface ApiOptions {
   readonly limits?: Partial<ApiLimits>;
   /** Definitions that are there from the first start on. */
   readonly definitions?: readonly AnyObject[];
-  readonly openApi?: OpenApiHandler;
 }
 
 export interface Api {

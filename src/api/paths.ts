@@ -7,6 +7,7 @@ import type { Engine } from './call.ts';
 import { aggregatedDiscovery, coreVersions, groupAnswer, groupList, resourceList } from './discovery.ts';
 import { answerHealth } from './health.ts';
 import { type Form, negotiate } from './negotiate.ts';
+import type { OpenApi } from './openapi.ts';
 import { jsonResponse, textResponse } from './respond.ts';
 import type { PathRoute } from './route.ts';
 import { methodNotAllowed, noSuchResource } from './status-errors.ts';
@@ -14,13 +15,10 @@ import { versionAnswer } from './version.ts';
 
 export type PathHandler = (request: ApiRequest, route: PathRoute) => Promise<HttpResponse>;
 
-/** Answers below /openapi/; undefined if there is no such document. */
-export type OpenApiHandler = (path: string, headers: ApiRequest['headers']) => HttpResponse | undefined;
-
 export interface PathParts {
   readonly engine: Engine;
   readonly metrics: Metrics | undefined;
-  readonly openApi: OpenApiHandler;
+  readonly openApi: OpenApi;
   waitsFor(): string | undefined;
 }
 
@@ -40,7 +38,7 @@ async function answerPath(parts: PathParts, request: ApiRequest, route: PathRout
     case 'apis':
       return answerDiscovery(parts.engine, request, segments);
     case 'openapi':
-      return parts.openApi(route.path, request.headers);
+      return answerOpenApi(parts.openApi, request, route);
     case 'version':
       return segments.length === 1 ? jsonResponse(versionAnswer) : undefined;
     case 'livez':
@@ -60,6 +58,24 @@ async function answerPath(parts: PathParts, request: ApiRequest, route: PathRout
 
 async function metricsResponse(metrics: Metrics): Promise<HttpResponse> {
   return textResponse(await metrics.text(), 200, metrics.contentType);
+}
+
+function answerOpenApi(
+  openApi: OpenApi,
+  request: ApiRequest,
+  { segments, query }: PathRoute,
+): HttpResponse | undefined {
+  if (segments[1] !== 'v3') return undefined;
+  negotiate(request.headers['accept'], plainForms);
+  if (segments.length === 2) return textResponse(openApi.index(), 200, 'application/json');
+  const document = openApi.document(segments.slice(2).join('/'));
+  if (document === undefined) return undefined;
+  const etag = `"${document.hash}"`;
+  // The address in the index changes with the document, so what it leads to may be kept for ever.
+  const cacheControl = query.get('hash') === document.hash ? 'public, immutable' : 'no-cache, private';
+  const headers = { 'content-type': 'application/json', etag, 'cache-control': cacheControl, vary: 'Accept' };
+  if (request.headers['if-none-match'] === etag) return { status: 304, headers, body: new Uint8Array() };
+  return { status: 200, headers, body: Buffer.from(document.text) };
 }
 
 const rootForms: ReadonlySet<Form['kind']> = new Set(['json', 'discovery']);

@@ -5,12 +5,14 @@ import type { Answer, Call, Engine } from '../call.ts';
 import { parseListOptions } from '../list-options.ts';
 import { parseSelection } from '../selectors.ts';
 import { StatusError } from '../status.ts';
+import { methodNotAllowed } from '../status-errors.ts';
 import { parsePlace } from '../stored.ts';
 import { removeObject } from './delete.ts';
 import { readDeleteOptions } from './delete-options.ts';
 import { listEntries } from './list.ts';
 
 export async function removeCollection(engine: Engine, call: Call): Promise<Answer> {
+  if (call.served.kind.isNamespaced && call.namespace === '') throw methodNotAllowed();
   const options = readDeleteOptions(engine, call);
   const listOptions = parseListOptions(call.query, false);
   const found = await listEntries(engine, call, parseSelection(call.served.kind, call.query), listOptions);
