@@ -56,6 +56,8 @@ export interface KindBehaviour {
   applyDefaults?(object: AnyObject): void;
   /** Beyond the schema. `previous` is absent on create. */
   validate?(object: AnyObject, previous: AnyObject | undefined): FieldError[];
+  /** What a writer should know of an object that is taken: texts for the Warning header. */
+  warnings?(object: AnyObject): string[];
   /** Field selectors beyond metadata.name and metadata.namespace. */
   readonly selectableFields?: Readonly<Record<string, (object: AnyObject) => string>>;
   /** Last look before a write; may change the object, refuse by throwing StatusError, and add to the commit. */

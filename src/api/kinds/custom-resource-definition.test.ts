@@ -2,13 +2,12 @@ import { expect, test } from 'vitest';
 import type { AnyObject } from '../../model/object.ts';
 import type { CustomResourceDefinition } from '../definitions/definition.ts';
 import { exampleDefinition, exampleVersion } from '../definitions/example.ts';
-import { definitionWarnings } from '../definitions/warnings.ts';
 import { pruneUnknownFields } from '../schema/prune.ts';
 import { validateSchema } from '../schema/validate.ts';
 import { customResourceDefinitionKind } from './custom-resource-definition.ts';
 
 const { schema } = customResourceDefinitionKind.versions[0]!;
-const { applyDefaults, validate } = customResourceDefinitionKind.behaviour;
+const { applyDefaults, validate, warnings } = customResourceDefinitionKind.behaviour;
 
 function asObject(definition: unknown): AnyObject {
   return structuredClone(definition) as AnyObject;
@@ -179,9 +178,9 @@ test('definition: CEL rules and scale -> warnings that say where', () => {
       properties: { spec: { type: 'object', 'x-kubernetes-validations': [{ rule: 'true' }] } },
     },
   };
-  expect(definitionWarnings(exampleDefinition({ versions: [version] }))).toEqual([
+  expect(warnings!(asObject(exampleDefinition({ versions: [version] })))).toEqual([
     'x-kubernetes-validations are stored but not enforced by this server: spec.versions[0].schema.openAPIV3Schema.properties[spec]',
     'spec.versions[0].subresources.scale is stored but not served by this server',
   ]);
-  expect(definitionWarnings(exampleDefinition())).toEqual([]);
+  expect(warnings!(asObject(exampleDefinition()))).toEqual([]);
 });

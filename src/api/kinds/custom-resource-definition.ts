@@ -2,6 +2,7 @@
 
 import { applyDefinitionDefaults, type CustomResourceDefinition } from '../definitions/definition.ts';
 import { validateDefinition } from '../definitions/validate.ts';
+import { definitionWarnings } from '../definitions/warnings.ts';
 import type { Column, Kind } from '../kind.ts';
 import { builtinKind } from './builtin.ts';
 import { nameColumn } from './columns.ts';
@@ -24,6 +25,7 @@ const builtin = builtinKind<CustomResourceDefinition>({
   categories: ['api-extensions'],
   applyDefaults: applyDefinitionDefaults,
   validate: validateDefinition,
+  behaviour: { warnings: (object) => definitionWarnings(object as unknown as CustomResourceDefinition) },
 });
 
 export const customResourceDefinitionKind: Kind = {
