@@ -3,7 +3,7 @@
 
 import type { Attributes } from '../src/api/access.ts';
 import { createLog, type LogLevel, silentLog } from '../src/base/log.ts';
-import { createClient } from '../src/client/client.ts';
+import { type Client, createClient } from '../src/client/client.ts';
 import { type Agent, createAgent } from '../src/controllers/agent.ts';
 import { type ClusterSpec, clusterType } from '../src/model/cluster.ts';
 import { type ClusterSetSpec, clusterSetType } from '../src/model/cluster-set.ts';
@@ -76,21 +76,22 @@ export class SimClusterSet {
   startAgent(id: string): void {
     const name = `agent-${id}`;
     const world = this.simulation.world(name, { wallSkewMs: this.#options.wallSkewMs?.(name) });
-    const clientAt = (home: SimHome) => {
-      const transport = world.network.http({ server: home.url, bearerToken: async () => name });
-      return createClient(transport, { world, userAgent: name });
-    };
     const { logLevel } = this.#options;
     const write = (line: string) => void process.stderr.write(line);
     const agent = (this.#options.createAgent ?? createAgent)({
       world,
       log: logLevel === undefined ? silentLog : createLog({ clock: world.clock, level: logLevel, write }),
-      home: clientAt(this.home(id)),
-      broker: clientAt(this.broker),
+      home: clientAt(world, this.home(id)),
+      broker: clientAt(world, this.broker),
       membership: { clusterset: setName, clusterId: id, namespace: memberNamespace(id) },
     });
     this.#agents.set(id, { agent, world });
     agent.start();
+  }
+
+  /** At the broker, with the rights of this member and nothing more. */
+  memberClient(id: string): Client {
+    return clientAt(this.simulation.world(`agent-${id}`), this.broker);
   }
 
   /** As kill -9. */
@@ -136,6 +137,12 @@ export class SimClusterSet {
     for (const id of this.homes.keys()) await this.join(id);
   }
 
+  /** The admin takes a member out of the set, with all it has at the broker. */
+  async leave(id: string): Promise<void> {
+    await this.broker.admin.delete(clusterType, { namespace: setName, name: id });
+    await this.broker.admin.delete(namespaceType, { name: memberNamespace(id) });
+  }
+
   async join(id: string): Promise<void> {
     await createNamespace(this.broker, memberNamespace(id));
     await this.broker.admin.create(clusterType, {
@@ -145,6 +152,11 @@ export class SimClusterSet {
       spec: { namespace: memberNamespace(id), ...this.#options.member?.(id) },
     });
   }
+}
+
+function clientAt(world: VirtualWorld, home: SimHome): Client {
+  const transport = world.network.http({ server: home.url, bearerToken: async () => world.name });
+  return createClient(transport, { world, userAgent: world.name });
 }
 
 export function memberNamespace(id: string): string {

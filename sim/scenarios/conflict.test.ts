@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest';
+import type { Client } from '../../src/client/client.ts';
+import { type ServiceSpec, serviceType } from '../../src/model/service.ts';
+import { serviceExportType } from '../../src/model/service-export.ts';
+import { SimClusterSet, type SimClusterSetOptions } from '../clusterset.ts';
+import { conditionMessage, eventLines, exportLine, importedIps, importLine, sliceLines } from '../look.ts';
+import { exportService } from '../manifests.ts';
+
+const key = 'shop/checkout';
+const ref = { namespace: 'shop', name: 'checkout' };
+const agreed = 'Valid=True/Valid Ready=True/Exported Conflict=False/NoConflicts';
+const inConflict = (reason: string) => `Valid=True/Valid Ready=True/Exported Conflict=True/${reason}`;
+
+// east exports first, so that it is the oldest.
+async function bothExport(
+  specs: { east: ServiceSpec; west: ServiceSpec },
+  options: Partial<SimClusterSetOptions> = {},
+) {
+  const set = await new SimClusterSet({ clusters: ['east', 'west'], ...options }).start({ namespaces: ['shop'] });
+  const east = set.home('east').admin;
+  const west = set.home('west').admin;
+  await exportService(east, key, { spec: specs.east, endpoints: ['10.1.0.1'], ports: slicePorts(specs.east) });
+  await set.time.advance(3_000);
+  await exportService(west, key, { spec: specs.west, endpoints: ['10.2.0.1'], ports: slicePorts(specs.west) });
+  await set.time.advance(3_000);
+  return { set, east, west, settle: () => set.time.advance(4_000) };
+}
+
+function slicePorts(spec: ServiceSpec) {
+  return (spec.ports ?? [{ name: 'http', port: 80 }]).map(({ name, port }) => ({
+    name,
+    port: port + 8000,
+    protocol: 'TCP' as const,
+  }));
+}
+
+const ports = (...entries: [string, number][]): ServiceSpec => ({
+  ports: entries.map(([name, port]) => ({ name, port })),
+});
+
+async function change(client: Client, spec: object): Promise<void> {
+  await client.patch(serviceType, ref, { kind: 'merge', body: { spec } });
+}
+
+describe('conflict', () => {
+  test('conflict: both agree -> one import of both clusters, the same in both, no conflict', async () => {
+    const { east, west } = await bothExport({ east: {}, west: {} });
+    for (const client of [east, west]) {
+      expect(await importLine(client, key)).toBe('ClusterSetIP http:80/TCP from east,west');
+      expect(await sliceLines(client, key)).toEqual(['east: 10.1.0.1 on http>8080', 'west: 10.2.0.1 on http>8080']);
+      expect(await exportLine(client, key)).toBe(agreed);
+    }
+  });
+
+  test('conflict: ports differ, then agree by an update -> union and conflict on both, then none', async () => {
+    const { east, west, settle } = await bothExport({
+      east: ports(['http', 80]),
+      west: ports(['http', 80], ['admin', 81]),
+    });
+    expect(await importLine(east, key)).toBe('ClusterSetIP http:80/TCP admin:81/TCP from east,west');
+    expect(await sliceLines(east, key)).toEqual([
+      'east: 10.1.0.1 on http>8080',
+      'west: 10.2.0.1 on http>8080 admin>8081',
+    ]);
+    for (const client of [east, west]) {
+      expect(await exportLine(client, key)).toBe(inConflict('PortConflict'));
+      expect(await eventLines(client, key)).toContain('Warning Conflict');
+    }
+    await change(west, ports(['http', 80]));
+    await settle();
+    for (const client of [east, west]) {
+      expect(await exportLine(client, key)).toBe(agreed);
+      expect(await eventLines(client, key)).toContain('Normal ConflictResolved');
+    }
+  });
+
+  test('conflict: ports differ, then one unexports -> the other is alone and agrees with itself', async () => {
+    const { east, west, settle } = await bothExport({ east: ports(['http', 80]), west: ports(['http', 8080]) });
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east,west');
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+    await east.delete(serviceExportType, ref);
+    await settle();
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:8080/TCP from west');
+    expect(await exportLine(west, key)).toBe(agreed);
+    expect(await eventLines(west, key)).toContain('Normal DeciderChanged');
+  });
+
+  test('conflict: two names for one port -> the oldest name, and imported slices carry it', async () => {
+    const { east } = await bothExport({ east: ports(['http', 80]), west: ports(['web', 80]) });
+    expect(await sliceLines(east, key)).toEqual(['east: 10.1.0.1 on http>8080', 'west: 10.2.0.1 on http>8080']);
+  });
+
+  test('conflict: intersection -> only what both have', async () => {
+    const { east } = await bothExport(
+      { east: ports(['http', 80], ['debug', 82]), west: ports(['http', 80], ['admin', 81]) },
+      { set: { ports: 'intersection' } },
+    );
+    expect(await importLine(east, key)).toBe('ClusterSetIP http:80/TCP from east,west');
+    expect(await sliceLines(east, key)).toEqual(['east: 10.1.0.1 on http>8080', 'west: 10.2.0.1 on http>8080']);
+    expect(await exportLine(east, key)).toBe(inConflict('PortConflict'));
+  });
+
+  test('conflict: types differ, then fixed -> the younger is left out but valid, then part of it', async () => {
+    const { east, west, settle } = await bothExport({ east: {}, west: { clusterIP: 'None' } });
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+    expect(await exportLine(west, key)).toBe('Valid=True/Valid Ready=False/Failed Conflict=True/TypeConflict');
+    expect(await exportLine(east, key)).toBe(inConflict('TypeConflict'));
+    const message = await conditionMessage(west, key, 'Conflict');
+    expect(message).toContain('spec.type: using "ClusterSetIP" of cluster east, the oldest export');
+    expect(message).toContain('1 of 2 clusters disagree (west says "Headless"), this cluster is one of them');
+    expect(message).toContain('if east left, it would become "Headless" of cluster west');
+    await west.delete(serviceType, ref);
+    await exportAgain(west);
+    await settle();
+    expect(await importLine(east, key)).toBe('ClusterSetIP http:80/TCP from east,west');
+    expect(await exportLine(west, key)).toBe(agreed);
+  });
+
+  for (const side of ['east', 'west'] as const) {
+    test(`conflict: affinity differs, cleared from ${side} -> no conflict`, async () => {
+      const { east, west, settle } = await bothExport({ east: { sessionAffinity: 'ClientIP' }, west: {} });
+      for (const client of [east, west])
+        expect(await exportLine(client, key)).toBe(inConflict('SessionAffinityConflict'));
+      await change(side === 'east' ? east : west, { sessionAffinity: side === 'east' ? 'None' : 'ClientIP' });
+      await settle();
+      for (const client of [east, west]) expect(await exportLine(client, key)).toBe(agreed);
+    });
+  }
+
+  test('conflict: the oldest unexports -> the next one decides at once, and the IP stays until all have left', async () => {
+    const { east, west, settle } = await bothExport({ east: { sessionAffinity: 'ClientIP' }, west: {} });
+    const ips = await importedIps(west, key);
+    await east.delete(serviceExportType, ref);
+    await settle();
+    expect(await importedIps(west, key)).toEqual(ips);
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from west');
+    expect(await exportLine(west, key)).toBe(agreed);
+    await west.delete(serviceExportType, ref);
+    await settle();
+    expect(await importLine(west, key)).toBe('none');
+  });
+});
+
+async function exportAgain(client: Client): Promise<void> {
+  const made = { apiVersion: 'v1', kind: 'Service', metadata: ref, spec: { ports: [{ name: 'http', port: 80 }] } };
+  await client.create(serviceType, made);
+}

@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'vitest';
+import { type AddressClaim, addressClaimType } from '../../src/model/address-claim.ts';
+import { type EndpointSlice, endpointSliceType } from '../../src/model/endpoint-slice.ts';
+import { namespaceType } from '../../src/model/namespace.ts';
+import { serviceExportType } from '../../src/model/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
+import { serviceShardType } from '../../src/model/service-shard.ts';
+import { createNamespace, memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
+import { find, importedIps, importLine, sliceLines } from '../look.ts';
+import { exportService } from '../manifests.ts';
+
+const key = 'shop/checkout';
+const ref = { namespace: 'shop', name: 'checkout' };
+
+async function exportedFromEast(
+  options: ConstructorParameters<typeof SimClusterSet>[0] = { clusters: ['east', 'west'] },
+) {
+  const set = await new SimClusterSet(options).start({ namespaces: ['shop'] });
+  const east = set.home('east').admin;
+  const west = set.home('west').admin;
+  await exportService(east, key, { endpoints: ['10.1.0.1'] });
+  await set.time.advance(4_000);
+  return { set, east, west, settle: () => set.time.advance(4_000) };
+}
+
+describe('import', () => {
+  test('import: the namespace does not exist -> nothing; created later -> imported then; deleted -> gone', async () => {
+    const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start();
+    await createNamespace(set.home('east'), 'shop');
+    await exportService(set.home('east').admin, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(4_000);
+    const west = set.home('west').admin;
+    expect(await importLine(west, key)).toBe('none');
+    await createNamespace(set.home('west'), 'shop');
+    await set.time.advance(4_000);
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+    await west.delete(namespaceType, { name: 'shop' });
+    await set.time.advance(4_000);
+    expect(await find(west, namespaceType, '/shop')).toBeUndefined();
+  });
+
+  test('import: edited by hand -> put back, addresses included', async () => {
+    const { west, settle } = await exportedFromEast();
+    const before = await find<ServiceImport>(west, serviceImportType, key);
+    const spec = { ports: [{ port: 9999, protocol: 'UDP' }], ips: ['243.9.9.9'], sessionAffinity: 'ClientIP' };
+    await west.patch(serviceImportType, ref, { kind: 'merge', body: { spec, metadata: { labels: { mine: 'yes' } } } });
+    await settle();
+    const after = await find<ServiceImport>(west, serviceImportType, key);
+    expect(after?.spec).toEqual(before?.spec);
+    expect(after?.metadata.labels).toEqual(before?.metadata.labels);
+  });
+
+  test('import: deleted by hand -> made again with the same address', async () => {
+    const { west, settle } = await exportedFromEast();
+    const ips = await importedIps(west, key);
+    await west.delete(serviceImportType, ref);
+    await settle();
+    expect(await importedIps(west, key)).toEqual(ips);
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+  });
+
+  test('import: an imported slice edited or deleted by hand -> put back', async () => {
+    const { west, settle } = await exportedFromEast();
+    const { items } = await west.list<EndpointSlice>(endpointSliceType, { namespace: 'shop' });
+    await west.update(endpointSliceType, { ...items[0]!, endpoints: [{ addresses: ['10.66.6.6'] }] });
+    await settle();
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+    await west.delete(endpointSliceType, items[0]!.metadata);
+    await settle();
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+  });
+
+  test('import: foreign slices, also with the label of the service -> left alone, also when the import goes', async () => {
+    const { east, west, settle } = await exportedFromEast();
+    const foreign = {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: {
+        name: 'foreign',
+        namespace: 'shop',
+        labels: {
+          'multicluster.kubernetes.io/service-name': 'checkout',
+          'endpointslice.kubernetes.io/managed-by': 'somebody.else',
+        },
+      },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['10.7.0.1'] }],
+      ports: [],
+    };
+    await west.create(endpointSliceType, foreign);
+    await settle();
+    await east.delete(serviceExportType, ref);
+    await settle();
+    const { items } = await west.list(endpointSliceType, { namespace: 'shop' });
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['foreign']);
+  });
+
+  test('import: slices -> owned by their import, one source cluster each, kept from kube-proxy', async () => {
+    const { west } = await exportedFromEast();
+    const owner = await find(west, serviceImportType, key);
+    const { items } = await west.list<EndpointSlice>(endpointSliceType, { namespace: 'shop' });
+    expect(items[0]?.metadata.ownerReferences).toEqual([
+      {
+        apiVersion: 'multicluster.x-k8s.io/v1beta1',
+        kind: 'ServiceImport',
+        name: 'checkout',
+        uid: owner?.metadata.uid,
+      },
+    ]);
+    expect(items[0]?.metadata.labels).toMatchObject({
+      'multicluster.kubernetes.io/service-name': 'checkout',
+      'multicluster.kubernetes.io/source-cluster': 'east',
+      'endpointslice.kubernetes.io/managed-by': 'portolan.dev',
+      'service.kubernetes.io/service-proxy-name': 'portolan',
+    });
+  });
+
+  test('import: gone and back within the hold time -> the same address; a claim says who holds it', async () => {
+    const { east, west, settle } = await exportedFromEast();
+    const ips = await importedIps(west, key);
+    await east.delete(serviceExportType, ref);
+    await settle();
+    const { items } = await west.list<AddressClaim>(addressClaimType);
+    expect(items.map(({ spec }) => [spec.address, typeof spec.releasedAt])).toEqual([[ips[0], 'string']]);
+    await east.create(serviceExportType, {
+      apiVersion: 'multicluster.x-k8s.io/v1beta1',
+      kind: 'ServiceExport',
+      metadata: ref,
+    });
+    await settle();
+    expect(await importedIps(west, key)).toEqual(ips);
+    const again = await west.list<AddressClaim>(addressClaimType);
+    expect(again.items.map(({ spec }) => spec.releasedAt)).toEqual([undefined]);
+  });
+
+  test('import: range exhausted -> Exhausted on the one without, and an address once another is freed for good', async () => {
+    const addressRanges = { clusterSet: ['243.0.0.1/32'] };
+    const { set, east, west, settle } = await exportedFromEast({
+      clusters: ['east', 'west'],
+      set: { addressRanges, addressHoldSeconds: 60 },
+    });
+    await exportService(east, 'shop/cart', { endpoints: ['10.1.0.2'] });
+    await settle();
+    expect(await importedIps(west, key)).toEqual(['243.0.0.1']);
+    const starved = await find<ServiceImport>(west, serviceImportType, 'shop/cart');
+    expect(starved?.spec.ips).toBeUndefined();
+    expect(starved?.status?.conditions?.[0]).toMatchObject({ type: 'Ready', status: 'False', reason: 'Exhausted' });
+    expect(await sliceLines(west, 'shop/cart')).toEqual(['east: 10.1.0.2 on http>8080']);
+    await east.delete(serviceExportType, ref);
+    await settle();
+    expect(await importedIps(west, 'shop/cart')).toEqual([]);
+    await set.time.advance(180_000);
+    expect(await importedIps(west, 'shop/cart')).toEqual(['243.0.0.1']);
+    const fed = await find<ServiceImport>(west, serviceImportType, 'shop/cart');
+    expect(fed?.status?.conditions?.[0]).toMatchObject({ status: 'True', reason: 'Ready' });
+  });
+
+  test('import: records that lie about their cluster -> counted for the namespace they lie in', async () => {
+    const { set, west, settle } = await exportedFromEast();
+    const { items } = await set.broker.admin.list<EndpointSlice>(endpointSliceType, {
+      namespace: memberNamespace('east'),
+    });
+    const labels = { ...items[0]!.metadata.labels, 'multicluster.kubernetes.io/source-cluster': 'west' };
+    const { resourceVersion: _rv, uid: _uid, ...metadata } = items[0]!.metadata;
+    await set.broker.admin.create(endpointSliceType, {
+      ...items[0]!,
+      metadata: { ...metadata, name: 'liar', labels },
+      endpoints: [{ addresses: ['10.66.0.1'] }],
+    });
+    await set.time.advance(100);
+    for (const line of await sliceLines(west, key)) expect(line).toMatch(/^east: /);
+    await settle();
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+  });
+
+  test('import: a member writes where it may not -> refused; vandalises the merged view -> nothing follows, view put right', async () => {
+    const { set, west, settle } = await exportedFromEast();
+    const rights = set.memberClient('west');
+    const shard = (await set.broker.admin.list(serviceShardType, { namespace: memberNamespace('east') })).items[0]!;
+    await expect(set.time.settle(rights.update(serviceShardType, shard))).rejects.toMatchObject({ code: 403 });
+    const view = await find<ServiceImport>(set.broker.admin, serviceImportType, `${setName}/checkout.shop`);
+    await set.time.settle(rights.update(serviceImportType, { ...view!, spec: { type: 'Headless', ports: [] } }));
+    await settle();
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+    expect(await importLine(set.broker.admin, `${setName}/checkout.shop`)).toBe('ClusterSetIP http:80/TCP from east');
+    await set.time.settle(rights.delete(serviceImportType, view!.metadata));
+    await settle();
+    expect(await importLine(set.broker.admin, `${setName}/checkout.shop`)).toBe('ClusterSetIP http:80/TCP from east');
+  });
+
+  test('import: a cluster is removed from the set -> all it exported is gone', async () => {
+    const { set, west, settle } = await exportedFromEast();
+    await set.leave('east');
+    await settle();
+    expect(await importLine(west, key)).toBe('none');
+    expect(await sliceLines(west, key)).toEqual([]);
+  });
+});
