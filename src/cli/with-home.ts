@@ -1,0 +1,50 @@
+// What every verb that talks to a home shares: the options that say which, and a client that is closed afterwards.
+
+import type { Command } from 'commander';
+import type { Host } from '../base/host.ts';
+import type { World } from '../base/world.ts';
+import { type Client, createClient } from '../client/client.ts';
+import { findHome } from '../client/kubeconfig.ts';
+
+export interface CliDeps {
+  readonly world: World;
+  readonly host: Host;
+  /** One line for the person. */
+  readonly print: (line: string) => void;
+}
+
+export interface HomeFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+export interface OpenHome {
+  readonly client: Client;
+  readonly defaultNamespace: string;
+}
+
+export function addHomeOptions(command: Command): Command {
+  return command
+    .option('--kubeconfig <file>', 'the home to talk to (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
+    .option('--context <name>', 'a context of that file other than its current one');
+}
+
+export async function withHome<T>(deps: CliDeps, flags: HomeFlags, run: (home: OpenHome) => Promise<T>): Promise<T> {
+  const access = await findHome({ host: deps.host, clock: deps.world.clock, ...flags });
+  const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
+  try {
+    return await run({ client, defaultNamespace: access.defaultNamespace });
+  } finally {
+    client.close();
+  }
+}
+
+/** `NS/NAME`, or `NAME` in the namespace of the context. */
+export function parseServiceRef(text: string, defaultNamespace: string): { namespace: string; name: string } {
+  const parts = text.split('/');
+  const [first = '', second] = parts;
+  if (parts.length > 2 || first === '' || second === '') {
+    throw new Error(`service ${JSON.stringify(text)}: write NAMESPACE/NAME, such as shop/checkout`);
+  }
+  return second === undefined ? { namespace: defaultNamespace, name: first } : { namespace: first, name: second };
+}
