@@ -15,7 +15,7 @@ import type { Kind } from './kind.ts';
 import { type ApiLimits, defaultLimits } from './limits.ts';
 import { createNamespaceEmptying, ensureNamespaces } from './namespaces.ts';
 import { createOpenWatches } from './open-watches.ts';
-import { createOpenApi, createOpenApiHandler } from './openapi.ts';
+import { createOpenApi } from './openapi.ts';
 import { createPathHandler } from './paths.ts';
 import { createRegistry } from './registry.ts';
 import { createRequestMetrics } from './request-metrics.ts';
@@ -66,7 +66,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   const answerPath = createPathHandler({
     engine,
     metrics: options.metrics,
-    openApi: options.openApi ?? createOpenApiHandler(engine.registry),
+    openApi: createOpenApi(engine.registry),
     waitsFor: () => (state === 'started' ? undefined : `the server is ${state}`),
   });
   return {

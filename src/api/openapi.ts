@@ -3,13 +3,11 @@
 // they got for as long as the address stays the same.
 
 import { createHash } from 'node:crypto';
-import type { HttpResponse } from '../base/http.ts';
 import { apiVersionOf } from '../model/object.ts';
 import type { Kind, KindVersion } from './kind.ts';
 import { messageOfKind } from './kinds/messages.ts';
 import { addPaths, type Paths } from './openapi-paths.ts';
 import { addKind, addMessage, type Components } from './openapi-schemas.ts';
-import type { OpenApiHandler } from './paths.ts';
 
 export interface OpenApiSource {
   kinds(): readonly Kind[];
@@ -28,28 +26,6 @@ export interface OpenApiDocument {
   readonly text: string;
   /** Of the text; `?hash=` of the address in the index. */
   readonly hash: string;
-}
-
-/** Answers /openapi/v3 and what lies below it; undefined if nothing does. */
-export function createOpenApiHandler(source: OpenApiSource): OpenApiHandler {
-  const openApi = createOpenApi(source);
-  return (path, headers) => {
-    const below = path.replace(/^\/openapi\/v3\/?/, '');
-    if (below === path) return undefined;
-    if (below === '') return respond(openApi.index(), headers);
-    const document = openApi.document(below);
-    return document === undefined ? undefined : respond(document.text, headers, document.hash);
-  };
-}
-
-// Clients keep documents by their ETag; the index is small and changes when any kind does.
-function respond(text: string, headers: Readonly<Record<string, string>>, hash?: string): HttpResponse {
-  const answerHeaders: Record<string, string> = { 'content-type': 'application/json', 'cache-control': 'no-cache' };
-  if (hash !== undefined) answerHeaders['etag'] = `"${hash}"`;
-  if (hash !== undefined && headers['if-none-match']?.includes(`"${hash}"`)) {
-    return { status: 304, headers: answerHeaders, body: new Uint8Array() };
-  }
-  return { status: 200, headers: answerHeaders, body: Buffer.from(text) };
 }
 
 interface ServedKind {
