@@ -1,0 +1,251 @@
+import { describe, expect, test } from 'vitest';
+import { applyMergePatch } from '../patches/merge-patch.ts';
+import { configMap, createTestApi, type TestApi, widgetDefinition } from '../testing/test-api.ts';
+
+const maps = '/api/v1/namespaces/default/configmaps';
+const services = '/api/v1/namespaces/default/services';
+const widgets = '/apis/example.com/v1/namespaces/default/widgets';
+const merge = { 'content-type': 'application/merge-patch+json' };
+const jsonPatch = { 'content-type': 'application/json-patch+json' };
+const strategic = { 'content-type': 'application/strategic-merge-patch+json' };
+
+async function withMap(): Promise<TestApi> {
+  const api = await createTestApi();
+  await api.ok(`POST ${maps}`, configMap('a', { x: '1', y: '2' }, { labels: { l: '1', m: '2' } }));
+  return api;
+}
+
+describe('merge patch', () => {
+  test('RFC 7386: values are set, nulls remove, the rest stays', async () => {
+    const { ok } = await withMap();
+    const patched = await ok(`PATCH ${maps}/a`, { metadata: { labels: { l: null, n: '3' } }, data: { x: '9' } }, merge);
+    expect(patched.metadata.labels).toEqual({ m: '2', n: '3' });
+    expect(patched.data).toEqual({ x: '9', y: '2' });
+  });
+
+  test('that changes nothing -> the revision stays', async () => {
+    const { ok, store } = await withMap();
+    const before = store.revision();
+    await ok(`PATCH ${maps}/a`, { data: { x: '1' } }, merge);
+    expect(store.revision()).toBe(before);
+  });
+
+  test('with an old resourceVersion -> 409; without one, races are run again until all are in', async () => {
+    const { ok, send } = await withMap();
+    const old = { metadata: { resourceVersion: '1' }, data: { x: '9' } };
+    expect((await send(`PATCH ${maps}/a`, old, merge)).status).toBe(409);
+    await Promise.all(
+      Array.from({ length: 20 }, (_, at) => ok(`PATCH ${maps}/a`, { data: { [`k${at}`]: '1' } }, merge)),
+    );
+    expect(Object.keys((await ok(`GET ${maps}/a`)).data)).toHaveLength(22);
+  });
+
+  test('a key called __proto__ -> a key like any other, and nobody else is touched', () => {
+    const patched = applyMergePatch({ a: 1 }, JSON.parse('{"__proto__":{"p":1}}')) as object;
+    expect(JSON.stringify(patched)).toBe('{"a":1,"__proto__":{"p":1}}');
+    expect(({} as Record<string, unknown>)['p']).toBeUndefined();
+  });
+
+  test('of status -> the rest stays', async () => {
+    const { ok } = await createTestApi({ definitions: [widgetDefinition()] });
+    await ok(`POST ${widgets}`, { metadata: { name: 'w' }, spec: { size: 1 } });
+    const patched = await ok(`PATCH ${widgets}/w/status`, { spec: { size: 5 }, status: { ready: true } }, merge);
+    expect(patched).toMatchObject({ spec: { size: 1 }, status: { ready: true } });
+  });
+
+  test.each([
+    [
+      'another name',
+      { metadata: { name: 'b' } },
+      400,
+      'the name of the object (b) does not match the name on the URL (a)',
+    ],
+    ['another kind', { kind: 'Secret' }, 400, 'Secret in version "v1" cannot be handled as a ConfigMap'],
+    ['an invalid label', { metadata: { labels: { l: '-' } } }, 422, 'metadata.labels: Invalid value: "-"'],
+    ['a list', [], 400, 'a merge patch must be an object'],
+    ['no JSON', '{', 400, 'not valid JSON'],
+  ])('%s -> refused', async (_what, patch, status, message) => {
+    const { send } = await withMap();
+    const reply = await send(`PATCH ${maps}/a`, patch, merge);
+    expect([reply.status, reply.body.message]).toEqual([status, expect.stringContaining(message)]);
+  });
+});
+
+describe('JSON patch', () => {
+  // RFC 6902 section 4 and appendix A, on the data of a ConfigMap and the list of its finalizers.
+  test.each([
+    ['add', [{ op: 'add', path: '/data/z', value: '3' }], { x: '1', y: '2', z: '3' }],
+    ['remove', [{ op: 'remove', path: '/data/x' }], { y: '2' }],
+    ['replace', [{ op: 'replace', path: '/data/x', value: '9' }], { x: '9', y: '2' }],
+    ['move', [{ op: 'move', from: '/data/x', path: '/data/z' }], { y: '2', z: '1' }],
+    ['copy', [{ op: 'copy', from: '/data/x', path: '/data/z' }], { x: '1', y: '2', z: '1' }],
+    [
+      'test, then add',
+      [
+        { op: 'test', path: '/data/x', value: '1' },
+        { op: 'add', path: '/data/z', value: '3' },
+      ],
+      { x: '1', y: '2', z: '3' },
+    ],
+    [
+      'escaped keys',
+      [
+        { op: 'add', path: '/metadata/annotations', value: {} },
+        { op: 'add', path: '/metadata/annotations/a.b~1c', value: 'v' },
+      ],
+      { x: '1', y: '2' },
+    ],
+  ])('%s', async (_op, patch, data) => {
+    const { ok } = await withMap();
+    expect((await ok(`PATCH ${maps}/a`, patch, jsonPatch)).data).toEqual(data);
+  });
+
+  test('lists: an index inserts, "-" appends, remove closes the gap', async () => {
+    const { ok } = await createTestApi();
+    await ok(`POST ${maps}`, configMap('a', {}, { finalizers: ['e.com/1', 'e.com/3'] }));
+    const patch = [
+      { op: 'add', path: '/metadata/finalizers/1', value: 'e.com/2' },
+      { op: 'add', path: '/metadata/finalizers/-', value: 'e.com/4' },
+      { op: 'remove', path: '/metadata/finalizers/0' },
+    ];
+    const patched = await ok(`PATCH ${maps}/a`, patch, jsonPatch);
+    expect(patched.metadata.finalizers).toEqual(['e.com/2', 'e.com/3', 'e.com/4']);
+  });
+
+  test.each([
+    ['a test that fails', [{ op: 'test', path: '/data/x', value: '7' }], 422, 'test failed'],
+    ['remove of nothing', [{ op: 'remove', path: '/data/none' }], 422, 'there is no "none" at this path'],
+    ['replace of nothing', [{ op: 'replace', path: '/data/none', value: '1' }], 422, 'there is no "none" at this path'],
+    ['add below nothing', [{ op: 'add', path: '/none/deep', value: '1' }], 422, 'there is no "none" at this path'],
+    ['copy from nothing', [{ op: 'copy', from: '/none', path: '/data/z' }], 422, 'there is no "none" at this path'],
+    ['move into itself', [{ op: 'move', from: '/data', path: '/data/x' }], 422, 'a value cannot be moved into itself'],
+    ['remove of everything', [{ op: 'remove', path: '' }], 422, 'the whole document cannot be removed'],
+    [
+      'an inherited name',
+      [{ op: 'test', path: '/data/constructor', value: '1' }],
+      422,
+      'there is no "constructor" at this path',
+    ],
+    ['an unknown operation', [{ op: 'spin', path: '/data' }], 400, 'unexpected kind: "spin"'],
+    ['a path without a slash', [{ op: 'remove', path: 'data' }], 400, 'a path must be empty or start with "/"'],
+    ['no value', [{ op: 'add', path: '/data/z' }], 400, 'value is missing'],
+    ['no list', { op: 'remove', path: '/data' }, 400, 'a JSON patch must be a list of operations'],
+    ['no JSON', '[{', 400, 'not valid JSON'],
+    [
+      'another object altogether',
+      [{ op: 'replace', path: '', value: { metadata: { name: 'b' } } }],
+      400,
+      'does not match the name on the URL',
+    ],
+    [
+      'too many operations',
+      Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/data/x', value: '1' })),
+      422,
+      'The allowed maximum operations in a JSON patch is 10000, got 10001',
+    ],
+    ['copies of copies', doubling(40), 422, 'copies more than allowed'],
+  ])('%s -> refused, and nothing has changed', async (_what, patch, status, message) => {
+    const { send, ok, store } = await withMap();
+    const before = store.revision();
+    const reply = await send(`PATCH ${maps}/a`, patch, jsonPatch);
+    expect(reply.body.message).toContain(message);
+    expect([reply.status, reply.body.reason]).toEqual([status, status === 400 ? 'BadRequest' : 'Invalid']);
+    expect(store.revision()).toBe(before);
+    expect((await ok(`GET ${maps}/a`)).data).toEqual({ x: '1', y: '2' });
+  });
+});
+
+/** Each pair of copies makes the document twice as large. */
+function doubling(times: number): object[] {
+  return Array.from({ length: times }, (_, index) => ({ op: 'copy', from: '/data', path: `/data/k${index}` }));
+}
+
+describe('strategic merge patch', () => {
+  const service = {
+    metadata: { name: 's' },
+    spec: {
+      selector: { app: 'x' },
+      ports: [
+        { name: 'a', port: 80 },
+        { name: 'b', port: 81 },
+      ],
+    },
+  };
+  const portsAfter = async (patch: object) => {
+    const { ok } = await createTestApi();
+    await ok(`POST ${services}`, service);
+    const { spec } = await ok(`PATCH ${services}/s`, patch, strategic);
+    return spec.ports.map(({ name, port }: { name: string; port: number }) => `${name}:${port}`);
+  };
+
+  test.each([
+    [
+      'an item with a known key is merged, a new one is added',
+      {
+        spec: {
+          ports: [
+            { port: 80, name: 'z' },
+            { port: 82, name: 'c' },
+          ],
+        },
+      },
+      ['z:80', 'b:81', 'c:82'],
+    ],
+    ['$patch: delete takes an item out', { spec: { ports: [{ port: 80, $patch: 'delete' }] } }, ['b:81']],
+    [
+      '$patch: replace replaces the list',
+      { spec: { ports: [{ $patch: 'replace' }, { port: 90, name: 'n' }] } },
+      ['n:90'],
+    ],
+    [
+      '$setElementOrder orders it',
+      { spec: { '$setElementOrder/ports': [{ port: 82 }, { port: 80 }], ports: [{ port: 82, name: 'c' }] } },
+      ['c:82', 'a:80', 'b:81'],
+    ],
+  ])('%s', async (_what, patch, ports) => {
+    expect((await portsAfter(patch)).sort()).toEqual([...ports].sort());
+  });
+
+  test('$setElementOrder -> in that order, the others behind the one they stood behind', async () => {
+    const order = { spec: { '$setElementOrder/ports': [{ port: 81 }, { port: 80 }] } };
+    expect(await portsAfter(order)).toEqual(['b:81', 'a:80']);
+  });
+
+  test('maps: nulls remove, $patch: replace replaces, $retainKeys keeps only those', async () => {
+    const { ok } = await createTestApi();
+    await ok(`POST ${maps}`, configMap('a', { x: '1', y: '2' }, { finalizers: ['e.com/1', 'e.com/2'] }));
+    expect((await ok(`PATCH ${maps}/a`, { data: { x: null, z: '3' } }, strategic)).data).toEqual({ y: '2', z: '3' });
+    expect((await ok(`PATCH ${maps}/a`, { data: { $retainKeys: ['z', 'n'], n: '4' } }, strategic)).data).toEqual({
+      z: '3',
+      n: '4',
+    });
+    expect((await ok(`PATCH ${maps}/a`, { data: { $patch: 'replace', q: '5' } }, strategic)).data).toEqual({ q: '5' });
+    const finalizers = { '$deleteFromPrimitiveList/finalizers': ['e.com/1'], finalizers: ['e.com/3'] };
+    const patched = await ok(`PATCH ${maps}/a`, { metadata: finalizers }, strategic);
+    expect(patched.metadata.finalizers).toEqual(['e.com/2', 'e.com/3']);
+  });
+
+  test('an unknown directive, an item without its key -> 422', async () => {
+    const { ok, send } = await createTestApi();
+    await ok(`POST ${services}`, service);
+    for (const patch of [{ spec: { $patch: 'shuffle' } }, { spec: { ports: [{ name: 'x' }] } }]) {
+      expect((await send(`PATCH ${services}/s`, patch, strategic)).status).toBe(422);
+    }
+  });
+
+  test('of a custom kind, or server-side apply -> 415 with the types that are accepted', async () => {
+    const { ok, send } = await createTestApi({ definitions: [widgetDefinition()] });
+    await ok(`POST ${widgets}`, { metadata: { name: 'w' }, spec: { size: 1 } });
+    const { status, body } = await send(`PATCH ${widgets}/w`, {}, strategic);
+    expect([status, body.reason]).toEqual([415, 'UnsupportedMediaType']);
+    expect(body.message).toBe(
+      'the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json',
+    );
+    expect((await send(`PATCH ${maps}/a`, {}, { 'content-type': 'application/apply-patch+yaml' })).status).toBe(415);
+  });
+});
+
+test('patch: of something that is not there -> 404', async () => {
+  const { send } = await createTestApi();
+  expect((await send(`PATCH ${maps}/none`, {}, merge)).status).toBe(404);
+});
