@@ -27,7 +27,8 @@ async function write(path: string, bytes: Uint8Array, options?: { readonly mode?
     await rename(temporary, path);
     await syncDirectory(dirname(path));
   } catch (error) {
-    await rm(temporary, { force: true });
+    // Whatever stands in the way of tidying up too is not news.
+    await rm(temporary, { force: true }).catch(() => {});
     throw new Error(`write ${path}`, { cause: error });
   }
 }
