@@ -39,7 +39,7 @@ export class SimHome {
   /** Everything is allowed to this one, and it does not use the network. */
   readonly admin: Client;
   readonly #options: SimHomeOptions;
-  readonly #disk = new MemoryDisk();
+  #disk = new MemoryDisk();
   #process: { api: Api; store: LogStore; world: VirtualWorld } | undefined;
 
   constructor(options: SimHomeOptions) {
@@ -82,6 +82,18 @@ export class SimHome {
     this.#process = undefined;
   }
 
+  /** What is on the disk now. */
+  backup(): MemoryDisk {
+    return copyOf(this.#disk);
+  }
+
+  /** Comes up again as it was when the backup was made: revisions go back too. */
+  async restore(backup: MemoryDisk): Promise<void> {
+    this.kill();
+    this.#disk = copyOf(backup);
+    await this.start();
+  }
+
   get #api(): Api {
     if (this.#process === undefined) throw new Error(`${this.name} is down`);
     return this.#process.api;
@@ -98,6 +110,13 @@ export class SimHome {
       },
     };
   }
+}
+
+function copyOf(disk: MemoryDisk): MemoryDisk {
+  const copy = new MemoryDisk();
+  for (const [row, content] of disk.rows) copy.rows.set(row, content);
+  copy.floor = disk.floor;
+  return copy;
 }
 
 function userOf(authorization: string | undefined): User {

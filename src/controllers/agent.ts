@@ -2,6 +2,7 @@
 // each of them does is in its own folder. Stopping resolves when writes under way have ended.
 
 import { createAllocator } from '../addresses/allocator.ts';
+import { Backoff } from '../base/backoff.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
@@ -142,9 +143,21 @@ export function createAgent(options: AgentOptions): Agent {
 
   async function becomeReady(): Promise<void> {
     await Promise.all([policy.whenSynced(stopping.signal), members.clusters.whenSynced(stopping.signal)]);
-    await lease.start();
+    await persistently(() => lease.start());
     const deadlineMs = world.clock.monotonicMs() + membersWaitMs;
     while (!members.hasSynced && world.clock.monotonicMs() < deadlineMs) await sleep(world.timers, 20, stopping.signal);
+  }
+
+  async function persistently(attempt: () => Promise<void>): Promise<void> {
+    const backoff = new Backoff(world.random, { firstMs: 200, delayMsMax: 10_000 });
+    for (;;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        log.warn('agent not ready yet', { error });
+        await sleep(world.timers, backoff.nextMs(), stopping.signal);
+      }
+    }
   }
 
   function policyChanged(): void {

@@ -28,11 +28,14 @@ export function createConditionsController({ context, publication }: ConditionsO
       deciders.delete(key);
       return undefined;
     }
+    // Not looked at since we started: whatever the conditions say is better than what we know.
+    const published = publication(key);
+    if (published === undefined) return undefined;
     const merge = mergeOf(key);
     const wanted = exportConditions({
       cluster: membership.clusterId,
       validity: judgeService(copies.services.get(key), key),
-      publication: publication(key) ?? { kind: 'pending', message: 'waiting for the broker' },
+      publication: published,
       merge: merge?.clusters.concat(merge.excluded).includes(membership.clusterId) ? merge : undefined,
     });
     const present = serviceExport.status?.conditions;

@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest';
+import { leaseType } from '../../src/model/lease.ts';
+import { serviceExportType } from '../../src/model/service-export.ts';
+import { memberNamespace, SimClusterSet, type SimClusterSetOptions } from '../clusterset.ts';
+import { eventLines, exportLine, importedIps, importLine, sliceLines } from '../look.ts';
+import { exportService } from '../manifests.ts';
+
+const key = 'shop/checkout';
+const ref = { namespace: 'shop', name: 'checkout' };
+const bothAlive = ['east: 10.1.0.1 on http>8080', 'west: 10.2.0.1 on http>8080'];
+
+// east is the oldest exporter and the one that dies.
+async function bothExport(options: Partial<SimClusterSetOptions> = {}) {
+  const set = await new SimClusterSet({ clusters: ['east', 'west'], ...options }).start({ namespaces: ['shop'] });
+  const east = set.home('east').admin;
+  const west = set.home('west').admin;
+  await exportService(east, key, { endpoints: ['10.1.0.1'], spec: { sessionAffinity: 'ClientIP' } });
+  await set.time.advance(3_000);
+  await exportService(west, key, { endpoints: ['10.2.0.1'] });
+  await set.time.advance(20_000);
+  return { set, east, west };
+}
+
+describe('lease', () => {
+  test('lease: renewed every 10 s -> all stay, for as long as it lasts', async () => {
+    const { set, west } = await bothExport();
+    await set.time.advance(600_000);
+    expect(await sliceLines(west, key)).toEqual(bothAlive);
+  });
+
+  test('lease: runs out, Withdraw -> as if it did not export, the next one decides, an Event says so; IP stays', async () => {
+    const { set, west } = await bothExport();
+    const ips = await importedIps(west, key);
+    set.killAgent('east');
+    await set.time.advance(25_000);
+    expect(await sliceLines(west, key)).toEqual(bothAlive);
+    await set.time.advance(25_000);
+    expect(await sliceLines(west, key)).toEqual(['west: 10.2.0.1 on http>8080']);
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from west');
+    expect(await importedIps(west, key)).toEqual(ips);
+    expect(await exportLine(west, key)).toBe('Valid=True/Valid Ready=True/Exported Conflict=False/NoConflicts');
+    expect(await eventLines(west, key)).toContain('Normal DeciderChanged');
+  });
+
+  test('lease: runs out, NotReady -> endpoints stay and are marked, the import stays as it was', async () => {
+    const { set, west } = await bothExport({ set: { staleness: 'NotReady' } });
+    set.killAgent('east');
+    await set.time.advance(50_000);
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1! on http>8080', bothAlive[1]]);
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east,west');
+  });
+
+  test('lease: runs out, Keep -> nothing changes', async () => {
+    const { set, west } = await bothExport({ set: { staleness: 'Keep' } });
+    set.killAgent('east');
+    await set.time.advance(300_000);
+    expect(await sliceLines(west, key)).toEqual(bothAlive);
+  });
+
+  for (const [word, expected] of [
+    ['Keep', bothAlive],
+    ['not-ready', ['east: 10.1.0.1! on http>8080', bothAlive[1]]],
+    ['withdraw', [bothAlive[1]]],
+  ] as const) {
+    test(`lease: runs out, the export is annotated on-stale ${word} -> that holds, whatever the clusterset says`, async () => {
+      const { set, east, west } = await bothExport({ set: { staleness: word === 'withdraw' ? 'Keep' : 'Withdraw' } });
+      const annotations = { 'portolan.dev/on-stale': word };
+      await east.patch(serviceExportType, ref, { kind: 'merge', body: { metadata: { annotations } } });
+      await set.time.advance(3_000);
+      set.killAgent('east');
+      await set.time.advance(50_000);
+      expect(await sliceLines(west, key)).toEqual(expected);
+    });
+  }
+
+  test('lease: comes back the first time -> trusted at once', async () => {
+    const { set, west } = await bothExport();
+    set.killAgent('east');
+    await set.time.advance(60_000);
+    set.startAgent('east');
+    await set.time.advance(3_000);
+    expect(await sliceLines(west, key)).toEqual(bothAlive);
+  });
+
+  test('lease: flaps -> held down before it is trusted again', async () => {
+    const { set, west } = await bothExport();
+    for (let round = 0; round < 2; round += 1) {
+      set.killAgent('east');
+      await set.time.advance(60_000);
+      expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
+      set.startAgent('east');
+      await set.time.advance(15_000);
+      expect(await sliceLines(west, key)).toEqual(round === 0 ? bothAlive : [bothAlive[1]]);
+    }
+    await set.time.advance(70_000);
+    expect(await sliceLines(west, key)).toEqual(bothAlive);
+  });
+
+  test('lease: the broker is away for an hour -> nothing is emptied anywhere, and all goes on afterwards', async () => {
+    const { set, east, west } = await bothExport();
+    for (const id of ['east', 'west']) set.setBrokerLink(id, 'refused');
+    await set.time.advance(3_600_000);
+    for (const client of [east, west]) expect(await sliceLines(client, key)).toEqual(bothAlive);
+    for (const id of ['east', 'west']) set.setBrokerLink(id, 'up');
+    await set.time.advance(90_000);
+    for (const client of [east, west]) expect(await sliceLines(client, key)).toEqual(bothAlive);
+    await west.delete(serviceExportType, ref);
+    await set.time.advance(4_000);
+    expect(await sliceLines(east, key)).toEqual([bothAlive[0]]);
+  });
+
+  test('lease: only our own way to the broker is cut -> we keep everything, the others do without us', async () => {
+    const { set, east, west } = await bothExport();
+    set.setBrokerLink('east', 'silent');
+    await set.time.advance(120_000);
+    expect(await sliceLines(east, key)).toEqual(bothAlive);
+    expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
+    set.setBrokerLink('east', 'up');
+    await set.time.advance(60_000);
+    expect(await sliceLines(west, key)).toEqual(bothAlive);
+  });
+
+  test('lease: our agent restarts while another member is dead -> still dead, no endpoint comes back for a while', async () => {
+    const { set, west } = await bothExport();
+    set.killAgent('east');
+    await set.time.advance(60_000);
+    set.killAgent('west');
+    set.startAgent('west');
+    for (let second = 0; second < 60; second += 1) {
+      await set.time.advance(1_000);
+      expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
+    }
+  });
+
+  test('lease: clocks hours apart -> judged by what was seen, nobody is condemned', async () => {
+    const hours = 3_600_000;
+    const { set, east, west } = await bothExport({
+      wallSkewMs: (name) => (name === 'agent-east' ? 7 * hours : name === 'home-west' ? -5 * hours : 0),
+    });
+    await set.time.advance(120_000);
+    for (const client of [east, west]) expect(await sliceLines(client, key)).toEqual(bothAlive);
+  });
+
+  test('lease: a member without a lease -> given the lease time, then stale', async () => {
+    const { set, west } = await bothExport();
+    set.killAgent('east');
+    await set.broker.admin.delete(leaseType, { namespace: memberNamespace('east'), name: 'portolan-agent' });
+    await set.time.advance(60_000);
+    expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
+  });
+});
