@@ -27,7 +27,7 @@ export interface ChaosResult {
   readonly history: History;
 }
 
-const names = Array.from({ length: 24 }, (_, index) => `register-${index}`);
+const names = Array.from({ length: 200 }, (_, index) => `register-${index}`);
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const data = mkdtempSync(`${tmpdir()}/portolan-chaos-`);

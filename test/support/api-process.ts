@@ -108,12 +108,16 @@ function request(
   headers?: Record<string, string>,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const stream = session.request({
-      ':method': method,
-      ':path': path,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...headers,
-    });
+    const stream = session.request(
+      {
+        ':method': method,
+        ':path': path,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      // Said outright: Node would end a DELETE before its body.
+      { endStream: body === undefined },
+    );
     const chunks: Buffer[] = [];
     let status = 0;
     stream.on('response', (response) => {
@@ -125,6 +129,6 @@ function request(
     });
     stream.on('error', reject);
     stream.on('close', () => reject(new Error(`${method} ${path}: the stream closed without an answer`)));
-    stream.end(body === undefined ? undefined : JSON.stringify(body));
+    if (body !== undefined) stream.end(JSON.stringify(body));
   });
 }
