@@ -13,7 +13,7 @@ import {
   isUnauthorized,
 } from './api-error.ts';
 import { type Client, createClient } from './client.ts';
-import { json, status } from './scripted-home.ts';
+import { json, status } from './testing/scripted-home.ts';
 
 const tops: ResourceType = { group: 'toys.test', version: 'v1', plural: 'tops', kind: 'Top', isNamespaced: true };
 const nodes: ResourceType = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', isNamespaced: false };

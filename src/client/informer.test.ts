@@ -3,7 +3,7 @@ import { Simulation } from '../../sim/virtual-world.ts';
 import { type AnyObject, keyOf, type ResourceType } from '../model/object.ts';
 import { createClient } from './client.ts';
 import { createInformer, type InformerOptions } from './informer.ts';
-import { json, ScriptedHome, status } from './scripted-home.ts';
+import { json, ScriptedHome, status } from './testing/scripted-home.ts';
 
 const type: ResourceType = { group: 'toys.test', version: 'v1', plural: 'tops', kind: 'Top', isNamespaced: true };
 const server = 'https://home';

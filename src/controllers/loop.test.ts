@@ -4,7 +4,7 @@ import { createLog } from '../base/log.ts';
 import { ApiError } from '../client/api-error.ts';
 import { createClient } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
-import { ScriptedHome } from '../client/scripted-home.ts';
+import { ScriptedHome } from '../client/testing/scripted-home.ts';
 import type { ResourceType } from '../model/object.ts';
 import { type ControllerOptions, runController } from './loop.ts';
 

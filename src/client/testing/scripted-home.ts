@@ -1,8 +1,8 @@
 // A home for tests that keeps one kind in memory and misbehaves on demand. It speaks just enough of list, watch and
 // discovery to drive a reflector through every fault; how a home should behave is the API server's own business.
 
-import type { HttpRequest, HttpResponse } from '../base/http.ts';
-import type { AnyObject, ResourceType } from '../model/object.ts';
+import type { HttpRequest, HttpResponse } from '../../base/http.ts';
+import type { AnyObject, ResourceType } from '../../model/object.ts';
 
 interface Change {
   readonly revision: number;
