@@ -28,7 +28,7 @@ import {
   unpackSlice,
 } from './facts.ts';
 import { NameTable } from './name-table.ts';
-import type { NamedSlice, OwnerNames } from './owner-names.ts';
+import { type NamedSlice, OwnerNames } from './owner-names.ts';
 import { PackedMap } from './packed-map.ts';
 import type { ClusterPlace } from './places.ts';
 import { fixedNames, makeZone, type Zone, type ZoneSource } from './zones.ts';
@@ -64,6 +64,7 @@ interface Dirty {
 type Side = 's' | 'i';
 
 const dirtyMax = 2048;
+const noNames = new OwnerNames('');
 
 export class Catalog {
   readonly table: NameTable;
@@ -96,6 +97,10 @@ export class Catalog {
     for (const zone of this.zones) {
       for (const [name, sets] of fixedNames(zone)) this.table.put(name, zone.id, sets);
     }
+  }
+
+  get cluster(): ClusterPlace {
+    return this.#options.cluster;
   }
 
   get zones(): readonly Zone[] {
@@ -276,7 +281,8 @@ export class Catalog {
   #touch(ownerKey: string): void {
     if (this.#dirty.has(ownerKey)) return;
     if (this.#dirty.size >= dirtyMax) this.flush();
-    this.#dirty.set(ownerKey, { before: this.namesOf(ownerKey), sinceMs: this.#nowMs() });
+    const isKnown = this.#owners.get(Buffer.from(ownerKey)) !== undefined;
+    this.#dirty.set(ownerKey, { before: isKnown ? this.namesOf(ownerKey) : noNames, sinceMs: this.#nowMs() });
     const { timers, batchMs = 1 } = this.#options;
     if (timers && !this.#timer) this.#timer = timers.after(batchMs, () => this.flush());
   }

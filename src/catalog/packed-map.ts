@@ -15,6 +15,9 @@ const emptySlot = 0;
 const deletedSlot = -1;
 const slotsMin = 1024;
 const bytesMin = 1 << 16;
+/** A block that is no longer small is taken large at once: pages nobody has touched cost nothing, copying does. */
+const spaciousFrom = 2 << 20;
+const spaciousBytes = 128 << 20;
 
 /** The reading side: finds entries, never changes anything. */
 export class PackedReader {
@@ -185,15 +188,18 @@ export class PackedMap extends PackedReader {
   }
 
   #reserve(more: number): void {
-    const hasRoom = this.#top + more <= this.bytes.length;
+    // Garbage is collected when it has become half as much again as what lives, even if there were still room.
+    const topMax = Math.min(this.bytes.length, Math.max(bytesMin, 1.6 * (this.#liveBytes + more)));
+    const hasRoom = this.#top + more <= topMax;
     const hasSlots = 4 * (this.#slotsTaken + 1) <= 3 * (this.mask + 1);
     if (!hasRoom || !hasSlots) this.#renew(more);
   }
 
   #renew(more: number): void {
     let slotCount = slotsMin;
-    while (slotCount < 2.5 * (this.#size + 1)) slotCount *= 2;
-    const bytesWanted = Math.max(bytesMin, Math.ceil(1.6 * (this.#liveBytes + more)));
+    while (slotCount < 2 * (this.#size + 1)) slotCount *= 2;
+    const liveBytes = this.#liveBytes + more;
+    const bytesWanted = Math.max(bytesMin, 2 * liveBytes, liveBytes > spaciousFrom ? spaciousBytes : 0);
     const old = { slots: this.slots, bytes: this.bytes };
     const memory = allocate(slotCount, padded(bytesWanted));
     this.adopt(memory);

@@ -22,6 +22,15 @@ const ownerPointer = 0xc00c;
 const optBytes = 11;
 const errorTextMax = 200;
 
+/** Question and records of a message whose question is as long as ours, so that pointers stay right. */
+export interface Body {
+  readonly body: Uint8Array;
+  readonly questionBytes: number;
+  readonly counts: readonly [answers: number, authorities: number, additionals: number];
+  /** Offsets into the body. */
+  readonly ttlOffsets: readonly number[];
+}
+
 export class Answer {
   bytes: Uint8Array;
   /** Where this message starts in `bytes`. */
@@ -163,6 +172,25 @@ export class Answer {
     this.#counts[sectionIndex(section)]! += 1;
   }
 
+  /** Another server's records, behind our echo of the same question, with their TTLs counted down or replaced. */
+  body(reply: Body, ttl: { readonly ageSeconds: number } | { readonly ttlSeconds: number }): void {
+    const length = reply.body.length - reply.questionBytes;
+    if (this.at + length > this.#limit) {
+      this.truncate();
+      return;
+    }
+    this.bytes.set(reply.body.subarray(reply.questionBytes), this.at);
+    const bodyAt = this.start + headerBytes;
+    for (const offset of reply.ttlOffsets) {
+      const at = bodyAt + offset;
+      const { bytes } = this;
+      const sent = ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
+      this.#put32(at, 'ttlSeconds' in ttl ? ttl.ttlSeconds : Math.max(0, sent - ttl.ageSeconds));
+    }
+    this.at += length;
+    for (let section = 0; section < 3; section++) this.#counts[section] = reply.counts[section]!;
+  }
+
   /** Completes header and OPT; the message is `bytes` from `start`, as long as the result says. */
   finish(): number {
     const query = this.#query;
@@ -214,6 +242,11 @@ export class Answer {
     this.#put16(this.at + 2, payload.length);
     this.bytes.set(payload, this.at + 4);
     this.at += 4 + payload.length;
+  }
+
+  #put32(at: number, value: number): void {
+    this.#put16(at, value >>> 16);
+    this.#put16(at + 2, value & 0xffff);
   }
 
   #put16(at: number, value: number): void {

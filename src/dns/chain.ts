@@ -1,47 +1,84 @@
 // The path of every query, in this order. Each handler answers or hands on; nothing happens outside this list.
 
-import type { CatalogMemory } from '../catalog/name-table.ts';
+import type { World } from '../base/world.ts';
+import type { ClusterPlace } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
+import type { Answer } from './answer.ts';
 import type { Handler } from './handler.ts';
 import { aclHandler } from './handlers/acl.ts';
 import { chaosHandler } from './handlers/chaos.ts';
 import { ednsHandler } from './handlers/edns.ts';
+import { forwardHandler } from './handlers/forward.ts';
 import { refuseHandler } from './handlers/refuse.ts';
 import { reverseHandler } from './handlers/reverse.ts';
+import { stubHandler } from './handlers/stub.ts';
 import { zoneHandler } from './handlers/zone.ts';
-import { CatalogReader } from './reader.ts';
+import { type PeerConfig, Peers, SourceTagger } from './peers.ts';
+import type { CatalogReader } from './reader.ts';
+import type { StubZones } from './stub-zones.ts';
+import { type CacheOptions, ReplyCache } from './upstream/cache.ts';
+import type { Exchange } from './upstream/exchange.ts';
+import { Forwarder } from './upstream/forwarder.ts';
+import { parseServerAddress, ServerSet } from './upstream/servers.ts';
+import type { Query } from './wire.ts';
 
 /** Plain data, so that a worker thread can be given it. */
 export interface ChainConfig {
   readonly serverId: string;
+  /** Address ranges that may ask. */
   readonly clients: readonly string[];
-  readonly clusterZone: Zone;
-  readonly clustersetZone: Zone;
+  readonly cluster: ClusterPlace;
   /** Ordinal of the cluster this server stands in. */
   readonly localCluster: number;
+  readonly clusterZone: Zone;
+  readonly clustersetZone: Zone;
+  /** Code of the EDNS option that names the asking cluster. */
+  readonly sourceOption: number;
+  /** Whose word about the asking cluster is taken. */
+  readonly peers: PeerConfig;
+  readonly forward?: ForwardConfig;
+  readonly cache?: CacheOptions;
+}
+
+export interface ForwardConfig {
+  readonly nameservers: readonly string[];
+  readonly hasRandomCase?: boolean;
+  readonly attemptMs?: number;
 }
 
 export interface ChainParts {
   readonly config: ChainConfig;
   readonly reader: CatalogReader;
+  readonly stubZones: StubZones;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly exchange: Exchange;
+  readonly onAnswered?: (query: Query, answer: Answer) => void;
 }
 
-export function buildChain({ config, reader }: ChainParts): Handler[] {
-  const { clusterZone, clustersetZone } = config;
-  const here = () => reader.places.standAt(config.localCluster);
-  const local = here();
+export function buildChain(parts: ChainParts): Handler[] {
+  const { config, reader, stubZones, world, exchange, onAnswered } = parts;
+  const { clusterZone, clustersetZone, forward } = config;
+  const local = reader.places.standAt(config.localCluster);
   const standpointOf = () => local;
+  const cache = new ReplyCache(config.cache);
+  const { attemptMs, hasRandomCase } = forward ?? {};
+  const forwarding = { world, exchange, cache, attemptMs, hasRandomCase, onAnswered };
+  const peers = new Peers(config.peers);
+  const tagger = new SourceTagger({ cluster: config.cluster, optionCode: config.sourceOption, peers });
+  const servers = new ServerSet(
+    (forward?.nameservers ?? []).map((text) => parseServerAddress(text)),
+    { takesTurns: true },
+  );
+  const upstream = forward && forwardHandler({ forwarder: new Forwarder({ ...forwarding, servers }) });
   return [
     aclHandler({ clients: config.clients }),
     ednsHandler(),
     chaosHandler({ serverId: config.serverId }),
     zoneHandler({ name: 'cluster', zone: clusterZone, reader, standpointOf }),
     zoneHandler({ name: 'clusterset', zone: clustersetZone, reader, standpointOf }),
+    stubHandler({ zones: stubZones, tagger, forwarding }),
     reverseHandler({ reader, zone: clusterZone }),
+    ...(upstream ? [upstream] : []),
     refuseHandler(),
   ];
-}
-
-export function openReader(memory: CatalogMemory): CatalogReader {
-  return new CatalogReader(memory);
 }

@@ -62,7 +62,7 @@ describe('dns protocol', () => {
   });
 
   test('id, RD and CD come back as sent; RA only with a forwarder', async () => {
-    const reply = await asker.send(changed((bytes) => ((bytes[2] = 1), (bytes[3] = 0x10))));
+    const reply = await asker.send(changed((bytes) => bytes.writeUInt16BE(0x0110, 2)));
     expect(reply!.readUInt16BE(0)).toBe(4711);
     expect(reply!.readUInt16BE(2) & 0x0190).toBe(0x0110);
   });

@@ -4,22 +4,37 @@
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { buildChain, type ChainConfig } from './chain.ts';
+import type { ChainConfig, ForwardConfig } from './chain.ts';
 import { defaultClients } from './handlers/acl.ts';
-import { CatalogReader } from './reader.ts';
-import { Responder } from './responder.ts';
+import { nobody, type PeerConfig } from './peers.ts';
+import type { Responder } from './responder.ts';
 import { listenStream, type TlsMaterial } from './server-stream.ts';
 import { type Listening, listenUdp } from './server-udp.ts';
+import { startWorkers } from './server-workers.ts';
+import { DnsService } from './service.ts';
+import type { StubZone } from './stub-zones.ts';
+import type { CacheOptions } from './upstream/cache.ts';
+import { createTransport } from './upstream/transport.ts';
+import { defaultSourceOption } from './wire.ts';
 
 export interface DnsOptions {
   readonly world: World;
   readonly log: Log;
   readonly catalog: Catalog;
   readonly listen: ListenOptions;
+  /** Threads that share the ports; 0, the default, serves in the thread that calls. */
+  readonly workers?: number;
   /** Address ranges that may ask; private addresses if absent. */
   readonly clients?: readonly string[];
   /** How this server is called in NSID and `id.server`. */
   readonly serverId?: string;
+  /** Where names go that are nobody's here; without it they are refused. */
+  readonly forward?: ForwardConfig;
+  readonly cache?: CacheOptions;
+  readonly stubZones?: readonly StubZone[];
+  /** Whose word about the asking cluster is taken; nobody's by default. */
+  readonly peers?: PeerConfig;
+  readonly sourceOption?: number;
 }
 
 export interface ListenOptions {
@@ -32,28 +47,33 @@ export interface ListenOptions {
   readonly tcpConnectionsMax?: number;
 }
 
-export interface DnsServer {
+export interface Sockets {
   readonly udpPort: number;
   readonly tcpPort: number;
   readonly tlsPort: number | undefined;
   close(): Promise<void>;
 }
 
+export interface DnsServer extends Sockets {
+  setStubZones(zones: readonly StubZone[]): void;
+}
+
 export async function startDns(options: DnsOptions): Promise<DnsServer> {
-  const { catalog, log } = options;
   const config = chainConfig(options);
-  const reader = new CatalogReader(catalog.table.memory);
-  const stopNews = catalog.table.onNews((news) => reader.take(news));
-  const responder = new Responder({
-    chain: buildChain({ config, reader }),
-    onFault: (error) => log.error('a query could not be answered', { error }),
-  });
-  const sockets = await openSockets({ ...options, responder, config, reusePort: false });
+  if (options.workers) return startWorkers({ ...options, config, workers: options.workers });
+  const { catalog, world, log } = options;
+  const exchange = createTransport(world);
+  const memory = catalog.table.memory;
+  const service = new DnsService({ world, log, config, memory, stubZones: options.stubZones ?? [], exchange });
+  const stopNews = catalog.table.onNews((news) => service.take(news));
+  const sockets = await openSockets({ ...options, responder: service.responder, config, reusePort: false });
   return {
     ...sockets,
+    setStubZones: (zones) => service.stubZones.replace(zones),
     close: async () => {
       stopNews();
       await sockets.close();
+      exchange.close();
     },
   };
 }
@@ -63,9 +83,14 @@ function chainConfig(options: DnsOptions): ChainConfig {
   return {
     serverId: options.serverId ?? 'portolan',
     clients: options.clients ?? defaultClients,
+    cluster: catalog.cluster,
+    localCluster: catalog.localCluster,
     clusterZone: catalog.clusterZone,
     clustersetZone: catalog.clustersetZone,
-    localCluster: catalog.localCluster,
+    sourceOption: options.sourceOption ?? defaultSourceOption,
+    peers: options.peers ?? nobody,
+    forward: options.forward,
+    cache: options.cache,
   };
 }
 
@@ -81,7 +106,7 @@ export interface SocketParts {
 const portTries = 20;
 
 /** UDP and TCP on the same port: with port 0 the kernel chooses for UDP, and a taken TCP port means another try. */
-export async function openSockets(parts: SocketParts): Promise<DnsServer> {
+export async function openSockets(parts: SocketParts): Promise<Sockets> {
   for (let tries = 1; ; tries++) {
     const opened: Listening[] = [];
     try {
@@ -94,7 +119,7 @@ export async function openSockets(parts: SocketParts): Promise<DnsServer> {
   }
 }
 
-async function openOnce(parts: SocketParts, opened: Listening[]): Promise<DnsServer> {
+async function openOnce(parts: SocketParts, opened: Listening[]): Promise<Sockets> {
   const { listen, responder, reusePort, log } = parts;
   const nsid = Buffer.from(parts.config.serverId);
   const onError = (error: Error) => log.warn('dns socket', { error });

@@ -84,6 +84,8 @@ export class Query {
   clientPort = 0;
   /** Name in a client certificate that our authority signed. */
   clientIdentity = '';
+  /** Name of the key whose TSIG was found right; empty otherwise. */
+  tsigKey = '';
   /** The code under which peers tell us who asks. */
   sourceOption = defaultSourceOption;
 
@@ -104,6 +106,7 @@ export class Query {
     this.wantsNsid = false;
     this.sourceLength = -1;
     this.tsigAt = 0;
+    this.tsigKey = '';
     if (length < headerBytes) return 'silence';
     this.id = this.#u16(0);
     this.flags = this.#u16(2);

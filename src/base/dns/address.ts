@@ -7,14 +7,24 @@ export function parseAddress(text: string): Uint8Array | undefined {
 
 function parseIpv4(text: string): Uint8Array | undefined {
   const bytes = new Uint8Array(4);
-  const parts = text.split('.');
-  if (parts.length !== 4) return undefined;
-  for (let i = 0; i < 4; i++) {
-    const part = parts[i]!;
-    if (!/^(0|[1-9][0-9]{0,2})$/.test(part) || Number(part) > 255) return undefined;
-    bytes[i] = Number(part);
+  let part = 0;
+  let digits = 0;
+  let value = 0;
+  for (let i = 0; i <= text.length; i++) {
+    const code = i < text.length ? text.charCodeAt(i) : 0x2e;
+    if (code === 0x2e) {
+      if (digits === 0 || value > 255 || part > 3) return undefined;
+      bytes[part++] = value;
+      digits = 0;
+      value = 0;
+    } else {
+      // A leading zero is octal to some readers and decimal to others: nobody gets to choose.
+      if (code < 0x30 || code > 0x39 || (digits > 0 && value === 0) || digits === 3) return undefined;
+      value = 10 * value + code - 0x30;
+      digits += 1;
+    }
   }
-  return bytes;
+  return part === 4 ? bytes : undefined;
 }
 
 function parseIpv6(text: string): Uint8Array | undefined {

@@ -1,7 +1,5 @@
 // Small writer and reader of packed values: big-endian numbers, strings with their length. No schema, no allocation per field.
 
-const textEncoder = new TextEncoder();
-
 export class ByteWriter {
   #bytes: Uint8Array<ArrayBuffer>;
   length = 0;
@@ -43,7 +41,21 @@ export class ByteWriter {
 
   /** Up to 255 bytes, cut there: names and labels never are that long. */
   text(value: string): this {
-    const bytes = textEncoder.encode(value).subarray(0, 255);
+    const length = value.length;
+    this.#grow(length + 1);
+    const start = this.length;
+    for (let i = 0; i < length; i++) {
+      const code = value.charCodeAt(i);
+      if (code > 127 || length > 255) return this.#longText(value);
+      this.#bytes[start + 1 + i] = code;
+    }
+    this.#bytes[start] = length;
+    this.length += length + 1;
+    return this;
+  }
+
+  #longText(value: string): this {
+    const bytes = Buffer.from(value).subarray(0, 255);
     return this.u8(bytes.length).raw(bytes);
   }
 

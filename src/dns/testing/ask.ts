@@ -2,15 +2,18 @@
 // dns-packet, so that a second opinion reads every message we write.
 
 import packet, { type DecodedPacket, type Answer as PacketAnswer, type PacketOpt } from 'dns-packet';
-import type { Clock } from '../../base/world.ts';
+import { silentLog } from '../../base/log.ts';
+import type { Clock, Random, Timers, World } from '../../base/world.ts';
 import { Catalog, type CatalogOptions } from '../../catalog/catalog.ts';
 import type { EndpointSlice } from '../../model/endpoint-slice.ts';
 import type { Service } from '../../model/service.ts';
 import { Answer } from '../answer.ts';
-import { buildChain, type ChainConfig } from '../chain.ts';
-import { CatalogReader } from '../reader.ts';
-import { Responder } from '../responder.ts';
-import { rcodeNames, type Transport } from '../wire.ts';
+import type { ChainConfig } from '../chain.ts';
+import { nobody } from '../peers.ts';
+import { DnsService } from '../service.ts';
+import type { StubZone } from '../stub-zones.ts';
+import type { Exchange } from '../upstream/exchange.ts';
+import { defaultSourceOption, rcodeNames, type Transport } from '../wire.ts';
 
 export const stillClock: Clock = { wallMs: () => 1_700_000_000_000, monotonicMs: () => 1000 };
 
@@ -113,37 +116,55 @@ export interface AskOptions {
   readonly flags?: number;
 }
 
+export interface AskerOptions {
+  readonly config?: Partial<ChainConfig>;
+  readonly world?: Partial<Pick<World, 'clock' | 'timers' | 'random'>>;
+  readonly exchange?: Exchange;
+  readonly stubZones?: readonly StubZone[];
+}
+
+const noTimers: Timers = { after: () => ({ cancel: () => {} }) };
+const noRandom: Random = { float: () => 0, bytes: (count) => new Uint8Array(count), uuid: () => '' };
+const noExchange: Exchange = { ask: () => Promise.reject(new Error('there is no network here')), close: () => {} };
+
 /** Asks as a client on loopback would, without a socket. */
 export class Asker {
-  readonly responder: Responder;
+  readonly service: DnsService;
   readonly #answer = new Answer();
 
-  constructor(catalog: Catalog, config: Partial<ChainConfig> = {}) {
-    const reader = new CatalogReader(catalog.table.memory);
-    catalog.table.onNews((news) => reader.take(news));
+  constructor(catalog: Catalog, options: AskerOptions = {}) {
     this.#answer.nsid = Buffer.from('test-server');
-    this.responder = new Responder({
-      chain: buildChain({
-        reader,
-        config: {
-          serverId: 'test-server',
-          clients: ['127.0.0.0/8'],
-          clusterZone: catalog.clusterZone,
-          clustersetZone: catalog.clustersetZone,
-          localCluster: catalog.localCluster,
-          ...config,
+    this.service = new DnsService({
+      world: { clock: stillClock, timers: noTimers, random: noRandom, ...options.world },
+      // A fault that would only be logged in production fails the test.
+      log: {
+        ...silentLog,
+        error: (text, fields) => {
+          throw fields?.['error'] ?? new Error(text);
         },
-      }),
-      onFault: (error) => {
-        throw error;
+      },
+      memory: catalog.table.memory,
+      stubZones: options.stubZones ?? [],
+      exchange: options.exchange ?? noExchange,
+      config: {
+        serverId: 'test-server',
+        clients: ['127.0.0.0/8'],
+        cluster: catalog.cluster,
+        clusterZone: catalog.clusterZone,
+        clustersetZone: catalog.clustersetZone,
+        localCluster: catalog.localCluster,
+        sourceOption: defaultSourceOption,
+        peers: nobody,
+        ...options.config,
       },
     });
+    catalog.table.onNews((news) => this.service.take(news));
   }
 
   /** The raw answer, or undefined for silence. */
   async send(bytes: Uint8Array, options: AskOptions = {}): Promise<Buffer | undefined> {
     const { transport = 'udp', address = '127.0.0.1' } = options;
-    const result = this.responder.respond(bytes, transport, address, 5353, '', this.#answer, 0);
+    const result = this.service.responder.respond(bytes, transport, address, 5353, '', this.#answer, 0);
     if (typeof result !== 'number') {
       const message = await result;
       return message && Buffer.from(message);

@@ -1,0 +1,17 @@
+// Everything that is nobody's here goes upstream, for those who ask for recursion.
+
+import type { Answer } from '../answer.ts';
+import type { Handler, Later, Step } from '../handler.ts';
+import type { Forwarder } from '../upstream/forwarder.ts';
+import { classIn, type Query } from '../wire.ts';
+
+export function forwardHandler(options: { readonly forwarder: Forwarder }): Handler {
+  return {
+    name: 'forward',
+    handle(query: Query, answer: Answer): Step | Later {
+      if (!query.isRecursionDesired || query.class !== classIn) return 'next';
+      answer.handler = 'forward';
+      return options.forwarder.handle(query, answer);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+// Names under a stub zone go to that zone's servers, with word of which cluster asks. What a pod wrote into that option is
+// dropped; a query that has been passed on too often goes round in circles and is refused.
+
+import type { Answer } from '../answer.ts';
+import type { Handler, Later, Step } from '../handler.ts';
+import type { SourceTagger } from '../peers.ts';
+import type { StubEntry, StubZones } from '../stub-zones.ts';
+import { Forwarder, type ForwarderOptions } from '../upstream/forwarder.ts';
+import { extendedError, type Query, rcode } from '../wire.ts';
+
+export interface StubHandlerOptions {
+  readonly zones: StubZones;
+  readonly tagger: SourceTagger;
+  readonly forwarding: Omit<ForwarderOptions, 'servers'>;
+}
+
+export function stubHandler(options: StubHandlerOptions): Handler {
+  const forwarders = new WeakMap<StubEntry, Forwarder>();
+
+  function forwarderOf(entry: StubEntry): Forwarder {
+    let forwarder = forwarders.get(entry);
+    if (!forwarder) {
+      forwarder = new Forwarder({ ...options.forwarding, servers: entry.servers });
+      forwarders.set(entry, forwarder);
+    }
+    return forwarder;
+  }
+
+  function handle(query: Query, answer: Answer): Step | Later {
+    const entry = options.zones.find(query.name, query.nameLength);
+    if (!entry) return 'next';
+    answer.handler = 'stub';
+    if (!entry.sendsSource) return forwarderOf(entry).handle(query, answer);
+    const tag = options.tagger.tagFor(query);
+    if (tag === 'loop') {
+      answer.fail(
+        rcode.REFUSED,
+        extendedError.other,
+        `loop: servers of ${entry.zone} pass this query round in a circle`,
+      );
+      return 'done';
+    }
+    return forwarderOf(entry).handle(query, answer, tag);
+  }
+
+  return { name: 'stub', handle };
+}

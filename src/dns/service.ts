@@ -1,0 +1,44 @@
+// One thread's whole DNS service, sockets aside: reader, chain and responder, put together the same way in the main thread,
+// in a worker and in tests.
+
+import type { Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
+import { buildChain, type ChainConfig } from './chain.ts';
+import { CatalogReader } from './reader.ts';
+import { type Observer, Responder } from './responder.ts';
+import { type StubZone, StubZones } from './stub-zones.ts';
+import type { Exchange } from './upstream/exchange.ts';
+
+export interface DnsServiceOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly config: ChainConfig;
+  readonly memory: CatalogMemory;
+  readonly stubZones: readonly StubZone[];
+  readonly exchange: Exchange;
+  readonly observer?: Observer;
+}
+
+export class DnsService {
+  readonly responder: Responder;
+  readonly stubZones = new StubZones();
+  readonly #reader: CatalogReader;
+
+  constructor(options: DnsServiceOptions) {
+    const { config, world, exchange, observer } = options;
+    this.#reader = new CatalogReader(options.memory);
+    this.stubZones.replace(options.stubZones);
+    const onAnswered = observer?.answered.bind(observer);
+    this.responder = new Responder({
+      chain: buildChain({ config, reader: this.#reader, stubZones: this.stubZones, world, exchange, onAnswered }),
+      observer,
+      sourceOption: config.sourceOption,
+      onFault: (error) => options.log.error('a query could not be answered', { error }),
+    });
+  }
+
+  take(news: CatalogNews): void {
+    this.#reader.take(news);
+  }
+}

@@ -1,0 +1,56 @@
+// Who asks, as one server tells another in an EDNS option of the local range: a version byte, then type-length-value with
+// cluster, zone, region and hops. A bare cluster name is read too. Pure.
+
+export interface SourceCluster {
+  readonly cluster: string;
+  readonly zone?: string;
+  readonly region?: string;
+  /** How many servers have passed this query on. */
+  readonly hops: number;
+}
+
+const version = 1;
+const field = { cluster: 1, zone: 2, region: 3, hops: 4 } as const;
+/** More servers in a row than any federation has: somebody points back at us. */
+export const hopsMax = 8;
+
+export function encodeSource(source: SourceCluster): Uint8Array {
+  const parts: number[] = [version];
+  const text = (type: number, value: string | undefined) => {
+    if (value === undefined || value === '') return;
+    const bytes = Buffer.from(value).subarray(0, 255);
+    parts.push(type, bytes.length, ...bytes);
+  };
+  text(field.cluster, source.cluster);
+  text(field.zone, source.zone);
+  text(field.region, source.region);
+  parts.push(field.hops, 1, Math.min(255, source.hops));
+  return Uint8Array.from(parts);
+}
+
+/** Undefined if the bytes say nothing that can be read. Unknown fields are skipped: later versions may add some. */
+export function decodeSource(bytes: Uint8Array): SourceCluster | undefined {
+  if (bytes.length === 0) return undefined;
+  if (bytes[0]! >= 0x20) return decodeBareName(bytes);
+  if (bytes[0] !== version) return undefined;
+  const texts: Record<number, string> = {};
+  let hops = 0;
+  for (let at = 1; at < bytes.length; ) {
+    const type = bytes[at]!;
+    const length = bytes[at + 1];
+    if (length === undefined || at + 2 + length > bytes.length) return undefined;
+    const value = bytes.subarray(at + 2, at + 2 + length);
+    if (type === field.hops) hops = value[0] ?? 0;
+    else texts[type] = Buffer.from(value).toString('utf8');
+    at += 2 + length;
+  }
+  return { cluster: texts[field.cluster] ?? '', zone: texts[field.zone], region: texts[field.region], hops };
+}
+
+function decodeBareName(bytes: Uint8Array): SourceCluster | undefined {
+  try {
+    return { cluster: new TextDecoder('utf-8', { fatal: true }).decode(bytes), hops: 0 };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+// Zones that other servers answer, and which servers those are. The longest zone that fits a name decides. Changing the
+// table keeps what is known about servers that stay.
+
+import { encodeName, isWithin } from '../base/dns/name.ts';
+import { parseServerAddress, ServerSet } from './upstream/servers.ts';
+
+export interface StubZone {
+  /** Without a trailing dot. */
+  readonly zone: string;
+  /** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353` */
+  readonly nameservers: readonly string[];
+  /** Whether the servers are told which cluster asks: a federation's are, others are not. */
+  readonly sendsSource: boolean;
+}
+
+export interface StubEntry extends StubZone {
+  readonly bytes: Uint8Array;
+  readonly servers: ServerSet;
+}
+
+export class StubZones {
+  /** Longest first. */
+  #entries: StubEntry[] = [];
+
+  replace(zones: readonly StubZone[]): void {
+    const before = new Map(this.#entries.map((entry) => [JSON.stringify(plain(entry)), entry]));
+    this.#entries = zones
+      .map((zone) => before.get(JSON.stringify(plain(zone))) ?? makeEntry(zone))
+      .sort((a, b) => b.bytes.length - a.bytes.length);
+  }
+
+  get zones(): readonly StubZone[] {
+    return this.#entries.map(plain);
+  }
+
+  find(name: Uint8Array, length: number): StubEntry | undefined {
+    for (const entry of this.#entries) if (isWithin(name, length, entry.bytes)) return entry;
+    return undefined;
+  }
+}
+
+function plain({ zone, nameservers, sendsSource }: StubZone): StubZone {
+  return { zone, nameservers, sendsSource };
+}
+
+function makeEntry(zone: StubZone): StubEntry {
+  const addresses = zone.nameservers.map((text) => parseServerAddress(text));
+  return { ...zone, bytes: encodeName(zone.zone), servers: new ServerSet(addresses, { takesTurns: false }) };
+}

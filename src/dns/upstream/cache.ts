@@ -1,0 +1,85 @@
+// Replies of other servers, kept as long as they say and a while longer in case nobody can be asked. The key holds all
+// that an answer can depend on; for federations that includes the cluster that asks. Pure but for the time it is told.
+
+import type { Reply } from './reply.ts';
+
+export interface CachedReply {
+  readonly reply: Reply;
+  readonly storedMs: number;
+  readonly freshUntilMs: number;
+}
+
+export interface CacheOptions {
+  readonly bytesMax: number;
+  readonly ttlSecondsMax: number;
+  /** How long after its end an answer may still be served when nobody can be asked (RFC 8767). */
+  readonly staleMs: number;
+}
+
+export const defaultCacheOptions: CacheOptions = { bytesMax: 32 << 20, ttlSecondsMax: 3600, staleMs: 3_600_000 };
+
+/** What an entry takes besides its bytes: key, map slot, objects. */
+const entryOverheadBytes = 400;
+/** RFC 9520: a failure is remembered, briefly. */
+const failureTtlSeconds = 1;
+
+export class ReplyCache {
+  readonly #options: CacheOptions;
+  readonly #entries = new Map<string, CachedReply>();
+  #bytes = 0;
+  hits = 0;
+  misses = 0;
+
+  constructor(options: CacheOptions = defaultCacheOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Fresh or stale; undefined if there is nothing or it is too old for anything. */
+  get(key: string, nowMs: number): CachedReply | undefined {
+    const entry = this.#entries.get(key);
+    if (!entry) return undefined;
+    if (nowMs < entry.freshUntilMs + this.#options.staleMs) return entry;
+    this.#drop(key, entry);
+    return undefined;
+  }
+
+  put(key: string, reply: Reply, nowMs: number): CachedReply {
+    const isFailure = reply.rcode !== 0 && reply.rcode !== 3;
+    const ttl = isFailure ? failureTtlSeconds : Math.min(reply.ttlSeconds, this.#options.ttlSecondsMax);
+    const entry = { reply, storedMs: nowMs, freshUntilMs: nowMs + 1000 * ttl };
+    const before = this.#entries.get(key);
+    // A failure never replaces an answer that could still be served as stale.
+    if (isFailure && before) return entry;
+    if (before) this.#drop(key, before);
+    this.#entries.set(key, entry);
+    this.#bytes += sizeOf(key, entry);
+    this.#evict();
+    return entry;
+  }
+
+  clear(): void {
+    this.#entries.clear();
+    this.#bytes = 0;
+  }
+
+  /** The oldest go first; what is in use comes back when it is asked for again. */
+  #evict(): void {
+    for (const [key, entry] of this.#entries) {
+      if (this.#bytes <= this.#options.bytesMax) return;
+      this.#drop(key, entry);
+    }
+  }
+
+  #drop(key: string, entry: CachedReply): void {
+    this.#entries.delete(key);
+    this.#bytes -= sizeOf(key, entry);
+  }
+}
+
+function sizeOf(key: string, { reply }: CachedReply): number {
+  return entryOverheadBytes + key.length + reply.body.length + 8 * reply.ttlOffsets.length;
+}

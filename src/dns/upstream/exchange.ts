@@ -1,0 +1,17 @@
+// How a question reaches another server and its reply comes back. The socket side is transport.ts; tests have their own.
+
+import type { ServerAddress } from './servers.ts';
+
+export interface ExchangeOptions {
+  readonly server: ServerAddress;
+  /** A whole query; its id is set by the transport, which must choose one that nobody can guess. */
+  readonly message: Uint8Array;
+  readonly timeoutMs: number;
+  readonly isTcp: boolean;
+}
+
+export interface Exchange {
+  /** The reply that fits the question: same id, same question to the letter, from the server asked. Rejects after the time. */
+  ask(options: ExchangeOptions): Promise<Uint8Array>;
+  close(): void;
+}

@@ -1,0 +1,48 @@
+// The inside of a worker thread: one DnsService with sockets of its own on the shared ports.
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { createLog } from '../base/log.ts';
+import { createRealWorld } from '../base/real/world.ts';
+import { openSockets } from './server.ts';
+import type { FromWorker, ToWorker, WorkerSetup } from './server-workers.ts';
+import { DnsService } from './service.ts';
+import { createTransport } from './upstream/transport.ts';
+
+const setup = workerData as WorkerSetup;
+const port = parentPort!;
+const world = createRealWorld();
+const send = (message: FromWorker) => port.postMessage(message);
+const log = createLog({ clock: world.clock, level: 'warn', write: (line) => send({ kind: 'log', line }) });
+const exchange = createTransport(world);
+const service = new DnsService({ ...setup, world, log, exchange });
+
+// News may come while the sockets are being opened: the first thing is to listen to it.
+port.on('message', (message: ToWorker) => {
+  if (message.kind === 'news') service.take(message.news);
+  else if (message.kind === 'stubZones') service.stubZones.replace(message.zones);
+  else void stop();
+});
+
+const opening = openSockets({
+  world,
+  log,
+  listen: setup.listen,
+  responder: service.responder,
+  config: setup.config,
+  reusePort: true,
+});
+
+opening.then(
+  ({ udpPort, tlsPort }) => send({ kind: 'listening', udpPort, tlsPort }),
+  (error: Error & { code?: string }) => {
+    send({ kind: 'failed', message: error.message, code: error.code });
+    void stop();
+  },
+);
+
+async function stop(): Promise<void> {
+  const sockets = await opening.catch(() => undefined);
+  await sockets?.close();
+  exchange.close();
+  port.close();
+}
