@@ -81,12 +81,12 @@ function reuse(before: Cached | undefined, served: readonly ServedKind[]): Cache
   return isSame ? before! : { served, document: undefined };
 }
 
-export function openapiIndex(documents: readonly { readonly path: string; readonly hash: string }[]): string {
+function openapiIndex(documents: readonly { readonly path: string; readonly hash: string }[]): string {
   const paths = documents.map(({ path, hash }) => [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }]);
   return JSON.stringify({ paths: Object.fromEntries(paths) });
 }
 
-export function openapiDocument(served: readonly ServedKind[]): OpenApiDocument {
+function openapiDocument(served: readonly ServedKind[]): OpenApiDocument {
   const schemas: Components = {};
   const paths: Paths = {};
   addMessage(schemas, 'meta.v1.Status');

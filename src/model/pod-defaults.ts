@@ -26,7 +26,7 @@ export function applyPodSpecDefaults(spec: PodSpec): void {
   for (const volume of spec.volumes ?? []) applyVolumeDefaults(volume);
 }
 
-export function allContainers(spec: PodSpec): Container[] {
+function allContainers(spec: PodSpec): Container[] {
   return [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
 }
 

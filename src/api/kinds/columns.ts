@@ -65,7 +65,7 @@ export function formatAge(timestamp: string | undefined, nowMs: number): string 
 const [minute, hour, day, year] = [60, 3600, 86_400, 31_536_000];
 
 /** Two units while they matter, one when they do not: `45s`, `3m20s`, `5h12m`, `2d4h`, `40d`, `2y10d`. */
-export function formatElapsed(elapsedMs: number): string {
+function formatElapsed(elapsedMs: number): string {
   const seconds = Math.floor(elapsedMs / 1000);
   if (seconds < -1) return '<invalid>';
   if (seconds < 2 * minute) return `${Math.max(seconds, 0)}s`;

@@ -7,8 +7,8 @@ import { StatusError } from '../status.ts';
 import { builtinKind } from './builtin.ts';
 import { column, nameColumn } from './columns.ts';
 
-export const namespaceFinalizer = 'kubernetes';
-export const namespaceNameLabel = 'kubernetes.io/metadata.name';
+const namespaceFinalizer = 'kubernetes';
+const namespaceNameLabel = 'kubernetes.io/metadata.name';
 
 const undeletable: readonly string[] = ['default', 'kube-system', 'kube-public'];
 

@@ -10,7 +10,7 @@ import type { Compare, Entry, Store, Write } from '../../store/store.ts';
 const prefix = '/portolan/addresses/service/';
 const guessesMax = 32;
 
-export interface Commit {
+interface Commit {
   readonly alsoCompare: Compare[];
   readonly alsoWrite: Write[];
 }
