@@ -208,6 +208,23 @@ describe('informer', () => {
     expect(informer.status()).toMatchObject({ state: { kind: 'unserved' }, staleSinceMs: undefined });
   });
 
+  test('informer: the kind is missing before and after an outage -> the time in between does not count as a second look', async () => {
+    const { sim, home, told } = await synced(['a']);
+    told.length = 0;
+    home.isServed = false;
+    home.endWatches();
+    await sim.time.advance(3000);
+    sim.network.setLink('agent', server, 'refused');
+    await sim.time.advance(3_600_000);
+    sim.network.setLink('agent', server, 'up');
+    const looks = home.count('list');
+    await sim.time.until(() => home.count('list') > looks, { withinMs: 31_000 });
+    await sim.time.advance(10_000);
+    home.isServed = true;
+    await sim.time.advance(60_000);
+    expect(told).toEqual([]);
+  });
+
   test('informer: 404 from something that is no home, discovery too -> what is known stays', async () => {
     const { sim, home, informer, told } = await synced(['a']);
     told.length = 0;

@@ -4,7 +4,7 @@ import { Simulation } from '../../sim/virtual-world.ts';
 import { silentLog } from '../base/log.ts';
 import { sleep } from '../base/world.ts';
 import { type Lease, leaseType } from '../model/lease.ts';
-import { standForLeader } from './leader.ts';
+import { type LeaderTimes, standForLeader } from './leader.ts';
 
 test('leader: two candidates -> exactly one leads', async () => {
   const { sim, stand, leaders } = await start();
@@ -99,6 +99,25 @@ test('leader: work that ends by itself -> the Lease is given up, and somebody st
   expect(terms.slice(0, 3)).toEqual(['a begins', 'a ends', 'a begins']);
 });
 
+test('leader: the answer to a renewal comes after the term has ended -> it does not make anybody leader', async () => {
+  const { sim, home, stand, leaders, working } = await start();
+  const times = { leaseMs: 15_000, renewDeadlineMs: 3_000, retryMs: 2_000 };
+  stand('a', { times });
+  await sim.time.until(() => leaders().includes('a'), { withinMs: 5000 });
+  const slow = sim.world('slow');
+  sim.network.listen(home.server, async (request) => {
+    const response = await home.api.handle(request);
+    if (request.method === 'PUT') await sleep(slow.timers, 1_450);
+    return response;
+  });
+  let imposters = 0;
+  for (let round = 0; round < 200; round += 1) {
+    await sim.time.advance(50);
+    if (leaders().includes('a') && !working.has('a')) imposters += 1;
+  }
+  expect(imposters).toBe(0);
+});
+
 test('leader: random faults, ten seeds -> never two at once, and one again when the faults are over', async () => {
   for (let seed = 1; seed <= 10; seed += 1) {
     const { sim, server, stand, overlaps, leaders } = await start(seed);
@@ -119,6 +138,7 @@ interface StandOptions {
   readonly wallSkewMs?: number;
   readonly wrapUpMs?: number;
   readonly workMs?: number;
+  readonly times?: LeaderTimes;
 }
 
 async function start(seed = 1) {
@@ -128,6 +148,7 @@ async function start(seed = 1) {
   const candidates = new Map<string, ReturnType<typeof standForLeader>>();
   const worlds = new Map<string, ReturnType<Simulation['world']>>();
   const terms: string[] = [];
+  const working = new Set<string>();
   let overlapping = 0;
   const leaders = () => [...candidates].filter(([, candidate]) => candidate.isLeader()).map(([name]) => name);
   const watchdog = () => {
@@ -145,11 +166,14 @@ async function start(seed = 1) {
       namespace: 'default',
       name: 'boss',
       identity: name,
+      times: options.times,
       whileLeading: async (signal) => {
         terms.push(`${name} begins`);
+        working.add(name);
         await sleep(world.timers, options.workMs ?? 1e12, signal).catch(() => {});
         if (options.wrapUpMs !== undefined) await sleep(world.timers, options.wrapUpMs);
         terms.push(`${name} ends`);
+        working.delete(name);
       },
     });
     candidates.set(name, candidate);
@@ -161,6 +185,8 @@ async function start(seed = 1) {
   };
   return {
     sim,
+    home,
+    working,
     server,
     client: home.clientOf(sim.world('test')),
     stand,

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { createServer as createPlainServer } from 'node:http';
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -57,6 +58,25 @@ describe('http client', () => {
     await expect(
       textOf(await client.send({ method: 'POST', path: '/y', headers: {}, body: Buffer.from('hello') })),
     ).resolves.toBe('POST /y 1.1 hello');
+  });
+
+  test('http client: a server without TLS -> answered over HTTP/1.1; the caller gives up -> told so', async () => {
+    const server = createPlainServer((request, response) => {
+      if (request.url !== '/prefix/never') response.end(request.httpVersion);
+    });
+    endings.push(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const client = clientOf({ server: `http://127.0.0.1:${await listen(server)}/prefix/` });
+    expect(await textOf(await get(client, '/'))).toBe('1.1');
+    const controller = new AbortController();
+    const arrived = once(server, 'request');
+    const pending = client.send({ method: 'GET', path: '/never', headers: {}, signal: controller.signal });
+    const [request] = await arrived;
+    expect(request.url).toBe('/prefix/never');
+    controller.abort(new Error('had enough'));
+    await expect(pending).rejects.toMatchObject({ cause: { message: 'had enough' } });
   });
 
   test('http client: a certificate and a token -> the server sees both, the token afresh each time', async () => {

@@ -129,7 +129,7 @@ describe('endpoints controller', () => {
   });
 
   test('endpoints controller: one Pod of many Services -> only its own Services are reconciled', async () => {
-    const { put, podReady, settle, reconciles } = await start();
+    const { client, sim, put, podReady, settle, reconciles } = await start();
     for (let count = 0; count < 50; count += 1) await put(serviceType, service(`s${count}`, { app: `a${count}` }));
     await put(podType, pod('p1', { app: 'a7', extra: 'x' }));
     await settle();
@@ -137,6 +137,11 @@ describe('endpoints controller', () => {
     await podReady('p1', '10.1.0.1');
     await settle();
     // Once for the Pod, once for the slice that was written because of it.
+    expect((await reconciles()) - before).toBe(2);
+    const note = { metadata: { annotations: { seen: 'now' } } };
+    await sim.time.settle(client.patch(podType, { namespace: 'default', name: 'p1' }, { kind: 'merge', body: note }));
+    await settle();
+    // Nothing that an endpoint shows.
     expect((await reconciles()) - before).toBe(2);
   });
 });
