@@ -192,22 +192,52 @@ export class PackedMap extends PackedReader {
     const topMax = Math.min(this.bytes.length, Math.max(bytesMin, 1.6 * (this.#liveBytes + more)));
     const hasRoom = this.#top + more <= topMax;
     const hasSlots = 4 * (this.#slotsTaken + 1) <= 3 * (this.mask + 1);
-    if (!hasRoom || !hasSlots) this.#renew(more);
+    if (!hasRoom) this.#renew(more);
+    else if (!hasSlots) this.#renewSlots();
   }
 
-  #renew(more: number): void {
+  #slotCountWanted(): number {
     let slotCount = slotsMin;
     while (slotCount < 2 * (this.#size + 1)) slotCount *= 2;
+    return slotCount;
+  }
+
+  /** A fresh index over the same entries. */
+  #renewSlots(): void {
+    const old = this.slots;
+    const memory = { slots: new SharedArrayBuffer(8 * this.#slotCountWanted()), bytes: this.#memory.bytes };
+    this.#enter(memory);
+    for (let i = 1; i < old.length; i += 2) {
+      const position = old[i]!;
+      if (position !== emptySlot && position !== deletedSlot) this.#take(old[i - 1]!, position);
+    }
+    this.#onGeneration(memory);
+  }
+
+  /** Fresh blocks for both, without the garbage. */
+  #renew(more: number): void {
     const liveBytes = this.#liveBytes + more;
     const bytesWanted = Math.max(bytesMin, 2 * liveBytes, liveBytes > spaciousFrom ? spaciousBytes : 0);
     const old = { slots: this.slots, bytes: this.bytes };
-    const memory = allocate(slotCount, padded(bytesWanted));
-    this.adopt(memory);
-    this.#memory = memory;
+    const memory = allocate(this.#slotCountWanted(), padded(bytesWanted));
+    this.#enter(memory);
     this.#top = 0;
-    this.#slotsTaken = this.#size;
     for (let i = 1; i < old.slots.length; i += 2) this.#carryOver(old, i);
     this.#onGeneration(memory);
+  }
+
+  #enter(memory: PackedMemory): void {
+    this.adopt(memory);
+    this.#memory = memory;
+    this.#slotsTaken = this.#size;
+  }
+
+  /** Puts an entry into a fresh index, where nothing is deleted and nothing is there twice. */
+  #take(hash: number, position: number): void {
+    let slot = hash & this.mask;
+    while (this.slots[2 * slot + 1] !== emptySlot) slot = (slot + 1) & this.mask;
+    this.slots[2 * slot] = hash;
+    this.slots[2 * slot + 1] = position;
   }
 
   #carryOver(old: { slots: Int32Array; bytes: Uint8Array }, index: number): void {
@@ -221,10 +251,7 @@ export class PackedMap extends PackedReader {
       ((from[start + 2]! << 24) | (from[start + 3]! << 16) | (from[start + 4]! << 8) | from[start + 5]!) >>> 0;
     const size = padded(headerBytes + keyLength + valueLength);
     this.bytes.set(from.subarray(start, start + size), this.#top);
-    let slot = hash & this.mask;
-    while (this.slots[2 * slot + 1] !== emptySlot) slot = (slot + 1) & this.mask;
-    this.slots[2 * slot] = hash;
-    this.slots[2 * slot + 1] = positionOf(this.#top);
+    this.#take(hash, positionOf(this.#top));
     this.#top += size;
   }
 }

@@ -7,7 +7,7 @@ import type { Timers } from '../base/world.ts';
 import { Answer } from './answer.ts';
 import type { Responder } from './responder.ts';
 import type { Listening } from './server-udp.ts';
-import { messageBytesMax } from './wire.ts';
+import { headerBytes, messageBytesMax } from './wire.ts';
 
 export interface TlsMaterial {
   readonly certificate: string;
@@ -142,6 +142,11 @@ function serve(socket: Socket, answer: Answer, options: StreamOptions, onActive:
     let isComplete = false;
     while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
       const end = 2 + pending.readUInt16BE(0);
+      // Nobody who speaks DNS sends less than a header.
+      if (end < 2 + headerBytes) {
+        socket.destroy();
+        return;
+      }
       take(pending.subarray(2, end));
       pending = pending.subarray(end);
       isComplete = true;

@@ -1,0 +1,339 @@
+// Forwarding, its cache and stub zones, on a virtual clock and a network of functions.
+
+import packet, { type Packet } from 'dns-packet';
+import { describe, expect, test } from 'vitest';
+import type { Clock, Random, Timers } from '../base/world.ts';
+import { decodeSource, encodeSource } from './source-option.ts';
+import {
+  Asker,
+  type AskerOptions,
+  addService,
+  encodeQuestion,
+  extendedErrorOf,
+  makeCatalog,
+  syncAll,
+} from './testing/ask.ts';
+import type { Exchange, ExchangeOptions } from './upstream/exchange.ts';
+import { parseServerAddress } from './upstream/servers.ts';
+
+type Upstream = (query: Packet, options: ExchangeOptions) => Partial<Packet> | 'silence' | Promise<Partial<Packet>>;
+
+/** A clock that only tests move, and servers that are functions. */
+class TestNet {
+  nowMs = 1000;
+  readonly asked: { server: string; question: string; isTcp: boolean; source: ReturnType<typeof decodeSource> }[] = [];
+  readonly servers = new Map<string, Upstream>();
+  readonly clock: Clock = { wallMs: () => this.nowMs, monotonicMs: () => this.nowMs };
+  readonly timers: Timers = { after: () => ({ cancel: () => {} }) };
+  #seed = 7;
+  readonly random: Random = {
+    float: () => (this.#seed = (this.#seed * 16807) % 2147483647) / 2147483647,
+    bytes: (count) => Uint8Array.from({ length: count }, () => Math.floor(this.random.float() * 256)),
+    uuid: () => 'uuid',
+  };
+
+  readonly exchange: Exchange = {
+    ask: async (options) => {
+      const query = packet.decode(options.message);
+      const question = query.questions![0]!;
+      const server = `${options.server.host}:${options.server.port}`;
+      const option = query.additionals?.[0]?.options?.find(({ code }: { code: number }) => code === 65001);
+      const source = option && decodeSource(option.data);
+      this.asked.push({ server, question: `${question.name} ${question.type}`, isTcp: options.isTcp, source });
+      const reply = await (this.servers.get(server) ?? (() => 'silence'))(query, options);
+      if (reply === 'silence') {
+        this.nowMs += options.timeoutMs;
+        throw new Error('timed out');
+      }
+      return packet.encode({ type: 'response', id: query.id, questions: query.questions, ...reply });
+    },
+    close: () => {},
+  };
+
+  get world(): AskerOptions['world'] {
+    return { clock: this.clock, timers: this.timers, random: this.random };
+  }
+}
+
+function answering(data: string, ttl = 60): Upstream {
+  return (query) => ({ answers: [{ type: 'A', name: query.questions![0]!.name, ttl, class: 'IN', data }] });
+}
+
+const refusing: Upstream = () => ({ flags: 5 });
+const soa = {
+  type: 'SOA',
+  name: 'example.com',
+  ttl: 300,
+  data: { mname: 'a', rname: 'b', serial: 1, refresh: 1, retry: 1, expire: 1, minimum: 20 },
+};
+
+function setUp(options: AskerOptions = {}, nameservers = ['192.0.2.53', '192.0.2.54']) {
+  const net = new TestNet();
+  const catalog = makeCatalog({ cluster: { id: 'west', zone: 'w1', region: 'eu' } });
+  addService(catalog, 'shop/web', { ips: ['10.96.0.7'] });
+  syncAll(catalog);
+  const config = { forward: { nameservers }, ...options.config };
+  const asker = new Asker(catalog, { world: net.world, exchange: net.exchange, ...options, config });
+  return { net, asker, catalog };
+}
+
+describe('dns forwarding', () => {
+  test("a name that is nobody's here -> asked upstream once, then from the cache with its TTL counted down", async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    net.servers.set('192.0.2.53:53', answering('203.0.113.1'));
+    const first = await asker.askPacket('www.example.com A');
+    expect(first).toMatchObject({ flag_ra: true, flag_aa: false, answers: [{ data: '203.0.113.1', ttl: 60 }] });
+    net.nowMs += 10_500;
+    const second = await asker.askPacket('WWW.example.com A');
+    expect(second).toMatchObject({ questions: [{ name: 'WWW.example.com' }], answers: [{ ttl: 50 }] });
+    expect(net.asked).toHaveLength(1);
+    net.nowMs += 50_000;
+    await asker.ask('www.example.com A');
+    expect(net.asked).toHaveLength(2);
+  });
+
+  test('our own zones -> never asked upstream', async () => {
+    const { net, asker } = setUp();
+    expect(await asker.ask('web.shop.svc.cluster.local A')).toBe('10.96.0.7');
+    expect(await asker.ask('no.shop.svc.cluster.local A')).toBe('NXDOMAIN');
+    expect(net.asked).toEqual([]);
+  });
+
+  test("negative answers -> kept for the smaller of the SOA's TTL and its minimum (RFC 2308)", async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    net.servers.set('192.0.2.53:53', () => ({ flags: 3, authorities: [soa] }));
+    expect(await asker.ask('no.example.com A')).toBe('NXDOMAIN');
+    net.nowMs += 19_000;
+    expect(await asker.ask('no.example.com A')).toBe('NXDOMAIN');
+    expect(net.asked).toHaveLength(1);
+    net.nowMs += 2000;
+    await asker.ask('no.example.com A');
+    expect(net.asked).toHaveLength(2);
+  });
+
+  test('a dead server -> the next is asked within a second; later it is skipped, and tried again when its time has come', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53', '192.0.2.54']);
+    net.servers.set('192.0.2.54:53', answering('203.0.113.1', 0));
+    for (let i = 0; i < 6; i++) {
+      const startedMs = net.nowMs;
+      expect(await asker.ask(`a${i}.example.com A`)).toBe('203.0.113.1');
+      expect(net.nowMs - startedMs).toBeLessThan(1000);
+    }
+    const deadCalls = () => net.asked.filter(({ server }) => server === '192.0.2.53:53').length;
+    expect(deadCalls()).toBe(2);
+    net.nowMs += 2000;
+    await asker.ask('b.example.com A');
+    expect(deadCalls()).toBe(3);
+    net.servers.set('192.0.2.53:53', answering('203.0.113.2', 0));
+    net.nowMs += 20_000;
+    await asker.ask('c.example.com A');
+    await asker.ask('d.example.com A');
+    await asker.ask('e.example.com A');
+    expect(net.asked.filter(({ server }) => server === '192.0.2.53:53').length).toBeGreaterThan(4);
+  });
+
+  test('all servers dead -> SERVFAIL with an extended error, and at once when that is known', async () => {
+    const { net, asker } = setUp();
+    const first = await asker.askPacket('www.example.com A', { edns: true });
+    expect(first.rcode).toBe('SERVFAIL');
+    expect(extendedErrorOf(first)).toMatch(/^22 no answer from 192.0.2.53:53, 192.0.2.54:53/);
+    await asker.ask('x.example.com A');
+    const startedMs = net.nowMs;
+    expect(await asker.ask('y.example.com A')).toBe('SERVFAIL');
+    expect(net.nowMs).toBe(startedMs);
+  });
+
+  test('all servers dead and an old answer -> served as stale with extended error 3 and TTL 30 (RFC 8767)', async () => {
+    const { net, asker } = setUp();
+    net.servers.set('192.0.2.53:53', answering('203.0.113.1', 5));
+    await asker.ask('www.example.com A');
+    net.servers.clear();
+    net.nowMs += 60_000;
+    const stale = await asker.askPacket('www.example.com A', { edns: true });
+    expect(stale).toMatchObject({ answers: [{ data: '203.0.113.1', ttl: 30 }] });
+    expect(extendedErrorOf(stale)).toBe('3');
+    net.nowMs += 3_700_000;
+    expect(await asker.ask('www.example.com A')).toBe('SERVFAIL');
+  });
+
+  test('a truncated reply -> asked again over TCP', async () => {
+    const { net, asker } = setUp();
+    net.servers.set('192.0.2.53:53', (query, { isTcp }) =>
+      isTcp ? (answering('203.0.113.1')(query, {} as never) as Packet) : { flags: 0x0200 },
+    );
+    expect(await asker.ask('big.example.com A')).toBe('203.0.113.1');
+    expect(net.asked.map(({ isTcp }) => isTcp)).toEqual([false, true]);
+  });
+
+  test('a server that refuses -> the next one is asked; all refuse -> REFUSED is passed on', async () => {
+    const { net, asker } = setUp();
+    net.servers.set('192.0.2.53:53', refusing);
+    net.servers.set('192.0.2.54:53', answering('203.0.113.1'));
+    expect(await asker.ask('www.example.com A')).toBe('203.0.113.1');
+    net.servers.set('192.0.2.54:53', refusing);
+    expect(await asker.ask('other.example.com A')).toBe('REFUSED');
+  });
+
+  test('equal questions that wait together -> asked once', async () => {
+    const { net, asker } = setUp();
+    let release = () => {};
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    net.servers.set('192.0.2.53:53', async (query) => {
+      await gate;
+      return answering('203.0.113.1')(query, {} as never) as Packet;
+    });
+    const asking = ['a', 'b', 'c'].map(() => asker.ask('www.example.com A'));
+    release();
+    expect(await Promise.all(asking)).toEqual(['203.0.113.1', '203.0.113.1', '203.0.113.1']);
+    expect(net.asked).toHaveLength(1);
+  });
+
+  test('an answer larger than the client takes -> TC, and whole over TCP from the cache', async () => {
+    const { net, asker } = setUp();
+    const many = Array.from({ length: 60 }, (_, i) => ({
+      type: 'A',
+      name: 'big.example.com',
+      ttl: 60,
+      data: `203.0.113.${i}`,
+    }));
+    net.servers.set('192.0.2.53:53', () => ({ answers: many }));
+    expect(await asker.ask('big.example.com A')).toBe('TRUNCATED');
+    expect((await asker.ask('big.example.com A', { transport: 'tcp' })).split(', ')).toHaveLength(60);
+    expect(net.asked).toHaveLength(1);
+  });
+
+  test("random case in questions, if wanted -> the answer comes back in the client's own case", async () => {
+    const { net, asker } = setUp({ config: { forward: { nameservers: ['192.0.2.53'], hasRandomCase: true } } });
+    net.servers.set('192.0.2.53:53', answering('203.0.113.1'));
+    const reply = await asker.askPacket('www.a-rather-long-name.example.com A');
+    expect(net.asked[0]!.question).not.toBe('www.a-rather-long-name.example.com A');
+    expect(net.asked[0]!.question.toLowerCase()).toBe('www.a-rather-long-name.example.com a');
+    expect(reply.questions![0]!.name).toBe('www.a-rather-long-name.example.com');
+  });
+
+  test('no recursion desired -> refused', async () => {
+    const { asker } = setUp();
+    expect(await asker.ask('www.example.com A', { flags: 0 })).toBe('REFUSED');
+  });
+
+  test('EDNS options of a client -> go no further than this server', async () => {
+    const { net, asker } = setUp();
+    net.servers.set('192.0.2.53:53', (query) => {
+      expect(query.additionals![0]!.options).toEqual([]);
+      return answering('203.0.113.1')(query, {} as never) as Packet;
+    });
+    const options = [
+      { code: 65001, data: Buffer.from('east') },
+      { code: 8, data: Buffer.from([0, 1, 24, 0, 10, 0, 0]) },
+    ];
+    expect(await asker.ask('www.example.com A', { edns: { options } })).toBe('203.0.113.1');
+  });
+});
+
+describe('dns stub zones', () => {
+  const federation = {
+    zone: 'myfederation.svc.federation',
+    nameservers: ['192.0.2.1', '192.0.2.2:5353'],
+    sendsSource: true,
+  };
+  const question = 'myservice.myns.myfederation.svc.federation A';
+  const stub = (options: AskerOptions = {}) => setUp({ stubZones: [federation], ...options });
+  const source = (text: string | ReturnType<typeof encodeSource>) => ({
+    edns: { options: [{ code: 65001, data: Buffer.from(text as string) }] },
+  });
+
+  test('a name under the zone -> its servers, told which cluster asks', async () => {
+    const { net, asker } = stub();
+    net.servers.set('192.0.2.1:53', answering('104.32.64.128'));
+    expect(await asker.ask(question)).toBe('104.32.64.128');
+    expect(net.asked).toMatchObject([
+      { server: '192.0.2.1:53', source: { cluster: 'west', zone: 'w1', region: 'eu', hops: 1 } },
+    ]);
+  });
+
+  test('what a pod says about its cluster -> dropped', async () => {
+    const { net, asker } = stub();
+    net.servers.set('192.0.2.1:53', answering('104.32.64.128'));
+    await asker.ask(question, source('east'));
+    expect(net.asked[0]!.source).toMatchObject({ cluster: 'west' });
+  });
+
+  test('what an allowed peer says -> passed on, one hop further', async () => {
+    const { net, asker } = stub({ config: { peers: { ranges: ['127.0.0.9/32'], identities: [] } } });
+    net.servers.set('192.0.2.1:53', answering('104.32.64.128'));
+    await asker.ask(question, { address: '127.0.0.9', ...source(encodeSource({ cluster: 'east', hops: 2 })) });
+    expect(net.asked[0]!.source).toMatchObject({ cluster: 'east', hops: 3 });
+  });
+
+  test('a query that goes round in a circle -> REFUSED with an extended error', async () => {
+    const { net, asker } = stub();
+    const reply = await asker.askPacket(question, source(encodeSource({ cluster: 'east', hops: 8 })));
+    expect(reply.rcode).toBe('REFUSED');
+    expect(extendedErrorOf(reply)).toMatch(/^0 loop/);
+    expect(net.asked).toEqual([]);
+  });
+
+  test('a dead nameserver -> the second one, with its own port', async () => {
+    const { net, asker } = stub();
+    net.servers.set('192.0.2.2:5353', answering('104.32.64.128'));
+    expect(await asker.ask(question)).toBe('104.32.64.128');
+  });
+
+  test('two zones fit -> the longer one wins; taken away -> the shorter; both gone -> upstream', async () => {
+    const { net, asker } = setUp();
+    const zones = [
+      { zone: 'federation', nameservers: ['192.0.2.1'], sendsSource: true },
+      { zone: 'myfederation.svc.federation', nameservers: ['192.0.2.2'], sendsSource: true },
+    ];
+    net.servers.set('192.0.2.1:53', answering('1.1.1.1', 0));
+    net.servers.set('192.0.2.2:53', answering('2.2.2.2', 0));
+    net.servers.set('192.0.2.53:53', answering('3.3.3.3', 0));
+    asker.service.stubZones.replace(zones);
+    expect(await asker.ask(question)).toBe('2.2.2.2');
+    asker.service.stubZones.replace(zones.slice(0, 1));
+    expect(await asker.ask(question)).toBe('1.1.1.1');
+    asker.service.stubZones.replace([]);
+    expect(await asker.ask(question)).toBe('3.3.3.3');
+  });
+
+  test('a federation that is a black hole -> cluster.local is answered without waiting', async () => {
+    const { net, asker } = stub();
+    net.servers.set('192.0.2.1:53', () => new Promise(() => {}));
+    void asker.ask(question);
+    const startedMs = net.nowMs;
+    expect(await asker.ask('web.shop.svc.cluster.local A')).toBe('10.96.0.7');
+    expect(net.nowMs).toBe(startedMs);
+  });
+
+  test('ten clusters through one caching resolver -> every one gets the answer meant for it', async () => {
+    const { net, asker } = stub({ config: { peers: { ranges: ['127.0.0.0/8'], identities: [] } } });
+    const clusters = Array.from({ length: 10 }, (_, i) => `cluster-${i}`);
+    net.servers.set('192.0.2.1:53', (query) => {
+      const option = query.additionals![0]!.options.find(({ code }: { code: number }) => code === 65001);
+      return answering(`10.0.0.${decodeSource(option.data)!.cluster.split('-')[1]}`)(query, {} as never) as Packet;
+    });
+    const queries = clusters.map((cluster) => encodeQuestion(question, source(encodeSource({ cluster, hops: 0 }))));
+    const count = Number(process.env['DNS_CACHE_QUERIES'] ?? 10_000);
+    for (let i = 0; i < count; i++) {
+      const cluster = Math.floor(net.random.float() * 10);
+      const reply = await asker.send(queries[cluster]!);
+      const { answers } = packet.decode(reply!);
+      if (answers![0]!.data !== `10.0.0.${cluster}`) throw new Error(`cluster ${cluster} got ${answers![0]!.data}`);
+    }
+    // One miss for each: the rest came from the cache.
+    expect(net.asked).toHaveLength(10);
+  });
+});
+
+test.each([
+  ['10.0.0.1', { host: '10.0.0.1', port: 53 }],
+  ['10.0.0.1:5353', { host: '10.0.0.1', port: 5353 }],
+  ['fd00::1', { host: 'fd00::1', port: 53 }],
+  ['[fd00::1]:5353', { host: 'fd00::1', port: 5353 }],
+])('nameserver %s -> %o', (text, expected) => {
+  expect(parseServerAddress(text)).toEqual(expected);
+});
+
+test.each(['example.com', '10.0.0.1:0', '10.0.0.1:99999', '[fd00::1', ''])('nameserver %o -> refused', (text) => {
+  expect(() => parseServerAddress(text)).toThrow(/nameserver/);
+});

@@ -1,0 +1,143 @@
+// The sockets: UDP, TCP, DoT, IPv4 and IPv6, in this thread and in workers.
+
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, describe, expect, test } from 'vitest';
+import { silentLog } from '../base/log.ts';
+import { createRealWorld } from '../base/real/world.ts';
+import { type DnsOptions, type DnsServer, startDns } from './server.ts';
+import { addImport, describeAnswer, encodeQuestion, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';
+import { makeAuthority } from './testing/certs.ts';
+import { askTcp, askUdp, askUdpRaw, framed, readFrames } from './testing/client.ts';
+
+const name = 'checkout.shop.svc.clusterset.local';
+const running: DnsServer[] = [];
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.close()));
+});
+
+function sampleCatalog() {
+  const catalog = makeCatalog();
+  addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7'], ports: ['http:80'] });
+  const endpoints = Array.from({ length: 200 }, (_, i) => `10.1.0.${i}`);
+  addImport(catalog, 'shop/many', { type: 'Headless', slices: [{ cluster: 'east', endpoints }] });
+  syncAll(catalog);
+  return catalog;
+}
+
+async function start(options: Partial<DnsOptions> = {}) {
+  const catalog = options.catalog ?? sampleCatalog();
+  const listen = { hosts: ['127.0.0.1'], port: 0, ...options.listen };
+  const server = await startDns({ world: createRealWorld(), log: silentLog, ...options, catalog, listen });
+  running.push(server);
+  return { server, catalog, target: { host: '127.0.0.1', port: server.udpPort } };
+}
+
+describe('dns server', () => {
+  test('UDP and TCP on one port, IPv4 and IPv6 -> the same answer', async () => {
+    const { server } = await start({ listen: { hosts: ['127.0.0.1', '::1'], port: 0 } });
+    for (const host of ['127.0.0.1', '::1']) {
+      expect(await askUdp({ host, port: server.udpPort }, `${name} A`)).toBe('243.0.0.7');
+      expect(await askTcp({ host, port: server.tcpPort }, `${name} A`)).toBe('243.0.0.7');
+    }
+  });
+
+  test('truncated over UDP -> whole over TCP', async () => {
+    const { target } = await start();
+    expect(await askUdp(target, 'many.shop.svc.clusterset.local A')).toBe('TRUNCATED');
+    expect((await askTcp(target, 'many.shop.svc.clusterset.local A')).split(', ')).toHaveLength(200);
+  });
+
+  test('garbage over UDP -> silence, and the next query is served', async () => {
+    const { target } = await start();
+    await expect(
+      Promise.race([
+        askUdpRaw(target, Buffer.from('hello')),
+        new Promise((resolve) => setTimeout(resolve, 100, 'silence')),
+      ]),
+    ).resolves.toBe('silence');
+    expect(await askUdp(target, `${name} A`)).toBe('243.0.0.7');
+  });
+
+  test('fifty queries at once on one TCP connection, cut at odd places -> fifty answers (RFC 7766)', async () => {
+    const { target } = await start();
+    const socket = connect(target);
+    const reading = readFrames(socket, 50);
+    const all = Buffer.concat(Array.from({ length: 50 }, () => framed(encodeQuestion(`${name} A`))));
+    for (let at = 0; at < all.length; at += 7) socket.write(all.subarray(at, at + 7));
+    const answers = await reading;
+    expect(new Set(answers.map(describeAnswer))).toEqual(new Set(['243.0.0.7']));
+    socket.destroy();
+  });
+
+  test('a TCP connection that is idle, or never completes a query -> closed', async () => {
+    const { target } = await start({ listen: { hosts: ['127.0.0.1'], port: 0, tcpIdleMs: 50 } });
+    const idle = connect(target);
+    await once(idle, 'close');
+    const slow = connect(target);
+    slow.on('error', () => {});
+    slow.write(Buffer.from([1, 0]));
+    const dripping = setInterval(() => slow.write(Buffer.from([0])), 10);
+    await new Promise((resolve) => slow.on('close', resolve));
+    clearInterval(dripping);
+  });
+
+  test('too many TCP connections -> the one idle longest goes, new ones are served', async () => {
+    const { target } = await start({ listen: { hosts: ['127.0.0.1'], port: 0, tcpConnectionsMax: 2 } });
+    const first = connect(target);
+    await once(first, 'connect');
+    const second = connect(target);
+    await once(second, 'connect');
+    const closed = once(first, 'close');
+    expect(await askTcp(target, `${name} A`)).toBe('243.0.0.7');
+    await closed;
+    second.destroy();
+  });
+
+  test('DoT -> answered; without TLS on that port -> nothing', async () => {
+    const authority = makeAuthority('test authority');
+    const material = authority.issue('dns', { kind: 'server', hosts: ['127.0.0.1'] });
+    const { server } = await start({ listen: { hosts: ['127.0.0.1'], port: 0, tls: { port: 0, material } } });
+    const target = { host: '127.0.0.1', port: server.tlsPort! };
+    const socket = connectTls({ ...target, ca: authority.certificate, ALPNProtocols: ['dot'] });
+    await once(socket, 'secureConnect');
+    expect(socket.alpnProtocol).toBe('dot');
+    const reading = readFrames(socket, 1);
+    socket.write(framed(encodeQuestion(`${name} A`)));
+    expect(describeAnswer((await reading)[0]!)).toBe('243.0.0.7');
+    socket.destroy();
+    const plain = connect(target);
+    plain.on('error', () => {});
+    plain.write(framed(encodeQuestion(`${name} A`)));
+    await new Promise((resolve) => plain.on('close', resolve));
+  });
+
+  test('a port that is taken -> an error with its code', async () => {
+    const { server } = await start();
+    const again = start({ listen: { hosts: ['127.0.0.1'], port: server.udpPort } });
+    await expect(again).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+});
+
+describe('dns server with workers', () => {
+  test('two workers on one port -> both answer, and see changes and new generations of the catalog', async () => {
+    const { catalog, target } = await start({ workers: 2 });
+    const askMany = async (question: string) => {
+      // Each question leaves from another port, so that the kernel spreads them over both threads.
+      const answers = await Promise.all(Array.from({ length: 20 }, () => askUdp(target, question)));
+      return [...new Set(answers)];
+    };
+    expect(await askMany(`${name} A`)).toEqual(['243.0.0.7']);
+    expect(await askTcp(target, `${name} A`)).toBe('243.0.0.7');
+    for (let i = 0; i < 3000; i++) addImport(catalog, `shop/extra-${i}`, { ips: [`243.1.${i >> 8}.${i & 255}`] });
+    addImport(catalog, 'shop/checkout', { ips: ['243.0.0.8'] });
+    catalog.upsertEndpointSlice(makeSlice('shop/many', { cluster: 'east', endpoints: ['10.9.9.9'] }));
+    catalog.flush();
+    // A new generation reaches the threads as a message.
+    await expect.poll(() => askMany('extra-2999.shop.svc.clusterset.local A')).toEqual(['243.1.11.183']);
+    expect(await askMany(`${name} A`)).toEqual(['243.0.0.8']);
+    expect(await askMany('many.shop.svc.clusterset.local A')).toEqual(['10.9.9.9']);
+  });
+});
