@@ -7,6 +7,7 @@ import {
   constants,
   createSecureServer,
   type Http2SecureServer,
+  type Http2Session,
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
@@ -57,6 +58,7 @@ class Edge implements ApiServer {
   readonly #limits: EdgeLimits;
   readonly #server: Http2SecureServer;
   readonly #connections: Connections;
+  readonly #bySession = new WeakMap<Http2Session, Connection>();
   readonly #exchanges = new Set<Exchange>();
   readonly #counters: EdgeCounters;
   readonly #forgetRenewals: () => void;
@@ -90,10 +92,15 @@ class Edge implements ApiServer {
     const sweepMs = Math.min(1000, Math.ceil(smallestTimeLimitMs(this.#limits) / 4));
     this.#sweeping = setInterval(() => this.#sweep(), sweepMs).unref();
     return new Promise((resolve, reject) => {
-      this.#server.once('error', (cause) => {
+      const onError = (cause: Error) => {
+        clearInterval(this.#sweeping);
         reject(new Error(`listen on ${host}:${port}: ${errorText(cause)}; choose another with --listen`, { cause }));
+      };
+      this.#server.once('error', onError);
+      this.#server.listen({ host, port, backlog: 1024 }, () => {
+        this.#server.removeListener('error', onError);
+        resolve();
       });
-      this.#server.listen({ host, port, backlog: 1024 }, resolve);
     });
   }
 
@@ -127,7 +134,9 @@ class Edge implements ApiServer {
     server.on('connection', (socket: Socket) => this.#connected(socket));
     server.on('secureConnection', (socket: TLSSocket) => this.#connections.of(socket)?.secured(socket));
     server.on('session', (session) => {
-      this.#connections.of(session.socket)?.spokeHttp2(session);
+      const connection = this.#connections.of(session.socket);
+      connection?.spokeHttp2(session);
+      if (connection !== undefined) this.#bySession.set(session, connection);
       session.on('error', (error) => log.debug('an http/2 session broke', { error: errorText(error) }));
     });
     server.on('request', (request: IncomingMessage, response: ServerResponse) => this.#onHttp1(request, response));
@@ -139,6 +148,8 @@ class Edge implements ApiServer {
       if (isFitting) this.#onStream(stream, headers, flags);
       else stream.respond({ ':status': 431 }, { endStream: true });
     });
+    // Such as too many open files: the next connection may fare better.
+    server.on('error', (error) => log.error('the server could not take a connection', { error: errorText(error) }));
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseBrokenHttp1(error, socket as Socket));
     server.on('tlsClientError', (error) => log.debug('a tls handshake failed', { error: errorText(error) }));
     server.on('unknownProtocol', (socket) => socket.destroy());
@@ -159,8 +170,7 @@ class Edge implements ApiServer {
   }
 
   #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): void {
-    const socket = stream.session?.socket;
-    const connection = socket === undefined ? undefined : this.#connections.of(socket);
+    const connection = stream.session && this.#bySession.get(stream.session);
     // A stream the client reset is gone for HTTP/2, but what it asked for may still be at work.
     if (connection === undefined || connection.openExchanges >= 2 * this.#limits.streamsPerConnectionMax) {
       stream.close(constants.NGHTTP2_REFUSED_STREAM);

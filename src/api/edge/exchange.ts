@@ -36,6 +36,7 @@ export class Exchange {
   #onDeadline: () => void = () => {};
   #abort: AbortController | undefined;
   #isGone = false;
+  #isEnding = false;
   #iterator: AsyncIterator<Uint8Array> | undefined;
   #wake: (() => void) | undefined;
   /** The status that was sent; 0 until then. */
@@ -63,7 +64,8 @@ export class Exchange {
   async run(): Promise<void> {
     try {
       const response = await this.#answer();
-      if (!this.#isGone) await this.#send(response);
+      if (this.#isGone) discard(response);
+      else await this.#send(response);
     } catch (error) {
       this.#options.log.error('an answer broke off', { path: this.carrier.path, error: errorText(error) });
       this.carrier.cut('failed');
@@ -81,6 +83,7 @@ export class Exchange {
 
   /** The server stops: a watch ends here, anything else is answered. */
   endStream(): void {
+    this.#isEnding = true;
     if (!this.isStream) return;
     const iterator = this.#iterator;
     this.#iterator = undefined;
@@ -138,11 +141,14 @@ export class Exchange {
     const { limits, handle } = this.#options;
     const request = this.#request(body);
     return new Promise((resolve, reject) => {
+      let isLate = false;
       this.#expire(limits.handleMsMax, () => {
+        isLate = true;
         this.#abort?.abort();
         reject(new StatusError('Timeout', `the request was not answered within ${limits.handleMsMax} ms`));
       });
       handle(request).then((response) => {
+        if (isLate) return discard(response);
         this.#deadlineMs = noDeadline;
         resolve(response);
       }, reject);
@@ -205,7 +211,7 @@ export class Exchange {
   async #sendStream(body: AsyncIterable<Uint8Array>): Promise<void> {
     const { output, method } = this.carrier;
     const iterator = body[Symbol.asyncIterator]();
-    if (method === 'HEAD') {
+    if (method === 'HEAD' || this.#isEnding) {
       void iterator.return?.();
       output.end();
       return;
@@ -262,7 +268,12 @@ function corkForThisTurn(output: Exchange['carrier']['output']): void {
   process.nextTick(() => output.uncork());
 }
 
-export function errorResponse(error: unknown, log: Log): HttpResponse {
+/** An answer that nobody waits for any more may hold something that must be let go. */
+function discard({ body }: HttpResponse): void {
+  if (!(body instanceof Uint8Array)) void body[Symbol.asyncIterator]().return?.();
+}
+
+function errorResponse(error: unknown, log: Log): HttpResponse {
   if (!(error instanceof StatusError)) log.error('a request failed', { error: errorText(error) });
   const status =
     error instanceof StatusError

@@ -20,7 +20,9 @@ export type CertificateUse =
   | { readonly kind: 'authority' }
   /** Host names and IP addresses. */
   | { readonly kind: 'server'; readonly hosts: readonly string[] }
-  | { readonly kind: 'client' };
+  | { readonly kind: 'client' }
+  /** Both ends of mutual TLS between meshes, named by URIs such as SPIFFE identities. */
+  | { readonly kind: 'identity'; readonly uris: readonly string[] };
 
 export interface CertificateRequest {
   readonly subject: Subject;
@@ -119,13 +121,17 @@ function extensions(request: CertificateRequest, issuerKey: string): Buffer[] {
       ...common,
     ];
   }
-  const purpose = use.kind === 'server' ? oids.serverAuth : oids.clientAuth;
-  const names = use.kind === 'server' ? [extension(oids.subjectAltName, alternativeNames(use.hosts))] : [];
+  const purposes = {
+    server: [oids.serverAuth],
+    client: [oids.clientAuth],
+    identity: [oids.serverAuth, oids.clientAuth],
+  }[use.kind];
+  const names = use.kind === 'client' ? [] : [extension(oids.subjectAltName, alternativeNames(use))];
   return [
     extension(oids.basicConstraints, der.sequence(), { isCritical: true }),
     // digitalSignature
     extension(oids.keyUsage, der.bitString(Uint8Array.of(0x80), 7), { isCritical: true }),
-    extension(oids.extendedKeyUsage, der.sequence(der.objectIdentifier(purpose))),
+    extension(oids.extendedKeyUsage, der.sequence(...purposes.map((purpose) => der.objectIdentifier(purpose)))),
     ...names,
     ...common,
   ];
@@ -136,9 +142,10 @@ function extension(oid: string, value: Uint8Array, options?: { isCritical: boole
   return der.sequence(der.objectIdentifier(oid), ...critical, der.octetString(value));
 }
 
-function alternativeNames(hosts: readonly string[]): Buffer {
+function alternativeNames(use: Extract<CertificateUse, { kind: 'server' | 'identity' }>): Buffer {
+  if (use.kind === 'identity') return der.sequence(...use.uris.map((uri) => der.implicit(6, Buffer.from(uri, 'latin1'))));
   return der.sequence(
-    ...hosts.map((host) =>
+    ...use.hosts.map((host) =>
       isIP(host) ? der.implicit(7, addressBytes(host)) : der.implicit(2, Buffer.from(host, 'latin1')),
     ),
   );

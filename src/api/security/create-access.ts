@@ -1,7 +1,7 @@
 // Who asks and whether they may: the Access that the request path is given, over the store's roles, bindings and
 // service accounts. Certificates were verified by the edge; rules are judged by rules.ts.
 
-import type { Log } from '../../base/log.ts';
+import { errorText, type Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import type { AnyObject } from '../../model/object.ts';
 import type { Store } from '../../store/store.ts';
@@ -73,7 +73,10 @@ export async function createAccess(options: AccessOptions): Promise<ApiAccess> {
     issuer,
     tokenLifetimeMsMax: options.tokenLifetimeMsMax ?? 366 * 24 * 60 * 60 * 1000,
     authenticate: async (request) => {
-      const user = await authenticateRequest(request, authenticateToken);
+      const user = await authenticateRequest(request, authenticateToken).catch((error) => {
+        options.log.debug('credentials were refused', { path: request.path, error: errorText(error) });
+        throw error;
+      });
       return impersonate(request, user, authorize);
     },
     authorize,
