@@ -156,7 +156,7 @@ export class SimClusterSet {
 
 function clientAt(world: VirtualWorld, home: SimHome): Client {
   const transport = world.network.http({ server: home.url, bearerToken: async () => world.name });
-  return createClient(transport, { world, userAgent: world.name });
+  return createClient(transport, { world, userAgent: world.name, requestTimeoutMs: 10_000 });
 }
 
 export function memberNamespace(id: string): string {

@@ -16,7 +16,7 @@ import type { LogStore } from '../src/store/log-store.ts';
 import { MemoryDisk } from '../src/store/memory-journal.ts';
 import { createMemoryStore } from '../src/store/open.ts';
 import type { HttpHandler } from './virtual-network.ts';
-import type { Simulation, VirtualWorld } from './virtual-world.ts';
+import { Simulation, type VirtualWorld } from './virtual-world.ts';
 
 export type MayDo = (user: string, attributes: Attributes) => boolean;
 
@@ -39,7 +39,7 @@ export class SimHome {
   /** Everything is allowed to this one, and it does not use the network. */
   readonly admin: Client;
   readonly #options: SimHomeOptions;
-  #disk = new MemoryDisk();
+  #disk: MemoryDisk | undefined;
   #process: { api: Api; store: LogStore; world: VirtualWorld } | undefined;
 
   constructor(options: SimHomeOptions) {
@@ -52,6 +52,10 @@ export class SimHome {
     this.admin = createClient({ send, close: () => {} }, { world, userAgent: 'sim' });
   }
 
+  get isUp(): boolean {
+    return this.#process !== undefined;
+  }
+
   get revision(): number {
     return this.#process?.store.revision() ?? 0;
   }
@@ -59,16 +63,10 @@ export class SimHome {
   async start(): Promise<void> {
     const { simulation, name, serviceRanges, wallSkewMs } = this.#options;
     const world = simulation.world(`home-${name}`, { wallSkewMs });
+    this.#disk ??= copyOf(await installedDisk());
     const store = createMemoryStore({ world, disk: this.#disk });
     const kinds = builtinKinds({ serviceRanges, random: world.random, extra: [customResourceDefinitionKind] });
-    const api = await createApi({
-      world,
-      store,
-      kinds,
-      access: this.#access(),
-      log: silentLog,
-      definitions: definitions(),
-    });
+    const api = await createApi({ world, store, kinds, access: this.#access(), log: silentLog });
     await api.start();
     this.#process = { api, store, world };
     const handler: HttpHandler = (request) => this.#api.handle(request);
@@ -84,6 +82,7 @@ export class SimHome {
 
   /** What is on the disk now. */
   backup(): MemoryDisk {
+    if (this.#disk === undefined) throw new Error(`${this.name} was never started`);
     return copyOf(this.#disk);
   }
 
@@ -125,16 +124,39 @@ function userOf(authorization: string | undefined): User {
   return { name, groups: name === 'admin' ? ['system:masters'] : [] };
 }
 
-let loaded: AnyObject[] | undefined;
+// Installing the definitions takes longer than a short run: it is done once, and every home starts from a copy.
+let installed: Promise<MemoryDisk> | undefined;
+
+function installedDisk(): Promise<MemoryDisk> {
+  installed ??= install();
+  return installed;
+}
+
+async function install(): Promise<MemoryDisk> {
+  const disk = new MemoryDisk();
+  const world = new Simulation({ seed: 0 }).world('installer');
+  const kinds = builtinKinds({
+    serviceRanges: ['10.96.0.0/16'],
+    random: world.random,
+    extra: [customResourceDefinitionKind],
+  });
+  const access: Access = {
+    authenticate: async () => ({ name: 'admin', groups: ['system:masters'] }),
+    authorize: () => ({ isAllowed: true, reason: '' }),
+  };
+  const store = createMemoryStore({ world, disk });
+  const api = await createApi({ world, store, kinds, access, log: silentLog, definitions: definitions() });
+  await api.start();
+  await api.stop();
+  return disk;
+}
 
 /** The same files that a real cluster installs. */
 function definitions(): AnyObject[] {
-  if (loaded !== undefined) return loaded;
   const folder = fileURLToPath(new URL('../deploy/crds/', import.meta.url));
   const files = readdirSync(folder).filter((file) => wantedDefinitions.test(file));
-  loaded = loadDefinitions(files.map((file) => readFileSync(`${folder}${file}`, 'utf8')));
-  return loaded;
+  return loadDefinitions(files.map((file) => readFileSync(`${folder}${file}`, 'utf8')));
 }
 
 const wantedDefinitions =
-  /^(addressclaims|clusters|clustersets|clusterproperties|federatedservices|serviceexportpolicies|serviceexports|serviceimports|serviceshards)\.yaml$/;
+  /^(addressclaims|clusters|clustersets|federatedservices|serviceexportpolicies|serviceexports|serviceimports|serviceshards)\.yaml$/;

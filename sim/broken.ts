@@ -1,0 +1,127 @@
+// Deliberately broken agents, to see that the properties catch what they are for. Each is the real agent with one lie
+// between it and a home.
+
+import { isAlreadyExists } from '../src/client/api-error.ts';
+import type { Client } from '../src/client/client.ts';
+import type { WatchEvent } from '../src/client/watch-stream.ts';
+import { type AgentOptions, createAgent } from '../src/controllers/agent.ts';
+import { type AddressClaim, addressClaimType } from '../src/model/address-claim.ts';
+import { leaseType } from '../src/model/lease.ts';
+import type { KubernetesObject, ResourceType } from '../src/model/object.ts';
+import { type ServiceShard, serviceShardType } from '../src/model/service-shard.ts';
+import { memberNamespace } from './clusterset.ts';
+
+export type BrokenVersion = 'tie-break' | 'missed delete' | 'address reuse' | 'foreign write' | 'lease ignored';
+
+export const brokenVersions: Readonly<Record<BrokenVersion, typeof createAgent>> = {
+  'tie-break': (options) => createAgent({ ...options, broker: seeingShards(options.broker, preferOwn(options)) }),
+  'missed delete': (options) => createAgent({ ...options, broker: missingDeletes(options.broker) }),
+  'address reuse': (options) => createAgent({ ...options, home: ignoringClaims(options.home) }),
+  'foreign write': (options) => createAgent({ ...options, broker: writingElsewhere(options.broker) }),
+  'lease ignored': (options) => createAgent({ ...options, broker: neverRenewing(options.broker) }),
+};
+
+/** Each cluster thinks that its own export is the oldest. */
+function preferOwn({ membership }: AgentOptions): (shard: ServiceShard) => ServiceShard {
+  return (shard) => {
+    if (shard.metadata.namespace !== membership.namespace) return shard;
+    return { ...shard, spec: { ...shard.spec, exportedAt: '1970-01-01T00:00:00Z' } };
+  };
+}
+
+function seeingShards(client: Client, change: (shard: ServiceShard) => ServiceShard): Client {
+  return mapRead(client, serviceShardType, (object) => change(object as ServiceShard));
+}
+
+function mapRead(client: Client, type: ResourceType, change: (object: KubernetesObject) => KubernetesObject): Client {
+  const mapPage = <T extends KubernetesObject>(page: { items: T[] }) => ({
+    ...page,
+    items: page.items.map((item) => change(item) as T),
+  });
+  return {
+    ...client,
+    list: async (asked, options) => {
+      const page = await client.list(asked, options);
+      return (asked.plural === type.plural ? mapPage(page) : page) as never;
+    },
+    listPaged: (asked, options) =>
+      mapAsync(client.listPaged(asked, options), (page) =>
+        asked.plural === type.plural ? mapPage(page) : page,
+      ) as never,
+    watch: async (asked, options) => {
+      const events = await client.watch(asked, options);
+      if (asked.plural !== type.plural) return events as never;
+      return mapAsync(events, (event) =>
+        isObjectEvent(event) ? { ...event, object: change(event.object) } : event,
+      ) as never;
+    },
+  };
+}
+
+/** One delete in a watch out of every two is not noticed. */
+function missingDeletes(client: Client): Client {
+  let count = 0;
+  return {
+    ...client,
+    watch: async (type, options) => {
+      const events = await client.watch(type, options);
+      return filterAsync(events, (event) => event.type !== 'DELETED' || ++count % 2 === 0) as never;
+    },
+  };
+}
+
+/** An address that somebody else has claimed is taken all the same. */
+function ignoringClaims(client: Client): Client {
+  return {
+    ...client,
+    create: async (type, object, options) => {
+      try {
+        return await client.create(type, object, options);
+      } catch (error) {
+        if (type.plural !== addressClaimType.plural || !isAlreadyExists(error)) throw error;
+        return object;
+      }
+    },
+    listPaged: (type, options) =>
+      (type.plural === addressClaimType.plural
+        ? mapAsync(client.listPaged<AddressClaim>(type, options), (page) => ({ ...page, items: [] }))
+        : client.listPaged(type, options)) as never,
+  };
+}
+
+/** Every third shard goes into another member's namespace. */
+function writingElsewhere(client: Client): Client {
+  let count = 0;
+  return {
+    ...client,
+    create: (type, object, options) => {
+      if (type.plural !== serviceShardType.plural || ++count % 3 !== 0) return client.create(type, object, options);
+      const namespace = memberNamespace(object.metadata.namespace === memberNamespace('east') ? 'west' : 'east');
+      return client.create(type, { ...object, metadata: { ...object.metadata, namespace } }, options);
+    },
+  };
+}
+
+/** Its own lease is never acknowledged, so that it never judges those of others. */
+function neverRenewing(client: Client): Client {
+  return {
+    ...client,
+    update: async (type, object, options) => {
+      const written = await client.update(type, object, options);
+      if (type.plural === leaseType.plural) throw new Error('lied to');
+      return written;
+    },
+  };
+}
+
+function isObjectEvent(event: WatchEvent<KubernetesObject>): event is { type: 'ADDED'; object: KubernetesObject } {
+  return event.type === 'ADDED' || event.type === 'MODIFIED' || event.type === 'DELETED';
+}
+
+async function* mapAsync<T, R>(source: AsyncIterable<T>, change: (item: T) => R): AsyncGenerator<R> {
+  for await (const item of source) yield change(item);
+}
+
+async function* filterAsync<T>(source: AsyncIterable<T>, isKept: (item: T) => boolean): AsyncGenerator<T> {
+  for await (const item of source) if (isKept(item)) yield item;
+}

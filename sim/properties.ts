@@ -1,0 +1,190 @@
+// What must hold of a clusterset that has calmed down, whatever happened before. Each check returns what it found wrong,
+// in words; an empty list is a clusterset in order.
+
+import { isSameJson } from '../src/base/same-json.ts';
+import { planSpec } from '../src/controllers/import/plan-import.ts';
+import { importedSliceName, isOurSlice, planImportedSlice } from '../src/controllers/import/plan-slices.ts';
+import { type AddressClaim, addressClaimType } from '../src/model/address-claim.ts';
+import { conditionOf } from '../src/model/conditions.ts';
+import { type EndpointSlice, endpointSliceType } from '../src/model/endpoint-slice.ts';
+import { parseServiceKey, recordName } from '../src/model/names-clusterset.ts';
+import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
+import { type ServiceShard, serviceShardType } from '../src/model/service-shard.ts';
+import { memberNamespace, type SimClusterSet, setName } from './clusterset.ts';
+import { countedShards, type MemberTruth, mergeOf, type Truth } from './truth.ts';
+
+export async function findViolations(set: SimClusterSet, truth: Truth): Promise<string[]> {
+  const violations: string[] = [];
+  for (const member of truth.members) {
+    if (!member.isAlive) continue;
+    violations.push(...(await importViolations(set, truth, member)));
+    violations.push(...(await sliceViolations(set, truth, member)));
+    violations.push(...(await addressViolations(set, member)));
+    violations.push(...(await publishedViolations(set, member)));
+    violations.push(...conditionViolations(truth, member));
+  }
+  violations.push(...(await viewViolations(set, truth)));
+  return violations;
+}
+
+/** Every import is what the records say, in every cluster that has the namespace, and nowhere else. */
+async function importViolations(set: SimClusterSet, truth: Truth, member: MemberTruth): Promise<string[]> {
+  const { items } = await set.home(member.id).admin.list<ServiceImport>(serviceImportType);
+  const present = new Map(items.map((item) => [`${item.metadata.namespace}/${item.metadata.name}`, item]));
+  const violations: string[] = [];
+  for (const key of truth.keys) {
+    const merge = mergeOf(truth, key, member.id);
+    const found = present.get(key);
+    present.delete(key);
+    if (merge === undefined || !member.namespaces.has(parseServiceKey(key).namespace)) {
+      if (found !== undefined) violations.push(`${member.id}: import ${key} is left, though nobody exports it`);
+      continue;
+    }
+    if (found === undefined) {
+      violations.push(`${member.id}: import ${key} is missing`);
+      continue;
+    }
+    const { ips = [], ...spec } = found.spec;
+    if (!isSameJson(spec, planSpec(merge, []))) {
+      violations.push(
+        `${member.id}: import ${key} says ${JSON.stringify(spec)}, the records ${JSON.stringify(planSpec(merge, []))}`,
+      );
+    }
+    const clusters = (found.status?.clusters ?? []).map(({ cluster }) => cluster);
+    if (!isSameJson(clusters, merge.clusters))
+      violations.push(`${member.id}: import ${key} names ${clusters}, not ${merge.clusters}`);
+    const wantsIp = merge.type === 'ClusterSetIP' && truth.policy.clusterSetIps === 'allocate';
+    const isStarved = conditionOf(found.status?.conditions, 'Ready')?.reason === 'Exhausted';
+    if (wantsIp !== ips.length > 0 && !(wantsIp && isStarved))
+      violations.push(`${member.id}: import ${key} has addresses ${ips}`);
+  }
+  for (const key of present.keys()) violations.push(`${member.id}: import ${key} is left over`);
+  return violations;
+}
+
+/** Exactly the slices that the counted clusters publish, under merged names, and no others. */
+async function sliceViolations(set: SimClusterSet, truth: Truth, member: MemberTruth): Promise<string[]> {
+  const { items } = await set.home(member.id).admin.list<EndpointSlice>(endpointSliceType);
+  const present = new Map(
+    items.filter(isOurSlice).map((slice) => [`${slice.metadata.namespace}/${slice.metadata.name}`, slice]),
+  );
+  const violations: string[] = [];
+  for (const key of truth.keys) {
+    const service = parseServiceKey(key);
+    const merge = mergeOf(truth, key, member.id);
+    if (merge === undefined || !member.namespaces.has(service.namespace)) continue;
+    for (const { member: source, record, standing } of countedShards(truth, key, member.id)) {
+      const portNames = merge.portNames.get(source.id);
+      if (portNames === undefined || (portNames.size === 0 && (record.spec.ports ?? []).length > 0)) continue;
+      for (const published of source.slices.get(key) ?? []) {
+        const place = `${service.namespace}/${importedSliceName(service, source.id, published.metadata.name)}`;
+        const found = present.get(place);
+        present.delete(place);
+        const wanted = planImportedSlice({
+          service,
+          cluster: source.id,
+          published,
+          portNames,
+          isTrusted: standing.isTrusted,
+          rules: { virtualRanges: truth.policy.virtualRanges, allowedRanges: [] },
+          owner: { apiVersion: '', kind: '', name: '', uid: '' },
+        });
+        if (found === undefined) violations.push(`${member.id}: a slice of ${key} from ${source.id} is missing`);
+        else if (!isSameJson([found.endpoints ?? [], found.ports ?? []], [wanted.endpoints, wanted.ports])) {
+          violations.push(
+            `${member.id}: a slice of ${key} from ${source.id} holds ${JSON.stringify([found.endpoints, found.ports])}`,
+          );
+        }
+      }
+    }
+  }
+  for (const place of present.keys()) violations.push(`${member.id}: slice ${place} is left over`);
+  return violations;
+}
+
+/** No address with two holders, and every address in use is claimed by its user. */
+export async function addressViolations(set: SimClusterSet, member: { readonly id: string }): Promise<string[]> {
+  const { admin } = set.home(member.id);
+  const imports = (await admin.list<ServiceImport>(serviceImportType)).items;
+  const claims = (await admin.list<AddressClaim>(addressClaimType)).items;
+  const holders = new Map(claims.map(({ spec }) => [spec.address, `${spec.owner.namespace}/${spec.owner.name}`]));
+  const released = new Set(claims.filter(({ spec }) => spec.releasedAt !== undefined).map(({ spec }) => spec.address));
+  const violations: string[] = [];
+  const used = new Map<string, string>();
+  for (const { metadata, spec } of imports) {
+    const key = `${metadata.namespace}/${metadata.name}`;
+    for (const ip of spec.ips ?? []) {
+      if (used.has(ip)) violations.push(`${member.id}: address ${ip} is held by ${used.get(ip)} and by ${key}`);
+      if (holders.get(ip) !== key)
+        violations.push(`${member.id}: address ${ip} of ${key} is claimed by ${holders.get(ip)}`);
+      if (released.has(ip)) violations.push(`${member.id}: address ${ip} of ${key} is released`);
+      used.set(ip, key);
+    }
+  }
+  for (const { spec } of claims) {
+    if (spec.releasedAt === undefined && !used.has(spec.address)) {
+      violations.push(`${member.id}: address ${spec.address} is claimed by nobody who uses it`);
+    }
+  }
+  return violations;
+}
+
+/** At the broker lies what a living member exports, and no more. */
+async function publishedViolations(set: SimClusterSet, member: MemberTruth): Promise<string[]> {
+  const namespace = memberNamespace(member.id);
+  const shards = (await set.broker.admin.list<ServiceShard>(serviceShardType, { namespace })).items;
+  const slices = (await set.broker.admin.list<EndpointSlice>(endpointSliceType, { namespace })).items;
+  const violations: string[] = [];
+  const wanted = new Map([...member.shards].map(([key, shard]) => [recordName(parseServiceKey(key)), shard]));
+  for (const shard of shards) {
+    const { clusterSetIPs: _ips, ...spec } = shard.spec;
+    if (!isSameJson(spec, wanted.get(shard.metadata.name)?.spec))
+      violations.push(`${member.id}: shard ${shard.metadata.name} is not what it exports`);
+    wanted.delete(shard.metadata.name);
+  }
+  for (const name of wanted.keys()) violations.push(`${member.id}: shard ${name} is missing`);
+  const names = new Set([...member.slices.values()].flat().map(({ metadata }) => metadata.name));
+  for (const { metadata } of slices)
+    if (!names.delete(metadata.name)) violations.push(`${member.id}: published slice ${metadata.name} is left over`);
+  for (const name of names) violations.push(`${member.id}: published slice ${name} is missing`);
+  return violations;
+}
+
+function conditionViolations(truth: Truth, member: MemberTruth): string[] {
+  const violations: string[] = [];
+  for (const [key, { status }] of member.exports) {
+    const isValid = member.shards.has(key);
+    const merge = mergeOf(truth, key);
+    const reasons = isValid ? [...new Set(merge?.conflicts.map(({ reason }) => reason))].join(',') : '';
+    const isReady = isValid && merge?.clusters.includes(member.id) === true;
+    const expected = [isValid ? 'True' : 'False', isReady ? 'True' : 'False', reasons || 'NoConflicts'];
+    const found = [
+      conditionOf(status?.conditions, 'Valid')?.status,
+      conditionOf(status?.conditions, 'Ready')?.status,
+      conditionOf(status?.conditions, 'Conflict')?.reason,
+    ];
+    if (!isSameJson(found, expected))
+      violations.push(`${member.id}: export ${key} says ${found}, should say ${expected}`);
+  }
+  return violations;
+}
+
+async function viewViolations(set: SimClusterSet, truth: Truth): Promise<string[]> {
+  const { items } = await set.broker.admin.list<ServiceImport>(serviceImportType, { namespace: setName });
+  const violations: string[] = [];
+  const present = new Map(items.map((item) => [item.metadata.name, item]));
+  for (const key of truth.keys) {
+    const merge = mergeOf(truth, key);
+    const name = recordName(parseServiceKey(key));
+    const hasLivingExporter = countedShards(truth, key).some(({ member }) => member.isAlive);
+    const found = present.get(name);
+    present.delete(name);
+    if (merge === undefined) {
+      if (found !== undefined) violations.push(`broker: view ${name} is left over`);
+    } else if (hasLivingExporter && !isSameJson(found?.spec, planSpec(merge, []))) {
+      violations.push(`broker: view ${name} is ${JSON.stringify(found?.spec)}`);
+    }
+  }
+  for (const name of present.keys()) violations.push(`broker: view ${name} is left over`);
+  return violations;
+}

@@ -1,0 +1,180 @@
+// One random run: a clusterset is made, things happen to it in an order that the seed decides, then it is left alone
+// until it has calmed down, and must be in order. The trace says what was asked of whom, and when.
+
+import { createHash } from 'node:crypto';
+import type { Random } from '../src/base/world.ts';
+import type { createAgent } from '../src/controllers/agent.ts';
+import type { ClusterSetSpec } from '../src/model/cluster-set.ts';
+import { endpointSliceType } from '../src/model/endpoint-slice.ts';
+import { serviceImportType } from '../src/model/service-import.ts';
+import { memberNamespace, SimClusterSet, setName } from './clusterset.ts';
+import { agentOf, isWrite, LossyNetwork, quiet } from './lossy.ts';
+import { addressViolations, findViolations } from './properties.ts';
+import { chance, pick, randomStep, type StepContext } from './steps.ts';
+import { readTruth } from './truth.ts';
+
+export interface ScheduleOptions {
+  readonly seed: number;
+  readonly createAgent?: typeof createAgent;
+  readonly stepCount?: number;
+  /** Told each step in words. */
+  readonly onStep?: (text: string) => void;
+}
+
+export interface ScheduleResult {
+  readonly seed: number;
+  readonly violations: readonly string[];
+  /** Digest of every request, its time and its answer: equal for equal runs. */
+  readonly trace: string;
+  readonly steps: readonly string[];
+}
+
+// Longer than a request may hang, and a copy may wait before it lists again.
+const calmMs = 75_000;
+const outageMs = 60_000;
+
+export async function runSchedule(options: ScheduleOptions): Promise<ScheduleResult> {
+  const run = new ScheduleRun(options);
+  await run.begin();
+  for (let step = 0; step < (options.stepCount ?? 25) && run.violations.length === 0; step += 1) await run.step();
+  await run.calmDown();
+  if (run.violations.length === 0) await run.outage();
+  return run.result();
+}
+
+class ScheduleRun {
+  readonly violations: string[] = [];
+  readonly #options: ScheduleOptions;
+  readonly #set: SimClusterSet;
+  readonly #lossy: LossyNetwork;
+  readonly #random: Random;
+  readonly #spec: ClusterSetSpec;
+  readonly #ids: readonly string[];
+  readonly #trace = createHash('sha256');
+  readonly #steps: string[] = [];
+
+  constructor(options: ScheduleOptions) {
+    this.#options = options;
+    const count = 2 + (options.seed % 3);
+    this.#ids = ['east', 'west', 'north', 'south'].slice(0, count);
+    this.#spec = randomSpec(options.seed);
+    let lossy: LossyNetwork | undefined;
+    this.#set = new SimClusterSet({
+      seed: options.seed,
+      clusters: this.#ids,
+      set: this.#spec,
+      createAgent: options.createAgent,
+      wrap: (home, handler) => this.#traced(home, (request) => lossy!.wrap(handler)(request)),
+      onRequest: (home, user, { verb, namespace, resource }) =>
+        this.#watchWrites(home, user, verb, namespace, resource),
+    });
+    this.#random = this.#set.simulation.world('schedule').random;
+    lossy = new LossyNetwork({ random: this.#random, time: this.#set.time, kill: (id) => this.#set.killAgent(id) });
+    this.#lossy = lossy;
+  }
+
+  async begin(): Promise<void> {
+    await this.#set.start({ namespaces: ['shop'] });
+    await this.#set.time.advance(500);
+  }
+
+  async step(): Promise<void> {
+    const context: StepContext = { set: this.#set, lossy: this.#lossy, random: this.#random, ids: this.#ids };
+    const text = await randomStep(context);
+    this.#steps.push(`${Math.round(this.#set.time.nowMs)} ms: ${text}`);
+    this.#options.onStep?.(this.#steps.at(-1)!);
+    await this.#set.time.advance(chance(this.#random, 0.7) ? this.#random.float() * 500 : this.#random.float() * 5_000);
+    for (const id of this.#ids) await this.#checkAddresses(id);
+  }
+
+  /** Everything heals but, sometimes, one cluster that stays dead. */
+  async calmDown(): Promise<void> {
+    this.#lossy.rates = quiet;
+    this.#lossy.crashes.length = 0;
+    if (!this.#set.broker.isUp) await this.#set.broker.start();
+    for (const id of this.#ids) this.#set.setBrokerLink(id, 'up');
+    const dead = chance(this.#random, 0.3) ? pick(this.#random, this.#ids) : undefined;
+    for (const id of this.#ids) {
+      if (id === dead) this.#set.killAgent(id);
+      else if (!this.#set.isAgentRunning(id)) this.#set.startAgent(id);
+    }
+    this.#steps.push(`calm, ${dead ?? 'nobody'} stays dead`);
+    await this.#set.time.advance(calmMs);
+    await this.#checkAll();
+  }
+
+  /** The broker goes away for a while: no home may change by it, also not by agents that are started meanwhile. */
+  async outage(): Promise<void> {
+    const before = await this.#homeContents();
+    this.#set.broker.kill();
+    const restarted = chance(this.#random, 0.5) ? this.#ids.find((id) => this.#set.isAgentRunning(id)) : undefined;
+    if (restarted !== undefined) {
+      this.#set.killAgent(restarted);
+      this.#set.startAgent(restarted);
+    }
+    this.#steps.push(`broker away, agent of ${restarted ?? 'nobody'} restarted`);
+    await this.#set.time.advance(outageMs);
+    const during = await this.#homeContents();
+    if (during !== before) this.violations.push(`a broker outage changed a home: ${before} became ${during}`);
+    await this.#set.broker.start();
+    await this.#set.time.advance(calmMs);
+    await this.#checkAll();
+  }
+
+  result(): ScheduleResult {
+    const { seed } = this.#options;
+    return { seed, violations: [...new Set(this.violations)], trace: this.#trace.digest('hex'), steps: this.#steps };
+  }
+
+  async #checkAll(): Promise<void> {
+    this.violations.push(...(await findViolations(this.#set, await readTruth(this.#set, this.#spec))));
+  }
+
+  async #checkAddresses(id: string): Promise<void> {
+    const found = await addressViolations(this.#set, { id });
+    this.violations.push(...found.filter((text) => text.includes('is held by')));
+  }
+
+  /** Whether allowed or not: no agent even tries to write where it has no business. */
+  #watchWrites(home: string, user: string, verb: string, namespace: string, resource: string): void {
+    if (home !== 'broker' || !user.startsWith('agent-') || ['get', 'list', 'watch'].includes(verb)) return;
+    const own = memberNamespace(user.slice('agent-'.length));
+    if (namespace === own || (namespace === setName && resource === 'serviceimports')) return;
+    this.violations.push(`${user} tried to ${verb} ${resource} in ${namespace}`);
+  }
+
+  #traced(home: string, handler: Parameters<LossyNetwork['wrap']>[0]): typeof handler {
+    return async (request) => {
+      const who = agentOf(request);
+      this.#trace.update(`${this.#set.time.nowMs} ${who} ${home} ${request.method} ${request.path}\n`);
+      const response = await handler(request);
+      if (isWrite(request)) this.#trace.update(`${this.#set.time.nowMs} ${who} ${response.status}\n`);
+      return response;
+    };
+  }
+
+  async #homeContents(): Promise<string> {
+    const lines: string[] = [];
+    for (const id of this.#ids) {
+      for (const type of [serviceImportType, endpointSliceType]) {
+        const { items } = await this.#set.home(id).admin.list(type);
+        for (const { metadata } of items) lines.push(`${id} ${type.kind} ${metadata.name}@${metadata.resourceVersion}`);
+      }
+    }
+    return lines.sort().join(', ');
+  }
+}
+
+// Short leases, so that a run of a minute sees many; a small range, so that addresses collide and run out.
+function randomSpec(seed: number): ClusterSetSpec {
+  const bit = (shift: number, count: number) => Math.floor(seed / 3 / 2 ** shift) % count;
+  return {
+    ports: bit(0, 2) === 0 ? 'union' : 'intersection',
+    endpoints: bit(1, 4) === 0 ? 'ClusterIP' : 'Pods',
+    clusterSetIP: bit(3, 5) === 0 ? 'none' : 'allocate',
+    staleness: (['Withdraw', 'NotReady', 'Keep', 'Withdraw'] as const)[bit(2, 4)],
+    lease: { renewSeconds: 2, durationSeconds: 6, holdDownSeconds: 4, holdDownMaxSeconds: 8 },
+    addressRanges: { clusterSet: ['243.0.0.0/30'] },
+    addressHoldSeconds: bit(4, 2) === 0 ? 5 : 3600,
+  };
+}
