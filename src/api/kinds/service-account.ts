@@ -4,6 +4,7 @@ import { invalid, notSupported } from '../../model/field-error.ts';
 import type { AnyObject, KubernetesObject } from '../../model/object.ts';
 import type { Store } from '../../store/store.ts';
 import type { Kind, RequestContext } from '../kind.ts';
+import { applySchemaDefaults } from '../schema/defaults.ts';
 import { validateSchema } from '../schema/validate.ts';
 import type { ApiAccess } from '../security/create-access.ts';
 import type { TokenOrder } from '../security/service-accounts.ts';
@@ -70,6 +71,8 @@ async function createToken(
 }
 
 function readSpec(body: AnyObject, name: string): TokenRequestSpec {
+  // Go programs send null for what they leave out; defaults take that away.
+  applySchemaDefaults(schemaOf('authentication.v1.TokenRequest'), body);
   const spec = (body['spec'] ?? {}) as TokenRequestSpec;
   const errors = validateSchema(schemaOf('authentication.v1.TokenRequestSpec'), spec, 'spec');
   const { expirationSeconds = lifetimeSecondsDefault, boundObjectRef } = spec;

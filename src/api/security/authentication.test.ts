@@ -220,6 +220,19 @@ describe('authentication: tokens on request', () => {
     expect(Math.abs(Date.parse(body.status.expirationTimestamp) - now - 3_600_000)).toBeLessThan(1001);
   });
 
+  test('token request: null for everything, as kubectl sends it -> as if nothing was asked for', async () => {
+    const { admin, given } = await openHome();
+    await given(namespace('shop'), account('shop/till'));
+    const { status, body } = await admin(path, {
+      kind: 'TokenRequest',
+      apiVersion: 'authentication.k8s.io/v1',
+      metadata: { creationTimestamp: null },
+      spec: { audiences: null, expirationSeconds: null, boundObjectRef: null },
+      status: { token: '', expirationTimestamp: null },
+    });
+    expect([status, body.spec]).toEqual([201, { audiences: [issuer], expirationSeconds: 3600 }]);
+  });
+
   test('token request: too short, wrong types, unheard of bindings -> 422 with the field', async () => {
     const { admin, given } = await openHome();
     await given(namespace('shop'), account('shop/till'));

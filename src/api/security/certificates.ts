@@ -143,7 +143,8 @@ function extension(oid: string, value: Uint8Array, options?: { isCritical: boole
 }
 
 function alternativeNames(use: Extract<CertificateUse, { kind: 'server' | 'identity' }>): Buffer {
-  if (use.kind === 'identity') return der.sequence(...use.uris.map((uri) => der.implicit(6, Buffer.from(uri, 'latin1'))));
+  if (use.kind === 'identity')
+    return der.sequence(...use.uris.map((uri) => der.implicit(6, Buffer.from(uri, 'latin1'))));
   return der.sequence(
     ...use.hosts.map((host) =>
       isIP(host) ? der.implicit(7, addressBytes(host)) : der.implicit(2, Buffer.from(host, 'latin1')),
