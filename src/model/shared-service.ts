@@ -1,7 +1,7 @@
 // A service that one mesh shares with another: what its owner must say of it, and what a consumer checks before it
 // believes a word. Pure. The key is (peer, id).
 
-import { type FieldError, forbidden, invalid, required } from './field-error.ts';
+import { type FieldError, forbidden, invalid, required, tooLong } from './field-error.ts';
 import { parseIp } from './ip.ts';
 
 export interface SharedEndpoint {
@@ -15,8 +15,10 @@ export interface SharedService {
   readonly tags: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   readonly fqdn: string;
-  /** Unique at its owner; the SNI under which a consumer's proxy reaches it. */
+  /** Unique at its owner; also the SNI under which a consumer's proxy reaches it, unless `sni` says another. */
   readonly id: string;
+  /** Only the later draft can tell the two apart. */
+  readonly sni?: string;
   /** `spiffe://trust-domain/path` of the workload itself. */
   readonly san: string;
   readonly protocols: readonly string[];
@@ -31,6 +33,8 @@ export interface NamesAllowed {
   readonly ownZones: readonly string[];
 }
 
+const idLengthMax = 255;
+
 /** Some senders write the SAN as a certificate viewer prints it, with its type in front. */
 export function normalizeSan(san: string): string {
   return san.startsWith('URI:') ? san.slice('URI:'.length) : san;
@@ -38,7 +42,7 @@ export function normalizeSan(san: string): string {
 
 export function validateSharedService(service: SharedService, names: NamesAllowed): FieldError[] {
   return [
-    ...validateId(service.id),
+    ...validateId(service),
     ...validateFqdn(service.fqdn, names),
     ...validateSan(service.san),
     ...validateProtocols(service.protocols),
@@ -47,17 +51,12 @@ export function validateSharedService(service: SharedService, names: NamesAllowe
 }
 
 // A ServiceID travels as SNI. Underscores and a leading `outbound_.` are in use, so labels are read leniently.
-function validateId(id: string): FieldError[] {
+function validateId({ id, sni = id }: SharedService): FieldError[] {
   if (id === '') return [required('id', 'the ServiceID names the service at its owner')];
-  return isDnsQueryable(id)
-    ? []
-    : [
-        invalid(
-          'id',
-          id,
-          'must be usable as a DNS name and as SNI: labels of 1 to 63 letters, digits, "-" or "_", 253 in all',
-        ),
-      ];
+  if (id.length > idLengthMax) return [tooLong('id', idLengthMax)];
+  if (isDnsQueryable(sni)) return [];
+  const rule = 'must be usable as a DNS name and as SNI: labels of 1 to 63 letters, digits, "-" or "_", 253 in all';
+  return [invalid(sni === id ? 'id' : 'instances[0].metadata[SNI]', sni, rule)];
 }
 
 function validateFqdn(fqdn: string, { allowedDomains, ownZones }: NamesAllowed): FieldError[] {

@@ -148,7 +148,8 @@ test('consumer: several fields are wrong -> one NACK names them all', () => {
 
 test('consumer: an unreadable message -> NACK with the reason, the stream goes on', () => {
   const { take } = open();
-  expect(take({ kind: 'unreadable', nonce: 'n1', reason: 'operation: 9 is unknown' })).toEqual([
+  expect(take({ kind: 'unreadable', nonce: 'n1', id: 'x', reason: 'operation: 9 is unknown' })).toEqual([
+    'refused x: operation: 9 is unknown',
     `nack n1 ${codes.invalidArgument} operation: 9 is unknown`,
   ]);
   expect(take(upsert('n2', 'a'))).toEqual(['store a as 1']);
@@ -236,6 +237,21 @@ test('consumer: a foreign owner mentions nothing of what is held -> retention de
   expect(tick(1_000_000)).toEqual([]);
 });
 
+test('consumer: a foreign owner names only services that are new -> nothing of what is held goes', () => {
+  const { take, stored, tick } = open({ holds: ['a', 'b'] });
+  take(upsert('n1', 'new'), 0);
+  stored(1);
+  expect(tick(3000)).toEqual(['nothing confirmed']);
+});
+
+test('consumer: a foreign owner is slow to begin -> its catalog is awaited after all', () => {
+  const { take, tick } = open({ holds: ['a', 'gone'] });
+  expect(tick(3000)).toEqual(['nothing confirmed']);
+  take(upsert('n1', 'a'), 5000);
+  expect(tick(8000)).toEqual([]);
+  expect(tick(105_000)).toEqual(['suspect gone']);
+});
+
 test('consumer: the store fails -> the stream ends and starts anew, the owner is not told that the service is bad', () => {
   const { take, step } = open();
   take(upsert('n1', 'a'));
@@ -244,9 +260,9 @@ test('consumer: the store fails -> the stream ends and starts anew, the owner is
   ]);
 });
 
-test('consumer: a peer that floods -> ResourceExhausted', () => {
+test('consumer: a peer that floods -> InvalidArgument', () => {
   const { take } = open({ pendingMax: 2 });
   take(upsert('n1', 'a'));
   take(upsert('n2', 'b'));
-  expect(take(upsert('n3', 'c'))[0]).toContain(`close ${codes.resourceExhausted}`);
+  expect(take(upsert('n3', 'c'))[0]).toContain(`close ${codes.invalidArgument}`);
 });

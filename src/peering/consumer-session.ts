@@ -45,6 +45,7 @@ export type ConsumerOutput =
   | { readonly kind: 'remove'; readonly ticket: number; readonly ids: readonly string[] }
   /** The owner still has it: if it was marked stale or suspect, it no longer is. */
   | { readonly kind: 'confirmed'; readonly id: string }
+  /** `id` is empty when the owner did not say which service it meant. */
   | { readonly kind: 'refused'; readonly id: string; readonly reason: string }
   | { readonly kind: 'suspect'; readonly ids: readonly string[] }
   | { readonly kind: 'reconciled'; readonly mode: ReconcileMode; readonly removed: number; readonly end?: SnapshotEnd }
@@ -83,6 +84,8 @@ export class ConsumerSession {
   #lastMessageMs = 0;
   #gapMsMax = 0;
   #suspectSinceMs: number | undefined;
+  /** Something that was held was mentioned on this stream. */
+  #hasConfirmed = false;
   #ticket = 0;
 
   constructor(options: ConsumerSessionOptions) {
@@ -139,7 +142,7 @@ export class ConsumerSession {
   #received(message: ReceivedMessage): ConsumerOutput[] {
     if (this.#pending.size >= this.#options.pendingMax) {
       return this.#close(
-        codes.resourceExhausted,
+        codes.invalidArgument,
         `the owner sent ${this.#pending.size} messages without waiting for an answer`,
       );
     }
@@ -151,7 +154,7 @@ export class ConsumerSession {
       case 'snapshotEnd':
         return this.#snapshotEnd(message.nonce, message.end);
       case 'unreadable':
-        return [this.#nack(message.nonce, codes.invalidArgument, message.reason)];
+        return this.#unreadable(message.nonce, message.id, message.reason);
     }
   }
 
@@ -168,18 +171,22 @@ export class ConsumerSession {
     return [{ kind: 'store', ticket: this.#await(() => [this.#ack(nonce)]), service, hash }];
   }
 
+  #unreadable(nonce: string, id: string, reason: string): ConsumerOutput[] {
+    this.#confirm(id);
+    return [{ kind: 'refused', id, reason }, this.#nack(nonce, codes.invalidArgument, reason)];
+  }
+
   // Refused content leaves what was good before it in place, and counts as mentioned.
   #refuse(nonce: string, id: string, errors: readonly FieldError[]): ConsumerOutput[] {
     const reason = errors.map(({ field, message }) => `${field}: ${message}`).join('; ');
-    const outputs: ConsumerOutput[] = [this.#nack(nonce, codes.invalidArgument, reason)];
-    return id === '' ? outputs : [{ kind: 'refused', id, reason }, ...outputs];
+    return [{ kind: 'refused', id, reason }, this.#nack(nonce, codes.invalidArgument, reason)];
   }
 
   #delete(nonce: string, id: string): ConsumerOutput[] {
     if (id === '')
       return [this.#nack(nonce, codes.invalidArgument, 'id: Required value: a DELETE names the service by its id')];
     this.#forget(id);
-    this.#unconfirmed.delete(id);
+    this.#confirm(id);
     return this.#held.has(id) ? this.#remove([id], () => [this.#ack(nonce)]) : [this.#ack(nonce)];
   }
 
@@ -214,11 +221,10 @@ export class ConsumerSession {
     const silenceMs = Math.max(this.#options.silenceMsMin, 20 * this.#gapMsMax);
     const isSilent = nowMs - this.#lastMessageMs >= silenceMs && aliveMs > this.#lastMessageMs;
     if (this.#mentioned === undefined || !isSilent || this.#pending.size > 0) return [];
-    const hasConfirmed = this.#mentioned.size > 0;
     this.#mentioned = undefined;
     if (this.#unconfirmed.size === 0) return [{ kind: 'reconciled', mode: 'quiescence', removed: 0 }];
     // An owner that names nothing of what we hold may have started empty by mistake: retention decides, not we.
-    if (!hasConfirmed) return [{ kind: 'nothingConfirmed' }];
+    if (!this.#hasConfirmed) return [{ kind: 'nothingConfirmed' }];
     this.#suspectSinceMs = nowMs;
     return [{ kind: 'suspect', ids: [...this.#unconfirmed] }];
   }
@@ -251,11 +257,18 @@ export class ConsumerSession {
   }
 
   #mention(id: string, hash: Uint8Array): void {
-    this.#unconfirmed.delete(id);
+    this.#confirm(id);
     if (this.#mentioned === undefined) return;
     this.#forget(id);
     this.#mentioned.set(id, hash);
     exclusiveOr(this.#digest, hash);
+  }
+
+  #confirm(id: string): void {
+    if (!this.#unconfirmed.delete(id) || this.#hasConfirmed) return;
+    this.#hasConfirmed = true;
+    // Silence was taken for the end before anything that we hold was named: the catalog only begins now.
+    if (this.#mode === 'quiescence') this.#mentioned ??= new Map();
   }
 
   #forget(id: string): void {

@@ -6,11 +6,13 @@ import type { SharedService } from '../model/shared-service.ts';
 export const codes = {
   ok: 0,
   cancelled: 1,
+  unknown: 2,
   invalidArgument: 3,
   deadlineExceeded: 4,
   permissionDenied: 7,
   resourceExhausted: 8,
   failedPrecondition: 9,
+  aborted: 10,
   unimplemented: 12,
   internal: 13,
   unavailable: 14,
@@ -47,7 +49,8 @@ export type ReceivedMessage =
   | { readonly kind: 'upsert'; readonly nonce: string; readonly service: SharedService; readonly hash: Uint8Array }
   | { readonly kind: 'delete'; readonly nonce: string; readonly id: string }
   | { readonly kind: 'snapshotEnd'; readonly nonce: string; readonly end: SnapshotEnd }
-  | { readonly kind: 'unreadable'; readonly nonce: string; readonly reason: string };
+  /** `id` is empty when not even that could be read. */
+  | { readonly kind: 'unreadable'; readonly nonce: string; readonly id: string; readonly reason: string };
 
 export type ConsumerMessage =
   | { readonly kind: 'subscribe'; readonly resourceUrl: string }
@@ -66,5 +69,5 @@ export function exclusiveOr(into: Uint8Array, hash: Uint8Array): void {
 }
 
 export function isSameHash(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, index) => byte === other[index]);
+  return one === other || Buffer.compare(one, other) === 0;
 }

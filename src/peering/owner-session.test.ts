@@ -83,7 +83,7 @@ test('owner: a service changes ten times while the consumer is slow -> it is sen
   const { say, ack, change, session } = open(view, { window: 1 });
   say(subscribe);
   for (let n = 0; n < 10; n += 1) expect(change(view.put(serviceOf('a', { description: `change ${n}` })))).toEqual([]);
-  expect(session.lag).toBe(2);
+  expect(session.lag).toBe(1);
   const [accepted, update] = session.step({ kind: 'message', message: { kind: 'ack', nonce: '1', resourceUrl } });
   expect(accepted).toEqual({ kind: 'accepted', id: 'a' });
   expect(update).toMatchObject({
@@ -148,7 +148,47 @@ test('owner: a change during the snapshot -> the end counts what was told', () =
   say(subscribe);
   change(view.remove('b'));
   change(view.put(serviceOf('c')));
-  expect(ack('1')).toEqual(['accepted a', '2 create c', '3 end 2']);
+  expect(ack('1')).toEqual(['accepted a', '2 create c']);
+  expect(ack('2')).toEqual(['accepted c', '3 end 2']);
+});
+
+test('owner: strict window and an end of the snapshot -> the end too waits for its turn', () => {
+  const { say, ack, session } = open(viewOf('a'), { window: 1, hasSnapshotEnd: true });
+  expect(say(subscribe)).toEqual(['1 create a']);
+  expect(session.unacknowledged).toBe(1);
+  expect(ack('1')).toEqual(['accepted a', '2 end 1']);
+});
+
+test('owner: the way to the consumer is full -> nothing more is sent until it has drained', () => {
+  const view = viewOf('a');
+  const { say, ack, change, session } = open(view);
+  say(subscribe);
+  session.step({ kind: 'blocked' });
+  expect(ack('1')).toEqual(['accepted a']);
+  expect(change(view.put(serviceOf('b')))).toEqual([]);
+  expect(session.state.kind).toBe('sending');
+  expect(texts(session.step({ kind: 'drained' }))).toEqual(['2 create b']);
+});
+
+test('owner: a consumer refuses a DELETE -> the same service can be offered again', () => {
+  const view = viewOf('a');
+  const { say, ack, nack, change } = open(view);
+  say(subscribe);
+  ack('1');
+  expect(change(view.remove('a'))).toEqual(['2 delete a']);
+  expect(nack('2', 'not now')).toEqual(['refused a: not now']);
+  expect(change(view.put(serviceOf('a')))).toEqual(['3 create a']);
+});
+
+test('owner: a consumer registers again on its stream -> a new catalog; before the last one is complete -> InvalidArgument', () => {
+  const { say, ack } = open(viewOf('a', 'b'), { window: 1 });
+  say(subscribe);
+  expect(say(subscribe)[0]).toContain(`close ${codes.invalidArgument} the consumer registered again`);
+  const other = open(viewOf('a'));
+  other.say(subscribe);
+  other.ack('1');
+  expect(other.say(subscribe)).toEqual(['2 create a']);
+  expect(ack('1')).toEqual([]);
 });
 
 test('owner: its own catalog has not synced -> Unavailable, never an empty catalog', () => {

@@ -29,6 +29,9 @@ export type OwnerInput =
   | { readonly kind: 'message'; readonly message: ConsumerMessage }
   | { readonly kind: 'unreadable'; readonly reason: string }
   | { readonly kind: 'changed'; readonly ids: Iterable<string> }
+  /** The way to the consumer is full: nothing is added to it until it has drained. */
+  | { readonly kind: 'blocked' }
+  | { readonly kind: 'drained' }
   | { readonly kind: 'consumerLeft' };
 
 export type OwnerOutput =
@@ -36,6 +39,7 @@ export type OwnerOutput =
   | { readonly kind: 'refused'; readonly id: string; readonly code: number; readonly reason: string }
   | { readonly kind: 'accepted'; readonly id: string }
   | { readonly kind: 'snapshotAccepted' }
+  | { readonly kind: 'snapshotRefused'; readonly reason: string }
   | { readonly kind: 'close'; readonly code: Code; readonly reason: string };
 
 export interface OwnerSessionOptions {
@@ -48,15 +52,19 @@ export interface OwnerSessionOptions {
 }
 
 interface InFlight {
+  /** Undefined for the end of the snapshot. */
   readonly id: string | undefined;
+  /** What was offered; undefined when it was taken back. */
   readonly hash: Uint8Array | undefined;
 }
 
 export class OwnerSession {
   readonly #options: OwnerSessionOptions;
   #state: OwnerState = { kind: 'accepting' };
-  /** Ids to be told again, oldest first. */
+  /** Ids to be told, oldest first; none of them is in flight. */
   readonly #dirty = new Set<string>();
+  /** Ids in flight that changed since they were sent. */
+  readonly #changedInFlight = new Set<string>();
   /** What the consumer was last told of each id on this stream. */
   readonly #told = new Map<string, Offer>();
   readonly #refused = new Map<string, Uint8Array>();
@@ -64,6 +72,7 @@ export class OwnerSession {
   readonly #idsInFlight = new Set<string>();
   /** Ids of the snapshot that were not sent yet; undefined once the snapshot is over. */
   #snapshot: Set<string> | undefined;
+  #isBlocked = false;
   #nonce = 0;
 
   constructor(options: OwnerSessionOptions) {
@@ -92,8 +101,14 @@ export class OwnerSession {
         return this.#close(codes.invalidArgument, input.reason);
       case 'changed':
         if (this.#state.kind === 'accepting') return [];
-        for (const id of input.ids) this.#dirty.add(id);
+        for (const id of input.ids) this.#mark(id);
         return this.#fill([]);
+      case 'blocked':
+        this.#isBlocked = true;
+        return [];
+      case 'drained':
+        this.#isBlocked = false;
+        return this.#state.kind === 'accepting' ? [] : this.#fill([]);
       case 'consumerLeft':
         this.#state = { kind: 'closed', code: codes.ok };
         return [];
@@ -125,14 +140,22 @@ export class OwnerSession {
     const view = this.#options.view();
     // Never an empty catalog by mistake: a consumer would remove what it holds.
     if (!view.hasSynced) return this.#close(codes.unavailable, "the owner's catalog has not synced yet");
+    // Every snapshot costs as much as there are services; one at a time is what an honest consumer needs.
+    if (this.#snapshot !== undefined)
+      return this.#close(codes.invalidArgument, 'the consumer registered again before its catalog was complete');
     this.#snapshot = new Set(view.ids);
+    for (const id of this.#told.keys()) if (!this.#snapshot.has(id)) this.#mark(id);
     for (const id of this.#snapshot) {
-      this.#dirty.add(id);
+      this.#mark(id);
       this.#told.delete(id);
     }
-    for (const id of this.#told.keys()) this.#dirty.add(id);
     this.#refused.clear();
     return this.#fill([]);
+  }
+
+  #mark(id: string): void {
+    if (this.#idsInFlight.has(id)) this.#changedInFlight.add(id);
+    else this.#dirty.add(id);
   }
 
   #answered(message: Exclude<ConsumerMessage, { kind: 'subscribe' }>): OwnerOutput[] {
@@ -143,9 +166,12 @@ export class OwnerSession {
     this.#inFlight.delete(nonce);
     const outputs: OwnerOutput[] = [];
     if (answered.id === undefined) {
-      if (message.kind === 'ack') outputs.push({ kind: 'snapshotAccepted' });
+      outputs.push(
+        message.kind === 'ack' ? { kind: 'snapshotAccepted' } : { kind: 'snapshotRefused', reason: message.reason },
+      );
     } else {
       this.#idsInFlight.delete(answered.id);
+      if (this.#changedInFlight.delete(answered.id)) this.#dirty.add(answered.id);
       outputs.push(this.#judge(message, answered.id, answered.hash));
     }
     return this.#fill(outputs);
@@ -169,16 +195,23 @@ export class OwnerSession {
   #fill(outputs: OwnerOutput[]): OwnerOutput[] {
     const view = this.#options.view();
     for (const id of this.#dirty) {
-      if (this.#inFlight.size >= this.#options.window) break;
-      if (this.#idsInFlight.has(id)) continue;
+      if (!this.#hasRoom()) break;
       this.#dirty.delete(id);
       this.#snapshot?.delete(id);
       const message = this.#next(id, view);
       if (message !== undefined) this.#send(message, id, outputs);
     }
     this.#endSnapshot(view, outputs);
-    this.#state = { kind: this.#dirty.size + this.#inFlight.size === 0 ? 'waiting' : 'sending' };
+    this.#state = { kind: this.#isIdle() ? 'waiting' : 'sending' };
     return outputs;
+  }
+
+  #isIdle(): boolean {
+    return this.#dirty.size === 0 && this.#inFlight.size === 0 && this.#snapshot === undefined;
+  }
+
+  #hasRoom(): boolean {
+    return !this.#isBlocked && this.#inFlight.size < this.#options.window;
   }
 
   #next(id: string, view: OwnerView): OwnerMessage | undefined {
@@ -199,15 +232,17 @@ export class OwnerSession {
   #send(message: OwnerMessage, id: string | undefined, outputs: OwnerOutput[]): void {
     this.#nonce += 1;
     const nonce = String(this.#nonce);
-    const hash = message.kind === 'snapshotEnd' ? undefined : message.offer.hash;
+    const isOffer = message.kind === 'create' || message.kind === 'update';
+    const hash = isOffer ? message.offer.hash : undefined;
     this.#inFlight.set(nonce, { id, hash });
     if (id !== undefined) this.#idsInFlight.add(id);
     outputs.push({ kind: 'send', message: { ...message, nonce } });
   }
 
-  // The marker says what was told so far, which is what the consumer can check; it takes no room in the window.
+  // The marker says what was told so far, which is what the consumer can check.
   #endSnapshot(view: OwnerView, outputs: OwnerOutput[]): void {
     if (this.#snapshot === undefined || this.#snapshot.size > 0) return;
+    if (this.#options.hasSnapshotEnd && !this.#hasRoom()) return;
     this.#snapshot = undefined;
     if (!this.#options.hasSnapshotEnd) return;
     const digest = new Uint8Array(32);

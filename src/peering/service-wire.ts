@@ -1,5 +1,5 @@
-// A shared service as the two drafts write it. The later draft splits one service into instances and has several SANs;
-// what it cannot say in the earlier form goes by its first instance.
+// A shared service as the two drafts write it. The later draft has several SANs and splits a service into instances, one
+// for each protocol; of those we keep the first SAN, all protocols, and how to reach the first instance.
 
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FederatedServiceSchema as Service1Schema } from '../gen/federation/types/v1alpha1/federated_service_pb.js';
@@ -50,7 +50,7 @@ export function encodeService2(service: SharedService): Uint8Array {
     fqdn,
     sans: [san],
     endpoints: service.endpoints.map(({ address, port }) => ({ address, port })),
-    instances: protocols.map((protocol) => ({ id, protocol, metadata: { SNI: id } })),
+    instances: protocols.map((protocol) => ({ id, protocol, metadata: { SNI: service.sni ?? id } })),
   });
   return toBinary(Service2Schema, message);
 }
@@ -58,8 +58,10 @@ export function encodeService2(service: SharedService): Uint8Array {
 export function decodeService2(bytes: Uint8Array, resourceId: string): SharedService {
   const message = fromBinary(Service2Schema, bytes);
   const first = message.instances[0];
-  const id = first?.metadata['SNI'] || first?.id || resourceId;
+  const sni = first?.metadata['SNI'] || first?.id || resourceId;
+  const id = resourceId || sni;
   return {
+    ...(sni === id ? {} : { sni }),
     name: message.name,
     description: message.description,
     tags: message.tags,

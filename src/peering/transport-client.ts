@@ -1,23 +1,26 @@
-// gRPC as a consumer calls it: one HTTP/2 connection to an owner, one bidirectional stream on it. An edge.
+// gRPC as a consumer calls it: one HTTP/2 connection to an owner, one bidirectional stream on it. An edge. Never stops
+// reading in order to write; stops reading only when told to, while what was read is being stored.
 
 import http2 from 'node:http2';
 import type { PeerCertificate } from 'node:tls';
 import { errorText } from '../base/log.ts';
 import { FrameReader, frameOf } from './frames.ts';
 import { type Code, codes } from './messages.ts';
-import { keepAlive } from './transport-server.ts';
+import { keepAlive } from './transport-keep-alive.ts';
+import { codeOfFailure, statusIn } from './transport-status.ts';
 
 export interface DialOptions {
   /** `https://150.214.141.1:8008` or with an FQDN. */
   readonly address: string;
+  readonly serverName?: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly certificate: string;
   readonly key: string;
   /** This owner's roots and nobody else's. */
   readonly roots: readonly string[];
-  /** The SPIFFE identity the owner must present. */
-  readonly identity: string;
+  /** Whether the owner may have this SPIFFE identity. */
+  readonly isExpected: (identity: string) => boolean;
   readonly messageBytesMax: number;
   readonly connectMsMax: number;
   readonly keepAliveMs: number;
@@ -25,8 +28,10 @@ export interface DialOptions {
 
 export interface ClientHandlers {
   /** The owner's initial metadata came. */
-  onOpened(headers: http2.IncomingHttpHeaders): void;
+  onOpened(headers: Readonly<Record<string, string | string[] | undefined>>): void;
   onMessage(message: Buffer): void;
+  /** A message was too large to be read; this is how it began. */
+  onOversized(oversized: { readonly length: number; readonly beginning: Buffer }): void;
   /** Any sign of life: a message, or an answer to keep-alive. */
   onAlive(): void;
   /** Called once, whatever ended the call. */
@@ -35,24 +40,33 @@ export interface ClientHandlers {
 
 export interface ClientCall {
   send(message: Uint8Array): void;
+  /** Bytes that the owner has not taken from us yet. */
+  readonly unsentBytes: number;
+  pause(): void;
+  resume(): void;
   /** Deregisters: ends our side, and with it the call. */
-  cancel(): void;
+  cancel(code?: Code, reason?: string): void;
 }
 
-export function dial(options: DialOptions, handlers: ClientHandlers): ClientCall {
+export type Dial = (options: DialOptions, handlers: ClientHandlers) => ClientCall;
+
+type Finish = (code: Code, reason: string) => void;
+
+export const dial: Dial = (options, handlers) => {
   const session = http2.connect(options.address, {
     cert: options.certificate,
     key: options.key,
     ca: [...options.roots],
     minVersion: 'TLSv1.2',
+    ...(options.serverName === undefined ? {} : { servername: options.serverName }),
     // The identity is the SPIFFE one; an address behind a balancer says nothing about who answers.
-    checkServerIdentity: (_host, certificate) => wrongIdentity(certificate, options.identity),
+    checkServerIdentity: (_host, certificate) => wrongIdentity(certificate, options.isExpected),
     settings: { initialWindowSize: 1 << 20 },
   });
-  let outcome: { code: Code; reason: string } | undefined;
-  const finish = (code: Code, reason: string) => {
-    if (outcome !== undefined) return;
-    outcome = { code, reason };
+  let isFinished = false;
+  const finish: Finish = (code, reason) => {
+    if (isFinished) return;
+    isFinished = true;
     clearTimeout(connecting);
     session.destroy();
     handlers.onClosed(code, reason);
@@ -61,9 +75,13 @@ export function dial(options: DialOptions, handlers: ClientHandlers): ClientCall
     () => finish(codes.unavailable, `${options.address} did not answer in ${options.connectMsMax} ms`),
     options.connectMsMax,
   );
+  const onAlive = () => {
+    if (!isFinished) handlers.onAlive();
+  };
   session.on('connect', () => {
     clearTimeout(connecting);
-    keepAlive(session, options.keepAliveMs, handlers.onAlive);
+    keepAlive(session, { intervalMs: options.keepAliveMs, onAlive });
+    onAlive();
   });
   session.on('error', (error) => finish(codeOfFailure(error), `${options.address}: ${errorText(error)}`));
   session.on('close', () => finish(codes.unavailable, `${options.address} closed the connection`));
@@ -74,69 +92,71 @@ export function dial(options: DialOptions, handlers: ClientHandlers): ClientCall
     te: 'trailers',
     ...options.headers,
   });
-  listen(stream, options, handlers, finish);
+  listen(stream, { options, handlers, finish, isFinished: () => isFinished });
+  return callOn(stream, finish);
+};
+
+function callOn(stream: http2.ClientHttp2Stream, finish: Finish): ClientCall {
   return {
     send: (message) => {
       if (!stream.destroyed && !stream.writableEnded) stream.write(frameOf(message));
     },
-    cancel: () => {
+    get unsentBytes() {
+      return stream.writableLength;
+    },
+    pause: () => void stream.pause(),
+    resume: () => void stream.resume(),
+    cancel: (code = codes.cancelled, reason = 'cancelled by us') => {
       stream.close(http2.constants.NGHTTP2_CANCEL);
-      finish(codes.cancelled, 'cancelled by us');
+      finish(code, reason);
     },
   };
 }
 
-function listen(
-  stream: http2.ClientHttp2Stream,
-  options: DialOptions,
-  handlers: ClientHandlers,
-  finish: (code: Code, reason: string) => void,
-): void {
-  const reader = new FrameReader(options.messageBytesMax);
+interface Listening {
+  readonly options: DialOptions;
+  readonly handlers: ClientHandlers;
+  readonly finish: Finish;
+  readonly isFinished: () => boolean;
+}
+
+function listen(stream: http2.ClientHttp2Stream, { options, handlers, finish, isFinished }: Listening): void {
+  const { address, messageBytesMax } = options;
+  const reader = new FrameReader({ messageBytesMax, onOversized: (oversized) => handlers.onOversized(oversized) });
   const takeStatus = (headers: http2.IncomingHttpHeaders) => {
-    if (headers['grpc-status'] === undefined) return;
-    finish(Number(headers['grpc-status']) as Code, decodeMessage(String(headers['grpc-message'] ?? '')));
+    const status = statusIn(headers);
+    if (status !== undefined) finish(status.code, status.reason || `${address} ended the call`);
+    return status !== undefined;
   };
   stream.on('response', (headers) => {
     if (headers[':status'] !== 200)
-      return finish(codes.unavailable, `${options.address} answered with HTTP ${headers[':status']}, not gRPC`);
-    if (headers['grpc-status'] !== undefined) return takeStatus(headers);
-    handlers.onOpened(headers);
+      return finish(codes.unavailable, `${address} answered with HTTP ${headers[':status']}, not gRPC`);
+    if (!takeStatus(headers) && !isFinished()) handlers.onOpened(headers);
   });
   stream.on('trailers', takeStatus);
   stream.on('data', (chunk: Buffer) => {
+    if (isFinished()) return;
     handlers.onAlive();
     try {
-      for (const message of reader.read(chunk)) handlers.onMessage(message);
+      for (const message of reader.read(chunk)) if (!isFinished()) handlers.onMessage(message);
     } catch (error) {
-      finish(codes.invalidArgument, `${options.address}: ${errorText(error)}`);
+      finish(codes.invalidArgument, `${address}: ${errorText(error)}`);
     }
   });
-  stream.on('error', (error) => finish(codeOfFailure(error), `${options.address}: ${errorText(error)}`));
-  stream.on('close', () => finish(codes.unavailable, `${options.address} ended the stream without a status`));
-}
-
-function wrongIdentity(certificate: PeerCertificate, expected: string): Error | undefined {
-  const names = (certificate.subjectaltname ?? '').split(', ');
-  if (names.includes(`URI:${expected}`)) return undefined;
-  return Object.assign(new Error(`the owner is ${names.join(', ') || 'nameless'}, expected ${expected}`), {
-    code: 'ERR_PEER_IDENTITY',
+  // When the connection itself failed, its own error says why, and comes after the stream's.
+  const isOwnFault = () => stream.session !== undefined && !stream.session.destroyed;
+  stream.on('error', (error) => {
+    if (isOwnFault()) finish(codeOfFailure(error), `${address}: ${errorText(error)}`);
+  });
+  stream.on('close', () => {
+    if (isOwnFault()) finish(codes.unavailable, `${address} ended the stream without a status`);
   });
 }
 
-// What TLS says of certificates is a matter of configuration: retrying would not help.
-function codeOfFailure(error: Error): Code {
-  const code = (error as NodeJS.ErrnoException).code ?? '';
-  const isCertificate = /CERT|ERR_PEER_IDENTITY|UNABLE_TO_VERIFY|SELF_SIGNED|TLS_ALERT|SSL_ALERT|ERR_SSL_.*ALERT/.test(
-    code,
-  );
-  return isCertificate ? codes.unauthenticated : codes.unavailable;
-}
-
-function decodeMessage(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+function wrongIdentity(certificate: PeerCertificate, isExpected: (identity: string) => boolean): Error | undefined {
+  const names = (certificate.subjectaltname ?? '').split(', ').filter((name) => name.startsWith('URI:spiffe://'));
+  if (names.length === 1 && isExpected((names[0] as string).slice('URI:'.length))) return undefined;
+  return Object.assign(new Error(`the owner is ${names.join(', ') || 'without an identity'}, which is not expected`), {
+    code: 'ERR_PEER_IDENTITY',
+  });
 }

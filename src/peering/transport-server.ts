@@ -1,19 +1,21 @@
 // gRPC as an owner serves it: HTTP/2 over TLS, one bidirectional stream per call. An edge; who may call is decided by
-// `trust.ts`, what is said on the stream by a session.
+// `trust.ts`, what is said on the stream by a session. The same port answers our own few plain requests.
 
 import { X509Certificate } from 'node:crypto';
 import http2 from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { errorText, type Log } from '../base/log.ts';
-import { FrameError, FrameReader, frameOf } from './frames.ts';
+import { FrameReader, frameOf } from './frames.ts';
 import { type Code, codes } from './messages.ts';
+import { keepAlive } from './transport-keep-alive.ts';
+import { statusTrailers } from './transport-status.ts';
 import type { Verdict } from './trust.ts';
 
 /** One call, as whoever answers it sees it. */
 export interface ServerCall {
   readonly path: string;
-  readonly headers: http2.IncomingHttpHeaders;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly peer: string;
   readonly identity: string;
   sendHeaders(headers: Readonly<Record<string, string>>): void;
@@ -29,15 +31,28 @@ export interface CallHandlers {
   onClosed(): void;
 }
 
+export interface PlainRequest {
+  readonly path: string;
+  readonly body: Buffer;
+  readonly verdict: Verdict;
+}
+
+export interface PlainAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
 export interface PeeringServerOptions {
   readonly host: string;
   readonly port: number;
   readonly certificate: string;
   readonly key: string;
-  /** Decides from what was presented; asked once per connection and again whenever trust changes. */
+  /** Decides from what was presented; asked for each call, and again for those that are open when trust changed. */
   readonly judge: (presented: readonly X509Certificate[]) => Verdict;
   /** Undefined for a method that is not served. */
   readonly accept: (call: ServerCall) => CallHandlers | undefined;
+  /** Requests that are not gRPC; undefined for a path that is not served. */
+  readonly answer?: (request: PlainRequest) => Promise<PlainAnswer> | undefined;
   readonly messageBytesMax: number;
   readonly keepAliveMs: number;
   readonly log: Log;
@@ -47,8 +62,19 @@ export interface PeeringServer {
   readonly port: number;
   /** New connections use these; open streams go on. */
   setCertificate(certificate: string, key: string): void;
+  /** Ends the calls of those who are no longer trusted; the others notice nothing. */
+  trustChanged(): void;
   close(): Promise<void>;
 }
+
+interface OpenCall {
+  readonly call: ServerCall;
+  readonly presented: readonly X509Certificate[];
+}
+
+const lingerMs = 2000;
+const plainBodyBytesMax = 256 * 1024;
+const isGrpc = /^application\/grpc(\+proto)?($|;)/;
 
 export function servePeering(options: PeeringServerOptions): Promise<PeeringServer> {
   const server = http2.createSecureServer({
@@ -61,44 +87,65 @@ export function servePeering(options: PeeringServerOptions): Promise<PeeringServ
     settings: { maxConcurrentStreams: 16, initialWindowSize: 1 << 20 },
   });
   const sessions = new Set<http2.ServerHttp2Session>();
+  const open = new Set<OpenCall>();
   server.on('session', (session) => {
     sessions.add(session);
-    keepAlive(session, options.keepAliveMs);
+    keepAlive(session, { intervalMs: options.keepAliveMs });
     session.on('close', () => sessions.delete(session));
-    session.on('error', (error) => options.log.debug('peering connection failed', { error }));
+    session.on('error', (error) => options.log.debug('peering connection failed', { error: errorText(error) }));
   });
   server.on('tlsClientError', (error) => options.log.debug('peering handshake failed', { error: errorText(error) }));
-  server.on('stream', (stream, headers) => takeCall(stream, headers, options));
+  server.on('stream', (stream, headers) => takeRequest({ stream, headers, options, open }));
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host, () => {
       server.removeListener('error', reject);
+      server.on('error', (error) => options.log.error('peering listener failed', { error: errorText(error) }));
       resolve({
         port: (server.address() as AddressInfo).port,
         setCertificate: (cert, key) => server.setSecureContext({ cert, key }),
+        trustChanged: () => judgeAgain(open, options.judge),
         close: () => closeServer(server, sessions),
       });
     });
   });
 }
 
-function takeCall(
-  stream: http2.ServerHttp2Stream,
-  headers: http2.IncomingHttpHeaders,
-  options: PeeringServerOptions,
-): void {
+interface Incoming {
+  readonly stream: http2.ServerHttp2Stream;
+  readonly headers: http2.IncomingHttpHeaders;
+  readonly options: PeeringServerOptions;
+  readonly open: Set<OpenCall>;
+}
+
+function takeRequest(incoming: Incoming): void {
+  const { stream, headers, options } = incoming;
   stream.on('error', () => {});
-  const isGrpc = headers[':method'] === 'POST' && (headers['content-type'] ?? '').startsWith('application/grpc');
-  if (!isGrpc) {
-    stream.respond({ ':status': 415 }, { endStream: true });
-    return;
+  const presented = presentedBy(stream);
+  const verdict = options.judge(presented);
+  const isPost = headers[':method'] === 'POST';
+  const contentType = headers['content-type'] ?? '';
+  if (isPost && isGrpc.test(contentType)) return takeCall(incoming, presented, verdict);
+  if (isPost && contentType === 'application/json') return void takePlain(incoming, verdict);
+  stream.respond({ ':status': 415 }, { endStream: true });
+}
+
+function takeCall(incoming: Incoming, presented: readonly X509Certificate[], verdict: Verdict): void {
+  const { stream, headers, options, open } = incoming;
+  if (verdict.kind === 'refused') {
+    options.log.warn('peering call refused', { reason: verdict.reason, from: remoteOf(stream) });
+    return refuse(stream, codes.unauthenticated, verdict.reason);
   }
-  const verdict = options.judge(presentedBy(stream));
-  if (verdict.kind === 'refused') return refuse(stream, codes.unauthenticated, verdict.reason);
   const path = headers[':path'] ?? '';
   const call = callOn(stream, { path, headers, peer: verdict.peer, identity: verdict.identity });
   const handlers = options.accept(call);
   if (handlers === undefined) return refuse(stream, codes.unimplemented, `${path} is not served here`);
+  const entry = { call, presented };
+  open.add(entry);
+  stream.on('close', () => {
+    open.delete(entry);
+    handlers.onClosed();
+  });
   readMessages(stream, call, handlers, options.messageBytesMax);
 }
 
@@ -107,7 +154,11 @@ function callOn(
   about: Pick<ServerCall, 'path' | 'headers' | 'peer' | 'identity'>,
 ): ServerCall {
   let trailers: Record<string, string> = { 'grpc-status': String(codes.internal) };
-  stream.on('wantTrailers', () => stream.sendTrailers(trailers));
+  stream.on('wantTrailers', () => {
+    stream.sendTrailers(trailers);
+    // The consumer may leave its side open; it has this long to read how the call ended.
+    setTimeout(() => stream.close(http2.constants.NGHTTP2_NO_ERROR), lingerMs).unref();
+  });
   return {
     ...about,
     sendHeaders(extra) {
@@ -115,8 +166,9 @@ function callOn(
       stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...extra }, { waitForTrailers: true });
     },
     send(message) {
+      if (stream.destroyed || stream.writableEnded) return true;
       this.sendHeaders({});
-      return stream.destroyed || stream.write(frameOf(message));
+      return stream.write(frameOf(message));
     },
     end(code, reason) {
       if (stream.destroyed || stream.writableEnded) return;
@@ -133,20 +185,46 @@ function readMessages(
   handlers: CallHandlers,
   messageBytesMax: number,
 ): void {
-  const reader = new FrameReader(messageBytesMax);
+  const reader = new FrameReader({ messageBytesMax });
   stream.on('data', (chunk: Buffer) => {
+    if (stream.writableEnded) return;
     try {
       for (const message of reader.read(chunk)) handlers.onMessage(message);
     } catch (error) {
-      const isTooLarge = error instanceof FrameError && error.isTooLarge;
-      call.end(isTooLarge ? codes.resourceExhausted : codes.invalidArgument, errorText(error));
-      stream.pause();
+      call.end(codes.invalidArgument, errorText(error));
     }
   });
   stream.on('drain', () => handlers.onDrain());
   // Half-closing is how a consumer deregisters.
   stream.on('end', () => call.end(codes.ok, ''));
-  stream.on('close', () => handlers.onClosed());
+}
+
+async function takePlain({ stream, headers, options }: Incoming, verdict: Verdict): Promise<void> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > plainBodyBytesMax) return stream.close(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      chunks.push(chunk);
+    }
+    const request = { path: headers[':path'] ?? '', body: Buffer.concat(chunks), verdict };
+    const { status, body } = (await options.answer?.(request)) ?? { status: 404, body: '{}' };
+    if (stream.destroyed) return;
+    stream.respond({ ':status': status, 'content-type': 'application/json' });
+    stream.end(body);
+  } catch (error) {
+    options.log.warn('peering request failed', { error: errorText(error) });
+    stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+  }
+}
+
+function judgeAgain(open: ReadonlySet<OpenCall>, judge: PeeringServerOptions['judge']): void {
+  for (const { call, presented } of [...open]) {
+    const verdict = judge(presented);
+    if (verdict.kind === 'refused') call.end(codes.unauthenticated, verdict.reason);
+    else if (verdict.peer !== call.peer) call.end(codes.unavailable, `this certificate now stands for ${verdict.peer}`);
+  }
 }
 
 function refuse(stream: http2.ServerHttp2Stream, code: Code, reason: string): void {
@@ -154,12 +232,7 @@ function refuse(stream: http2.ServerHttp2Stream, code: Code, reason: string): vo
     { ':status': 200, 'content-type': 'application/grpc', ...statusTrailers(code, reason) },
     { endStream: true },
   );
-  stream.close();
-}
-
-// Percent-encoded as the gRPC protocol asks of grpc-message.
-function statusTrailers(code: Code, reason: string): Record<string, string> {
-  return { 'grpc-status': String(code), ...(reason === '' ? {} : { 'grpc-message': encodeURIComponent(reason) }) };
+  setTimeout(() => stream.close(http2.constants.NGHTTP2_NO_ERROR), lingerMs).unref();
 }
 
 function presentedBy(stream: http2.ServerHttp2Stream): X509Certificate[] {
@@ -175,18 +248,8 @@ function presentedBy(stream: http2.ServerHttp2Stream): X509Certificate[] {
   return chain;
 }
 
-// A half-open connection is noticed by an unanswered PING, long before TCP would.
-export function keepAlive(session: http2.Http2Session, intervalMs: number, onAlive: () => void = () => {}): void {
-  let isAnswered = true;
-  const timer = setInterval(() => {
-    if (!isAnswered) return session.destroy(new Error('the other side does not answer keep-alive'));
-    isAnswered = false;
-    session.ping((error) => {
-      isAnswered = error === null;
-      if (isAnswered) onAlive();
-    });
-  }, intervalMs);
-  session.on('close', () => clearInterval(timer));
+function remoteOf(stream: http2.ServerHttp2Stream): string {
+  return stream.session?.socket.remoteAddress ?? '';
 }
 
 function closeServer(server: http2.Http2SecureServer, sessions: ReadonlySet<http2.ServerHttp2Session>): Promise<void> {

@@ -8,8 +8,10 @@ import { trustDomainOf } from '../model/shared-service.ts';
 
 export interface TrustedPeer {
   readonly peer: string;
-  /** The SPIFFE identity its certificate must carry. */
-  readonly identity: string;
+  /** The trust domain that its roots vouch for, and no other. */
+  readonly domain: string;
+  /** The SPIFFE identities of which its certificate must carry one; empty allows any of its domain. */
+  readonly identities: readonly string[];
   readonly roots: readonly X509Certificate[];
 }
 
@@ -22,7 +24,7 @@ const chainLengthMax = 8;
 /** `presented` is what the other side sent: its own certificate first, then any intermediates. */
 export function judgeCertificate(
   presented: readonly X509Certificate[],
-  peers: readonly TrustedPeer[],
+  peers: Iterable<TrustedPeer>,
   nowMs: number,
 ): Verdict {
   const leaf = presented[0];
@@ -31,13 +33,19 @@ export function judgeCertificate(
   if (identities.length !== 1)
     return refused(`the certificate carries ${identities.length} SPIFFE identities, one is needed`);
   const identity = identities[0] as string;
-  const claimed = peers.find((peer) => peer.identity === identity);
-  if (claimed === undefined) return refused(`no peer has the identity ${identity}`);
-  if (trustDomainOf(identity) !== trustDomainOf(claimed.identity))
-    return refused(`${identity} is of another trust domain`);
-  const wrong = whatIsWrongWithChain(presented, claimed.roots, nowMs);
-  if (wrong !== undefined) return refused(`${identity}: ${wrong}`);
-  return { kind: 'trusted', peer: claimed.peer, identity };
+  let reason = `no peer has the identity ${identity}`;
+  for (const peer of peers) {
+    if (!mayBe(identity, peer)) continue;
+    const wrong = whatIsWrongWithChain(presented, peer.roots, nowMs);
+    if (wrong === undefined) return { kind: 'trusted', peer: peer.peer, identity };
+    reason = `${identity}: ${wrong}`;
+  }
+  return refused(reason);
+}
+
+export function mayBe(identity: string, peer: Pick<TrustedPeer, 'domain' | 'identities'>): boolean {
+  if (trustDomainOf(identity) !== peer.domain) return false;
+  return peer.identities.length === 0 || peer.identities.includes(identity);
 }
 
 export function whatIsWrongWithChain(

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import type { Any } from '@bufbuild/protobuf/wkt';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import * as discovery1 from '../gen/federation/resourcediscovery/v1alpha1/discovery_pb.js';
@@ -23,6 +24,8 @@ export interface Draft {
   encodeOwnerMessage(message: OwnerMessage): Uint8Array;
   /** Throws on bytes that are not a message at all; a resource that cannot be read comes as `unreadable`. */
   decodeOwnerMessage(bytes: Uint8Array): ReceivedMessage | undefined;
+  /** The nonce of an owner's message of which only the beginning is there. */
+  nonceIn(beginning: Uint8Array): string;
   encodeConsumerMessage(message: ConsumerMessage): Uint8Array;
   decodeConsumerMessage(bytes: Uint8Array): ConsumerMessage | undefined;
 }
@@ -62,11 +65,18 @@ export const v1alpha1: Draft = {
     const { nonce, resourceUrl, resource, operation } = fromBinary(discovery1.StreamResponseSchema, bytes);
     if (resource?.typeUrl === snapshotEndUrl) return { kind: 'snapshotEnd', nonce, end: decodeEnd(resource) };
     const known = operation === Operation1.CREATE || operation === Operation1.UPDATE || operation === Operation1.DELETE;
-    if (!known) return unreadable(nonce, `operation: ${operation} is none of CREATE, UPDATE, DELETE`);
+    if (!known)
+      return unreadable(
+        nonce,
+        idIn(resource, decodeService1),
+        `operation: ${operation} is none of CREATE, UPDATE, DELETE`,
+      );
     const wrong = whatIsWrongWithUrls(resourceUrl, resource, url1);
-    if (wrong !== undefined) return unreadable(nonce, wrong);
+    if (wrong !== undefined) return unreadable(nonce, idIn(resource, decodeService1), wrong);
     return readResource(nonce, resource as Any, operation === Operation1.DELETE, decodeService1);
   },
+
+  nonceIn: (beginning) => firstText(new BinaryReader(beginning)),
 
   encodeConsumerMessage: (message) =>
     toBinary(discovery1.StreamRequestSchema, create(discovery1.StreamRequestSchema, requestOf(message))),
@@ -103,12 +113,20 @@ export const v1alpha2: Draft = {
     if (resource?.typeUrl === snapshotEndUrl) return { kind: 'snapshotEnd', nonce, end: decodeEnd(resource) };
     if (operation === Operation2.DELETE && resourceId !== '') return { kind: 'delete', nonce, id: resourceId };
     if (operation !== Operation2.UPSERT && operation !== Operation2.DELETE)
-      return unreadable(nonce, `operation: ${operation} is neither UPSERT nor DELETE`);
+      return unreadable(nonce, resourceId, `operation: ${operation} is neither UPSERT nor DELETE`);
     const wrong = whatIsWrongWithUrls(resourceUrl, resource, url2);
-    if (wrong !== undefined) return unreadable(nonce, wrong);
+    if (wrong !== undefined) return unreadable(nonce, resourceId, wrong);
     return readResource(nonce, resource as Any, operation === Operation2.DELETE, (value) =>
       decodeService2(value, resourceId),
     );
+  },
+
+  nonceIn(beginning) {
+    const reader = new BinaryReader(beginning);
+    const [field] = reader.tag();
+    if (field !== discovery2.BidirectionalStreamSchema.field.response.number) return '';
+    reader.uint32();
+    return firstText(reader);
   },
 
   encodeConsumerMessage(message) {
@@ -120,6 +138,9 @@ export const v1alpha2: Draft = {
     return request === undefined ? undefined : consumerMessageOf(request);
   },
 };
+
+/** For an owner that knows how, asks for the end of the snapshot to be marked; echoed by it. */
+export const snapshotHeader = 'portolan-snapshot';
 
 export const drafts: readonly Draft[] = [v1alpha1, v1alpha2];
 
@@ -159,12 +180,31 @@ function readResource(
     if (isDelete) return { kind: 'delete', nonce, id: service.id };
     return { kind: 'upsert', nonce, service, hash: sha256(resource.value) };
   } catch (error) {
-    return unreadable(nonce, `resource: ${(error as Error).message}`);
+    return unreadable(nonce, '', `resource: ${(error as Error).message}`);
   }
 }
 
-function unreadable(nonce: string, reason: string): ReceivedMessage {
-  return { kind: 'unreadable', nonce, reason };
+/** Of a resource that is refused for what is around it, so that people can be told which one it was. */
+function idIn(resource: Any | undefined, decode: (value: Uint8Array) => SharedService): string {
+  try {
+    return resource === undefined ? '' : decode(resource.value).id;
+  } catch {
+    return '';
+  }
+}
+
+// Senders write fields in the order of their numbers, and the nonce has the first: if it is not there, there is none.
+function firstText(reader: BinaryReader): string {
+  try {
+    const [field, wireType] = reader.tag();
+    return field === 1 && wireType === WireType.LengthDelimited ? reader.string() : '';
+  } catch {
+    return '';
+  }
+}
+
+function unreadable(nonce: string, id: string, reason: string): ReceivedMessage {
+  return { kind: 'unreadable', nonce, id, reason };
 }
 
 function requestOf(message: ConsumerMessage): { resourceUrl: string; responseNonce?: string; status?: Status } {
