@@ -173,7 +173,7 @@ function randomSpec(seed: number): ClusterSetSpec {
     endpoints: bit(1, 4) === 0 ? 'ClusterIP' : 'Pods',
     clusterSetIP: bit(3, 5) === 0 ? 'none' : 'allocate',
     staleness: (['Withdraw', 'NotReady', 'Keep', 'Withdraw'] as const)[bit(2, 4)],
-    lease: { renewSeconds: 2, durationSeconds: 6, holdDownSeconds: 4, holdDownMaxSeconds: 8 },
+    lease: { renewSeconds: 5, durationSeconds: 15, holdDownSeconds: 5, holdDownMaxSeconds: 10 },
     addressRanges: { clusterSet: ['243.0.0.0/30'] },
     addressHoldSeconds: bit(4, 2) === 0 ? 5 : 3600,
   };

@@ -67,6 +67,8 @@ export function createAgent(options: AgentOptions): Agent {
     times: () => policy.current.lease,
     onVerdict: (clusterId) => {
       for (const key of members.servicesOf(clusterId)) for (const one of merging()) one.queue.add(key);
+      // Who writes a view, or clears it away, depends on who lives.
+      for (const view of views.values()) for (const key of keysOf(viewKey(view))) controllers['scribe']?.queue.add(key);
     },
   });
   const context: AgentContext = {
@@ -126,10 +128,6 @@ export function createAgent(options: AgentOptions): Agent {
       ],
       createImportController(context, allocator),
     );
-    const viewKey = (view: ServiceImport) => {
-      const service = parseRecordName(view.metadata.name);
-      return service && formatServiceKey(service);
-    };
     run('scribe', [gate, services, keyed(views, viewKey)], createScribeController(context, views));
   }
 
@@ -163,6 +161,7 @@ export function createAgent(options: AgentOptions): Agent {
   function policyChanged(): void {
     const keys = new Set([...copies.exports.keys(), ...copies.imports.keys()]);
     for (const member of members.all()) for (const key of members.servicesOf(member.id)) keys.add(key);
+    for (const view of views.values()) for (const key of keysOf(viewKey(view))) keys.add(key);
     for (const key of keys) for (const controller of Object.values(controllers)) controller.queue.add(key);
   }
 
@@ -208,6 +207,16 @@ function keyed<T>(informer: ControllerSource<T>['informer'], keyOf: (object: T) 
     return new Set(keys.filter((key) => key !== undefined));
   };
   return { informer, keysOf };
+}
+
+/** Of the service that a view of the broker stands for. */
+function viewKey(view: ServiceImport): string | undefined {
+  const service = parseRecordName(view.metadata.name);
+  return service && formatServiceKey(service);
+}
+
+function keysOf(key: string | undefined): string[] {
+  return key === undefined ? [] : [key];
 }
 
 function keyOfImport(object: ServiceImport): string {
