@@ -50,6 +50,9 @@ export interface ClientCall {
 
 export type Dial = (options: DialOptions, handlers: ClientHandlers) => ClientCall;
 
+/** How long the reason of a failure may come after the failure. */
+const causeDelayMs = 50;
+
 type Finish = (code: Code, reason: string) => void;
 
 export const dial: Dial = (options, handlers) => {
@@ -84,7 +87,9 @@ export const dial: Dial = (options, handlers) => {
     onAlive();
   });
   session.on('error', (error) => finish(codeOfFailure(error), `${options.address}: ${errorText(error)}`));
-  session.on('close', () => finish(codes.unavailable, `${options.address} closed the connection`));
+  session.on('close', () =>
+    setTimeout(() => finish(codes.unavailable, `${options.address} closed the connection`), causeDelayMs),
+  );
   const stream = session.request({
     ':method': 'POST',
     ':path': options.path,
@@ -143,14 +148,13 @@ function listen(stream: http2.ClientHttp2Stream, { options, handlers, finish, is
       finish(codes.invalidArgument, `${address}: ${errorText(error)}`);
     }
   });
-  // When the connection itself failed, its own error says why, and comes after the stream's.
-  const isOwnFault = () => stream.session !== undefined && !stream.session.destroyed;
-  stream.on('error', (error) => {
-    if (isOwnFault()) finish(codeOfFailure(error), `${address}: ${errorText(error)}`);
+  // When the connection failed, either its own error or the stream's says why, in either order; the other says nothing.
+  const finishSoon = (reason: string) => setTimeout(() => finish(codes.unavailable, reason), causeDelayMs).unref();
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code?.startsWith('ERR_HTTP2_')) finishSoon(`${address}: ${errorText(error)}`);
+    else finish(codeOfFailure(error), `${address}: ${errorText(error)}`);
   });
-  stream.on('close', () => {
-    if (isOwnFault()) finish(codes.unavailable, `${address} ended the stream without a status`);
-  });
+  stream.on('close', () => finishSoon(`${address} ended the stream without a status`));
 }
 
 function wrongIdentity(certificate: PeerCertificate, isExpected: (identity: string) => boolean): Error | undefined {
