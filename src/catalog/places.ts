@@ -14,7 +14,7 @@ export const tier = { own: 0, zone: 1, region: 2, rest: 3 } as const;
 
 export interface PlacesMemory {
   readonly index: PackedMemory;
-  /** For each cluster ordinal its zone's and its region's. */
+  /** For each cluster ordinal its zone's and its region's. Ordinal 0 is nobody: its words hold the version. */
   readonly table: SharedArrayBuffer;
 }
 
@@ -40,6 +40,11 @@ export class PlacesReader {
     this.#index.adopt(memory);
   }
 
+  /** Moves on whenever a cluster, zone or region became known or moved. */
+  get version(): number {
+    return this.#table[0]!;
+  }
+
   /** The ordinal of a cluster, zone (`region/zone`) or region; 0 if nobody knows it. */
   find(kind: 'c' | 'z' | 'r', name: string): number {
     const value = this.#index.get(keyOf(kind, name));
@@ -47,11 +52,13 @@ export class PlacesReader {
   }
 
   standAt(cluster: number): Standpoint {
+    if (cluster === 0) return { cluster: 0, zone: 0, region: 0 };
     return { cluster, zone: this.#table[2 * cluster]!, region: this.#table[2 * cluster + 1]! };
   }
 
   tierOf(asker: Standpoint, cluster: number): number {
     if (cluster !== 0 && cluster === asker.cluster) return tier.own;
+    if (cluster === 0) return tier.rest;
     if (asker.zone !== 0 && this.#table[2 * cluster] === asker.zone) return tier.zone;
     if (asker.region !== 0 && this.#table[2 * cluster + 1] === asker.region) return tier.region;
     return tier.rest;
@@ -87,6 +94,7 @@ export class Places {
     // Zone names are only unique within their region.
     this.#table[2 * ordinal] = zone ? this.#ordinal('z', `${region ?? ''}/${zone}`) : 0;
     this.#table[2 * ordinal + 1] = region ? this.#ordinal('r', region) : 0;
+    this.#table[0]! += 1;
     return ordinal;
   }
 
@@ -98,6 +106,7 @@ export class Places {
     if (ordinal > ordinalMax) throw new Error(`catalog: more than ${ordinalMax} clusters, zones or regions`);
     this.#index.set(key, Uint8Array.of(ordinal >> 8, ordinal & 255));
     if (kind === 'c') this.#names[ordinal] = name;
+    this.#table[0]! += 1;
     return ordinal;
   }
 }

@@ -4,6 +4,7 @@ import type { World } from '../base/world.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
 import type { Answer } from './answer.ts';
+import { createAskerFinder } from './asker.ts';
 import type { Handler } from './handler.ts';
 import { aclHandler } from './handlers/acl.ts';
 import { chaosHandler } from './handlers/chaos.ts';
@@ -30,8 +31,11 @@ export interface ChainConfig {
   readonly cluster: ClusterPlace;
   /** Ordinal of the cluster this server stands in. */
   readonly localCluster: number;
-  readonly clusterZone: Zone;
-  readonly clustersetZone: Zone;
+  /** Absent in a server that is a federation's authority and nothing else. */
+  readonly clusterZone?: Zone;
+  readonly clustersetZone?: Zone;
+  /** Zones of federations whose authority this server is. */
+  readonly federationZones: readonly Zone[];
   /** Code of the EDNS option that names the asking cluster. */
   readonly sourceOption: number;
   /** Whose word about the asking cluster is taken. */
@@ -59,12 +63,13 @@ export function buildChain(parts: ChainParts): Handler[] {
   const { config, reader, stubZones, world, exchange, onAnswered } = parts;
   const { clusterZone, clustersetZone, forward } = config;
   const local = reader.places.standAt(config.localCluster);
-  const standpointOf = () => local;
+  const here = () => local;
   const cache = new ReplyCache(config.cache);
   const { attemptMs, hasRandomCase } = forward ?? {};
   const forwarding = { world, exchange, cache, attemptMs, hasRandomCase, onAnswered };
   const peers = new Peers(config.peers);
   const tagger = new SourceTagger({ cluster: config.cluster, optionCode: config.sourceOption, peers });
+  const asker = createAskerFinder({ peers, places: reader.places, local });
   const servers = new ServerSet(
     (forward?.nameservers ?? []).map((text) => parseServerAddress(text)),
     { takesTurns: true },
@@ -74,11 +79,16 @@ export function buildChain(parts: ChainParts): Handler[] {
     aclHandler({ clients: config.clients }),
     ednsHandler(),
     chaosHandler({ serverId: config.serverId }),
-    zoneHandler({ name: 'cluster', zone: clusterZone, reader, standpointOf }),
-    zoneHandler({ name: 'clusterset', zone: clustersetZone, reader, standpointOf }),
+    ...present(clusterZone && zoneHandler({ name: 'cluster', zone: clusterZone, reader, standpointOf: here })),
+    ...present(clustersetZone && zoneHandler({ name: 'clusterset', zone: clustersetZone, reader, standpointOf: here })),
+    ...config.federationZones.map((zone) => zoneHandler({ name: 'authority', zone, reader, standpointOf: asker })),
     stubHandler({ zones: stubZones, tagger, forwarding }),
-    reverseHandler({ reader, zone: clusterZone }),
-    ...(upstream ? [upstream] : []),
+    ...present(clusterZone && reverseHandler({ reader, zone: clusterZone })),
+    ...present(upstream),
     refuseHandler(),
   ];
+}
+
+function present(handler: Handler | undefined): Handler[] {
+  return handler ? [handler] : [];
 }

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { siblingModule } from '../base/sibling-module.ts';
 import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
 import type { ChainConfig } from './chain.ts';
-import type { DnsOptions, DnsServer, ListenOptions } from './server.ts';
+import { type DnsOptions, type DnsServer, type ListenOptions, tableOf } from './server.ts';
 import type { StubZone } from './stub-zones.ts';
 
 export interface WorkerSetup {
@@ -34,14 +34,15 @@ export interface WorkersOptions extends DnsOptions {
 const restartMs = 500;
 
 export async function startWorkers(options: WorkersOptions): Promise<DnsServer> {
-  const { catalog, log, world } = options;
+  const { log, world } = options;
+  const table = tableOf(options);
   const running = new Set<Worker>();
   let stubZones = options.stubZones ?? [];
   let { listen } = options;
   let isClosing = false;
 
   async function start(): Promise<{ udpPort: number; tlsPort: number | undefined }> {
-    const workerData: WorkerSetup = { config: options.config, listen, memory: catalog.table.memory, stubZones };
+    const workerData: WorkerSetup = { config: options.config, listen, memory: table.memory, stubZones };
     const worker = new Worker(siblingModule(import.meta.url, 'worker'), { workerData });
     running.add(worker);
     worker.on('error', (error) => log.error('dns worker failed', { error }));
@@ -58,7 +59,7 @@ export async function startWorkers(options: WorkersOptions): Promise<DnsServer> 
   const tell = (message: ToWorker) => {
     for (const worker of running) worker.postMessage(message);
   };
-  const stopNews = catalog.table.onNews((news) => tell({ kind: 'news', news }));
+  const stopNews = table.onNews((news) => tell({ kind: 'news', news }));
 
   async function close(): Promise<void> {
     isClosing = true;

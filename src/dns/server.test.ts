@@ -8,8 +8,8 @@ import { silentLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { type DnsOptions, type DnsServer, startDns } from './server.ts';
 import { addImport, describeAnswer, encodeQuestion, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';
-import { makeAuthority } from './testing/certs.ts';
-import { askTcp, askUdp, askUdpRaw, framed, readFrames } from './testing/client.ts';
+import { makeAuthority } from './testing/edge/certs.ts';
+import { askTcp, askUdp, askUdpRaw, framed, readFrames } from './testing/edge/client.ts';
 
 const name = 'checkout.shop.svc.clusterset.local';
 const running: DnsServer[] = [];

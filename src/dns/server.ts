@@ -4,6 +4,8 @@
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import type { FederationTable } from '../catalog/federation-table.ts';
+import type { NameTable } from '../catalog/name-table.ts';
 import type { ChainConfig, ForwardConfig } from './chain.ts';
 import { defaultClients } from './handlers/acl.ts';
 import { nobody, type PeerConfig } from './peers.ts';
@@ -20,7 +22,10 @@ import { defaultSourceOption } from './wire.ts';
 export interface DnsOptions {
   readonly world: World;
   readonly log: Log;
-  readonly catalog: Catalog;
+  /** The cluster's names; absent in a server that is a federation's authority and nothing else. */
+  readonly catalog?: Catalog;
+  /** Federations whose authority this server is. They lie in the catalog's own table if there is a catalog. */
+  readonly federations?: readonly FederationTable[];
   readonly listen: ListenOptions;
   /** Threads that share the ports; 0, the default, serves in the thread that calls. */
   readonly workers?: number;
@@ -61,11 +66,12 @@ export interface DnsServer extends Sockets {
 export async function startDns(options: DnsOptions): Promise<DnsServer> {
   const config = chainConfig(options);
   if (options.workers) return startWorkers({ ...options, config, workers: options.workers });
-  const { catalog, world, log } = options;
+  const { world, log } = options;
+  const table = tableOf(options);
   const exchange = createTransport(world);
-  const memory = catalog.table.memory;
+  const { memory } = table;
   const service = new DnsService({ world, log, config, memory, stubZones: options.stubZones ?? [], exchange });
-  const stopNews = catalog.table.onNews((news) => service.take(news));
+  const stopNews = table.onNews((news) => service.take(news));
   const sockets = await openSockets({ ...options, responder: service.responder, config, reusePort: false });
   return {
     ...sockets,
@@ -78,15 +84,25 @@ export async function startDns(options: DnsOptions): Promise<DnsServer> {
   };
 }
 
+/** The one table all zones of this server lie in. */
+export function tableOf({ catalog, federations = [] }: Pick<DnsOptions, 'catalog' | 'federations'>): NameTable {
+  const tables = new Set([catalog, ...federations].flatMap((part) => (part ? [part.table] : [])));
+  const [table, ...others] = tables;
+  if (!table) throw new Error('start dns: want a catalog or a federation to answer from');
+  if (others.length > 0) throw new Error('start dns: its zones lie in different tables; give them the same one');
+  return table;
+}
+
 function chainConfig(options: DnsOptions): ChainConfig {
   const { catalog } = options;
   return {
     serverId: options.serverId ?? 'portolan',
     clients: options.clients ?? defaultClients,
-    cluster: catalog.cluster,
-    localCluster: catalog.localCluster,
-    clusterZone: catalog.clusterZone,
-    clustersetZone: catalog.clustersetZone,
+    cluster: catalog?.cluster ?? { id: '' },
+    localCluster: catalog?.localCluster ?? 0,
+    clusterZone: catalog?.clusterZone,
+    clustersetZone: catalog?.clustersetZone,
+    federationZones: (options.federations ?? []).map(({ zone }) => zone),
     sourceOption: options.sourceOption ?? defaultSourceOption,
     peers: options.peers ?? nobody,
     forward: options.forward,

@@ -155,6 +155,7 @@ export class Asker {
         localCluster: catalog.localCluster,
         sourceOption: defaultSourceOption,
         peers: nobody,
+        federationZones: [],
         ...options.config,
       },
     });

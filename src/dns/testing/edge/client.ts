@@ -3,7 +3,7 @@
 import { createSocket } from 'node:dgram';
 import { connect, type Socket } from 'node:net';
 import packet, { type DecodedPacket } from 'dns-packet';
-import { type AskOptions, describeAnswer, encodeQuestion } from './ask.ts';
+import { type AskOptions, describeAnswer, encodeQuestion } from '../ask.ts';
 
 export interface Target {
   readonly host: string;

@@ -1,0 +1,157 @@
+// The names of one federated service: all its shards in the order that is right for the asking cluster, and each shard by
+// its cluster's name. Unhealthy shards are left out, and so, for other clusters, are those without an external address.
+// Pure.
+
+import { parseAddress } from '../base/dns/address.ts';
+import { tryEncodeName } from '../base/dns/name.ts';
+import { audience, type Order, order, type PackedRecord, type RecordSet, recordType, srvData } from './answers.ts';
+import type { ShardRecord } from './federation-record.ts';
+import type { LeftOut } from './owner-names.ts';
+
+export type FederationPolicy = 'ordered' | 'nearest-only' | 'local-only-if-healthy';
+
+const orderOf: Record<FederationPolicy, Order> = {
+  ordered: order.nearestFirst,
+  'nearest-only': order.nearestOnly,
+  'local-only-if-healthy': order.localOnlyIfHealthy,
+};
+
+export interface NamedShard extends ShardRecord {
+  readonly cluster: string;
+}
+
+export interface FederatedServiceInput {
+  /** `myservice.myns.myfederation.svc.federation` */
+  readonly name: string;
+  /** Sorted by cluster. */
+  readonly shards: readonly NamedShard[];
+  readonly policy: FederationPolicy;
+  readonly ordinalOf: (cluster: string) => number;
+}
+
+export interface FederatedNames {
+  /** Sets by name; the service's own name comes first. */
+  readonly sets: Map<string, RecordSet[]>;
+  readonly leftOut: readonly LeftOut[];
+}
+
+export function namesOfFederatedService(input: FederatedServiceInput): FederatedNames {
+  const sets = new Map<string, RecordSet[]>([[input.name, []]]);
+  const leftOut: LeftOut[] = [];
+  const healthy = input.shards.filter((shard) => {
+    if (!shard.isReady) leftOut.push({ what: `shard in cluster ${shard.cluster}`, why: 'not healthy' });
+    else if (shard.externalIPs.length === 0) {
+      leftOut.push({ what: `shard in cluster ${shard.cluster} for other clusters`, why: 'no external address' });
+    }
+    return shard.isReady;
+  });
+  const how = orderOf[input.policy];
+  put(sets, input.name, addressSets(healthy, how, input));
+  put(
+    sets,
+    input.name,
+    srvSets(healthy, how, input, () => true),
+  );
+  for (const shard of healthy) {
+    const name = shardName(shard, input.name);
+    put(sets, name, addressSets([shard], order.nearestFirst, input));
+  }
+  addServiceLabels(sets, healthy, how, input);
+  return { sets, leftOut };
+}
+
+function put(sets: Map<string, RecordSet[]>, name: string, more: readonly RecordSet[]): void {
+  if (!tryEncodeName(name)) return;
+  const known = sets.get(name) ?? [];
+  sets.set(name, known);
+  known.push(...more.filter((set) => set.records.length > 0));
+}
+
+function shardName(shard: NamedShard, service: string): string {
+  return `${shard.cluster.toLowerCase()}.${service}`;
+}
+
+function addressSets(shards: readonly NamedShard[], how: Order, { ordinalOf }: FederatedServiceInput): RecordSet[] {
+  return [
+    { type: recordType.A, order: how, records: addresses(shards, 4, ordinalOf) },
+    { type: recordType.AAAA, order: how, records: addresses(shards, 16, ordinalOf) },
+  ];
+}
+
+function addresses(
+  shards: readonly NamedShard[],
+  size: number,
+  ordinalOf: (cluster: string) => number,
+): PackedRecord[] {
+  const records: PackedRecord[] = [];
+  for (const shard of shards) {
+    const cluster = ordinalOf(shard.cluster);
+    const own = shard.clusterIPs.length > 0 ? shard.clusterIPs : shard.externalIPs;
+    for (const [meant, texts] of [
+      [audience.ownCluster, own],
+      [audience.otherClusters, shard.externalIPs],
+    ] as const) {
+      for (const text of texts) {
+        const rdata = parseAddress(text);
+        if (rdata?.length === size) records.push({ cluster, audience: meant, rdata });
+      }
+    }
+  }
+  return records;
+}
+
+function srvSets(
+  shards: readonly NamedShard[],
+  how: Order,
+  { name, ordinalOf }: FederatedServiceInput,
+  isWanted: (label: string) => boolean,
+): RecordSet[] {
+  const records: PackedRecord[] = [];
+  for (const shard of shards) {
+    const target = tryEncodeName(shardName(shard, name));
+    if (!target) continue;
+    const numbers = new Set<number>();
+    for (const port of shard.ports) {
+      if (port.name === '' || numbers.has(port.port) || !isWanted(`_${port.name}._${port.protocol.toLowerCase()}`))
+        continue;
+      numbers.add(port.port);
+      const rdata = srvData({ port: port.port, target });
+      const cluster = ordinalOf(shard.cluster);
+      // A shard that others cannot reach is named to its own cluster only.
+      const meant = shard.externalIPs.length > 0 ? audience.everybody : audience.ownCluster;
+      records.push({ cluster, audience: meant, rdata });
+    }
+  }
+  return [{ type: recordType.SRV, order: how, records }];
+}
+
+function addServiceLabels(
+  sets: Map<string, RecordSet[]>,
+  shards: readonly NamedShard[],
+  how: Order,
+  input: FederatedServiceInput,
+): void {
+  const labels = new Set<string>();
+  for (const shard of shards) {
+    for (const port of shard.ports) if (port.name !== '') labels.add(`_${port.name}._${port.protocol.toLowerCase()}`);
+  }
+  for (const label of labels) {
+    put(
+      sets,
+      `${label}.${input.name}`,
+      srvSets(shards, how, input, (other) => other === label),
+    );
+    const protocol = label.slice(label.indexOf('.') + 1);
+    put(sets, `${protocol}.${input.name}`, []);
+  }
+}
+
+/** Every name above this one, below the zone itself. */
+export function namesAbove(name: string, zone: string): string[] {
+  const above: string[] = [];
+  for (let at = name.indexOf('.'); at >= 0; at = name.indexOf('.', at + 1)) {
+    if (name.length - at - 1 <= zone.length) break;
+    above.push(name.slice(at + 1));
+  }
+  return above;
+}

@@ -1,0 +1,186 @@
+// The zone of a federation's authority: shards come in one by one and are turned into names in the table that the server
+// reads. A change touches the names of one service. Health comes from outside: a shard is served while it is ready and its
+// cluster's lease lives.
+
+import {
+  type FederatedNames,
+  type FederationPolicy,
+  type NamedShard,
+  namesAbove,
+  namesOfFederatedService,
+} from './federation-names.ts';
+import {
+  formatShardKey,
+  parseShardKey,
+  parseShardRecord,
+  type ShardKey,
+  type ShardRecord,
+} from './federation-record.ts';
+import type { NameTable } from './name-table.ts';
+import { fixedNames, makeZone, type Zone } from './zones.ts';
+
+export interface FederationTableOptions {
+  readonly table: NameTable;
+  /** `federation` unless the federation says otherwise. */
+  readonly suffix?: string;
+  /** Its number among the table's zones. */
+  readonly zoneId?: number;
+  readonly ttlSeconds?: number;
+  readonly policy?: FederationPolicy;
+}
+
+const firstFederationZone = 2;
+
+export class FederationTable {
+  readonly zone: Zone;
+  readonly #table: NameTable;
+  readonly #services = new Map<string, Map<string, ShardRecord>>();
+  readonly #published = new Map<string, FederatedNames>();
+  /** Every name that a service published. */
+  readonly #own = new Set<string>();
+  /** Names that exist because something lies below them, and how much does. */
+  readonly #above = new Map<string, number>();
+  readonly #policies = new Map<string, FederationPolicy>();
+  readonly #deadClusters = new Set<string>();
+  readonly #policy: FederationPolicy;
+
+  constructor(options: FederationTableOptions) {
+    this.#table = options.table;
+    this.#policy = options.policy ?? 'ordered';
+    this.zone = makeZone(options.zoneId ?? firstFederationZone, {
+      name: options.suffix ?? 'federation',
+      source: 'federation',
+      ttlSeconds: options.ttlSeconds,
+    });
+    for (const [name, sets] of fixedNames(this.zone)) this.#table.put(name, this.zone.id, sets);
+  }
+
+  get table(): NameTable {
+    return this.#table;
+  }
+
+  setSynced(): void {
+    this.#table.setReady(this.zone.id, true);
+  }
+
+  setStale(isStale: boolean): void {
+    this.#table.setStale(this.zone.id, isStale);
+  }
+
+  setPolicy(federation: string, policy: FederationPolicy): void {
+    this.#policies.set(federation, policy);
+    for (const key of this.#services.keys()) if (key.startsWith(`/${federation}/`)) this.#publish(key);
+  }
+
+  /** A cluster whose lease has run out is left out of every answer until it is back. */
+  setClusterAlive(cluster: string, isAlive: boolean): void {
+    if (isAlive === !this.#deadClusters.has(cluster)) return;
+    if (isAlive) this.#deadClusters.delete(cluster);
+    else this.#deadClusters.add(cluster);
+    for (const [key, shards] of this.#services) if (shards.has(cluster)) this.#publish(key);
+  }
+
+  upsertShard(key: ShardKey, record: ShardRecord): void {
+    const serviceKey = serviceKeyOf(key);
+    const shards = this.#services.get(serviceKey) ?? new Map<string, ShardRecord>();
+    this.#services.set(serviceKey, shards.set(key.cluster, record));
+    if (record.zone || record.region) {
+      this.#table.places.place({ id: key.cluster, zone: record.zone, region: record.region });
+    }
+    this.#publish(serviceKey);
+  }
+
+  removeShard(key: ShardKey): void {
+    const serviceKey = serviceKeyOf(key);
+    const shards = this.#services.get(serviceKey);
+    if (!shards?.delete(key.cluster)) return;
+    if (shards.size === 0) this.#services.delete(serviceKey);
+    this.#publish(serviceKey);
+  }
+
+  /** One record as it lies in etcd; text that is no shard takes the shard away, and the result says why. */
+  putText(keyText: string, valueText: string): string | undefined {
+    const key = parseShardKey(keyText);
+    if (!key) return `key ${keyText}: want /<federation>/<namespace>/<service>/<cluster>`;
+    const record = parseShardRecord(valueText);
+    if (record) {
+      this.upsertShard(key, record);
+      return undefined;
+    }
+    this.removeShard(key);
+    return `value of ${keyText}: want JSON with externalIP and clusterIP`;
+  }
+
+  removeText(keyText: string): void {
+    const key = parseShardKey(keyText);
+    if (key) this.removeShard(key);
+  }
+
+  *shardKeys(): IterableIterator<string> {
+    for (const [serviceKey, shards] of this.#services)
+      for (const cluster of shards.keys()) yield `${serviceKey}/${cluster}`;
+  }
+
+  /** What the names of a service are made of at present. */
+  shardsOf(serviceKey: string): NamedShard[] {
+    const shards = [...(this.#services.get(serviceKey) ?? [])].map(([cluster, record]) => ({
+      ...record,
+      cluster,
+      isReady: record.isReady && !this.#deadClusters.has(cluster),
+    }));
+    return shards.sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
+  }
+
+  #publish(serviceKey: string): void {
+    const before = this.#published.get(serviceKey);
+    const after = this.#namesOf(serviceKey);
+    if (after) {
+      for (const [name, sets] of after.sets) {
+        this.#table.put(name, this.zone.id, sets);
+        this.#own.add(name);
+        if (!before?.sets.has(name)) this.#countAbove(name, 1);
+      }
+    }
+    for (const name of before?.sets.keys() ?? []) {
+      if (after?.sets.has(name)) continue;
+      this.#own.delete(name);
+      this.#countAbove(name, -1);
+      // Something else may still lie below it.
+      if (this.#above.has(name)) this.#table.put(name, this.zone.id, []);
+      else this.#table.remove(name);
+    }
+    if (after) this.#published.set(serviceKey, after);
+    else this.#published.delete(serviceKey);
+    this.#table.bumpSerial();
+  }
+
+  #namesOf(serviceKey: string): FederatedNames | undefined {
+    const shards = this.shardsOf(serviceKey);
+    if (shards.length === 0) return undefined;
+    const [, federation, namespace, service] = serviceKey.split('/') as [string, string, string, string];
+    return namesOfFederatedService({
+      name: `${service}.${namespace}.${federation}.svc.${this.zone.name}`,
+      shards,
+      policy: this.#policies.get(federation) ?? this.#policy,
+      ordinalOf: (cluster) => this.#table.places.ordinalOf(cluster),
+    });
+  }
+
+  /** RFC 8020: every name above one that exists does too. */
+  #countAbove(name: string, change: 1 | -1): void {
+    for (const parent of namesAbove(name, this.zone.name)) {
+      const count = (this.#above.get(parent) ?? 0) + change;
+      if (count === 0) {
+        this.#above.delete(parent);
+        if (!this.#own.has(parent)) this.#table.remove(parent);
+      } else {
+        this.#above.set(parent, count);
+        if (count === 1 && change === 1 && !this.#table.get(parent)) this.#table.put(parent, this.zone.id, []);
+      }
+    }
+  }
+}
+
+function serviceKeyOf(key: ShardKey): string {
+  return formatShardKey({ ...key, cluster: '' }).slice(0, -1);
+}
