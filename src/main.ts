@@ -4,6 +4,9 @@
 import { enableCompileCache } from 'node:module';
 import { Command } from 'commander';
 import { errorText } from './base/log.ts';
+import { createRealHost } from './base/real/host.ts';
+import { createRealWorld } from './base/real/world.ts';
+import { addRegisterCommands } from './cli/register.ts';
 import { addApiCommand } from './main/api-command.ts';
 import { addUpCommand } from './main/up-command.ts';
 
@@ -18,6 +21,13 @@ const program = new Command('portolan')
 
 addUpCommand(program);
 addApiCommand(program);
+
+const hands = {
+  world: createRealWorld(),
+  host: createRealHost(),
+  print: (text: string) => process.stdout.write(`${text}\n`),
+};
+addRegisterCommands(program, hands);
 
 try {
   await program.parseAsync();

@@ -16,8 +16,12 @@ import { openPki, servingHosts } from '../api/security/pki.ts';
 import { type ApiServer, serve } from '../api/server.ts';
 import type { HttpTransport } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
-import { createMetrics } from '../base/metrics.ts';
+import { createMetrics, type Metrics } from '../base/metrics.ts';
+import { createRealProber } from '../base/real/prober.ts';
 import type { World } from '../base/world.ts';
+import { createClient } from '../client/client.ts';
+import { runEndpointsController } from '../controllers/endpoints/controller.ts';
+import { runRegistrationController } from '../controllers/registration/controller.ts';
 import { openSqliteStore } from '../store/open.ts';
 import { Parts } from './parts.ts';
 
@@ -43,7 +47,7 @@ export interface Home {
   stop(): Promise<void>;
 }
 
-export const defaultServiceRanges: readonly string[] = ['10.96.0.0/16', 'fd00:10:96::/112'];
+export const defaultServiceRanges: readonly string[] = ['10.96.0.0/12', 'fd00:10:96::/112'];
 
 export async function startHome(options: HomeOptions): Promise<Home> {
   const parts = new Parts(options.log);
@@ -81,7 +85,22 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   parts.add('edge', () => edge.close());
   const server = addressOf(edge, listen.host);
   const kubeconfig = await pki.adminKubeconfig({ server });
-  return { server, kubeconfig, transport: localTransport(api), stop: () => parts.stop() };
+  const transport = localTransport(api);
+  startControllers(options, { transport, metrics, parts });
+  return { server, kubeconfig, transport, stop: () => parts.stop() };
+}
+
+/** What a Kubernetes would bring along: EndpointSlices from Services and Pods, and checks of registered processes. */
+function startControllers(
+  { world, log }: HomeOptions,
+  { transport, metrics, parts }: { transport: HttpTransport; metrics: Metrics; parts: Parts },
+): void {
+  const client = createClient(transport, { world, userAgent: 'portolan-home' });
+  const endpoints = runEndpointsController({ client, world, log, metrics });
+  parts.add('endpoints controller', () => endpoints.stop());
+  const prober = createRealProber();
+  const registrations = runRegistrationController({ client, world, log, prober, metrics });
+  parts.add('registration controller', () => registrations.stop());
 }
 
 const self = { commonName: 'system:portolan', organizations: ['system:masters'] };
