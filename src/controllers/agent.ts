@@ -9,17 +9,29 @@ import { sleep, type Timer, type World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import type { AddressClaim } from '../model/address-claim.ts';
+import { type FederatedService, federatedServiceType } from '../model/federated-service.ts';
 import { formatServiceKey, parseRecordName } from '../model/names-clusterset.ts';
+import { type KubernetesObject, keyOf } from '../model/object.ts';
+import { type ServiceExportPolicy, serviceExportPolicyType } from '../model/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
 import type { AgentContext, Membership } from './context.ts';
 import { createEventRecorder } from './events.ts';
 import { createConditionsController } from './export/conditions.ts';
 import { createExportController } from './export/controller.ts';
-import { createHomeCopies, importKey, importsByReason, localServiceKey } from './home-copies.ts';
+import {
+  createHomeCopies,
+  importKey,
+  importsByReason,
+  localServiceKey,
+  policyLabel,
+  servicesByNamespace,
+} from './home-copies.ts';
 import { createImportController, type ImportController } from './import/controller.ts';
 import { LeaseController } from './lease/controller.ts';
 import { type Controller, type ControllerSource, runController } from './loop.ts';
 import { Members } from './members.ts';
+import { createPlacementController } from './placement/controller.ts';
+import { createPolicyController } from './policy/controller.ts';
 import { PolicyCopy } from './policy-copy.ts';
 import { createScribeController } from './scribe/controller.ts';
 
@@ -55,6 +67,14 @@ export function createAgent(options: AgentOptions): Agent {
     world,
     log,
     type: serviceImportType,
+    namespace: membership.clusterset,
+  });
+  const policies = createInformer<ServiceExportPolicy>({ client: home, world, log, type: serviceExportPolicyType });
+  const federated = createInformer<FederatedService>({
+    client: broker,
+    world,
+    log,
+    type: federatedServiceType,
     namespace: membership.clusterset,
   });
   const lease = new LeaseController({
@@ -128,7 +148,27 @@ export function createAgent(options: AgentOptions): Agent {
       ],
       createImportController(context, allocator),
     );
+    const exporting = createPolicyController(context, policies);
+    const servicesOfNamespace = (name: string) => copies.services.byIndex(servicesByNamespace, name).map(keyOf);
+    // A policy may select any service, so a change of one looks at all of them; policies change rarely.
+    const everyService: Source = { informer: policies, keysOf: () => copies.services.keys() };
+    const namespaceServices: Source = { informer: copies.namespaces, keysOf: servicesOfNamespace };
+    run('policy', [gate, own(copies.services), own(copies.exports), namespaceServices, everyService], exporting);
+    const byPolicy = keyed(copies.exports, (object) => object.metadata.labels?.[policyLabel]);
+    run('policy-status', [gate, own(policies), byPolicy], { reconcile: exporting.reconcileStatus });
+    const placed = keyed(federated, viewKey);
+    const namespacePlacements: Source = { informer: copies.namespaces, keysOf: placementsIn };
+    run(
+      'placement',
+      [gate, placed, own(copies.services), own(copies.exports), namespacePlacements],
+      createPlacementController(context, federated),
+    );
     run('scribe', [gate, services, keyed(views, viewKey)], createScribeController(context, views));
+  }
+
+  function placementsIn(namespace: string): string[] {
+    const keys = Array.from(federated.values(), viewKey).filter((key) => key !== undefined);
+    return keys.filter((key) => key.startsWith(`${namespace}/`));
   }
 
   /** Owner of the claim; when an address has become free, everybody who waits for one too. */
@@ -136,7 +176,7 @@ export function createAgent(options: AgentOptions): Agent {
     const { owner } = (next ?? previous)!.spec;
     const ownKey = owner.kind === serviceImportType.kind ? [`${owner.namespace}/${owner.name}`] : [];
     if (next !== undefined) return ownKey;
-    return [...ownKey, ...copies.imports.byIndex(importsByReason, 'Exhausted').map(keyOfImport)];
+    return [...ownKey, ...copies.imports.byIndex(importsByReason, 'Exhausted').map(keyOf)];
   }
 
   async function becomeReady(): Promise<void> {
@@ -180,14 +220,14 @@ export function createAgent(options: AgentOptions): Agent {
       ready.catch((error: unknown) => stopping.signal.aborted || log.error('agent did not become ready', { error }));
       runControllers(ready);
       policy.onChange(policyChanged);
-      for (const part of [copies, members, policy, views]) part.start();
+      for (const part of [copies, members, policy, views, policies, federated]) part.start();
       sweepLater();
     },
     stop: async () => {
       stopping.abort();
       sweepTimer?.cancel();
       lease.stop();
-      for (const part of [copies, members, policy, views]) part.stop();
+      for (const part of [copies, members, policy, views, policies, federated]) part.stop();
       await Promise.all(Object.values(controllers).map((controller) => controller.stop()));
     },
   };
@@ -209,16 +249,12 @@ function keyed<T>(informer: ControllerSource<T>['informer'], keyOf: (object: T) 
   return { informer, keysOf };
 }
 
-/** Of the service that a view of the broker stands for. */
-function viewKey(view: ServiceImport): string | undefined {
+/** Of the service that a record of the broker is named after. */
+function viewKey(view: KubernetesObject): string | undefined {
   const service = parseRecordName(view.metadata.name);
   return service && formatServiceKey(service);
 }
 
 function keysOf(key: string | undefined): string[] {
   return key === undefined ? [] : [key];
-}
-
-function keyOfImport(object: ServiceImport): string {
-  return `${object.metadata.namespace}/${object.metadata.name}`;
 }

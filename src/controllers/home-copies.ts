@@ -36,6 +36,13 @@ export interface HomeCopies {
 export const slicesByService = 'service';
 export const slicesByImport = 'import';
 
+/** Index of `services`. */
+export const servicesByNamespace = 'namespace';
+
+/** Index of `exports`, and the label it reads: the policy that made them. */
+export const exportsByPolicy = 'policy';
+export const policyLabel = 'portolan.dev/export-policy';
+
 /** Index of `imports`: by the reason of their Ready condition. */
 export const importsByReason = 'ready-reason';
 
@@ -47,7 +54,11 @@ export function createHomeCopies(options: {
   const shared = { client: options.home, world: options.world, log: options.log };
   const copies = {
     namespaces: createInformer<Namespace>({ ...shared, type: namespaceType }),
-    services: createInformer<Service>({ ...shared, type: serviceType }),
+    services: createInformer<Service>({
+      ...shared,
+      type: serviceType,
+      indexes: { [servicesByNamespace]: (service) => keysOf(service.metadata.namespace) },
+    }),
     slices: createInformer<EndpointSlice>({
       ...shared,
       type: endpointSliceType,
@@ -57,7 +68,11 @@ export function createHomeCopies(options: {
         [slicesByImport]: (slice) => keysOf(importKey(slice)),
       },
     }),
-    exports: createInformer<ServiceExport>({ ...shared, type: serviceExportType }),
+    exports: createInformer<ServiceExport>({
+      ...shared,
+      type: serviceExportType,
+      indexes: { [exportsByPolicy]: (object) => keysOf(object.metadata.labels?.[policyLabel]) },
+    }),
     imports: createInformer<ServiceImport>({
       ...shared,
       type: serviceImportType,

@@ -1,0 +1,201 @@
+import { describe, expect, test } from 'vitest';
+import type { Client } from '../../src/client/client.ts';
+import { type FederatedServiceSpec, federatedServiceType } from '../../src/model/federated-service.ts';
+import { namespaceType } from '../../src/model/namespace.ts';
+import { type Service, serviceType } from '../../src/model/service.ts';
+import { type ServiceExport, serviceExportType } from '../../src/model/service-export.ts';
+import {
+  type ServiceExportPolicy,
+  type ServiceExportPolicySpec,
+  serviceExportPolicyType,
+} from '../../src/model/service-export-policy.ts';
+import { createNamespace, SimClusterSet, setName } from '../clusterset.ts';
+import { exportLine, find, importLine } from '../look.ts';
+import { service, serviceExport } from '../manifests.ts';
+
+async function twoClusters() {
+  const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop', 'bank'] });
+  const east = set.home('east').admin;
+  return { set, east, west: set.home('west').admin, settle: () => set.time.advance(3_000) };
+}
+
+function policy(name: string, spec: ServiceExportPolicySpec): ServiceExportPolicy {
+  return { apiVersion: 'portolan.dev/v1alpha1', kind: 'ServiceExportPolicy', metadata: { name }, spec };
+}
+
+async function createService(client: Client, key: string, labels: Record<string, string> = {}): Promise<void> {
+  const made = service(key);
+  await client.create(serviceType, { ...made, metadata: { ...made.metadata, labels } });
+}
+
+async function exportedKeys(client: Client): Promise<string[]> {
+  const { items } = await client.list(serviceExportType);
+  return items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort();
+}
+
+describe('policy', () => {
+  test('policy: by namespace and label -> what it selects is exported, and no longer when it does not', async () => {
+    const { east, west, settle } = await twoClusters();
+    await createService(east, 'shop/checkout', { export: 'yes' });
+    await createService(east, 'shop/internal');
+    await createService(east, 'bank/vault', { export: 'yes' });
+    await east.create(
+      serviceExportPolicyType,
+      policy('shop', { namespaces: ['shop'], serviceSelector: { matchLabels: { export: 'yes' } } }),
+    );
+    await settle();
+    expect(await exportedKeys(east)).toEqual(['shop/checkout']);
+    expect(await importLine(west, 'shop/checkout')).toBe('ClusterSetIP http:80/TCP from east');
+    expect(await find(east, serviceExportPolicyType, '/shop')).toMatchObject({ status: { exportedServices: 1 } });
+    await east.patch(
+      serviceType,
+      { namespace: 'shop', name: 'checkout' },
+      {
+        kind: 'merge',
+        body: { metadata: { labels: { export: null } } },
+      },
+    );
+    await settle();
+    expect(await exportedKeys(east)).toEqual([]);
+    expect(await importLine(west, 'shop/checkout')).toBe('none');
+  });
+
+  test('policy: by the labels of namespaces -> follows them, but kube-system and default only if named', async () => {
+    const { set, east, settle } = await twoClusters();
+    await createNamespace(set.home('east'), 'kube-system').catch(() => {});
+    for (const key of ['shop/a', 'default/b', 'kube-system/c']) await createService(east, key);
+    await east.create(serviceExportPolicyType, policy('all', { namespaceSelector: {} }));
+    await settle();
+    expect(await exportedKeys(east)).toEqual(['shop/a']);
+    await east.patch(
+      serviceExportPolicyType,
+      { name: 'all' },
+      {
+        kind: 'merge',
+        body: { spec: { namespaces: ['default'], namespaceSelector: { matchLabels: { team: 'x' } } } },
+      },
+    );
+    await settle();
+    expect(await exportedKeys(east)).toEqual(['default/b']);
+    await east.patch(namespaceType, { name: 'shop' }, { kind: 'merge', body: { metadata: { labels: { team: 'x' } } } });
+    await settle();
+    expect(await exportedKeys(east)).toEqual(['default/b', 'shop/a']);
+  });
+
+  test('policy: deleted -> what it made goes, what was made by hand stays', async () => {
+    const { east, settle } = await twoClusters();
+    await createService(east, 'shop/checkout');
+    await createService(east, 'shop/cart');
+    await east.create(serviceExportType, serviceExport('shop/cart'));
+    await east.create(
+      serviceExportPolicyType,
+      policy('shop', { namespaces: ['shop'], exportedLabels: { tier: 'gold' } }),
+    );
+    await settle();
+    expect((await find<ServiceExport>(east, serviceExportType, 'shop/checkout'))?.spec?.exportedLabels).toEqual({
+      tier: 'gold',
+    });
+    expect((await find<ServiceExport>(east, serviceExportType, 'shop/cart'))?.spec?.exportedLabels).toBeUndefined();
+    await east.delete(serviceExportPolicyType, { name: 'shop' });
+    await settle();
+    expect(await exportedKeys(east)).toEqual(['shop/cart']);
+  });
+
+  test('policy: with export-to and on-stale -> its exports carry them', async () => {
+    const { east, west, settle } = await twoClusters();
+    await createService(east, 'shop/checkout');
+    await east.create(
+      serviceExportPolicyType,
+      policy('shop', { namespaces: ['shop'], exportTo: ['north'], onStale: 'Keep' }),
+    );
+    await settle();
+    expect((await find(east, serviceExportType, 'shop/checkout'))?.metadata.annotations).toEqual({
+      'portolan.dev/export-to': 'north',
+      'portolan.dev/on-stale': 'Keep',
+    });
+    expect(await importLine(west, 'shop/checkout')).toBe('none');
+  });
+});
+
+function federated(spec: FederatedServiceSpec) {
+  const metadata = { name: 'checkout.shop', namespace: setName };
+  return { apiVersion: 'portolan.dev/v1alpha1', kind: 'FederatedService', metadata, spec };
+}
+
+const template = {
+  labels: { app: 'checkout' },
+  spec: { ports: [{ name: 'http', port: 80 }], selector: { app: 'checkout' } },
+};
+
+describe('placement', () => {
+  test('placement: a federated service for one cluster -> service and export there, imported everywhere; moved -> moved', async () => {
+    const { set, east, west, settle } = await twoClusters();
+    await set.broker.admin.create(federatedServiceType, federated({ clusters: ['east'], template }));
+    await settle();
+    expect(await find(east, serviceType, 'shop/checkout')).toMatchObject({ metadata: { labels: { app: 'checkout' } } });
+    expect(await find(west, serviceType, 'shop/checkout')).toBeUndefined();
+    expect(await importLine(west, 'shop/checkout')).toBe('ClusterSetIP http:80/TCP from east');
+    expect(await exportLine(east, 'shop/checkout')).toContain('Ready=True/Exported');
+    await set.broker.admin.patch(
+      federatedServiceType,
+      { namespace: setName, name: 'checkout.shop' },
+      {
+        kind: 'merge',
+        body: { spec: { clusters: ['west'] } },
+      },
+    );
+    await settle();
+    expect(await find(east, serviceType, 'shop/checkout')).toBeUndefined();
+    expect(await importLine(east, 'shop/checkout')).toBe('ClusterSetIP http:80/TCP from west');
+  });
+
+  test('placement: the template changes -> the services follow and keep their addresses; deleted -> all gone', async () => {
+    const { set, east, west, settle } = await twoClusters();
+    await set.broker.admin.create(federatedServiceType, federated({ template }));
+    await settle();
+    const before = await find<Service>(east, serviceType, 'shop/checkout');
+    expect(await importLine(west, 'shop/checkout')).toBe('ClusterSetIP http:80/TCP from east,west');
+    const ref = { namespace: setName, name: 'checkout.shop' };
+    const body = { spec: { template: { spec: { ports: [{ name: 'http', port: 81, protocol: 'TCP' }] } } } };
+    await set.broker.admin.patch(federatedServiceType, ref, { kind: 'merge', body });
+    await settle();
+    const after = await find<Service>(east, serviceType, 'shop/checkout');
+    expect(after?.spec?.clusterIP).toBe(before?.spec?.clusterIP);
+    expect(await importLine(west, 'shop/checkout')).toBe('ClusterSetIP http:81/TCP from east,west');
+    await set.broker.admin.delete(federatedServiceType, ref);
+    await settle();
+    for (const client of [east, west]) {
+      expect(await find(client, serviceType, 'shop/checkout')).toBeUndefined();
+      expect(await importLine(client, 'shop/checkout')).toBe('none');
+    }
+  });
+
+  test('placement: a service that somebody else made -> left alone; its placement is not forced upon it', async () => {
+    const { set, east, settle } = await twoClusters();
+    const made = await east.create(serviceType, service('shop/checkout', { ports: [{ name: 'mine', port: 9 }] }));
+    await set.broker.admin.create(federatedServiceType, federated({ template }));
+    await settle();
+    expect((await find(east, serviceType, 'shop/checkout'))?.metadata.resourceVersion).toBe(
+      made.metadata.resourceVersion,
+    );
+    expect(await find(east, serviceExportType, 'shop/checkout')).toBeUndefined();
+  });
+
+  test('placement: the namespace comes later -> placed then; removed while the agent is down -> cleaned when it is back', async () => {
+    const { set, east, settle } = await twoClusters();
+    const object = federated({ template });
+    await set.broker.admin.create(federatedServiceType, {
+      ...object,
+      metadata: { ...object.metadata, name: 'checkout.later' },
+    });
+    await settle();
+    await createNamespace(set.home('east'), 'later');
+    await settle();
+    expect(await find(east, serviceType, 'later/checkout')).toBeDefined();
+    set.killAgent('east');
+    await set.broker.admin.delete(federatedServiceType, { namespace: setName, name: 'checkout.later' });
+    set.startAgent('east');
+    await settle();
+    expect(await find(east, serviceType, 'later/checkout')).toBeUndefined();
+  });
+});

@@ -1,0 +1,91 @@
+// Exports every Service that a ServiceExportPolicy selects, by making a ServiceExport for it and taking it away when no
+// policy selects it any more. Exports made by hand are left alone, whatever the policies say.
+
+import type { WorkResult } from '../../base/queue.ts';
+import type { Informer } from '../../client/informer.ts';
+import { parseServiceKey } from '../../model/names-clusterset.ts';
+import { apiVersionOf } from '../../model/object.ts';
+import { compareText } from '../../model/precedence.ts';
+import { exportToAnnotation, type ServiceExport, serviceExportType } from '../../model/service-export.ts';
+import {
+  type ServiceExportPolicy,
+  selectsService,
+  serviceExportPolicyType,
+} from '../../model/service-export-policy.ts';
+import { onStaleAnnotation } from '../../model/staleness.ts';
+import type { AgentContext } from '../context.ts';
+import { ensure, ensureAbsent } from '../ensure.ts';
+import { exportsByPolicy, policyLabel } from '../home-copies.ts';
+
+export interface PolicyController {
+  /** Of a service: makes, keeps or removes its export. */
+  reconcile(key: string): Promise<WorkResult | undefined>;
+  /** Of a policy: says in its status how many exports it has made. */
+  reconcileStatus(name: string): Promise<WorkResult | undefined>;
+}
+
+export function createPolicyController(
+  context: AgentContext,
+  policies: Informer<ServiceExportPolicy>,
+): PolicyController {
+  const { copies, home } = context;
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const present = copies.exports.get(key);
+    const isOurs = present?.metadata.labels?.[policyLabel] !== undefined;
+    if (present !== undefined && !isOurs) return undefined;
+    const policy = policyFor(key);
+    if (policy !== undefined)
+      await ensure({ client: home, type: serviceExportType, present, wanted: exportFor(key, policy) });
+    else if (present !== undefined) await ensureAbsent(home, serviceExportType, present);
+    return undefined;
+  }
+
+  /** The first by name of those that select the service; undefined if none does, or there is no such service. */
+  function policyFor(key: string): ServiceExportPolicy | undefined {
+    const service = copies.services.get(key);
+    const namespace = copies.namespaces.get(parseServiceKey(key).namespace);
+    if (service === undefined || namespace === undefined || service.spec?.type === 'ExternalName') return undefined;
+    const subject = { namespace: namespace.metadata, service: service.metadata };
+    return [...policies.values()]
+      .filter((policy) => policy.metadata.deletionTimestamp === undefined && selectsService(policy, subject))
+      .sort((a, b) => compareText(a.metadata.name, b.metadata.name))[0];
+  }
+
+  async function reconcileStatus(name: string): Promise<WorkResult | undefined> {
+    const policy = policies.get(name);
+    if (policy === undefined) return undefined;
+    const exportedServices = copies.exports.countByIndex(exportsByPolicy, name);
+    const observedGeneration = policy.metadata.generation;
+    const { status } = policy;
+    if (status?.exportedServices === exportedServices && status.observedGeneration === observedGeneration)
+      return undefined;
+    await home.updateStatus(serviceExportPolicyType, {
+      ...policy,
+      status: { ...status, exportedServices, observedGeneration },
+    });
+    return undefined;
+  }
+
+  return { reconcile, reconcileStatus };
+}
+
+function exportFor(key: string, { metadata, spec }: ServiceExportPolicy): ServiceExport {
+  const { exportedLabels, exportedAnnotations, exportTo, onStale } = spec;
+  return {
+    apiVersion: apiVersionOf(serviceExportType),
+    kind: serviceExportType.kind,
+    metadata: {
+      ...parseServiceKey(key),
+      labels: { [policyLabel]: metadata.name },
+      annotations: {
+        ...(exportTo === undefined ? {} : { [exportToAnnotation]: exportTo.join(',') }),
+        ...(onStale === undefined ? {} : { [onStaleAnnotation]: onStale }),
+      },
+    },
+    spec: {
+      ...(exportedLabels === undefined ? {} : { exportedLabels }),
+      ...(exportedAnnotations === undefined ? {} : { exportedAnnotations }),
+    },
+  };
+}
