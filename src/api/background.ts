@@ -16,6 +16,8 @@ export interface FollowOptions {
   readonly engine: Engine;
   readonly name: string;
   readonly prefix: string;
+  /** How many keys are worked on at once; one when absent. */
+  readonly concurrency?: number;
   work(key: string): Promise<WorkResult | undefined>;
   /** Told of everything that is there when it starts, as if it had just come, and of every change after. */
   onEvent(event: StoreEvent, queue: Queue): void;
@@ -29,6 +31,7 @@ export function followStore(options: FollowOptions): Background {
     name,
     world: engine.world,
     work: options.work,
+    concurrency: options.concurrency ?? 1,
     backoff: { firstMs: 50, delayMsMax: 30_000 },
     onFailure: ({ key, error, retryMs }) => {
       engine.log.warn(`${name} failed, tried again later`, { key, retryMs, error: errorText(error) });

@@ -5,9 +5,9 @@ import { type AnyObject, type OwnerReference, parseApiVersion } from '../model/o
 import type { StoreEvent } from '../store/store.ts';
 import { type Background, followStore } from './background.ts';
 import type { Engine, Place } from './call.ts';
-import { bufferOf, createOwnerIndex, type OwnerIndex } from './owner-index.ts';
+import { createOwnerIndex, type OwnerIndex } from './owner-index.ts';
 import { StatusError } from './status.ts';
-import { objectKey, parseKey, parseStored } from './stored.ts';
+import { bufferOf, objectKey, parseKey, parseStored } from './stored.ts';
 import { systemCall } from './system-call.ts';
 import { foregroundFinalizer, orphanFinalizer, removeObject } from './verbs/delete.ts';
 import type { Propagation } from './verbs/delete-options.ts';
@@ -20,6 +20,7 @@ export function createGarbageCollection(engine: Engine): Background {
     engine,
     name: 'garbage collection',
     prefix: '/registry/',
+    concurrency: 32,
     onEvent: (event, queue) => {
       for (const key of garbage.see(event)) queue.add(key);
     },

@@ -3,6 +3,7 @@
 
 import type { OwnerReference } from '../model/object.ts';
 import type { Entry, StoreEvent } from '../store/store.ts';
+import { bufferOf } from './stored.ts';
 
 export interface OwnerIndex {
   /** What the event says about owners: see Change. */
@@ -67,8 +68,4 @@ function uidOf(entry: Entry): string | undefined {
 
 function metadataOf(entry: Entry): { uid?: string; ownerReferences?: OwnerReference[] } {
   return JSON.parse(bufferOf(entry.value).toString('utf8')).metadata;
-}
-
-export function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

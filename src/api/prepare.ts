@@ -26,9 +26,17 @@ export function validateObject(served: Served, object: AnyObject, before: AnyObj
   errors.push(...ofSchema);
   // A kind's own rules may rely on the types of the schema.
   if (!ofSchema.some(isWrongType)) errors.push(...(behaviour.validate?.(object, before) ?? []));
-  if (errors.length > 0) {
-    throw invalidObject({ group: served.kind.group, kind: served.kind.kind, name: object.metadata.name }, errors);
-  }
+  if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
+}
+
+/** The schema alone, for what is answered and not stored. */
+export function validateFields(served: Served, object: AnyObject): void {
+  const errors = validateSchema(compiledSchema(served), object);
+  if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
+}
+
+function subjectOf(served: Served, object: AnyObject) {
+  return { group: served.kind.group, kind: served.kind.kind, name: object.metadata.name };
 }
 
 function isWrongType(error: FieldError): boolean {

@@ -69,7 +69,7 @@ function objectBody(call: Call, form: Form, { stored }: Answer & { kind: 'object
   return encodeAnswer(served, stored);
 }
 
-function listBody(call: Call, form: Form, list: ListAnswer): Buffer {
+function listBody(call: Call, form: Form, list: ListAnswer): HttpResponse['body'] {
   const { served } = call;
   const metadata = listMetadata(list);
   if (form.kind === 'table') {

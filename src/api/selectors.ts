@@ -4,12 +4,15 @@ import { isLabelValue, isQualifiedName } from '../model/names.ts';
 import type { AnyObject } from '../model/object.ts';
 import type { Kind } from './kind.ts';
 import { badRequest } from './status-errors.ts';
+import { bufferOf } from './stored.ts';
 
 export interface Selection {
   /** From the fields metadata.name and metadata.namespace, which the key shows already. */
   matchesPlace(place: { readonly namespace: string; readonly name: string }): boolean;
   /** The one name that can match, if the selector says so. */
   readonly name: string | undefined;
+  /** False if the stored bytes show without parsing that the object does not match; true says nothing. */
+  mayMatch(value: Uint8Array): boolean;
   /** Absent if the place says it all. */
   readonly matchesObject?: (object: AnyObject) => boolean;
   readonly isEverything: boolean;
@@ -21,10 +24,12 @@ export function parseSelection(kind: Kind, query: URLSearchParams): Selection {
   const ofPlace = fields.filter((term) => term.field in placeFields);
   const ofObject = fields.filter((term) => !(term.field in placeFields));
   const tests = [...labels.map(testLabels), ...ofObject.map((term) => testField(term, kind))];
+  const hints = labels.flatMap(hintOf);
   const named = ofPlace.find((term) => term.field === 'metadata.name' && term.isEqual);
   return {
     matchesPlace: (place) => ofPlace.every((term) => (placeFields[term.field]!(place) === term.value) === term.isEqual),
     name: named?.value,
+    mayMatch: (value) => hints.every((hint) => bufferOf(value).includes(hint)),
     ...(tests.length === 0 ? {} : { matchesObject: (object: AnyObject) => tests.every((test) => test(object)) }),
     isEverything: labels.length === 0 && fields.length === 0,
   };
@@ -104,6 +109,14 @@ function checked(term: LabelTerm, text: string): LabelTerm {
       throw unparsable(text, `values[0][${term.key}]: Invalid value: ${JSON.stringify(value)}: ${wrong}`);
   }
   return term;
+}
+
+/** What the JSON of every object that matches contains. Keys and values of labels need no escapes. */
+function hintOf(term: LabelTerm): Buffer[] {
+  if (term.operator === 'exists') return [Buffer.from(`"${term.key}":"`)];
+  if (term.operator !== 'in') return [];
+  const [value, ...others] = term.values;
+  return [Buffer.from(`"${term.key}":"${others.length === 0 ? `${value}"` : ''}`)];
 }
 
 function testLabels(term: LabelTerm): (object: AnyObject) => boolean {

@@ -67,7 +67,12 @@ export function parseStored(served: Served, stored: Stored): AnyObject {
 }
 
 export function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  return bufferOf(bytes).toString('utf8');
+}
+
+/** The same bytes, seen as a Buffer. */
+export function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** What stands before the stored bytes in an answer. ASCII only. */
@@ -93,10 +98,30 @@ function splice(opening: string, value: Uint8Array, closing: string): Buffer {
   return bytes;
 }
 
-/** A list's answer: an opening, the entries' bytes with their own openings between commas, a closing. */
-export function encodeList(served: Served, entries: readonly Entry[], opening: string): Buffer {
+/** Encoding a chunk of this many entries keeps nobody waiting. */
+const chunkLength = 1000;
+
+/** A list's answer: an opening, the entries' bytes with their own openings between commas, a closing. A long one is made
+ *  chunk by chunk, as it is read. */
+export function encodeList(
+  served: Served,
+  entries: readonly Entry[],
+  opening: string,
+): Buffer | AsyncIterable<Uint8Array> {
+  if (entries.length <= chunkLength) return encodeItems(served, entries, opening, ']}');
+  return encodeChunks(served, entries, opening);
+}
+
+async function* encodeChunks(served: Served, entries: readonly Entry[], opening: string): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < entries.length; at += chunkLength) {
+    const isLast = at + chunkLength >= entries.length;
+    yield encodeItems(served, entries.slice(at, at + chunkLength), at === 0 ? opening : ',', isLast ? ']}' : '');
+  }
+}
+
+function encodeItems(served: Served, entries: readonly Entry[], opening: string, closing: string): Buffer {
   const openings = entries.map((entry) => openingOf(served, entry.revision));
-  let length = Buffer.byteLength(opening) + Math.max(0, entries.length - 1) + 2;
+  let length = Buffer.byteLength(opening) + Math.max(0, entries.length - 1) + closing.length;
   for (let index = 0; index < entries.length; index++) {
     length += openings[index]!.length + entries[index]!.value.length - storedOpening.length;
   }
@@ -109,6 +134,6 @@ export function encodeList(served: Served, entries: readonly Entry[], opening: s
     bytes.set(value.subarray(storedOpening.length), at);
     at += value.length - storedOpening.length;
   }
-  bytes.write(']}', at, 'latin1');
+  bytes.write(closing, at, 'latin1');
   return bytes;
 }

@@ -3,8 +3,8 @@
 
 export const versionAnswer = {
   major: '1',
-  minor: '35',
-  gitVersion: 'v1.35.0-portolan',
+  minor: '33',
+  gitVersion: 'v1.33.0-portolan',
   gitCommit: '',
   gitTreeState: 'clean',
   buildDate: '1970-01-01T00:00:00Z',

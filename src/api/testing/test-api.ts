@@ -36,6 +36,7 @@ interface Due {
 export class TestTime {
   #nowMs = 0;
   #random = 1;
+  #uuids = 1;
   readonly #due = new Set<Due>();
 
   readonly world = {
@@ -43,14 +44,22 @@ export class TestTime {
     timers: { after: (delayMs: number, run: () => void) => this.#after(delayMs, run) },
     random: {
       float: () => 0.5,
-      bytes: (count: number) => Uint8Array.from({ length: count }, () => this.#random++ % 256),
-      uuid: () => `00000000-0000-4000-8000-${String(this.#random++).padStart(12, '0')}`,
+      bytes: (count: number) => Uint8Array.from({ length: count }, () => this.#next32() & 255),
+      uuid: () => `00000000-0000-4000-8000-${String(this.#uuids++).padStart(12, '0')}`,
     },
     // biome-ignore lint/suspicious/noExplicitAny: the request path uses neither network nor disk.
     network: undefined as any,
     // biome-ignore lint/suspicious/noExplicitAny: see above
     disk: undefined as any,
   } satisfies World;
+
+  // Marsaglia's xorshift: the same numbers in every run.
+  #next32(): number {
+    this.#random ^= this.#random << 13;
+    this.#random ^= this.#random >>> 17;
+    this.#random ^= this.#random << 5;
+    return this.#random >>> 0;
+  }
 
   get timerCount(): number {
     return this.#due.size;

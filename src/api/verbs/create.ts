@@ -8,7 +8,7 @@ import { again, tryUntilDone } from '../attempts.ts';
 import { checkWriteOptions, readObject } from '../body.ts';
 import { type Answer, type Call, contextOf, type Engine } from '../call.ts';
 import { generateName, setOnCreate } from '../metadata.ts';
-import { applyDefaults, checkPlace, validateObject } from '../prepare.ts';
+import { applyDefaults, checkPlace, validateFields, validateObject } from '../prepare.ts';
 import { StatusError } from '../status.ts';
 import { alreadyExists, badRequest, methodNotAllowed } from '../status-errors.ts';
 import { encodeStored, objectKey } from '../stored.ts';
@@ -31,6 +31,7 @@ async function review(engine: Engine, call: Call): Promise<Answer> {
   const object = readObject(engine, call);
   checkPlace(call, object);
   applyDefaults(served, object);
+  validateFields(served, object);
   const value = await served.kind.behaviour.review!(object, contextOf(engine, call));
   return { kind: 'json', code: 201, value };
 }
@@ -43,6 +44,7 @@ async function tryCreate(engine: Engine, call: Call): Promise<Answer | typeof ag
   const isNameGenerated = prepareMetadata(engine, call, object);
   applyDefaults(served, object);
   validateObject(served, object, undefined);
+  call.warnings.push(...(served.kind.behaviour.warnings?.(object) ?? []));
   const key = objectKey(served.keyPrefix, call.namespace, object.metadata.name);
   const compares: Compare[] = [{ key, revision: 0 }];
   if (served.kind.isNamespaced) compares.push(await openNamespace(engine, call, object.metadata.name));

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { parseSelection } from '../selectors.ts';
 import { configMap, createTestApi, settle, type TestApi, widgetDefinition } from '../testing/test-api.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
@@ -292,4 +293,24 @@ describe('forms of an answer', () => {
     expect(reply.status).toBe(status);
     if (status === 406) expect(reply.body.reason).toBe('NotAcceptable');
   });
+});
+
+test('list: a long one -> made chunk by chunk, the same JSON', async () => {
+  const { api, ok } = await createTestApi();
+  for (let index = 0; index < 2500; index++) await ok(`POST ${maps}`, configMap(`m${index}`));
+  const { body } = await api.handle({ method: 'GET', path: maps, headers: {} });
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body as AsyncIterable<Uint8Array>) chunks.push(chunk);
+  expect(chunks).toHaveLength(3);
+  expect(JSON.parse(Buffer.concat(chunks).toString()).items).toHaveLength(2500);
+});
+
+test('list: a label selector -> objects whose bytes show that they do not match are not parsed', () => {
+  const kind = { behaviour: {} } as never;
+  const select = (text: string) => parseSelection(kind, new URLSearchParams({ labelSelector: text }));
+  const value = Buffer.from('{"metadata":{"name":"a","labels":{"app":"x"}}}');
+  const answers = ['app=x', 'app=y', 'app', 'tier', 'app in (x,y)', 'tier in (x,y)', 'app!=x', '!app'].map((text) =>
+    select(text).mayMatch(value),
+  );
+  expect(answers).toEqual([true, false, true, false, true, false, true, true]);
 });

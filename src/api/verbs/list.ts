@@ -131,7 +131,8 @@ function request(prefix: string, after: string | undefined, revision: number | u
 
 function isSelected(served: Served, selection: Selection, entry: Entry): boolean {
   if (!selection.matchesPlace(parsePlace(served.keyPrefix, entry.key))) return false;
-  return selection.matchesObject === undefined || selection.matchesObject(parseStored(served, entry));
+  if (selection.matchesObject === undefined) return true;
+  return selection.mayMatch(entry.value) && selection.matchesObject(parseStored(served, entry));
 }
 
 function tooOld(token: ContinueToken | undefined): StatusError {

@@ -41,6 +41,7 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   setOnUpdate(after.metadata, before.metadata);
   applyDefaults(served, after);
   validateObject(served, after, before);
+  call.warnings.push(...(served.kind.behaviour.warnings?.(after) ?? []));
   if (after.metadata.deletionTimestamp !== undefined && !isHeld(after)) return removeNow(engine, call, entry, after);
   const { alsoCompare, alsoWrite } = await admit(engine, call, {
     operation: 'update',

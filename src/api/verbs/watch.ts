@@ -175,5 +175,6 @@ function typeOf(asked: Watching, event: StoreEvent): EventType | undefined {
 function isSelected({ engine, call, selection }: Watching, entry: Entry): boolean {
   if (selection.isEverything) return true;
   if (!selection.matchesPlace(parsePlace(call.served.keyPrefix, entry.key))) return false;
-  return selection.matchesObject?.(engine.memo.object(call.served, entry)) ?? true;
+  if (selection.matchesObject === undefined) return true;
+  return selection.mayMatch(entry.value) && selection.matchesObject(engine.memo.object(call.served, entry));
 }
