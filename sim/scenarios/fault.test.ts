@@ -120,6 +120,25 @@ describe('restart', () => {
     expect(views.map(({ metadata }) => metadata.name)).toEqual(['cart.shop']);
   });
 
+  test('restart: the records of a member cannot be listed for a minute -> what it had stays, then is brought up to date', async () => {
+    const faults: Fault[] = [];
+    const { set, east, west } = await withListOfFaults(faults);
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await exportService(east, 'shop/cart', { endpoints: ['10.1.0.2'] });
+    await set.time.advance(4_000);
+    set.killAgent('west');
+    await east.delete(serviceExportType, ref);
+    await set.time.advance(4_000);
+    const path = `/namespaces/${memberNamespace('east')}/serviceshards`;
+    faults.push({ home: 'broker', method: 'GET', path, times: 8 });
+    set.startAgent('west');
+    await set.time.advance(15_000);
+    for (const service of [key, 'shop/cart']) expect(await importLine(west, service)).toBe(imported);
+    await set.time.advance(200_000);
+    expect(await importLine(west, key)).toBe('none');
+    expect(await importLine(west, 'shop/cart')).toBe(imported);
+  });
+
   test('restart: the broker is restored from yesterday -> what was exported since is back, what was withdrawn is gone', async () => {
     const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop'] });
     const east = set.home('east').admin;

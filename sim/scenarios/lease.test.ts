@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { leaseType } from '../../src/model/lease.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
-import { memberNamespace, SimClusterSet, type SimClusterSetOptions } from '../clusterset.ts';
+import { serviceImportType } from '../../src/model/service-import.ts';
+import { memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
 import { eventLines, exportLine, importedIps, importLine, sliceLines } from '../look.ts';
 import { exportService } from '../manifests.ts';
 
@@ -147,5 +148,18 @@ describe('lease', () => {
     await set.broker.admin.delete(leaseType, { namespace: memberNamespace('east'), name: 'portolan-agent' });
     await set.time.advance(60_000);
     expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
+  });
+
+  test('lease: nobody exports a service any more and the member that would clear its view is dead -> the next one does', async () => {
+    const { set, east, west } = await bothExport({ set: { staleness: 'Keep' } });
+    const views = async () => (await set.broker.admin.list(serviceImportType, { namespace: setName })).items.length;
+    await east.delete(serviceExportType, ref);
+    await set.time.advance(3_000);
+    set.killAgent('east');
+    await west.delete(serviceExportType, ref);
+    await set.time.advance(3_000);
+    expect(await views()).toBe(1);
+    await set.time.advance(60_000);
+    expect(await views()).toBe(0);
   });
 });

@@ -23,6 +23,9 @@ export interface ImportController {
   reconcile(key: string): Promise<WorkResult | undefined>;
 }
 
+/** When a member's records have not all been listed yet, the key is looked at again after this time. */
+const unsyncedRetryMs = 1_000;
+
 export function createImportController(context: AgentContext, allocator: Allocator): ImportController {
   const { copies, home, membership } = context;
   const planSlice = createImportedSlicePlanner();
@@ -31,7 +34,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const present = copies.imports.get(key);
-    if (mustWait(present)) return undefined;
+    if (mustWait(present)) return { requeueAfterMs: unsyncedRetryMs };
     const service = parseServiceKey(key);
     const records = countedRecords(context, service, { onlyFor: membership.clusterId });
     const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });

@@ -14,13 +14,17 @@ import { ensure } from '../ensure.ts';
 import { isOurImport, planImport } from '../import/plan-import.ts';
 import { countedRecords, type MemberRecord } from '../standings.ts';
 
+/** When a member's records have not all been listed yet, the key is looked at again after this time. */
+const unsyncedRetryMs = 1_000;
+
 export function createScribeController(context: AgentContext, views: Informer<ServiceImport>) {
   const { broker, membership } = context;
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const service = parseServiceKey(key);
+    if (!context.members.hasSynced) return { requeueAfterMs: unsyncedRetryMs };
     const records = countedRecords(context, service);
-    if (!context.members.hasSynced || scribeOf(records) !== membership.clusterId) return undefined;
+    if (scribeOf(records) !== membership.clusterId) return undefined;
     const name = recordName(service);
     const present = views.get(`${membership.clusterset}/${name}`);
     const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
