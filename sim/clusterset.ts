@@ -27,6 +27,8 @@ export interface SimClusterSetOptions {
   readonly createAgent?: typeof createAgent;
 }
 
+export type { SimHome };
+
 export const setName = 'prod';
 
 export class SimClusterSet {

@@ -11,7 +11,7 @@ import { parseServiceKey, recordName } from '../src/model/names-clusterset.ts';
 import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../src/model/service-shard.ts';
 import { memberNamespace, type SimClusterSet, setName } from './clusterset.ts';
-import { countedShards, type MemberTruth, mergeOf, type Truth } from './truth.ts';
+import type { MemberTruth, Truth } from './truth.ts';
 
 export async function findViolations(set: SimClusterSet, truth: Truth): Promise<string[]> {
   const violations: string[] = [];
@@ -20,7 +20,7 @@ export async function findViolations(set: SimClusterSet, truth: Truth): Promise<
     violations.push(...(await importViolations(set, truth, member)));
     violations.push(...(await sliceViolations(set, truth, member)));
     violations.push(...(await addressViolations(set, member)));
-    violations.push(...(await publishedViolations(set, member)));
+    violations.push(...(await publishedViolations(set, truth, member)));
     violations.push(...conditionViolations(truth, member));
   }
   violations.push(...(await viewViolations(set, truth)));
@@ -33,7 +33,7 @@ async function importViolations(set: SimClusterSet, truth: Truth, member: Member
   const present = new Map(items.map((item) => [`${item.metadata.namespace}/${item.metadata.name}`, item]));
   const violations: string[] = [];
   for (const key of truth.keys) {
-    const merge = mergeOf(truth, key, member.id);
+    const merge = truth.merge(key, member.id);
     const found = present.get(key);
     present.delete(key);
     if (merge === undefined || !member.namespaces.has(parseServiceKey(key).namespace)) {
@@ -71,12 +71,13 @@ async function sliceViolations(set: SimClusterSet, truth: Truth, member: MemberT
   const violations: string[] = [];
   for (const key of truth.keys) {
     const service = parseServiceKey(key);
-    const merge = mergeOf(truth, key, member.id);
+    const merge = truth.merge(key, member.id);
     if (merge === undefined || !member.namespaces.has(service.namespace)) continue;
-    for (const { member: source, record, standing } of countedShards(truth, key, member.id)) {
+    for (const { cluster, record, standing } of truth.counted(key, member.id)) {
+      const source = truth.members.find(({ id }) => id === cluster)!;
       const portNames = merge.portNames.get(source.id);
       if (portNames === undefined || (portNames.size === 0 && (record.spec.ports ?? []).length > 0)) continue;
-      for (const published of source.slices.get(key) ?? []) {
+      for (const published of source.published.get(key) ?? []) {
         const place = `${service.namespace}/${importedSliceName(service, source.id, published.metadata.name)}`;
         const found = present.get(place);
         present.delete(place);
@@ -130,12 +131,13 @@ export async function addressViolations(set: SimClusterSet, member: { readonly i
 }
 
 /** At the broker lies what a living member exports, and no more. */
-async function publishedViolations(set: SimClusterSet, member: MemberTruth): Promise<string[]> {
+async function publishedViolations(set: SimClusterSet, truth: Truth, member: MemberTruth): Promise<string[]> {
   const namespace = memberNamespace(member.id);
   const shards = (await set.broker.admin.list<ServiceShard>(serviceShardType, { namespace })).items;
   const slices = (await set.broker.admin.list<EndpointSlice>(endpointSliceType, { namespace })).items;
   const violations: string[] = [];
-  const wanted = new Map([...member.shards].map(([key, shard]) => [recordName(parseServiceKey(key)), shard]));
+  const exported = truth.keys.filter((key) => truth.shard(member.id, key) !== undefined);
+  const wanted = new Map(exported.map((key) => [recordName(parseServiceKey(key)), truth.shard(member.id, key)]));
   for (const shard of shards) {
     const { clusterSetIPs: _ips, ...spec } = shard.spec;
     if (!isSameJson(spec, wanted.get(shard.metadata.name)?.spec))
@@ -143,28 +145,23 @@ async function publishedViolations(set: SimClusterSet, member: MemberTruth): Pro
     wanted.delete(shard.metadata.name);
   }
   for (const name of wanted.keys()) violations.push(`${member.id}: shard ${name} is missing`);
-  const names = new Set([...member.slices.values()].flat().map(({ metadata }) => metadata.name));
+  const names = new Set([...member.published.values()].flat().map(({ metadata }) => metadata.name));
   for (const { metadata } of slices)
     if (!names.delete(metadata.name)) violations.push(`${member.id}: published slice ${metadata.name} is left over`);
   for (const name of names) violations.push(`${member.id}: published slice ${name} is missing`);
   return violations;
 }
 
+/** What every export says is what was to be foreseen, messages included. */
 function conditionViolations(truth: Truth, member: MemberTruth): string[] {
   const violations: string[] = [];
   for (const [key, { status }] of member.exports) {
-    const isValid = member.shards.has(key);
-    const merge = mergeOf(truth, key);
-    const reasons = isValid ? [...new Set(merge?.conflicts.map(({ reason }) => reason))].join(',') : '';
-    const isReady = isValid && merge?.clusters.includes(member.id) === true;
-    const expected = [isValid ? 'True' : 'False', isReady ? 'True' : 'False', reasons || 'NoConflicts'];
-    const found = [
-      conditionOf(status?.conditions, 'Valid')?.status,
-      conditionOf(status?.conditions, 'Ready')?.status,
-      conditionOf(status?.conditions, 'Conflict')?.reason,
-    ];
-    if (!isSameJson(found, expected))
-      violations.push(`${member.id}: export ${key} says ${found}, should say ${expected}`);
+    for (const { type, status: wanted, reason, message } of truth.conditions(member.id, key) ?? []) {
+      const found = conditionOf(status?.conditions, type);
+      const says = `${found?.status}/${found?.reason} ${found?.message}`;
+      const should = `${wanted}/${reason} ${message}`;
+      if (says !== should) violations.push(`${member.id}: export ${key} says ${type}=${says}, should say ${should}`);
+    }
   }
   return violations;
 }
@@ -174,9 +171,11 @@ async function viewViolations(set: SimClusterSet, truth: Truth): Promise<string[
   const violations: string[] = [];
   const present = new Map(items.map((item) => [item.metadata.name, item]));
   for (const key of truth.keys) {
-    const merge = mergeOf(truth, key);
+    const merge = truth.merge(key);
     const name = recordName(parseServiceKey(key));
-    const hasLivingExporter = countedShards(truth, key).some(({ member }) => member.isAlive);
+    const hasLivingExporter = truth
+      .counted(key)
+      .some(({ cluster }) => truth.members.some((one) => one.id === cluster && one.isAlive));
     const found = present.get(name);
     present.delete(name);
     if (merge === undefined) {

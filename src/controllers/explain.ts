@@ -1,0 +1,119 @@
+// Foresees what a clusterset comes to, from what lies in its homes: the shards and slices each member publishes, the
+// import in each cluster, the conditions on each export. Pure: the agents arrive at the same by the same rules, and
+// whoever plans a change, explains a state or checks a simulation asks here.
+
+import type { WantedCondition } from '../model/conditions.ts';
+import { type EndpointSlice, serviceNameLabel, sourceClusterLabel } from '../model/endpoint-slice.ts';
+import { exportConditions, judgeService } from '../model/export-conditions.ts';
+import type { LeaseVerdict } from '../model/lease-judge.ts';
+import { type MergeWithConflicts, mergeShards } from '../model/merge.ts';
+import { parseServiceKey } from '../model/names-clusterset.ts';
+import type { Service } from '../model/service.ts';
+import type { ServiceExport } from '../model/service-export.ts';
+import type { ServiceImport } from '../model/service-import.ts';
+import { isExportedTo, type ServiceShard } from '../model/service-shard.ts';
+import { type Standing, standing } from '../model/staleness.ts';
+import { planSlices, type SlicePlan } from './export/plan-slices.ts';
+import { planSpec } from './import/plan-import.ts';
+import type { SetPolicy } from './set-policy.ts';
+import { planShard, readShard } from './shard-record.ts';
+
+/** What lies in one cluster's home, by `namespace/name`. */
+export interface ClusterFacts {
+  readonly id: string;
+  readonly verdict: LeaseVerdict;
+  readonly namespaces: ReadonlySet<string>;
+  readonly services: ReadonlyMap<string, Service>;
+  readonly exports: ReadonlyMap<string, ServiceExport>;
+  readonly slices: readonly EndpointSlice[];
+  /** What it published before it fell silent: counts in place of what its home says now. */
+  readonly left?: ReadonlyMap<string, ServiceShard>;
+}
+
+export interface CountedShard {
+  readonly cluster: string;
+  readonly record: ServiceShard;
+  readonly standing: Standing;
+}
+
+export interface Foreseen {
+  /** Keys of all services that are exported, or wish to be. */
+  readonly keys: readonly string[];
+  shard(cluster: string, key: string): ServiceShard | undefined;
+  slicePlan(cluster: string, key: string): SlicePlan | undefined;
+  /** Those that take part in the merge; with a reader, those that it may import from. */
+  counted(key: string, reader?: string): readonly CountedShard[];
+  merge(key: string, reader?: string): MergeWithConflicts | undefined;
+  /** What the import says in that cluster, addresses aside; undefined if there is none. */
+  importSpec(cluster: string, key: string): ServiceImport['spec'] | undefined;
+  /** Undefined if the cluster has no such export. */
+  conditions(cluster: string, key: string): WantedCondition[] | undefined;
+}
+
+export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): Foreseen {
+  const published = new Map(clusters.map((facts) => [facts.id, publishedBy(facts, policy)]));
+  const keys = new Set(clusters.flatMap(({ exports, left }) => [...exports.keys(), ...(left?.keys() ?? [])]));
+  const factsOf = (cluster: string) => clusters.find(({ id }) => id === cluster);
+
+  const foreseen: Foreseen = {
+    keys: [...keys].sort(),
+    shard: (cluster, key) => published.get(cluster)?.get(key)?.shard,
+    slicePlan: (cluster, key) => published.get(cluster)?.get(key)?.plan,
+    counted: (key, reader) =>
+      clusters.flatMap(({ id, verdict }) => {
+        const record = foreseen.shard(id, key);
+        if (record === undefined) return [];
+        if (reader !== undefined && !isExportedTo(record, { exporter: id, reader })) return [];
+        const now = standing(verdict, record.spec.onStale ?? policy.staleness);
+        return now.isCounted ? [{ cluster: id, record, standing: now }] : [];
+      }),
+    merge: (key, reader) => {
+      const shards = foreseen.counted(key, reader).map(({ cluster, record }) => readShard(record, cluster));
+      return mergeShards({ shards, ports: policy.ports });
+    },
+    importSpec: (cluster, key) => {
+      if (!factsOf(cluster)?.namespaces.has(parseServiceKey(key).namespace)) return undefined;
+      const merge = foreseen.merge(key, cluster);
+      return merge && planSpec(merge, []);
+    },
+    conditions: (cluster, key) => {
+      const facts = factsOf(cluster);
+      if (facts?.exports.has(key) !== true) return undefined;
+      return exportConditions({
+        cluster,
+        validity: judgeService(facts.services.get(key), key),
+        publication: { kind: 'published', notes: foreseen.slicePlan(cluster, key)?.notes ?? [] },
+        merge: foreseen.merge(key),
+      });
+    },
+  };
+  return foreseen;
+}
+
+interface Published {
+  readonly shard: ServiceShard;
+  readonly plan?: SlicePlan;
+}
+
+function publishedBy(facts: ClusterFacts, policy: SetPolicy): Map<string, Published> {
+  const published = new Map<string, Published>();
+  if (facts.left !== undefined) {
+    for (const [key, shard] of facts.left) published.set(key, { shard });
+    return published;
+  }
+  const rules = { virtualRanges: policy.virtualRanges, allowedRanges: [] };
+  for (const [key, serviceExport] of facts.exports) {
+    const service = facts.services.get(key);
+    if (service === undefined || judgeService(service, key).kind === 'invalid') continue;
+    const sources = facts.slices.filter((slice) => standsBehind(slice, key));
+    const plan = planSlices({ service, sources, mode: policy.endpoints, rules });
+    const shard = planShard({ service, serviceExport, readyCount: plan.readyCount, clusterSetIps: [], namespace: '' });
+    published.set(key, { shard, plan });
+  }
+  return published;
+}
+
+function standsBehind(slice: EndpointSlice, key: string): boolean {
+  const { labels, namespace } = slice.metadata;
+  return `${namespace}/${labels?.[serviceNameLabel]}` === key && labels?.[sourceClusterLabel] === undefined;
+}
