@@ -266,3 +266,14 @@ test('consumer: a peer that floods -> InvalidArgument', () => {
   take(upsert('n2', 'b'));
   expect(take(upsert('n3', 'c'))[0]).toContain(`close ${codes.invalidArgument}`);
 });
+
+test('consumer: the store will not have a service -> NACK with its reason, tried again when it is offered again', () => {
+  const { take, step, session } = open();
+  take(upsert('n1', 'a'));
+  expect(step({ kind: 'storeRefused', ticket: 1, reason: 'spec.tags: Duplicate value: "x"' })).toEqual([
+    'refused a: spec.tags: Duplicate value: "x"',
+    `nack n1 ${codes.invalidArgument} spec.tags: Duplicate value: "x"`,
+  ]);
+  expect(session.state.kind).toBe('receiving');
+  expect(take(upsert('n2', 'a'))).toEqual(['store a as 2']);
+});

@@ -35,6 +35,8 @@ export type ConsumerInput =
   | { readonly kind: 'message'; readonly nowMs: number; readonly message: ReceivedMessage }
   /** What was asked to be stored or removed under this ticket is on disk. */
   | { readonly kind: 'stored'; readonly ticket: number }
+  /** The store will not have it, whatever we do: it is refused like anything else that is wrong. */
+  | { readonly kind: 'storeRefused'; readonly ticket: number; readonly reason: string }
   | { readonly kind: 'storeFailed'; readonly reason: string }
   /** `aliveMs` is when the owner last gave a sign of life, a keep-alive answer included. */
   | { readonly kind: 'tick'; readonly nowMs: number; readonly aliveMs: number };
@@ -68,7 +70,13 @@ export interface ConsumerSessionOptions {
 }
 
 /** What is said once something is on disk. Keyed by a ticket of our own, because some owners send empty nonces. */
-type Pending = () => ConsumerOutput[];
+interface Pending {
+  readonly onStored: () => ConsumerOutput[];
+  readonly onRefused: (reason: string) => ConsumerOutput[];
+}
+
+/** Equal to no content. */
+const unknownHash = new Uint8Array(0);
 
 export class ConsumerSession {
   readonly #options: ConsumerSessionOptions;
@@ -102,6 +110,11 @@ export class ConsumerSession {
     return this.#mode;
   }
 
+  /** Messages whose content is not on disk yet. */
+  get unacknowledged(): number {
+    return this.#pending.size;
+  }
+
   get isSnapshotOver(): boolean {
     return this.#mentioned === undefined;
   }
@@ -124,7 +137,9 @@ export class ConsumerSession {
         this.#lastMessageMs = input.nowMs;
         return this.#received(input.message);
       case 'stored':
-        return this.#stored(input.ticket);
+        return this.#takePending(input.ticket)?.onStored() ?? [];
+      case 'storeRefused':
+        return this.#takePending(input.ticket)?.onRefused(input.reason) ?? [];
       case 'storeFailed':
         // A refusal would make the owner keep it back until it changes; the fault is ours, so the stream starts anew.
         return this.#close(codes.unavailable, `could not store what was received: ${input.reason}`);
@@ -168,7 +183,18 @@ export class ConsumerSession {
     const held = this.#held.get(service.id);
     if (held !== undefined && isSameHash(held, hash)) return [{ kind: 'confirmed', id: service.id }, this.#ack(nonce)];
     this.#held.set(service.id, hash);
-    return [{ kind: 'store', ticket: this.#await(() => [this.#ack(nonce)]), service, hash }];
+    const ticket = this.#await({
+      onStored: () => [this.#ack(nonce)],
+      onRefused: (reason) => this.#storeRefused(nonce, service.id, hash, reason),
+    });
+    return [{ kind: 'store', ticket, service, hash }];
+  }
+
+  // What was on disk before stays there, but its content is not what we took it for: offered again, it is tried again.
+  #storeRefused(nonce: string, id: string, hash: Uint8Array, reason: string): ConsumerOutput[] {
+    const held = this.#held.get(id);
+    if (held !== undefined && isSameHash(held, hash)) this.#held.set(id, unknownHash);
+    return [{ kind: 'refused', id, reason }, this.#nack(nonce, codes.invalidArgument, reason)];
   }
 
   #unreadable(nonce: string, id: string, reason: string): ConsumerOutput[] {
@@ -239,20 +265,20 @@ export class ConsumerSession {
     return this.#remove(gone, () => [done]);
   }
 
-  #stored(ticket: number): ConsumerOutput[] {
+  #takePending(ticket: number): Pending | undefined {
     const pending = this.#pending.get(ticket);
     this.#pending.delete(ticket);
-    return pending?.() ?? [];
+    return pending;
   }
 
-  #remove(ids: readonly string[], then: Pending): ConsumerOutput[] {
+  #remove(ids: readonly string[], onStored: () => ConsumerOutput[]): ConsumerOutput[] {
     for (const id of ids) this.#held.delete(id);
-    return [{ kind: 'remove', ticket: this.#await(then), ids }];
+    return [{ kind: 'remove', ticket: this.#await({ onStored, onRefused: () => [] }), ids }];
   }
 
-  #await(then: Pending): number {
+  #await(pending: Pending): number {
     this.#ticket += 1;
-    this.#pending.set(this.#ticket, then);
+    this.#pending.set(this.#ticket, pending);
     return this.#ticket;
   }
 

@@ -88,6 +88,11 @@ export class OwnerSession {
     return this.#dirty.size + this.#idsInFlight.size;
   }
 
+  /** Whether the consumer still has to answer for the newest form of this service. */
+  isPending(id: string): boolean {
+    return this.#state.kind === 'accepting' || this.#dirty.has(id) || this.#idsInFlight.has(id);
+  }
+
   get unacknowledged(): number {
     return this.#inFlight.size;
   }

@@ -27,6 +27,8 @@ export interface ServerCall {
 export interface CallHandlers {
   onMessage(message: Buffer): void;
   onDrain(): void;
+  /** The consumer answered keep-alive. */
+  onAlive?(): void;
   /** Called once: the consumer left, or the connection broke. */
   onClosed(): void;
 }
@@ -68,6 +70,8 @@ export interface PeeringServer {
 }
 
 interface OpenCall {
+  readonly session: http2.Http2Session | undefined;
+  readonly handlers: CallHandlers;
   readonly call: ServerCall;
   readonly presented: readonly X509Certificate[];
 }
@@ -90,7 +94,10 @@ export function servePeering(options: PeeringServerOptions): Promise<PeeringServ
   const open = new Set<OpenCall>();
   server.on('session', (session) => {
     sessions.add(session);
-    keepAlive(session, { intervalMs: options.keepAliveMs });
+    const onAlive = () => {
+      for (const entry of open) if (entry.session === session) entry.handlers.onAlive?.();
+    };
+    keepAlive(session, { intervalMs: options.keepAliveMs, onAlive });
     session.on('close', () => sessions.delete(session));
     session.on('error', (error) => options.log.debug('peering connection failed', { error: errorText(error) }));
   });
@@ -140,7 +147,7 @@ function takeCall(incoming: Incoming, presented: readonly X509Certificate[], ver
   const call = callOn(stream, { path, headers, peer: verdict.peer, identity: verdict.identity });
   const handlers = options.accept(call);
   if (handlers === undefined) return refuse(stream, codes.unimplemented, `${path} is not served here`);
-  const entry = { call, presented };
+  const entry = { call, presented, handlers, session: stream.session };
   open.add(entry);
   stream.on('close', () => {
     open.delete(entry);

@@ -10,6 +10,9 @@ import { clusterSetDefaults, clusterSetType } from '../../model/cluster-set.ts';
 import { federatedServiceType } from '../../model/federated-service.ts';
 import { federationType } from '../../model/federation.ts';
 import type { AnyObject, ResourceType } from '../../model/object.ts';
+import { peerType } from '../../model/peer.ts';
+import { peerExportType } from '../../model/peer-export.ts';
+import { peerServiceType } from '../../model/peer-service.ts';
 import { serviceExportType } from '../../model/service-export.ts';
 import { serviceExportPolicyType } from '../../model/service-export-policy.ts';
 import { serviceImportType } from '../../model/service-import.ts';
@@ -99,6 +102,7 @@ describe('definitions of deploy/crds', () => {
 
   const types: ResourceType[] = [
     ...[addressClaimType, clusterPropertyType, clusterSetType, clusterType, federatedServiceType, federationType],
+    ...[peerExportType, peerServiceType, peerType],
     ...[serviceExportPolicyType, serviceExportType, serviceImportType, serviceShardType],
   ];
   test.each(types)('crds: $kind -> named in the model as in its definition', (type) => {
@@ -290,7 +294,7 @@ describe('objects of our kinds', () => {
   test('Peer: only what is required -> defaults', () => {
     const { object } = create('Peer', 'spec: { trust: { domain: a.b, bundle: pem } }');
     expect(object['spec']).toMatchObject({
-      versions: ['v1alpha2', 'v1alpha1'],
+      versions: ['v1alpha1', 'v1alpha2'],
       allowedDomains: [],
       retentionSeconds: 86_400,
       window: 256,
@@ -398,7 +402,7 @@ describe('objects of our kinds', () => {
       'Peer',
       'spec: { address: nowhere, trust: { domain: a.b } }',
       [
-        String.raw`spec.address: Invalid value: "nowhere": spec.address in body should match '^(\[[0-9a-fA-F:.]+\]|[^:\[\]/\s]+):[0-9]{1,5}$'`,
+        String.raw`spec.address: Invalid value: "nowhere": spec.address in body should match '^(https://)?(\[[0-9a-fA-F:.]+\]|[^:\[\]/\s]+):[0-9]{1,5}$'`,
         'spec.trust: Invalid value: "": "spec.trust" must validate one and only one schema (oneOf). Found none valid',
         'spec.trust.bundle: Required value',
       ],
