@@ -1,0 +1,272 @@
+// Public DNS on real servers: BIND and Knot, updated by RFC 2136 and read by zone transfer, both signed.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { silentLog } from '../src/base/log.ts';
+import { createRealWorld } from '../src/base/real/world.ts';
+import { createRfc2136Provider } from '../src/publish/providers/rfc2136.ts';
+import { tcpConnection } from '../src/publish/providers/transport.ts';
+import { runOnce } from '../src/publish/publisher.ts';
+import { type PublicService, wantedZone } from '../src/publish/wanted.ts';
+import { describeWith, pathOf } from './support/counterparts.ts';
+
+const zone = 'example.org';
+const secret = randomBytes(32);
+const key = { name: 'portolan-key', algorithm: 'hmac-sha256' as const, secret };
+const world = createRealWorld();
+const zoneText = `$TTL 300
+@ IN SOA ns.example.org. hostmaster.example.org. 1 7200 1800 86400 60
+@ IN NS ns.example.org.
+ns IN A 127.0.0.1
+www IN A 192.0.2.80
+taken.myns.myfederation.svc.federation IN A 192.0.2.81
+`;
+
+interface RealServer {
+  readonly process: ChildProcess;
+  readonly port: number;
+  readonly directory: string;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function startBind(): Promise<RealServer> {
+  const directory = mkdtempSync(join(tmpdir(), 'portolan-bind-'));
+  const port = await freePort();
+  writeFileSync(join(directory, 'zone'), zoneText);
+  writeFileSync(
+    join(directory, 'named.conf'),
+    `options { directory "${directory}"; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; };
+ pid-file "${directory}/named.pid"; session-keyfile "${directory}/session.key"; recursion no; dnssec-validation no; };
+controls { };
+key "${key.name}" { algorithm ${key.algorithm}; secret "${secret.toString('base64')}"; };
+zone "${zone}" { type master; file "zone"; allow-update { key "${key.name}"; }; allow-transfer { key "${key.name}"; }; };
+`,
+  );
+  const process = spawn(pathOf('named')!, ['-g', '-c', join(directory, 'named.conf')], { stdio: 'ignore' });
+  await untilAnswers(port);
+  return { process, port, directory };
+}
+
+async function startKnot(): Promise<RealServer> {
+  const directory = mkdtempSync(join(tmpdir(), 'portolan-knot-'));
+  const port = await freePort();
+  writeFileSync(join(directory, `${zone}.zone`), zoneText);
+  writeFileSync(
+    join(directory, 'knot.conf'),
+    `server:
+  rundir: "${directory}"
+  listen: 127.0.0.1@${port}
+database:
+  storage: "${directory}"
+key:
+  - id: ${key.name}
+    algorithm: ${key.algorithm}
+    secret: ${secret.toString('base64')}
+acl:
+  - id: ours
+    address: 127.0.0.1
+    key: ${key.name}
+    action: [update, transfer]
+template:
+  - id: default
+    storage: "${directory}"
+zone:
+  - domain: ${zone}
+    acl: ours
+`,
+  );
+  const process = spawn(pathOf('knotd')!, ['-c', join(directory, 'knot.conf')], { stdio: 'ignore' });
+  await untilAnswers(port);
+  return { process, port, directory };
+}
+
+async function untilAnswers(port: number): Promise<void> {
+  for (let i = 0; i < 100; i++) {
+    if (dig(port, `www.${zone}`, 'A').length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`the server on port ${port} does not answer`);
+}
+
+function dig(port: number, name: string, type: string): string[] {
+  try {
+    const args = ['@127.0.0.1', '-p', String(port), '+short', '+tries=1', '+time=2', name, type];
+    const output = execFileSync(pathOf('dig')!, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    return output
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith(';'))
+      .sort();
+  } catch {
+    return [];
+  }
+}
+
+async function stop(server: RealServer | undefined): Promise<void> {
+  if (!server) return;
+  const ended = new Promise((resolve) => server.process.once('exit', resolve));
+  server.process.kill('SIGKILL');
+  await ended;
+  rmSync(server.directory, { recursive: true, force: true });
+}
+
+const options = {
+  domain: zone,
+  suffix: 'federation',
+  hasPlaceNames: true,
+  places: [
+    { zone: 'a', region: 'eu' },
+    { zone: 'b', region: 'eu' },
+    { zone: 'a', region: 'us' },
+  ],
+};
+
+for (const [kind, command, start] of [
+  ['BIND', 'named', startBind],
+  ['Knot', 'knotd', startKnot],
+] as const) {
+  describeWith([command, 'dig'], `public DNS on ${kind}`, () => {
+    let server: RealServer;
+    beforeAll(async () => {
+      server = await start();
+    });
+    afterAll(() => stop(server));
+
+    const provider = (signedWith = key) =>
+      createRfc2136Provider({
+        zone,
+        key: signedWith,
+        connect: () => tcpConnection({ host: '127.0.0.1', port: server.port, timers: world.timers }),
+        clock: world.clock,
+        random: world.random,
+        owner: 'test-set',
+        ttlSeconds: 60,
+      });
+    const publish = (services: PublicService[], more: Partial<typeof options> = {}) => {
+      const wanted = wantedZone(services, { ...options, ...more }).sets;
+      return runOnce({ log: silentLog, provider: provider(), owner: 'test-set', ttlSeconds: 60, wanted: () => wanted });
+    };
+    const shard = (cluster: string, ip: string, place: { zone?: string; region?: string } = {}) => ({
+      cluster,
+      externalIPs: [ip],
+      hostnames: [],
+      isHealthy: true,
+      ...place,
+    });
+    const service = (name: string, shards: PublicService['shards']): PublicService => ({
+      federation: 'myfederation',
+      namespace: 'myns',
+      service: name,
+      shards,
+    });
+    const name = `myservice.myns.myfederation.svc.federation.${zone}`;
+    const seedShards = [shard('foo', '104.32.64.128'), shard('bar', '104.32.64.130'), shard('baz', '108.120.45.12')];
+
+    test("the seed's example -> exactly its external record; the second run writes nothing", async () => {
+      expect(await publish([service('myservice', seedShards)], { hasPlaceNames: false })).toMatchObject({
+        written: 1,
+        failed: 0,
+      });
+      expect(dig(server.port, name, 'A')).toEqual(['104.32.64.128', '104.32.64.130', '108.120.45.12']);
+      expect(await publish([service('myservice', seedShards)], { hasPlaceNames: false })).toMatchObject({
+        written: 0,
+        failed: 0,
+      });
+    });
+
+    test('zone and region names -> aliases one level up where a level is empty, and back', async () => {
+      const here = [shard('foo', '104.32.64.128', { zone: 'a', region: 'eu' })];
+      expect(await publish([service('myservice', here)])).toMatchObject({ failed: 0 });
+      const base = 'myservice.myns.myfederation.svc';
+      expect(dig(server.port, `${base}.b.eu.federation.${zone}`, 'CNAME')).toEqual([`${base}.eu.federation.${zone}.`]);
+      expect(dig(server.port, `${base}.us.federation.${zone}`, 'A')).toEqual(['104.32.64.128', `${name}.`]);
+      const both = [...here, shard('bar', '104.32.64.130', { zone: 'b', region: 'eu' })];
+      expect(await publish([service('myservice', both)])).toMatchObject({ failed: 0 });
+      expect(dig(server.port, `${base}.b.eu.federation.${zone}`, 'A')).toEqual(['104.32.64.130']);
+    });
+
+    test('a name somebody else holds -> reported, and left as it was', async () => {
+      const result = await publish([service('myservice', seedShards), service('taken', seedShards)], {
+        hasPlaceNames: false,
+      });
+      const taken = `taken.myns.myfederation.svc.federation.${zone}`;
+      expect(result.conflicts).toEqual([taken]);
+      expect(dig(server.port, taken, 'A')).toEqual(['192.0.2.81']);
+      expect(dig(server.port, `www.${zone}`, 'A')).toEqual(['192.0.2.80']);
+    });
+
+    test('a wrong key -> refused, nothing changes', async () => {
+      const wrong = provider({ ...key, secret: randomBytes(32) });
+      await expect(wrong.read()).rejects.toThrow(/transfer of example\.org/);
+      const change = {
+        name: `x.${zone}`,
+        ownerName: `_portolan-x.${zone}`,
+        kind: 'create' as const,
+        sets: [{ name: `x.${zone}`, type: 'A' as const, values: ['192.0.2.1'] }],
+      };
+      expect(await wrong.apply([change])).toMatchObject([{ kind: 'failed' }]);
+      expect(dig(server.port, `x.${zone}`, 'A')).toEqual([]);
+    });
+
+    test('1,000 random creates, updates, deletes, joins and leaves -> the zone equals what is wanted', async () => {
+      const random = seeded(4711);
+      const clusters = new Map<string, { zone: string; region: string }>();
+      const services = new Map<string, Map<string, string>>();
+      const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)]!;
+      const step = () => {
+        const cluster = `c${Math.floor(random() * 8)}`;
+        const name = `s${Math.floor(random() * 30)}`;
+        const roll = random();
+        if (roll < 0.1) clusters.set(cluster, pick(options.places));
+        else if (roll < 0.15) clusters.delete(cluster);
+        else if (roll < 0.3) services.delete(name);
+        else
+          services.set(
+            name,
+            (services.get(name) ?? new Map()).set(cluster, `198.51.100.${Math.floor(random() * 250)}`),
+          );
+      };
+      const present = () =>
+        [...services].map(([name, ips]) =>
+          service(
+            name,
+            [...ips].flatMap(([cluster, ip]) =>
+              clusters.has(cluster) ? [shard(cluster, ip, clusters.get(cluster))] : [],
+            ),
+          ),
+        );
+      for (let i = 0; i < 1000; i++) {
+        step();
+        if (i % 50 === 49) expect(await publish(present())).toMatchObject({ failed: 0 });
+      }
+      expect(await publish(present())).toMatchObject({ written: 0, failed: 0 });
+      const wanted = wantedZone(present(), options).sets.map(
+        ({ name, type, values }) => `${name} ${type} ${[...values].sort()}`,
+      );
+      const there = (await provider().read())
+        .filter(({ name, type }) => name.includes('.svc.') && !name.startsWith('taken.') && type !== 'TXT')
+        .map(({ name, type, values }) => `${name} ${type} ${[...values].sort()}`);
+      expect(there.sort()).toEqual(wanted.sort());
+      // Foreign records untouched, and no owner's text left behind.
+      expect(dig(server.port, `www.${zone}`, 'A')).toEqual(['192.0.2.80']);
+      const texts = (await provider().read()).filter(({ type }) => type === 'TXT');
+      expect(texts).toHaveLength(new Set(wanted.map((line) => line.split(' ')[0])).size);
+    });
+  });
+}
+
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
+}
