@@ -1,30 +1,58 @@
-// `npm run sim -- --schedules N --seed N`: random runs of whole clustersets. Prints each seed that failed with its steps;
-// `--seed N` alone replays one run in words. Ends with a count, and with code 1 if one failed.
+// `npm run sim -- --schedules N --seed N`: random runs of whole clustersets. Names each seed that failed and what was
+// wrong; `--seed N` alone replays one run in words; `--repeat` runs each twice and compares their traces; `--cases N`
+// compares what N random services come to with what was foreseen. Ends with a count, and with code 1 if one failed.
 
 import { parseArgs } from 'node:util';
+import { runCases } from './cases.ts';
 import { runSchedule } from './schedule.ts';
 
 const { values } = parseArgs({
-  options: { schedules: { type: 'string' }, seed: { type: 'string' }, steps: { type: 'string' } },
+  options: {
+    schedules: { type: 'string' },
+    seed: { type: 'string' },
+    cases: { type: 'string' },
+    repeat: { type: 'boolean' },
+  },
 });
-const first = Number(values.seed ?? 1);
-const count = values.schedules === undefined ? 1 : Number(values.schedules);
-const isReplay = values.schedules === undefined;
-const stepCount = values.steps === undefined ? undefined : Number(values.steps);
+const firstSeed = Number(values.seed ?? 1);
 const before = process.cpuUsage();
-let failed = 0;
 
-for (let seed = first; seed < first + count; seed += 1) {
-  const onStep = isReplay ? (text: string) => console.log(text) : undefined;
-  const { violations, steps, trace } = await runSchedule({ seed, stepCount, onStep });
-  if (isReplay) console.log(`${steps.at(-1)}\ntrace ${trace}`);
-  if (violations.length === 0) continue;
-  failed += 1;
-  console.log(`seed ${seed} failed; replay it with: npm run sim -- --seed ${seed}`);
-  for (const violation of violations.slice(0, 10)) console.log(`  ${violation}`);
+if (values.cases !== undefined) await compareCases(Number(values.cases));
+else if (values.schedules === undefined) await replay(firstSeed);
+else await runSchedules(Number(values.schedules));
+
+async function runSchedules(count: number): Promise<void> {
+  let failed = 0;
+  for (let seed = firstSeed; seed < firstSeed + count; seed += 1) {
+    const violations = await violationsOf(seed);
+    if (violations.length === 0) continue;
+    failed += 1;
+    console.log(`seed ${seed} failed; replay it with: npm run sim -- --seed ${seed}`);
+    for (const violation of violations.slice(0, 10)) console.log(`  ${violation}`);
+  }
+  const { user, system } = process.cpuUsage(before);
+  const cpuMs = (user + system) / 1000 / count;
+  console.log(`${count - failed} passed, ${failed} failed; ${cpuMs.toFixed(1)} ms of one core a schedule`);
+  process.exitCode = failed === 0 ? 0 : 1;
 }
 
-const { user, system } = process.cpuUsage(before);
-const cpuMs = (user + system) / 1000 / count;
-console.log(`${count - failed} passed, ${failed} failed; ${cpuMs.toFixed(1)} ms of one core a schedule`);
-process.exitCode = failed === 0 ? 0 : 1;
+async function violationsOf(seed: number): Promise<readonly string[]> {
+  const { violations, trace } = await runSchedule({ seed });
+  if (!values.repeat) return violations;
+  const again = await runSchedule({ seed });
+  return again.trace === trace ? violations : [...violations, `a second run gave another trace`];
+}
+
+async function replay(seed: number): Promise<void> {
+  const { violations, trace } = await runSchedule({ seed, onStep: (text) => console.log(text) });
+  for (const violation of violations) console.log(`wrong: ${violation}`);
+  console.log(`trace ${trace}, ${violations.length} wrong`);
+  process.exitCode = violations.length === 0 ? 0 : 1;
+}
+
+async function compareCases(count: number): Promise<void> {
+  const { violations, conflicting } = await runCases({ count, seed: firstSeed });
+  for (const violation of violations.slice(0, 20)) console.log(`wrong: ${violation}`);
+  console.log(`${count} services, ${conflicting} in conflict, ${violations.length} wrong`);
+  process.exitCode = violations.length === 0 ? 0 : 1;
+}

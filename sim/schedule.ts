@@ -26,7 +26,6 @@ export interface ScheduleResult {
   readonly violations: readonly string[];
   /** Digest of every request, its time and its answer: equal for equal runs. */
   readonly trace: string;
-  readonly steps: readonly string[];
 }
 
 // Longer than a request may hang, and a copy may wait before it lists again.
@@ -51,7 +50,6 @@ class ScheduleRun {
   readonly #spec: ClusterSetSpec;
   readonly #ids: readonly string[];
   readonly #trace = createHash('sha256');
-  readonly #steps: string[] = [];
 
   constructor(options: ScheduleOptions) {
     this.#options = options;
@@ -81,8 +79,7 @@ class ScheduleRun {
   async step(): Promise<void> {
     const context: StepContext = { set: this.#set, lossy: this.#lossy, random: this.#random, ids: this.#ids };
     const text = await randomStep(context);
-    this.#steps.push(`${Math.round(this.#set.time.nowMs)} ms: ${text}`);
-    this.#options.onStep?.(this.#steps.at(-1)!);
+    this.#say(text);
     await this.#set.time.advance(chance(this.#random, 0.7) ? this.#random.float() * 500 : this.#random.float() * 5_000);
     for (const id of this.#ids) await this.#checkAddresses(id);
   }
@@ -98,7 +95,7 @@ class ScheduleRun {
       if (id === dead) this.#set.killAgent(id);
       else if (!this.#set.isAgentRunning(id)) this.#set.startAgent(id);
     }
-    this.#steps.push(`calm, ${dead ?? 'nobody'} stays dead`);
+    this.#say(`calm, ${dead ?? 'nobody'} stays dead`);
     await this.#set.time.advance(calmMs);
     await this.#checkAll();
   }
@@ -112,7 +109,7 @@ class ScheduleRun {
       this.#set.killAgent(restarted);
       this.#set.startAgent(restarted);
     }
-    this.#steps.push(`broker away, agent of ${restarted ?? 'nobody'} restarted`);
+    this.#say(`broker away, agent of ${restarted ?? 'nobody'} restarted`);
     await this.#set.time.advance(outageMs);
     const during = await this.#homeContents();
     if (during !== before) this.violations.push(`a broker outage changed a home: ${before} became ${during}`);
@@ -123,7 +120,11 @@ class ScheduleRun {
 
   result(): ScheduleResult {
     const { seed } = this.#options;
-    return { seed, violations: [...new Set(this.violations)], trace: this.#trace.digest('hex'), steps: this.#steps };
+    return { seed, violations: [...new Set(this.violations)], trace: this.#trace.digest('hex') };
+  }
+
+  #say(text: string): void {
+    this.#options.onStep?.(`${Math.round(this.#set.time.nowMs)} ms: ${text}`);
   }
 
   async #checkAll(): Promise<void> {

@@ -161,7 +161,7 @@ async function breakStreams({ set, random }: StepContext, { id }: { id: string }
   return 'open connections are reset';
 }
 
-function randomService(random: Random): ServiceSpec {
+export function randomService(random: Random): ServiceSpec {
   const ports = pick(random, [
     [{ name: 'http', port: 80 }],
     [{ name: 'http', port: 80 }],
