@@ -6,7 +6,7 @@ import type { Random } from '../src/base/world.ts';
 import type { createAgent } from '../src/controllers/agent.ts';
 import type { ClusterSetSpec } from '../src/model/cluster-set.ts';
 import { endpointSliceType } from '../src/model/endpoint-slice.ts';
-import { serviceImportType } from '../src/model/service-import.ts';
+import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
 import { memberNamespace, SimClusterSet, setName } from './clusterset.ts';
 import { agentOf, isWrite, LossyNetwork, quiet } from './lossy.ts';
 import { addressViolations, findViolations } from './properties.ts';
@@ -154,12 +154,18 @@ class ScheduleRun {
     };
   }
 
+  /** Addresses aside: one that is freed by time may reach an import that waits for it. */
   async #homeContents(): Promise<string> {
     const lines: string[] = [];
     for (const id of this.#ids) {
-      for (const type of [serviceImportType, endpointSliceType]) {
-        const { items } = await this.#set.home(id).admin.list(type);
-        for (const { metadata } of items) lines.push(`${id} ${type.kind} ${metadata.name}@${metadata.resourceVersion}`);
+      const { admin } = this.#set.home(id);
+      for (const { metadata, spec, status } of (await admin.list<ServiceImport>(serviceImportType)).items) {
+        lines.push(
+          `${id} import ${metadata.name} ${JSON.stringify({ ...spec, ips: undefined })} of ${JSON.stringify(status?.clusters)}`,
+        );
+      }
+      for (const { metadata } of (await admin.list(endpointSliceType)).items) {
+        lines.push(`${id} slice ${metadata.name}@${metadata.resourceVersion}`);
       }
     }
     return lines.sort().join(', ');
