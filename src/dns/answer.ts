@@ -1,6 +1,7 @@
 // One answer, written into memory that is used again for the next. It knows how much the asker can take and never sends
 // part of a record set: what does not fit leaves the message whole, with TC when it was the answer itself.
 
+import type { TsigKey } from '../base/dns/tsig.ts';
 import { recordType } from '../catalog/answers.ts';
 import {
   classIn,
@@ -21,6 +22,8 @@ const flagRa = 0x0080;
 const ownerPointer = 0xc00c;
 const optBytes = 11;
 const errorTextMax = 200;
+/** For a signature with the longest digest and a key name of usual length. */
+const tsigRoom = 200;
 
 /** Question and records of a message whose question is as long as ours, so that pointers stay right. */
 export interface Body {
@@ -47,6 +50,10 @@ export class Answer {
   /** For logs and metrics: the handler that answered, and its zone. */
   handler = '';
   zone = -1;
+  /** How the finished message is to be signed, if the query was. */
+  signature: { readonly key: TsigKey; readonly requestMac: Uint8Array; readonly timeSeconds: number } | undefined;
+  /** A ready record for the very end of the message. */
+  trailer: Uint8Array | undefined;
   /** Identifies this server to those who ask (RFC 5001). */
   nsid: Uint8Array = new Uint8Array(0);
   #counts = new Uint16Array(3);
@@ -72,6 +79,8 @@ export class Answer {
     this.isTruncated = false;
     this.isRecursionAvailable = false;
     this.extendedError = -1;
+    this.signature = undefined;
+    this.trailer = undefined;
     this.handler = '';
     this.zone = -1;
     this.#counts[0] = 0;
@@ -84,6 +93,7 @@ export class Answer {
     this.#end = start + sizeMax(query);
     // Room for our OPT is set aside from the beginning.
     const reserved = query.hasEdns ? optBytes + (query.wantsNsid ? 4 + this.nsid.length : 0) : 0;
+    if (query.tsigAt > 0) this.#end -= Math.min(tsigRoom, sizeMax(query) - udpPayloadMin);
     this.#limit = this.#end - reserved;
   }
 
@@ -195,7 +205,12 @@ export class Answer {
   finish(): number {
     const query = this.#query;
     const start = this.start;
-    const extra = query.hasEdns ? this.#writeOpt() : 0;
+    let extra = query.hasEdns ? this.#writeOpt() : 0;
+    if (this.trailer && this.trailer.length > 0) {
+      this.bytes.set(this.trailer, this.at);
+      this.at += this.trailer.length;
+      extra += 1;
+    }
     let flags = 0x8000 | (query.flags & 0x7910); // opcode, RD and CD as asked
     if (this.isAuthoritative) flags |= flagAa;
     if (this.isTruncated) flags |= flagTc;

@@ -1,5 +1,6 @@
 // The path of every query, in this order. Each handler answers or hands on; nothing happens outside this list.
 
+import type { TsigKey } from '../base/dns/tsig.ts';
 import type { World } from '../base/world.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
@@ -13,6 +14,7 @@ import { forwardHandler } from './handlers/forward.ts';
 import { refuseHandler } from './handlers/refuse.ts';
 import { reverseHandler } from './handlers/reverse.ts';
 import { stubHandler } from './handlers/stub.ts';
+import { tsigHandler } from './handlers/tsig.ts';
 import { zoneHandler } from './handlers/zone.ts';
 import { type PeerConfig, Peers, SourceTagger } from './peers.ts';
 import type { CatalogReader } from './reader.ts';
@@ -40,6 +42,8 @@ export interface ChainConfig {
   readonly sourceOption: number;
   /** Whose word about the asking cluster is taken. */
   readonly peers: PeerConfig;
+  /** Keys that peers sign with; a good signature makes a peer believed. */
+  readonly keys?: readonly TsigKey[];
   readonly forward?: ForwardConfig;
   readonly cache?: CacheOptions;
 }
@@ -78,6 +82,7 @@ export function buildChain(parts: ChainParts): Handler[] {
   return [
     aclHandler({ clients: config.clients }),
     ednsHandler(),
+    tsigHandler({ keys: config.keys ?? [], clock: world.clock }),
     chaosHandler({ serverId: config.serverId }),
     ...present(clusterZone && zoneHandler({ name: 'cluster', zone: clusterZone, reader, standpointOf: here })),
     ...present(clustersetZone && zoneHandler({ name: 'clusterset', zone: clustersetZone, reader, standpointOf: here })),

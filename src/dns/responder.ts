@@ -1,6 +1,7 @@
 // From a packet to an answer: reads the query, walks the chain, completes the message. Knows no sockets. What the chain
 // answers at once is written into the memory it was given; what must ask somebody else comes later as a message of its own.
 
+import { signMessage } from '../base/dns/tsig.ts';
 import type { Answer } from './answer.ts';
 import type { Handler, Later } from './handler.ts';
 import { Query, rcode, type Transport } from './wire.ts';
@@ -62,7 +63,10 @@ export class Responder {
     }
     const length = answer.finish();
     this.#observer?.answered(query, answer);
-    return length;
+    const { signature } = answer;
+    if (!signature) return length;
+    const message = answer.bytes.slice(answer.start, answer.start + length);
+    return Promise.resolve(signMessage(message, signature.key, signature).message);
   }
 
   #walk(query: Query, answer: Answer): 'done' | 'drop' | Later {

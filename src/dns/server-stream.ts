@@ -162,7 +162,7 @@ function serve(socket: Socket, answer: Answer, options: StreamOptions, onActive:
 }
 
 /** Common name or URI of a certificate that the client authority signed. */
-function identityOf(socket: TLSSocket): string {
+export function identityOf(socket: TLSSocket): string {
   if (!socket.authorized) return '';
   const certificate = socket.getPeerCertificate();
   const uri = /URI:([^,]+)/.exec(certificate.subjectaltname ?? '')?.[1];

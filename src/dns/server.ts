@@ -1,6 +1,7 @@
 // Starts the DNS server of a cluster: UDP and TCP on every address given, DoT when it has a certificate. In this thread, or
 // in workers that share the ports (server-workers.ts).
 
+import type { TsigKey } from '../base/dns/tsig.ts';
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -39,6 +40,8 @@ export interface DnsOptions {
   readonly stubZones?: readonly StubZone[];
   /** Whose word about the asking cluster is taken; nobody's by default. */
   readonly peers?: PeerConfig;
+  /** Keys that peers sign with (TSIG). */
+  readonly keys?: readonly TsigKey[];
   readonly sourceOption?: number;
 }
 
@@ -105,6 +108,7 @@ function chainConfig(options: DnsOptions): ChainConfig {
     federationZones: (options.federations ?? []).map(({ zone }) => zone),
     sourceOption: options.sourceOption ?? defaultSourceOption,
     peers: options.peers ?? nobody,
+    keys: options.keys,
     forward: options.forward,
     cache: options.cache,
   };

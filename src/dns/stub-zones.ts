@@ -2,6 +2,7 @@
 // table keeps what is known about servers that stay.
 
 import { encodeName, isWithin } from '../base/dns/name.ts';
+import type { TsigKey } from '../base/dns/tsig.ts';
 import { parseServerAddress, ServerSet } from './upstream/servers.ts';
 
 export interface StubZone {
@@ -11,6 +12,8 @@ export interface StubZone {
   readonly nameservers: readonly string[];
   /** Whether the servers are told which cluster asks: a federation's are, others are not. */
   readonly sendsSource: boolean;
+  /** Signs what is sent there. */
+  readonly key?: TsigKey;
 }
 
 export interface StubEntry extends StubZone {
@@ -39,8 +42,8 @@ export class StubZones {
   }
 }
 
-function plain({ zone, nameservers, sendsSource }: StubZone): StubZone {
-  return { zone, nameservers, sendsSource };
+function plain({ zone, nameservers, sendsSource, key }: StubZone): StubZone {
+  return { zone, nameservers, sendsSource, ...(key ? { key } : {}) };
 }
 
 function makeEntry(zone: StubZone): StubEntry {

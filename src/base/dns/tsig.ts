@@ -123,6 +123,23 @@ function verify(bytes: Uint8Array, options: VerifyOptions, feed: Feed): Verdict 
   return { kind: 'good', key, mac: tsig.mac, message };
 }
 
+/** An unsigned TSIG record that tells a client why its own was not accepted (RFC 8945 section 5.3.2). */
+export function tsigErrorRecord(query: Uint8Array, tsigAt: number, error: number, timeSeconds: number): Uint8Array {
+  const tsig = readTsig(query, tsigAt);
+  const id = (query[0]! << 8) | query[1]!;
+  if (!tsig) return new Uint8Array(0);
+  const rdata = new ByteWriter().raw(encodeName(tsig.algorithm)).u48(timeSeconds).u16(fudgeSeconds).u16(0).u16(id);
+  rdata.u16(error).u16(0);
+  return new ByteWriter()
+    .raw(encodeName(tsig.keyName))
+    .u16(tsigType)
+    .u16(classAny)
+    .u32(0)
+    .u16(rdata.length)
+    .raw(rdata.view())
+    .copy();
+}
+
 interface TsigFields {
   readonly keyName: string;
   readonly algorithm: string;

@@ -20,7 +20,7 @@ export function stubHandler(options: StubHandlerOptions): Handler {
   function forwarderOf(entry: StubEntry): Forwarder {
     let forwarder = forwarders.get(entry);
     if (!forwarder) {
-      forwarder = new Forwarder({ ...options.forwarding, servers: entry.servers });
+      forwarder = new Forwarder({ ...options.forwarding, servers: entry.servers, key: entry.key });
       forwarders.set(entry, forwarder);
     }
     return forwarder;

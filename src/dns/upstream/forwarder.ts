@@ -2,6 +2,7 @@
 // a truncated reply is fetched again over TCP; when nobody answers, an answer that has run out is better than none and is
 // marked as such (RFC 8767, RFC 8914).
 
+import { signMessage, type TsigKey, verifyMessage } from '../../base/dns/tsig.ts';
 import type { World } from '../../base/world.ts';
 import { recordType } from '../../catalog/answers.ts';
 import { Answer } from '../answer.ts';
@@ -20,6 +21,8 @@ export interface ForwarderOptions {
   /** Random upper and lower case in questions, which a forger would have to guess too. */
   readonly hasRandomCase?: boolean;
   readonly attemptMs?: number;
+  /** Signs questions; then only signed replies count. */
+  readonly key?: TsigKey;
   /** Told of every answer that came later than its query. */
   readonly onAnswered?: (query: Query, answer: Answer) => void;
 }
@@ -67,7 +70,7 @@ export class Forwarder {
   async #later(query: Query, original: Answer, key: string, source: SourceTag | undefined): Promise<Uint8Array> {
     const answer = new Answer(new Uint8Array(query.transport === 'udp' ? 2 * udpPayloadMax : 0x10000));
     answer.nsid = original.nsid;
-    const { handler, zone } = original;
+    const { handler, zone, signature } = original;
     const outcome = await this.resolve(query, key, source);
     answer.begin(query);
     answer.handler = handler;
@@ -76,7 +79,8 @@ export class Forwarder {
     else fill(answer, outcome.cached, outcome.kind === 'stale' ? 'stale' : 0);
     const length = answer.finish();
     this.#options.onAnswered?.(query, answer);
-    return answer.bytes.subarray(0, length);
+    const message = answer.bytes.subarray(0, length);
+    return signature ? signMessage(message, signature.key, signature).message : message;
   }
 
   /** One question for all who wait for the same answer. */
@@ -115,16 +119,14 @@ export class Forwarder {
 
   /** Undefined if the server is silent or talks nonsense. */
   async #try(server: ServerAddress, message: Uint8Array): Promise<Reply | undefined> {
-    const { exchange, servers, world } = this.#options;
-    const timeoutMs = this.#options.attemptMs ?? defaultAttemptMs;
+    const { servers, world } = this.#options;
     try {
-      let reply = readReply(await exchange.ask({ server, message, timeoutMs, isTcp: false }));
+      let reply = await this.#exchange(server, message, false);
       if (reply?.isTruncated) {
-        reply = readReply(await exchange.ask({ server, message, timeoutMs: tcpMs, isTcp: true }));
+        reply = await this.#exchange(server, message, true);
       } else if (reply?.rcode === rcode.FORMERR) {
         // A server from before EDNS: without OPT it may understand (RFC 6891 section 7).
-        reply =
-          readReply(await exchange.ask({ server, message: withoutOpt(message), timeoutMs, isTcp: false })) ?? reply;
+        reply = (await this.#exchange(server, withoutOpt(message), false)) ?? reply;
       }
       if (reply) servers.answered(server);
       else servers.failed(server, world.clock.monotonicMs());
@@ -133,6 +135,17 @@ export class Forwarder {
       servers.failed(server, world.clock.monotonicMs());
       return undefined;
     }
+  }
+
+  async #exchange(server: ServerAddress, plain: Uint8Array, isTcp: boolean): Promise<Reply | undefined> {
+    const { exchange, key, world, attemptMs = defaultAttemptMs } = this.#options;
+    const timeoutMs = isTcp ? tcpMs : attemptMs;
+    if (!key) return readReply(await exchange.ask({ server, message: plain, timeoutMs, isTcp }));
+    const timeSeconds = Math.floor(world.clock.wallMs() / 1000);
+    const { message, mac } = signMessage(plain, key, { timeSeconds });
+    const signed = await exchange.ask({ server, message, timeoutMs, isTcp });
+    const verdict = verifyMessage(signed, { keys: [key], timeSeconds, requestMac: mac });
+    return verdict.kind === 'good' ? readReply(verdict.message) : undefined;
   }
 }
 
