@@ -86,12 +86,28 @@ export function createAllocator(options: AllocatorOptions): Allocator {
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
     }
-    const present = await home.get<AddressClaim>(addressClaimType, { name: addressClaimName(address) });
+    return takeBack(owner, address);
+  }
+
+  /** Somebody has a claim of that name: perhaps ourselves, from before. */
+  async function takeBack(owner: AddressOwner, address: string): Promise<boolean> {
+    const present = await read(address);
+    // Swept away this very moment: then it is free.
+    if (present === undefined) return take(owner, address);
     if (!isClaimOf(present, owner)) return false;
     if (present.spec.releasedAt === undefined) return true;
     const { releasedAt: _releasedAt, ...spec } = present.spec;
     await home.update(addressClaimType, { ...present, spec });
     return true;
+  }
+
+  async function read(address: string): Promise<AddressClaim | undefined> {
+    try {
+      return await home.get<AddressClaim>(addressClaimType, { name: addressClaimName(address) });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
   }
 
   async function release(owner: AddressOwner, keep: readonly string[] = []): Promise<void> {

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { claimsByOwner, createAllocator } from '../src/addresses/allocator.ts';
+import { ownerKey } from '../src/addresses/claim.ts';
+import { silentLog } from '../src/base/log.ts';
+import { createInformer } from '../src/client/informer.ts';
+import { type AddressClaim, addressClaimType } from '../src/model/address-claim.ts';
+import { parseRange } from '../src/model/ip.ts';
+import { SimHome } from './home.ts';
+import { Simulation } from './virtual-world.ts';
+
+const holdMs = 60_000;
+const owner = (name: string) => ({ kind: 'ServiceImport', namespace: 'shop', name });
+const range = (text: string) => parseRange(text)!;
+
+async function allocators(count = 1) {
+  const simulation = new Simulation({ seed: 1 });
+  const home = new SimHome({ simulation, name: 'east', serviceRanges: ['10.96.0.0/16'], mayDo: () => true });
+  await home.start();
+  const all = Array.from({ length: count }, () => {
+    const world = simulation.world('agent');
+    const indexes = { [claimsByOwner]: (claim: AddressClaim) => [ownerKey(claim.spec.owner)] };
+    const claims = createInformer<AddressClaim>({ client: home.admin, world, type: addressClaimType, indexes });
+    claims.start();
+    return createAllocator({ home: home.admin, world, log: silentLog, claims, holdMs: () => holdMs });
+  });
+  const settle = (ms = 2_000) => simulation.time.advance(ms);
+  await settle();
+  const claims = async () => (await home.admin.list<AddressClaim>(addressClaimType)).items;
+  return { allocator: all[0]!, all, settle, claims, home, simulation };
+}
+
+describe('allocator', () => {
+  test('allocator: asked twice -> the same address, one claim', async () => {
+    const { allocator, settle, claims } = await allocators();
+    const request = { owner: owner('a'), range: range('243.0.0.0/12'), preferred: [] };
+    const first = await allocator.hold(request);
+    expect(await allocator.hold(request)).toEqual(first);
+    await settle();
+    expect(await allocator.hold(request)).toEqual(first);
+    expect(await claims()).toHaveLength(1);
+  });
+
+  test('allocator: two processes and one address, at the same moment -> one of them gets it, the other goes without', async () => {
+    const { all, claims } = await allocators(2);
+    const results = await Promise.all(
+      all.map((one, index) => one.hold({ owner: owner(`s${index}`), range: range('243.0.0.7/32'), preferred: [] })),
+    );
+    expect(results.map(({ kind }) => kind).sort()).toEqual(['exhausted', 'held']);
+    expect(await claims()).toHaveLength(1);
+  });
+
+  test('allocator: many owners in a small range -> each its own address, then exhausted', async () => {
+    const { allocator } = await allocators();
+    const held: string[] = [];
+    for (let index = 0; index < 14; index += 1) {
+      const result = await allocator.hold({ owner: owner(`s${index}`), range: range('243.0.0.0/28'), preferred: [] });
+      if (result.kind === 'held') held.push(result.address);
+    }
+    expect(new Set(held).size).toBe(14);
+    const last = await allocator.hold({ owner: owner('late'), range: range('243.0.0.0/28'), preferred: [] });
+    expect(last).toEqual({ kind: 'exhausted' });
+  });
+
+  test('allocator: a wish that is free -> granted; that somebody has -> another address', async () => {
+    const { allocator } = await allocators();
+    const wish = { range: range('243.0.0.0/12'), preferred: ['243.1.2.3'] };
+    expect(await allocator.hold({ owner: owner('a'), ...wish })).toEqual({ kind: 'held', address: '243.1.2.3' });
+    const other = await allocator.hold({ owner: owner('b'), ...wish });
+    expect(other).toMatchObject({ kind: 'held' });
+    expect(other).not.toEqual({ kind: 'held', address: '243.1.2.3' });
+  });
+
+  test('allocator: a claim in force -> outranks what the object was edited to', async () => {
+    const { allocator, settle } = await allocators();
+    const before = await allocator.hold({ owner: owner('a'), range: range('243.0.0.0/12'), preferred: [] });
+    await settle();
+    const edited = { owner: owner('a'), range: range('243.0.0.0/12'), preferred: ['243.9.9.9'] };
+    expect(await allocator.hold(edited)).toEqual(before);
+  });
+
+  test('allocator: released -> kept for its owner for the hold time, then free for others', async () => {
+    const { allocator, settle, claims } = await allocators();
+    const one = range('243.0.0.7/32');
+    await allocator.hold({ owner: owner('a'), range: one, preferred: [] });
+    await settle();
+    await allocator.release(owner('a'));
+    await settle();
+    expect(await allocator.hold({ owner: owner('b'), range: one, preferred: [] })).toEqual({ kind: 'exhausted' });
+    expect(await allocator.sweep()).toBeGreaterThan(0);
+    expect(await allocator.hold({ owner: owner('a'), range: one, preferred: [] })).toMatchObject({ kind: 'held' });
+    await settle();
+    expect((await claims())[0]?.spec.releasedAt).toBeUndefined();
+    await allocator.release(owner('a'));
+    await settle(holdMs + 2_000);
+    await allocator.sweep();
+    await settle();
+    expect(await claims()).toEqual([]);
+    expect(await allocator.hold({ owner: owner('b'), range: one, preferred: [] })).toMatchObject({ kind: 'held' });
+  });
+
+  test('allocator: swept while its owner takes it back -> the owner keeps it', async () => {
+    const { all, settle, claims } = await allocators(2);
+    const one = range('243.0.0.7/32');
+    await all[0]!.hold({ owner: owner('a'), range: one, preferred: [] });
+    await settle();
+    await all[0]!.release(owner('a'));
+    await settle(holdMs + 2_000);
+    const [taken] = await Promise.all([
+      all[0]!.hold({ owner: owner('a'), range: one, preferred: [] }),
+      all[1]!.sweep(),
+    ]);
+    expect(taken.kind).toBe('held');
+    expect(await claims()).toHaveLength(1);
+  });
+
+  test('allocator: release with addresses to keep -> only the others are released', async () => {
+    const { allocator, settle, claims } = await allocators();
+    const v4 = await allocator.hold({ owner: owner('a'), range: range('243.0.0.0/12'), preferred: [] });
+    const v6 = await allocator.hold({ owner: owner('a'), range: range('fd70:6f72:74f3::/64'), preferred: [] });
+    await settle();
+    if (v4.kind !== 'held' || v6.kind !== 'held') throw new Error('no address');
+    await allocator.release(owner('a'), [v6.address]);
+    const released = (await claims()).filter(({ spec }) => spec.releasedAt !== undefined);
+    expect(released.map(({ spec }) => spec.address)).toEqual([v4.address]);
+  });
+});
