@@ -29,7 +29,7 @@ export interface ScheduleResult {
 }
 
 // Longer than a request may hang, and a copy may wait before it lists again.
-const calmMs = 75_000;
+const calmMs = 120_000;
 const outageMs = 60_000;
 
 export async function runSchedule(options: ScheduleOptions): Promise<ScheduleResult> {
