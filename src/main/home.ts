@@ -63,7 +63,7 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   const { world, log, directory, listen } = options;
   const metrics = createMetrics();
   const limits = options.historyMs === undefined ? {} : { historyMs: options.historyMs };
-  const store = await openSqliteStore({ world, log, path: `${directory}/store/facts.db`, limits });
+  const store = await openSqliteStore({ world, log, path: `${directory}/store/facts.db`, limits, metrics });
   parts.add('store', () => store.close());
   const hosts = servingHosts({ host: listen.host, hostname: hostname(), extra: options.extraHosts });
   const pki = await openPki({ world, directory, hosts, log });

@@ -27,6 +27,12 @@ describe('endpoint address', () => {
   for (const [address, why] of Object.entries(refused)) {
     test(`endpoint address: ${address} -> refused as ${why}`, () => expect(refusal(address, rules)).toContain(why));
   }
+  test('endpoint address: loopback in a part of it that the cluster joined with -> taken, by a range that covers it -> refused', () => {
+    const sameMachine = { ...rules, allowedRanges: [parseRange('127.1.0.0/16')!] };
+    expect(refusal('127.1.0.9', sameMachine)).toBeUndefined();
+    expect(refusal('127.2.0.9', sameMachine)).toContain('loopback');
+    expect(refusal('127.1.0.9', { ...rules, allowedRanges: [parseRange('0.0.0.0/0')!] })).toContain('loopback');
+  });
   test('endpoint address: outside the ranges the cluster joined with -> refused, inside -> taken', () => {
     const bound = { ...rules, allowedRanges: [parseRange('10.1.0.0/16')!] };
     expect(refusal('10.1.2.3', bound)).toBeUndefined();

@@ -27,12 +27,19 @@ export function refusal(address: string, rules: AddressRules): string | undefine
   const ip = parseIp(address);
   if (ip === undefined) return 'not an ip address';
   const special = refusedRanges.find(({ range }) => isInRange(unmapped(ip), range));
-  if (special !== undefined) return `${special.what} addresses lead nowhere from another cluster`;
+  if (special !== undefined && !isNamedOutright(ip, special.range, rules))
+    return `${special.what} addresses lead nowhere from another cluster`;
   if (rules.virtualRanges.some((range) => isInRange(unmapped(ip), range))) return 'it is a virtual address of our own';
   if (rules.allowedRanges.length > 0 && !rules.allowedRanges.some((range) => isInRange(ip, range))) {
     return 'it lies outside the address ranges that the cluster joined with';
   }
   return undefined;
+}
+
+// Clusters that share one machine reach each other by loopback: the set's admin may name such a range, part by part; one
+// that merely covers it, such as 0.0.0.0/0, names nothing.
+function isNamedOutright(ip: Ip, special: IpRange, { allowedRanges }: AddressRules): boolean {
+  return allowedRanges.some((range) => range.size < special.size && isInRange(ip, range) && isInRange(ip, special));
 }
 
 // ::ffff:127.0.0.1 is 127.0.0.1 to a socket, so it is to us.

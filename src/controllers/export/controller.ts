@@ -67,7 +67,7 @@ export function createExportController({ context, onPublication }: ExportControl
       service: facts.service,
       sources: copies.slices.byIndex(slicesByService, key),
       mode: context.policy().endpoints,
-      rules: context.addressRules(),
+      rules: context.addressRulesOf(context.membership.clusterId),
     };
     const plan = planSlices(request, planSource);
     try {
