@@ -26,6 +26,7 @@ import {
   type StoreWatch,
   type WatchRequest,
 } from './store.ts';
+import type { LandedBatch, StoreStats } from './store-metrics.ts';
 import { Sweep } from './sweep.ts';
 import { Watcher, Watchers } from './watchers.ts';
 
@@ -39,6 +40,7 @@ export interface LogStoreOptions {
   readonly journal: Journal;
   readonly loaded: Loaded;
   readonly limits: Limits;
+  readonly onBatch?: ((batch: LandedBatch) => void) | undefined;
 }
 
 interface QueuedCommit {
@@ -81,6 +83,8 @@ export class LogStore implements Store {
   readonly #retention: Retention;
   readonly #watchers: Watchers;
   readonly #probeBackoff: Backoff;
+  readonly #onBatch: LogStoreOptions['onBatch'];
+  #diskBytes = 0;
   #revision: number;
   #floor: number;
   #nextRow: number;
@@ -103,6 +107,7 @@ export class LogStore implements Store {
     this.#log = log;
     this.#journal = journal;
     this.#limits = limits;
+    this.#onBatch = options.onBatch;
     this.#keyspace = loaded.keyspace;
     this.#history = loaded.history;
     this.#revision = loaded.revision;
@@ -125,9 +130,14 @@ export class LogStore implements Store {
     return this.#floor;
   }
 
-  /** Keys and values that are there now, with what a row costs: what the disk bound is measured against. */
-  liveBytes(): number {
-    return this.#keyspace.sizeBytes;
+  stats(): StoreStats {
+    return {
+      revision: this.#revision,
+      floor: this.#floor,
+      liveBytes: this.#keyspace.sizeBytes,
+      diskBytes: this.#diskBytes,
+      isWritable: this.#health.kind === 'writable',
+    };
   }
 
   async get(key: string): Promise<Entry | undefined> {
@@ -210,7 +220,9 @@ export class LogStore implements Store {
       const flight = this.#takeOff();
       if (flight === undefined) break;
       try {
+        const startMs = this.#world.clock.monotonicMs();
         const use = isEmpty(flight) ? undefined : await this.#journal.append(this.#batchOf(flight));
+        this.#report(flight, this.#world.clock.monotonicMs() - startMs);
         this.#land(flight, use);
       } catch (error) {
         this.#crash(flight.commits, error);
@@ -282,6 +294,10 @@ export class LogStore implements Store {
     this.#armRetention();
   }
 
+  #report({ commits, eviction }: Flight, durationMs: number): void {
+    this.#onBatch?.({ commits: commits.length, durationMs, hasCompacted: eviction.count > 0 });
+  }
+
   #forget({ eviction, strayRows }: Flight): void {
     if (strayRows.length > 0) this.#strayRows = [];
     if (eviction.count > 0) {
@@ -297,6 +313,7 @@ export class LogStore implements Store {
   }
 
   #planSweep(use: DiskUse): void {
+    this.#diskBytes = use.fileBytes;
     if (this.#sweep?.isDone) this.#sweep = undefined;
     const rowBytes = this.#keyspace.sizeBytes + this.#history.sizeBytes;
     if (this.#sweep !== undefined || !this.#retention.isSweepDue(use, rowBytes)) return;

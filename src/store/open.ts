@@ -2,17 +2,20 @@
 
 import type { Log } from '../base/log.ts';
 import { silentLog } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
 import type { World } from '../base/world.ts';
 import { Loader } from './load.ts';
-import { LogStore } from './log-store.ts';
+import { LogStore, type LogStoreOptions } from './log-store.ts';
 import { MemoryDisk, MemoryJournal } from './memory-journal.ts';
 import { defaultLimits, freeBytesMax, type Limits, logBytesMax } from './retention.ts';
 import { SqliteJournal } from './sqlite/journal.ts';
+import { observeStore } from './store-metrics.ts';
 
 export interface StoreOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log?: Log;
   readonly limits?: Partial<Limits>;
+  readonly metrics?: Metrics;
 }
 
 export interface SqliteStoreOptions extends StoreOptions {
@@ -33,7 +36,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<LogS
   });
   const loader = new Loader(floor);
   await journal.readAll((row) => loader.add(row));
-  return new LogStore({ world, log, journal, limits, loaded: loader.finish() });
+  return createStore(options, { world, log, journal, limits, loaded: loader.finish() });
 }
 
 export interface MemoryStoreOptions extends StoreOptions {
@@ -48,5 +51,11 @@ export function createMemoryStore(options: MemoryStoreOptions): LogStore {
   const loader = new Loader(floor);
   for (const row of rows) loader.add(row);
   const limits = { ...defaultLimits, ...options.limits };
-  return new LogStore({ world, log, journal, limits, loaded: loader.finish() });
+  return createStore(options, { world, log, journal, limits, loaded: loader.finish() });
+}
+
+function createStore({ metrics }: StoreOptions, parts: Omit<LogStoreOptions, 'onBatch'>): LogStore {
+  const onBatch = metrics === undefined ? undefined : observeStore(metrics, () => store.stats());
+  const store: LogStore = new LogStore({ ...parts, onBatch });
+  return store;
 }

@@ -41,7 +41,7 @@ function check(): void {
   const size = fileBytes();
   fileBytesMax = Math.max(fileBytesMax, size);
   rssMax = Math.max(rssMax, process.memoryUsage().rss);
-  const bound = 2 * store.liveBytes() + slackBytes;
+  const bound = 2 * store.stats().liveBytes + slackBytes;
   if (size > bound) throw new Error(`files use ${size} bytes at revision ${store.revision()}, the bound is ${bound}`);
 }
 
@@ -50,7 +50,7 @@ function report(tick: number): void {
     simulatedDay: Number(((tick * tickMs) / 86_400_000).toFixed(1)),
     writes: store.revision(),
     seconds: Math.round((performance.now() - started) / 1000),
-    liveBytes: store.liveBytes(),
+    liveBytes: store.stats().liveBytes,
     fileBytes: fileBytes(),
     fileBytesMax,
     rssMbMax: Math.round(rssMax / 1e6),

@@ -149,7 +149,7 @@ describe('sqlite store: disk use', () => {
     for (let tick = 0; tick < 720; tick++) {
       await renewLeases(store, tick);
       clock.advance(10_000);
-      if (tick % 20 === 0) expect(fileBytes(directory)).toBeLessThan(2 * store.liveBytes() + slack);
+      if (tick % 20 === 0) expect(fileBytes(directory)).toBeLessThan(2 * store.stats().liveBytes + slack);
     }
     expect(store.revision()).toBe(720 * 50);
     expect(store.floor()).toBeGreaterThan(34_000);
@@ -167,7 +167,7 @@ describe('sqlite store: disk use', () => {
       await commit(store, { writes });
     }
     await store.compact(store.revision());
-    await settled(() => fileBytes(directory) < 2 * store.liveBytes() + slack / 2);
+    await settled(() => fileBytes(directory) < 2 * store.stats().liveBytes + slack / 2);
     expect((await store.range({ prefix: '/stays/' })).entries.length).toBe(60 * 100);
     await store.close();
     const reopened = await open({ path: join(directory, 'store.db'), limits });
