@@ -53,12 +53,9 @@ const deleteParameters = [
 ];
 
 const bodyTypes = ['application/json', 'application/yaml'];
-const patchTypes = [
-  'application/json-patch+json',
-  'application/merge-patch+json',
-  'application/strategic-merge-patch+json',
-  'application/apply-patch+yaml',
-];
+const patchTypes = ['application/json-patch+json', 'application/merge-patch+json'];
+// Only built-in kinds know how their lists are merged; kubectl apply looks here before it sends one of these.
+const builtinPatchTypes = [...patchTypes, 'application/strategic-merge-patch+json'];
 
 export function addPaths(paths: Paths, kind: Kind, version: KindVersion): void {
   const verbs = new Set(kind.behaviour.verbs ?? allVerbs);
@@ -93,7 +90,7 @@ function operationsOf(kind: Kind, version: KindVersion) {
     create: () => ({ ...write(name, writeParameters, bodyTypes), responses: answer(name), ...actionOf('post', gvk) }),
     get: () => ({ parameters: readParameters, responses: answer(name), ...actionOf('get', gvk) }),
     update: () => ({ ...write(name, writeParameters, bodyTypes), responses: answer(name), ...actionOf('put', gvk) }),
-    patch: () => ({ ...patchBody(), responses: answer(name), ...actionOf('patch', gvk) }),
+    patch: () => ({ ...patchBody(version), responses: answer(name), ...actionOf('patch', gvk) }),
     delete: () => ({ parameters: deleteParameters, responses: answer(statusName), ...actionOf('delete', gvk) }),
     deletecollection: () => ({
       parameters: [...deleteParameters, ...listParameters.filter((each) => each.name !== 'watch')],
@@ -122,8 +119,9 @@ function write(schema: string, parameters: readonly Parameter[], types: readonly
   return { parameters, requestBody: { required: true, content } };
 }
 
-function patchBody(): Operation {
-  const content = Object.fromEntries(patchTypes.map((type) => [type, { schema: { type: 'object' } }]));
+function patchBody({ protobufMessage }: KindVersion): Operation {
+  const types = protobufMessage === undefined ? patchTypes : builtinPatchTypes;
+  const content = Object.fromEntries(types.map((type) => [type, { schema: { type: 'object' } }]));
   return { parameters: patchParameters, requestBody: { required: true, content } };
 }
 
