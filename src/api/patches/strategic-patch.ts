@@ -56,7 +56,8 @@ function mergeList(before: unknown, patch: readonly unknown[], field: Field | un
   if (isReplaced) return patch.filter((item) => !isObject(item) || item['$patch'] === undefined);
   const current = Array.isArray(before) ? before : [];
   if (field?.patchMergeKey !== undefined) return mergeKeyed(current, patch, field, field.patchMergeKey);
-  return isMergedSet(field) ? [...new Set([...current, ...patch])] : [...patch];
+  if (!isMergedSet(field)) return [...patch];
+  return inOrder([...new Set([...current, ...patch])], { patch, current, identity: (item) => item });
 }
 
 // Kubernetes merges lists of plain values that are sets, such as finalizers, and replaces all others.
@@ -79,7 +80,30 @@ function mergeKeyed(current: unknown[], patch: readonly unknown[], field: Field,
     else if (at < 0) merged.push(result);
     else merged[at] = result;
   }
-  return merged;
+  const identity = (item: unknown) => (isObject(item) ? item[mergeKey] : item);
+  return inOrder(merged, { patch, current, identity });
+}
+
+interface Orders {
+  readonly patch: readonly unknown[];
+  readonly current: readonly unknown[];
+  readonly identity: (item: unknown) => unknown;
+}
+
+// As Kubernetes orders a merged list: what the patch names, in its order; what it does not name comes before one of
+// those only if it stood before it. New items thus come first.
+function inOrder(merged: readonly unknown[], { patch, current, identity }: Orders): unknown[] {
+  const places = new Map(current.map((item, index) => [identity(item), index]));
+  const named = new Map(patch.map((item, index) => [identity(item), index]));
+  const placeOf = (item: unknown) => places.get(identity(item)) ?? -1;
+  const others = merged.filter((item) => !named.has(identity(item))).toReversed();
+  const result: unknown[] = [];
+  const namedItems = merged.filter((item) => named.has(identity(item)));
+  for (const item of namedItems.sort((a, b) => named.get(identity(a))! - named.get(identity(b))!)) {
+    while (others.length > 0 && placeOf(others.at(-1)) < placeOf(item)) result.push(others.pop());
+    result.push(item);
+  }
+  return [...result, ...others.reverse()];
 }
 
 function applyListDirective(

@@ -206,6 +206,21 @@ describe('strategic merge patch', () => {
     expect((await portsAfter(patch)).sort()).toEqual([...ports].sort());
   });
 
+  test.each([
+    ['a new item comes first', [{ port: 82, name: 'c' }], ['c:82', 'a:80', 'b:81']],
+    ['a known one stays', [{ port: 81, name: 'z' }], ['a:80', 'z:81']],
+    [
+      'the order of the patch counts',
+      [
+        { port: 81, name: 'y' },
+        { port: 80, name: 'z' },
+      ],
+      ['y:81', 'z:80'],
+    ],
+  ])('order without $setElementOrder, as in Kubernetes: %s', async (_what, ports, after) => {
+    expect(await portsAfter({ spec: { ports } })).toEqual(after);
+  });
+
   test('$setElementOrder -> in that order, the others behind the one they stood behind', async () => {
     const order = { spec: { '$setElementOrder/ports': [{ port: 81 }, { port: 80 }] } };
     expect(await portsAfter(order)).toEqual(['b:81', 'a:80']);
@@ -222,7 +237,7 @@ describe('strategic merge patch', () => {
     expect((await ok(`PATCH ${maps}/a`, { data: { $patch: 'replace', q: '5' } }, strategic)).data).toEqual({ q: '5' });
     const finalizers = { '$deleteFromPrimitiveList/finalizers': ['e.com/1'], finalizers: ['e.com/3'] };
     const patched = await ok(`PATCH ${maps}/a`, { metadata: finalizers }, strategic);
-    expect(patched.metadata.finalizers).toEqual(['e.com/2', 'e.com/3']);
+    expect(patched.metadata.finalizers).toEqual(['e.com/3', 'e.com/2']);
   });
 
   test('an unknown directive, an item without its key -> 422', async () => {
