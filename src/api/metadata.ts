@@ -75,10 +75,14 @@ function listField<T>(from: Raw, name: string, type: 'string' | 'object'): T[] |
 }
 
 /** What a new object gets from the server and from nobody else. */
-export function setOnCreate(meta: ObjectMeta, given: { uid: string; nowMs: number }): void {
+export function setOnCreate(
+  meta: ObjectMeta,
+  given: { readonly uid: string; readonly nowMs: number; readonly hasGeneration: boolean },
+): void {
   meta.uid = given.uid;
   meta.creationTimestamp = formatTime(given.nowMs);
-  meta.generation = 1;
+  if (given.hasGeneration) meta.generation = 1;
+  else delete meta.generation;
   delete meta.deletionTimestamp;
   delete meta.deletionGracePeriodSeconds;
 }
@@ -87,7 +91,8 @@ export function setOnCreate(meta: ObjectMeta, given: { uid: string; nowMs: numbe
 export function setOnUpdate(meta: ObjectMeta, before: ObjectMeta): void {
   meta.uid ??= before.uid;
   meta.creationTimestamp ??= before.creationTimestamp;
-  meta.generation = before.generation;
+  if (before.generation === undefined) delete meta.generation;
+  else meta.generation = before.generation;
   if (before.generateName !== undefined) meta.generateName ??= before.generateName;
   if (before.deletionTimestamp === undefined) {
     delete meta.deletionTimestamp;

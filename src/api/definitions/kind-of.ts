@@ -62,8 +62,9 @@ function behaviourOf(versions: readonly DefinitionVersion[]): KindBehaviour {
   const paths = new Set(
     versions.flatMap(({ selectableFields = [] }) => selectableFields.map(({ jsonPath }) => jsonPath)),
   );
-  if (paths.size === 0) return { nameRule: 'dnsSubdomain' };
-  return { nameRule: 'dnsSubdomain', selectableFields: Object.fromEntries([...paths].map(selectableField)) };
+  const common = { nameRule: 'dnsSubdomain', hasGeneration: true } as const;
+  if (paths.size === 0) return common;
+  return { ...common, selectableFields: Object.fromEntries([...paths].map(selectableField)) };
 }
 
 function selectableField(jsonPath: string): [string, (object: AnyObject) => string] {

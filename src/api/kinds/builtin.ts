@@ -20,13 +20,18 @@ export interface BuiltinKind<T extends KubernetesObject> {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   readonly nameRule?: NameRule;
+  /** Kubernetes counts generations of some kinds only; of most it does not. */
+  readonly hasGeneration?: boolean;
   /** The name when absent. Age is put after those always shown, unless it is among them. */
   readonly columns?: readonly Column[];
   readonly hasAge?: boolean;
   readonly applyDefaults?: (object: T) => void;
   readonly validate?: (object: T, previous: T | undefined) => FieldError[];
   readonly selectableFields?: Readonly<Record<string, (object: T) => string>>;
-  readonly behaviour?: Omit<KindBehaviour, 'nameRule' | 'applyDefaults' | 'validate' | 'selectableFields'>;
+  readonly behaviour?: Omit<
+    KindBehaviour,
+    'nameRule' | 'hasGeneration' | 'applyDefaults' | 'validate' | 'selectableFields'
+  >;
 }
 
 export function builtinKind<T extends KubernetesObject>(facts: BuiltinKind<T>): Kind {
@@ -81,6 +86,7 @@ function behaviourOf<T extends KubernetesObject>(facts: BuiltinKind<T>, message:
   } as unknown as Partial<KindBehaviour>;
   return {
     nameRule: facts.nameRule ?? 'dnsSubdomain',
+    ...(facts.hasGeneration && { hasGeneration: true }),
     normalize: (object) => normalizeMessage(message, object),
     ...behaviour,
     ...ownBehaviour,

@@ -21,6 +21,7 @@ const builtin = builtinKind<CustomResourceDefinition>({
   kind: 'CustomResourceDefinition',
   plural: 'customresourcedefinitions',
   isNamespaced: false,
+  hasGeneration: true,
   shortNames: ['crd', 'crds'],
   categories: ['api-extensions'],
   applyDefaults: applyDefinitionDefaults,

@@ -8,6 +8,7 @@ import { column, nameColumn, shortList } from './columns.ts';
 
 export const endpointSliceKind: Kind = builtinKind<EndpointSlice>({
   ...endpointSliceType,
+  hasGeneration: true,
   columns: [
     nameColumn,
     column<EndpointSlice>('AddressType', (slice) => slice.addressType),

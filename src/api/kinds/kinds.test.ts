@@ -6,6 +6,7 @@ import { pruneUnknownFields } from '../schema/prune.ts';
 import { validateSchema } from '../schema/validate.ts';
 import { createTestApi, TestTime } from '../testing/test-api.ts';
 import { formatAge } from './columns.ts';
+import { customResourceDefinitionKind } from './custom-resource-definition.ts';
 import { builtinKinds } from './index.ts';
 import { flatFields, isMessage, messageOf, messageOfKind } from './messages.ts';
 import { kindSchemaOf, schemaOf } from './schemas.ts';
@@ -437,4 +438,10 @@ describe('kinds: fields to select by', () => {
     const { items } = await api.ok('GET /api/v1/pods?fieldSelector=spec.nodeName%3Dn2');
     expect(items.map((item: AnyObject) => item.metadata.name)).toEqual(['b']);
   });
+});
+
+test('kinds: metadata.generation -> counted for the kinds of which Kubernetes counts it, and for no other', () => {
+  const counted = kinds.filter((kind) => kind.behaviour.hasGeneration).map((kind) => kind.kind);
+  expect(counted.sort()).toEqual(['Deployment', 'EndpointSlice', 'Pod', 'StatefulSet']);
+  expect(customResourceDefinitionKind.behaviour.hasGeneration).toBe(true);
 });

@@ -9,6 +9,7 @@ import { column, formatAge, nameColumn, orNone, wideColumn } from './columns.ts'
 
 export const podKind: Kind = builtinKind<Pod>({
   ...podType,
+  hasGeneration: true,
   shortNames: ['po'],
   categories: ['all'],
   columns: [

@@ -17,6 +17,7 @@ import { column, formatSelector, nameColumn, wideColumn } from './columns.ts';
 
 export const deploymentKind: Kind = builtinKind<Deployment>({
   ...deploymentType,
+  hasGeneration: true,
   shortNames: ['deploy'],
   categories: ['all'],
   columns: [
@@ -34,6 +35,7 @@ export const deploymentKind: Kind = builtinKind<Deployment>({
 
 export const statefulSetKind: Kind = builtinKind<StatefulSet>({
   ...statefulSetType,
+  hasGeneration: true,
   shortNames: ['sts'],
   categories: ['all'],
   columns: [

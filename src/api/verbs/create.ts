@@ -65,7 +65,8 @@ function prepareMetadata(engine: Engine, call: Call, object: AnyObject): boolean
     throw badRequest('resourceVersion should not be set on objects to be created');
   }
   delete metadata.resourceVersion;
-  setOnCreate(metadata, { uid: engine.world.random.uuid(), nowMs: call.nowMs });
+  const { hasGeneration = false } = call.served.kind.behaviour;
+  setOnCreate(metadata, { uid: engine.world.random.uuid(), nowMs: call.nowMs, hasGeneration });
   if (call.served.version.hasStatus) delete object['status'];
   if (metadata.name !== '' || metadata.generateName === undefined) return false;
   metadata.name = generateName(metadata.generateName, engine.world.random.bytes(5));

@@ -48,7 +48,8 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
     object: after,
     previous: before,
   });
-  if (isSpecChanged(call, before, after)) after.metadata.generation = (before.metadata.generation ?? 0) + 1;
+  const { generation } = before.metadata;
+  if (generation !== undefined && isSpecChanged(call, before, after)) after.metadata.generation = generation + 1;
   const value = encodeStored(after);
   if (isUnchanged(entry, value, before, after)) return { kind: 'object', code: 200, stored: entry };
   if (call.isDryRun) return { kind: 'object', code: 200, stored: { value, revision: entry.revision } };
