@@ -33,16 +33,16 @@ export class History {
 
   /** One client that reads, creates, replaces and deletes until the run is over. */
   async write(server: Server, names: readonly string[], random: () => number): Promise<void> {
-    const seen = new Map<string, Seen | undefined>();
     while (!server.isOver) {
       const name = names[Math.floor(random() * names.length)] as string;
       try {
         const connection = await server.connection();
-        if (!seen.has(name) || random() < 0.3) seen.set(name, await this.#read(connection, name));
-        else seen.set(name, await this.#change(connection, name, seen.get(name), random() < 0.1));
+        let seen = await this.#read(connection, name);
+        // What was just read may be old by now: then the write is refused, and that is recorded too.
+        while (random() < 0.6) seen = await this.#change(connection, name, seen, random() < 0.2);
       } catch {
-        // The server was killed: what was in flight is recorded as unanswered, and what we knew may be old.
-        seen.delete(name);
+        // The server was killed: what was in flight is recorded as unanswered.
+        await new Promise((resolve) => setTimeout(resolve, 10));
       }
     }
   }

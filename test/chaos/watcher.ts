@@ -16,9 +16,10 @@ export class Watcher {
   /** What the client believes is there, by name. */
   readonly state = new Map<string, string>();
   revision = 0;
+  /** How often a watch went on from where it was after a break. */
   resumes = 0;
-  /** How often the server said that the revision was too old, so that the client had to list again. */
-  relists = 0;
+  /** What was seen by listing: at first, and when the server said that the revision was too old. */
+  readonly lists: { readonly after: number; readonly upTo: number }[] = [];
   #mustList = true;
 
   async run(server: Server): Promise<void> {
@@ -26,10 +27,10 @@ export class Watcher {
       try {
         const connection = await server.connection();
         if (this.#mustList) await this.#list(connection);
+        else this.resumes += 1;
         await this.#follow(connection, server);
-        this.resumes += 1;
       } catch {
-        this.resumes += 1;
+        await new Promise((resolve) => setTimeout(resolve, 10));
       }
     }
   }
@@ -40,7 +41,9 @@ export class Watcher {
     const list = JSON.parse(body.toString());
     this.state.clear();
     for (const item of list.items) this.state.set(item.metadata.name, item.data.value);
-    this.revision = Number(list.metadata.resourceVersion);
+    const upTo = Number(list.metadata.resourceVersion);
+    this.lists.push({ after: this.revision, upTo });
+    this.revision = upTo;
     this.#mustList = false;
   }
 
@@ -66,7 +69,6 @@ export class Watcher {
 
   #take({ type, object }: { type: string; object: Record<string, never> }): void {
     if (type === 'ERROR') {
-      this.relists += 1;
       this.#mustList = true;
       return;
     }
