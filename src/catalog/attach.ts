@@ -8,8 +8,8 @@ import { createReflector, type Reflector } from '../client/reflector.ts';
 import { type EndpointSlice, endpointSliceType } from '../model/endpoint-slice.ts';
 import { type KubernetesObject, keyOf, type ResourceType } from '../model/object.ts';
 import { type Service, serviceType } from '../model/service.ts';
+import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
 import type { Catalog } from './catalog.ts';
-import type { ImportLike } from './facts.ts';
 import type { ZoneSource } from './zones.ts';
 
 export interface AttachOptions {
@@ -24,14 +24,6 @@ export interface Attachment {
   whenSynced(): Promise<void>;
   stop(): void;
 }
-
-const serviceImportType: ResourceType = {
-  group: 'multicluster.x-k8s.io',
-  version: 'v1beta1',
-  plural: 'serviceimports',
-  kind: 'ServiceImport',
-  isNamespaced: true,
-};
 
 interface Source {
   readonly type: ResourceType;
@@ -55,7 +47,7 @@ export function attachCatalog(options: AttachOptions): Attachment {
     {
       type: serviceImportType,
       zones: ['imports'],
-      upsert: (object: ImportLike) => catalog.upsertServiceImport(object),
+      upsert: (object: ServiceImport) => catalog.upsertServiceImport(object),
       remove: (key) => catalog.removeServiceImport(key),
       keys: () => catalog.keys('imports'),
     },

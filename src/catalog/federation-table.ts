@@ -131,6 +131,11 @@ export class FederationTable {
     return shards.sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
   }
 
+  /** What the names of a service do not show, and why. */
+  leftOutOf(serviceKey: string): FederatedNames['leftOut'] {
+    return this.#published.get(serviceKey)?.leftOut ?? [];
+  }
+
   #publish(serviceKey: string): void {
     const before = this.#published.get(serviceKey);
     const after = this.#namesOf(serviceKey);

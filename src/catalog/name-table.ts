@@ -19,7 +19,7 @@ export type CatalogNews =
   | { readonly kind: 'places'; readonly memory: PackedMemory };
 
 /** Words of the shared state. Bits are zone ids. */
-export const stateWord = { readyZones: 0, staleZones: 1, serial: 2 } as const;
+export const stateWord = { readyZones: 0, staleZones: 1, serial: 2, queryLog: 3 } as const;
 const stateWords = 16;
 
 /** Reverse names belong to this pseudo zone. */
@@ -66,6 +66,11 @@ export class NameTable {
 
   isReady(zone: number): boolean {
     return ((this.#state[stateWord.readyZones]! >> zone) & 1) === 1;
+  }
+
+  /** Seen by every thread with its next query. */
+  setQueryLog(isOn: boolean): void {
+    Atomics.store(this.#state, stateWord.queryLog, isOn ? 1 : 0);
   }
 
   /** RFC 1982 wants it to go up with every change that a secondary could see. */

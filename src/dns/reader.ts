@@ -29,6 +29,10 @@ export class CatalogReader {
     return ((Atomics.load(this.#state, stateWord.staleZones) >> zone) & 1) === 1;
   }
 
+  get isLogging(): boolean {
+    return Atomics.load(this.#state, stateWord.queryLog) === 1;
+  }
+
   get serial(): number {
     return Atomics.load(this.#state, stateWord.serial) >>> 0;
   }

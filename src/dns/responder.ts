@@ -2,6 +2,7 @@
 // answers at once is written into the memory it was given; what must ask somebody else comes later as a message of its own.
 
 import { signMessage } from '../base/dns/tsig.ts';
+import type { Clock } from '../base/world.ts';
 import type { Answer } from './answer.ts';
 import type { Handler, Later } from './handler.ts';
 import { Query, rcode, type Transport } from './wire.ts';
@@ -23,9 +24,12 @@ export class Responder {
   readonly query = new Query();
   readonly #chain: readonly Handler[];
   readonly #observer: Observer | undefined;
+  readonly #clock: Clock | undefined;
   readonly #onFault: (error: unknown) => void;
 
   constructor(options: {
+    /** Only needed by an observer. */
+    readonly clock?: Clock;
     readonly chain: readonly Handler[];
     readonly observer?: Observer;
     readonly sourceOption?: number;
@@ -33,6 +37,7 @@ export class Responder {
   }) {
     this.#chain = options.chain;
     this.#observer = options.observer;
+    this.#clock = options.observer && options.clock;
     this.#onFault = options.onFault;
     if (options.sourceOption !== undefined) this.query.sourceOption = options.sourceOption;
   }
@@ -52,6 +57,7 @@ export class Responder {
     query.clientAddress = address;
     query.clientPort = port;
     query.clientIdentity = identity;
+    if (this.#clock) query.receivedMs = this.#clock.monotonicMs();
     const result = query.read(packet);
     if (result === 'silence') return 0;
     answer.begin(query, start);

@@ -3,10 +3,12 @@
 // that dies is replaced and reads the same memory.
 
 import { Worker } from 'node:worker_threads';
+import type { LogFields } from '../base/log.ts';
 import { siblingModule } from '../base/sibling-module.ts';
 import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
 import type { ChainConfig } from './chain.ts';
-import { type DnsOptions, type DnsServer, type ListenOptions, tableOf } from './server.ts';
+import { createCounters } from './observe.ts';
+import { type DnsOptions, type ListenOptions, type Serving, tableOf } from './server.ts';
 import type { StubZone } from './stub-zones.ts';
 
 export interface WorkerSetup {
@@ -14,6 +16,7 @@ export interface WorkerSetup {
   readonly listen: ListenOptions;
   readonly memory: CatalogMemory;
   readonly stubZones: readonly StubZone[];
+  readonly counters: SharedArrayBuffer;
 }
 
 export type ToWorker =
@@ -24,7 +27,8 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: 'listening'; readonly udpPort: number; readonly tlsPort: number | undefined }
   | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined }
-  | { readonly kind: 'log'; readonly line: string };
+  | { readonly kind: 'log'; readonly line: string }
+  | { readonly kind: 'query'; readonly fields: LogFields };
 
 export interface WorkersOptions extends DnsOptions {
   readonly config: ChainConfig;
@@ -33,27 +37,36 @@ export interface WorkersOptions extends DnsOptions {
 
 const restartMs = 500;
 
-export async function startWorkers(options: WorkersOptions): Promise<DnsServer> {
+export async function startWorkers(options: WorkersOptions): Promise<Serving> {
   const { log, world } = options;
   const table = tableOf(options);
   const running = new Set<Worker>();
+  const all = new Set<SharedArrayBuffer>();
+  const spare: SharedArrayBuffer[] = [];
   let stubZones = options.stubZones ?? [];
   let { listen } = options;
   let isClosing = false;
 
   async function start(): Promise<{ udpPort: number; tlsPort: number | undefined }> {
-    const workerData: WorkerSetup = { config: options.config, listen, memory: table.memory, stubZones };
+    // A thread that replaces another goes on counting where that one stopped.
+    const counters = spare.pop() ?? createCounters();
+    all.add(counters);
+    const workerData: WorkerSetup = { config: options.config, listen, memory: table.memory, stubZones, counters };
     const worker = new Worker(siblingModule(import.meta.url, 'worker'), { workerData });
     running.add(worker);
     worker.on('error', (error) => log.error('dns worker failed', { error }));
     worker.on('exit', () => {
       running.delete(worker);
+      spare.push(counters);
       if (isClosing) return;
       world.timers.after(restartMs, () => {
         if (!isClosing) start().catch((error) => log.error('dns worker cannot be replaced', { error }));
       });
     });
-    return listening(worker, (line) => log.warn('dns worker', { line }));
+    return listening(worker, (message) => {
+      if (message.kind === 'query') log.info('query', message.fields);
+      else log.warn('dns worker', { line: message.line });
+    });
   }
 
   const tell = (message: ToWorker) => {
@@ -78,6 +91,8 @@ export async function startWorkers(options: WorkersOptions): Promise<DnsServer> 
       udpPort: ports.udpPort,
       tcpPort: ports.udpPort,
       tlsPort: ports.tlsPort,
+      counters: () => [...all],
+      setQueryLog: (isOn) => table.setQueryLog(isOn),
       setStubZones: (zones) => {
         stubZones = zones;
         tell({ kind: 'stubZones', zones });
@@ -92,7 +107,7 @@ export async function startWorkers(options: WorkersOptions): Promise<DnsServer> 
 
 function listening(
   worker: Worker,
-  onLog: (line: string) => void,
+  onLog: (message: Extract<FromWorker, { kind: 'log' | 'query' }>) => void,
 ): Promise<{ udpPort: number; tlsPort: number | undefined }> {
   return new Promise((resolve, reject) => {
     worker.once('error', reject);
@@ -100,7 +115,7 @@ function listening(
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'listening') resolve(message);
       else if (message.kind === 'failed') reject(Object.assign(new Error(message.message), { code: message.code }));
-      else onLog(message.line);
+      else onLog(message);
     });
   });
 }

@@ -2,21 +2,26 @@
 // in workers that share the ports (server-workers.ts).
 
 import type { TsigKey } from '../base/dns/tsig.ts';
-import type { Log } from '../base/log.ts';
+import type { Log, LogFields } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
 import type { NameTable } from '../catalog/name-table.ts';
 import type { ChainConfig, ForwardConfig } from './chain.ts';
+import type { Explanation } from './explain.ts';
+import type { ExplainRequest } from './explainer.ts';
 import { defaultClients } from './handlers/acl.ts';
+import { createCounters } from './observe.ts';
 import { nobody, type PeerConfig } from './peers.ts';
 import type { Responder } from './responder.ts';
+import { createSelfExplainer } from './self-explainer.ts';
 import { listenStream, type TlsMaterial } from './server-stream.ts';
 import { type Listening, listenUdp } from './server-udp.ts';
 import { startWorkers } from './server-workers.ts';
 import { DnsService } from './service.ts';
 import type { StubZone } from './stub-zones.ts';
 import type { CacheOptions } from './upstream/cache.ts';
+import type { Exchange } from './upstream/exchange.ts';
 import { createTransport } from './upstream/transport.ts';
 import { defaultSourceOption } from './wire.ts';
 
@@ -63,26 +68,62 @@ export interface Sockets {
 }
 
 export interface DnsServer extends Sockets {
+  /** Why a question gets the answer it gets. */
+  explain(request: ExplainRequest): Promise<Explanation>;
+  /** For `readCounters` and `registerDnsMetrics`; one per thread. */
+  counters(): readonly SharedArrayBuffer[];
+  /** A line per query in the log, from now on or no longer. */
+  setQueryLog(isOn: boolean): void;
   setStubZones(zones: readonly StubZone[]): void;
 }
 
 export async function startDns(options: DnsOptions): Promise<DnsServer> {
   const config = chainConfig(options);
-  if (options.workers) return startWorkers({ ...options, config, workers: options.workers });
-  const { world, log } = options;
+  const { world, workers } = options;
   const table = tableOf(options);
   const exchange = createTransport(world);
+  const explainer = createSelfExplainer({ ...options, config, table, exchange, stubZones: options.stubZones ?? [] });
+  const serving = workers
+    ? await startWorkers({ ...options, config, workers })
+    : await startHere({ ...options, config, exchange });
+  return {
+    ...serving,
+    explain: (request) => explainer.explain(request),
+    setStubZones: (zones) => {
+      explainer.setStubZones(zones);
+      serving.setStubZones(zones);
+    },
+    close: async () => {
+      explainer.close();
+      await serving.close();
+      exchange.close();
+    },
+  };
+}
+
+/** All that serves; explaining is added around it. */
+export type Serving = Omit<DnsServer, 'explain'>;
+
+async function startHere(
+  options: DnsOptions & { readonly config: ChainConfig; readonly exchange: Exchange },
+): Promise<Serving> {
+  const { world, log, config, exchange } = options;
+  const table = tableOf(options);
   const { memory } = table;
-  const service = new DnsService({ world, log, config, memory, stubZones: options.stubZones ?? [], exchange });
+  const counters = createCounters();
+  const writeLine = (fields: LogFields) => log.info('query', fields);
+  const { stubZones = [] } = options;
+  const service = new DnsService({ world, log, config, memory, stubZones, exchange, counters, writeLine });
   const stopNews = table.onNews((news) => service.take(news));
   const sockets = await openSockets({ ...options, responder: service.responder, config, reusePort: false });
   return {
     ...sockets,
+    counters: () => [counters],
+    setQueryLog: (isOn) => table.setQueryLog(isOn),
     setStubZones: (zones) => service.stubZones.replace(zones),
     close: async () => {
       stopNews();
       await sockets.close();
-      exchange.close();
     },
   };
 }

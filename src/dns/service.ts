@@ -1,12 +1,13 @@
 // One thread's whole DNS service, sockets aside: reader, chain and responder, put together the same way in the main thread,
 // in a worker and in tests.
 
-import type { Log } from '../base/log.ts';
+import type { Log, LogFields } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
 import { buildChain, type ChainConfig } from './chain.ts';
+import { QueryObserver } from './observe.ts';
 import { CatalogReader } from './reader.ts';
-import { type Observer, Responder } from './responder.ts';
+import { Responder } from './responder.ts';
 import { type StubZone, StubZones } from './stub-zones.ts';
 import type { Exchange } from './upstream/exchange.ts';
 
@@ -17,7 +18,10 @@ export interface DnsServiceOptions {
   readonly memory: CatalogMemory;
   readonly stubZones: readonly StubZone[];
   readonly exchange: Exchange;
-  readonly observer?: Observer;
+  /** Where this thread counts its answers. */
+  readonly counters: SharedArrayBuffer;
+  /** Where lines of the query log go. */
+  readonly writeLine: (fields: LogFields) => void;
 }
 
 export class DnsService {
@@ -26,16 +30,24 @@ export class DnsService {
   readonly #reader: CatalogReader;
 
   constructor(options: DnsServiceOptions) {
-    const { config, world, exchange, observer } = options;
+    const { config, world, exchange, counters, writeLine } = options;
     this.#reader = new CatalogReader(options.memory);
     this.stubZones.replace(options.stubZones);
-    const onAnswered = observer?.answered.bind(observer);
+    const { clock } = world;
+    const isLogging = () => this.#reader.isLogging;
+    const observer = new QueryObserver({ clock, counters, isLogging, writeLine });
+    const onAnswered = observer.answered.bind(observer);
     this.responder = new Responder({
       chain: buildChain({ config, reader: this.#reader, stubZones: this.stubZones, world, exchange, onAnswered }),
       observer,
+      clock,
       sourceOption: config.sourceOption,
       onFault: (error) => options.log.error('a query could not be answered', { error }),
     });
+  }
+
+  get reader(): CatalogReader {
+    return this.#reader;
   }
 
   take(news: CatalogNews): void {

@@ -84,6 +84,8 @@ export class Query {
   clientPort = 0;
   /** Name in a client certificate that our authority signed. */
   clientIdentity = '';
+  /** Monotonic time at which it came in. */
+  receivedMs = 0;
   /** Name of the key whose TSIG was found right; empty otherwise. */
   tsigKey = '';
   /** The code under which peers tell us who asks. */

@@ -1,7 +1,7 @@
 // The inside of a worker thread: one DnsService with sockets of its own on the shared ports.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { createLog } from '../base/log.ts';
+import { createLog, type LogFields } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { openSockets } from './server.ts';
 import type { FromWorker, ToWorker, WorkerSetup } from './server-workers.ts';
@@ -14,7 +14,8 @@ const world = createRealWorld();
 const send = (message: FromWorker) => port.postMessage(message);
 const log = createLog({ clock: world.clock, level: 'warn', write: (line) => send({ kind: 'log', line }) });
 const exchange = createTransport(world);
-const service = new DnsService({ ...setup, world, log, exchange });
+const writeLine = (fields: LogFields) => send({ kind: 'query', fields });
+const service = new DnsService({ ...setup, world, log, exchange, writeLine });
 
 // News may come while the sockets are being opened: the first thing is to listen to it.
 port.on('message', (message: ToWorker) => {

@@ -2,13 +2,14 @@
 // dns-packet, so that a second opinion reads every message we write.
 
 import packet, { type DecodedPacket, type Answer as PacketAnswer, type PacketOpt } from 'dns-packet';
-import { silentLog } from '../../base/log.ts';
+import { type LogFields, silentLog } from '../../base/log.ts';
 import type { Clock, Random, Timers, World } from '../../base/world.ts';
 import { Catalog, type CatalogOptions } from '../../catalog/catalog.ts';
 import type { EndpointSlice } from '../../model/endpoint-slice.ts';
 import type { Service } from '../../model/service.ts';
 import { Answer } from '../answer.ts';
 import type { ChainConfig } from '../chain.ts';
+import { createCounters } from '../observe.ts';
 import { nobody } from '../peers.ts';
 import { DnsService } from '../service.ts';
 import type { StubZone } from '../stub-zones.ts';
@@ -130,6 +131,8 @@ const noExchange: Exchange = { ask: () => Promise.reject(new Error('there is no 
 /** Asks as a client on loopback would, without a socket. */
 export class Asker {
   readonly service: DnsService;
+  readonly counters = createCounters();
+  readonly lines: LogFields[] = [];
   readonly #answer = new Answer();
 
   constructor(catalog: Catalog, options: AskerOptions = {}) {
@@ -143,6 +146,8 @@ export class Asker {
           throw fields?.['error'] ?? new Error(text);
         },
       },
+      counters: this.counters,
+      writeLine: (fields) => this.lines.push(fields),
       memory: catalog.table.memory,
       stubZones: options.stubZones ?? [],
       exchange: options.exchange ?? noExchange,

@@ -4,6 +4,7 @@ import packet, { type DecodedPacket } from 'dns-packet';
 import { silentLog } from '../../base/log.ts';
 import type { FederationTable } from '../../catalog/federation-table.ts';
 import { Answer } from '../answer.ts';
+import { createCounters } from '../observe.ts';
 import { DnsService } from '../service.ts';
 import { defaultSourceOption, type Transport } from '../wire.ts';
 import { describeAnswer, encodeQuestion, stillClock } from './ask.ts';
@@ -28,6 +29,8 @@ export class AuthorityAsker {
         random: { float: () => 0, bytes: (count) => new Uint8Array(count), uuid: () => '' },
       },
       log: silentLog,
+      counters: createCounters(),
+      writeLine: () => {},
       memory: table.memory,
       stubZones: [],
       exchange: { ask: () => Promise.reject(new Error('no network')), close: () => {} },

@@ -70,7 +70,8 @@ export class Forwarder {
   async #later(query: Query, original: Answer, key: string, source: SourceTag | undefined): Promise<Uint8Array> {
     const answer = new Answer(new Uint8Array(query.transport === 'udp' ? 2 * udpPayloadMax : 0x10000));
     answer.nsid = original.nsid;
-    const { handler, zone, signature } = original;
+    const { zone, signature } = original;
+    const handler = source ? 'stub' : original.handler;
     const outcome = await this.resolve(query, key, source);
     answer.begin(query);
     answer.handler = handler;
@@ -171,6 +172,7 @@ function fill(answer: Answer, cached: CachedReply, age: number | 'stale'): void 
 function copyOf(query: Query): Query {
   const copy = new Query();
   copy.sourceOption = query.sourceOption;
+  copy.receivedMs = query.receivedMs;
   copy.transport = query.transport;
   copy.clientAddress = query.clientAddress;
   copy.clientPort = query.clientPort;

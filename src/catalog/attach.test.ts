@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { SimHome } from '../../sim/home.ts';
+import { Simulation } from '../../sim/virtual-world.ts';
+import { formatAddress } from '../base/dns/address.ts';
+import type { HttpResponse } from '../base/http.ts';
+import { silentLog } from '../base/log.ts';
+import { createClient } from '../client/client.ts';
+import { endpointSliceType } from '../model/endpoint-slice.ts';
+import type { AnyObject } from '../model/object.ts';
+import { serviceType } from '../model/service.ts';
+import { serviceImportType } from '../model/service-import.ts';
+import { recordType } from './answers.ts';
+import { attachCatalog } from './attach.ts';
+import { Catalog } from './catalog.ts';
+
+const serviceImport = (name: string, ip: string): AnyObject => ({
+  apiVersion: 'multicluster.x-k8s.io/v1beta1',
+  kind: 'ServiceImport',
+  metadata: { name, namespace: 'default' },
+  spec: { type: 'ClusterSetIP', ips: [ip], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] },
+});
+
+function failure(status: number, reason: string): HttpResponse {
+  const body = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    reason,
+    code: status,
+    message: reason,
+  };
+  return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(body)) };
+}
+
+async function setUp() {
+  const sim = new Simulation({ seed: 1 });
+  const mood: { is: 'well' | 'down' | 'forgetful' } = { is: 'well' };
+  const home = new SimHome({
+    simulation: sim,
+    name: 'west',
+    serviceRanges: ['10.96.0.0/16'],
+    mayDo: () => true,
+    wrap: (handler) => (request) => {
+      if (mood.is === 'down') return Promise.resolve(failure(503, 'ServiceUnavailable'));
+      const isWatch = request.path.includes('watch=');
+      return mood.is === 'forgetful' && isWatch ? Promise.resolve(failure(410, 'Expired')) : handler(request);
+    },
+  });
+  const world = sim.world('dns-west');
+  const catalog = new Catalog({ clock: world.clock, timers: world.timers, cluster: { id: 'west' } });
+  const access = { server: home.url, bearerToken: async () => 'dns' };
+  const client = createClient(world.network.http(access), { world, userAgent: 'dns' });
+  const addressesOf = (name: string) =>
+    catalog.table
+      .get(name)
+      ?.sets.filter(({ type }) => type === recordType.A)
+      .flatMap(({ records }) => records.map(({ rdata }) => formatAddress(rdata)));
+  const state = () => (catalog.table.isReady(catalog.clustersetZone.id) ? 'ready' : 'not ready');
+  const attach = () => attachCatalog({ catalog, client, world, log: silentLog });
+  return { sim, home, catalog, attach, addressesOf, state, mood };
+}
+
+describe('catalog attached to a home', () => {
+  const name = 'checkout.default.svc.clusterset.local';
+
+  test('not ready until everything a zone needs has been listed, then names come, change and go', async () => {
+    const { sim, home, attach, addressesOf, state } = await setUp();
+    const attachment = attach();
+    await sim.time.advance(5000);
+    expect(state()).toBe('not ready');
+    await home.start();
+    await home.admin.create(serviceImportType, serviceImport('checkout', '243.0.0.7'));
+    await sim.time.until(() => state() === 'ready', { withinMs: 60_000 });
+    expect(addressesOf(name)).toEqual(['243.0.0.7']);
+    await home.admin.create(serviceImportType, serviceImport('later', '243.0.0.8'));
+    await sim.time.until(() => addressesOf('later.default.svc.clusterset.local') !== undefined, { withinMs: 1000 });
+    await home.admin.delete(serviceImportType, { namespace: 'default', name: 'checkout' });
+    await sim.time.until(() => addressesOf(name) === undefined, { withinMs: 1000 });
+    attachment.stop();
+  });
+
+  test('the home goes away -> stale; something vanishes unseen -> gone after the next list', async () => {
+    const { sim, home, attach, addressesOf, catalog, mood } = await setUp();
+    await home.start();
+    await home.admin.create(serviceImportType, serviceImport('checkout', '243.0.0.7'));
+    await home.admin.create(serviceImportType, serviceImport('other', '243.0.0.8'));
+    const attachment = attach();
+    await sim.time.until(() => addressesOf(name) !== undefined, { withinMs: 10_000 });
+    const isStale = () => ((new Int32Array(catalog.table.memory.state)[1] ?? 0) & 2) !== 0;
+    mood.is = 'down';
+    sim.network.breakStreams({ server: home.url });
+    await sim.time.until(isStale, { withinMs: 60_000 });
+    await home.admin.delete(serviceImportType, { namespace: 'default', name: 'checkout' });
+    expect(addressesOf(name)).toEqual(['243.0.0.7']);
+    // The revision we know is gone: the next list brings the rest, and what it does not bring has vanished.
+    mood.is = 'forgetful';
+    await sim.time.until(() => addressesOf(name) === undefined, { withinMs: 120_000 });
+    mood.is = 'well';
+    await sim.time.until(() => !isStale(), { withinMs: 120_000 });
+    expect(addressesOf('other.default.svc.clusterset.local')).toEqual(['243.0.0.8']);
+    attachment.stop();
+  });
+
+  test('Services and slices -> cluster.local', async () => {
+    const { sim, home, attach, addressesOf } = await setUp();
+    await home.start();
+    await home.admin.create(serviceType, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'db', namespace: 'default' },
+      spec: { clusterIP: 'None', ports: [{ name: 'sql', port: 5432 }] },
+    } as AnyObject);
+    await home.admin.create(endpointSliceType, {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'db-1', namespace: 'default', labels: { 'kubernetes.io/service-name': 'db' } },
+      addressType: 'IPv4',
+      ports: [{ name: 'sql', port: 5432, protocol: 'TCP' }],
+      endpoints: [{ addresses: ['10.1.0.1'], conditions: { ready: true }, hostname: 'db-0' }],
+    } as AnyObject);
+    const attachment = attach();
+    await sim.time.until(() => addressesOf('db-0.db.default.svc.cluster.local') !== undefined, { withinMs: 10_000 });
+    expect(addressesOf('db.default.svc.cluster.local')).toEqual(['10.1.0.1']);
+    attachment.stop();
+  });
+});

@@ -1,0 +1,59 @@
+// Why a question gets the answer it gets: what stands behind each record, how old that is, and what was left out. The
+// types and their text; pure, so that the command line can use it on what a running server tells.
+
+export interface ExplainedRecord {
+  /** `A 10.2.0.7`, `SRV 80 checkout.shop.svc.clusterset.local` */
+  readonly text: string;
+  readonly ttlSeconds: number;
+  readonly sources: readonly RecordSource[];
+}
+
+export interface RecordSource {
+  readonly kind: 'ServiceImport' | 'Service' | 'EndpointSlice' | 'shard' | 'upstream' | 'zone';
+  /** `namespace/name`, or a server's address. */
+  readonly name: string;
+  readonly cluster?: string;
+  readonly revision?: string;
+  readonly ageMs?: number;
+}
+
+export interface Explanation {
+  readonly name: string;
+  readonly type: string;
+  /** The cluster it was asked for. */
+  readonly from: string;
+  readonly rcode: string;
+  readonly handler: string;
+  readonly extendedError?: string;
+  readonly records: readonly ExplainedRecord[];
+  readonly leftOut: readonly { readonly what: string; readonly why: string }[];
+}
+
+export function formatExplanation(explanation: Explanation): string {
+  const { name, type, from, rcode, handler } = explanation;
+  const lines = [`${name} ${type}${from === '' ? '' : ` from ${from}`}: ${rcode} by ${handler}`];
+  if (explanation.extendedError) lines.push(`  extended error ${explanation.extendedError}`);
+  for (const record of explanation.records) {
+    lines.push(`  ${record.text}  ttl ${record.ttlSeconds}`);
+    for (const source of record.sources) lines.push(`    ${formatSource(source)}`);
+  }
+  if (explanation.records.length === 0) lines.push('  no records');
+  for (const { what, why } of explanation.leftOut) lines.push(`  left out: ${what}: ${why}`);
+  return `${lines.join('\n')}\n`;
+}
+
+function formatSource(source: RecordSource): string {
+  const parts = [`${source.kind} ${source.name}`];
+  if (source.cluster) parts.push(`cluster ${source.cluster}`);
+  if (source.revision) parts.push(`revision ${source.revision}`);
+  if (source.ageMs !== undefined) parts.push(`${formatAge(source.ageMs)} old`);
+  return parts.join(', ');
+}
+
+export function formatAge(ageMs: number): string {
+  const seconds = ageMs / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`;
+}

@@ -1,0 +1,75 @@
+// What the DNS server's counters say, in the registry of its process: queries by zone and rcode, time per answer, and the
+// time from an endpoint's change to its answer.
+
+import type { Metrics } from '../base/metrics.ts';
+import type { Clock } from '../base/world.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Zone } from '../catalog/zones.ts';
+import { latencyBounds, readCounters } from './observe.ts';
+import { rcodeNames } from './wire.ts';
+
+export interface DnsMetricsOptions {
+  readonly metrics: Metrics;
+  readonly counters: () => readonly SharedArrayBuffer[];
+  readonly zones: readonly Zone[];
+}
+
+/** A metric whose value lies elsewhere and is read when somebody asks. */
+function register(
+  metrics: Metrics,
+  metric: { name: string; help: string; type: string; values: () => unknown[] },
+): void {
+  const { name, help, type } = metric;
+  const get = async () => ({ name, help, type, aggregator: 'sum', values: metric.values() });
+  metrics.registry.registerMetric({ name, help, type, get, reset: () => {} } as never);
+}
+
+export function registerDnsMetrics({ metrics, counters, zones }: DnsMetricsOptions): void {
+  const zoneName = (id: number) => zones.find((zone) => zone.id === id)?.name ?? 'other';
+  register(metrics, {
+    name: 'portolan_dns_queries_total',
+    help: 'answered queries by zone and rcode',
+    type: 'counter',
+    values: () =>
+      readCounters(counters()).byZoneAndRcode.map(({ zone, rcode, count }) => ({
+        labels: { zone: zoneName(zone), rcode: rcodeNames[rcode] ?? String(rcode) },
+        value: count,
+      })),
+  });
+  register(metrics, {
+    name: 'portolan_dns_query_seconds',
+    help: 'time from a query read to its answer written',
+    type: 'histogram',
+    values: () => histogramValues('portolan_dns_query_seconds', readCounters(counters())),
+  });
+}
+
+function histogramValues(name: string, totals: ReturnType<typeof readCounters>): unknown[] {
+  let sum = 0;
+  const buckets = totals.latencyCounts.map((count, i) => {
+    sum += count;
+    return { metricName: `${name}_bucket`, labels: { le: latencyBounds[i] ?? '+Inf' }, value: sum };
+  });
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels: {}, value: totals.latencySumSeconds },
+    { metricName: `${name}_count`, labels: {}, value: sum },
+  ];
+}
+
+/** From the moment a changed fact came in to the moment every thread answers by it. */
+export function observeChanges(options: {
+  readonly metrics: Metrics;
+  readonly catalog: Catalog;
+  readonly clock: Clock;
+}): () => void {
+  const histogram = options.metrics.histogram({
+    name: 'dns_change_to_answer_seconds',
+    help: 'time from a change of an endpoint, import or service seen here to its answer',
+    buckets: [0.0005, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 1],
+  });
+  return options.catalog.onChange((changes) => {
+    const nowMs = options.clock.monotonicMs();
+    for (const change of changes) histogram.observe((nowMs - change.sinceMs) / 1000);
+  });
+}
