@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { configMap, createTestApi, type TestApi, widgetDefinition } from './testing/test-api.ts';
+import { configMap, createTestApi, type TestApi, widgetDefinition, withMethods } from './testing/test-api.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
+const widgets = '/apis/example.com/v1/namespaces/default/widgets';
 const merge = { 'content-type': 'application/merge-patch+json' };
 
 interface Meta {
@@ -107,11 +108,37 @@ describe('garbage', () => {
 
   test('owners and dependents of other kinds, custom ones too -> the same', async () => {
     const api = await createTestApi({ definitions: [widgetDefinition()] });
-    const widgets = '/apis/example.com/v1/namespaces/default/widgets';
     const owner = await api.ok(`POST ${widgets}`, { metadata: { name: 'w' }, spec: { size: 1 } });
     const reference = { apiVersion: 'example.com/v1beta1', kind: 'Widget', name: 'w', uid: owner.metadata.uid };
     await api.ok(`POST ${maps}`, configMap('of-widget', {}, { ownerReferences: [reference] }));
     await api.ok('DELETE /apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com');
+    await api.time.advance(5_000);
+    expect(await names(api)).toEqual([]);
+  });
+
+  test('an owner whose kind is no longer served when its dependent is looked at -> the dependent still goes', async () => {
+    let letIn = () => {};
+    const gate = new Promise<void>((resolve) => {
+      letIn = resolve;
+    });
+    let isGateUsed = false;
+    const api = await createTestApi({
+      definitions: [widgetDefinition()],
+      wrapStore: (inner) =>
+        withMethods(inner, {
+          get: (key) => (isGateUsed && key.endsWith('/of-widget') ? gate.then(() => inner.get(key)) : inner.get(key)),
+        }),
+    });
+    const owner = await api.ok(`POST ${widgets}`, { metadata: { name: 'w' }, spec: { size: 1 } });
+    const reference = { apiVersion: 'example.com/v1', kind: 'Widget', name: 'w', uid: owner.metadata.uid };
+    await api.ok(`POST ${maps}`, configMap('of-widget', {}, { ownerReferences: [reference] }));
+    await api.time.advance(1_000);
+    isGateUsed = true;
+    await api.ok('DELETE /apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com');
+    await api.time.advance(5_000);
+    expect((await api.send(`GET ${widgets}`)).status).toBe(404);
+    isGateUsed = false;
+    letIn();
     await api.time.advance(5_000);
     expect(await names(api)).toEqual([]);
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type Store, StoreUnavailableError } from '../store/store.ts';
 import type { Access, Attributes } from './access.ts';
 import { StatusError } from './status.ts';
-import { allowAll, configMap, createTestApi, widgetDefinition } from './testing/test-api.ts';
+import { allowAll, configMap, createTestApi, widgetDefinition, withMethods } from './testing/test-api.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 
@@ -249,22 +249,11 @@ describe('health and metrics', () => {
 });
 
 describe('a store that fails', () => {
-  const failing = (store: Store, state: { failure: Error | undefined }): Store => ({
-    ...bind(store),
-    commit: (request) => (state.failure ? Promise.reject(state.failure) : store.commit(request)),
-    writeFailure: () => state.failure,
-  });
-  const bind = (store: Store): Store => ({
-    revision: () => store.revision(),
-    floor: () => store.floor(),
-    get: (key) => store.get(key),
-    range: (request) => store.range(request),
-    commit: (request) => store.commit(request),
-    watch: (request) => store.watch(request),
-    compact: (revision) => store.compact(revision),
-    writeFailure: () => store.writeFailure(),
-    close: () => store.close(),
-  });
+  const failing = (store: Store, state: { failure: Error | undefined }): Store =>
+    withMethods(store, {
+      commit: (request) => (state.failure ? Promise.reject(state.failure) : store.commit(request)),
+      writeFailure: () => state.failure,
+    });
 
   test('a full disk -> writes get 503 and the reason, reads go on, /readyz says it; then it takes writes again', async () => {
     const state: { failure: Error | undefined } = { failure: undefined };

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { configMap, createTestApi, widgetDefinition } from './testing/test-api.ts';
+import type { CommitRequest } from '../store/store.ts';
+import { configMap, createTestApi, settle, widgetDefinition, withMethods } from './testing/test-api.ts';
+
+interface Shown {
+  metadata: { name: string };
+  status: { phase: string };
+  spec: { finalizers: string[] };
+}
 
 const merge = { 'content-type': 'application/merge-patch+json' };
 
@@ -7,11 +14,7 @@ describe('namespaces', () => {
   test('at the first start -> default, kube-system and portolan-system are there', async () => {
     const { ok } = await createTestApi();
     const { items } = await ok('GET /api/v1/namespaces');
-    const shown = items.map(({ metadata, status, spec }: never) => [
-      metadata['name'],
-      status['phase'],
-      spec['finalizers'],
-    ]);
+    const shown = items.map(({ metadata, status, spec }: Shown) => [metadata.name, status.phase, spec.finalizers]);
     expect(shown).toEqual(
       ['default', 'kube-system', 'portolan-system'].map((name) => [name, 'Active', ['kubernetes']]),
     );
@@ -66,6 +69,28 @@ describe('namespaces', () => {
     await time.advance(10_000);
     expect((await store.range({ prefix: '/registry/core/configmaps/team/' })).entries).toEqual([]);
     expect((await send('GET /api/v1/namespaces/team')).status).toBe(404);
+  });
+
+  test('a create that was checked before the deletion and comes in after it -> refused, nothing is stored', async () => {
+    let letIn = () => {};
+    const gate = new Promise<void>((resolve) => {
+      letIn = resolve;
+    });
+    const late = (request: CommitRequest) => request.writes.some(({ key }) => key.endsWith('/late'));
+    const { ok, send, time, store } = await createTestApi({
+      wrapStore: (inner) =>
+        withMethods(inner, {
+          commit: (request) => (late(request) ? gate : Promise.resolve()).then(() => inner.commit(request)),
+        }),
+    });
+    await ok('POST /api/v1/namespaces', { metadata: { name: 'team' } });
+    const creating = send('POST /api/v1/namespaces/team/configmaps', configMap('late'));
+    await settle();
+    await ok('DELETE /api/v1/namespaces/team');
+    await time.advance(5_000);
+    letIn();
+    expect((await creating).status).toBe(404);
+    expect(await store.get('/registry/core/configmaps/team/late')).toBeUndefined();
   });
 
   test('default -> may not be deleted', async () => {

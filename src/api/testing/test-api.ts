@@ -205,6 +205,22 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
   };
 }
 
+/** The same store with some of its methods replaced. */
+export function withMethods(store: Store, methods: Partial<Store>): Store {
+  return {
+    revision: () => store.revision(),
+    floor: () => store.floor(),
+    get: (key) => store.get(key),
+    range: (request) => store.range(request),
+    commit: (request) => store.commit(request),
+    watch: (request) => store.watch(request),
+    compact: (revision) => store.compact(revision),
+    writeFailure: () => store.writeFailure(),
+    close: () => store.close(),
+    ...methods,
+  };
+}
+
 function bytesOf(body: unknown): Uint8Array | undefined {
   if (body === undefined) return undefined;
   if (body instanceof Uint8Array) return body;
