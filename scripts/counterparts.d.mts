@@ -1,3 +1,3 @@
 export function installCounterparts(): void;
 export function findCommand(command: string): string | undefined;
-export function findKubectl(): string | undefined;
+export function findKubectls(): { minor: number; path: string }[];

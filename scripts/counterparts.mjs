@@ -41,19 +41,20 @@ export function findCommand(command) {
   return directories.map((directory) => `${directory}/${command}`).find((path) => existsSync(path));
 }
 
-// The newest kubectl on this machine that is at least 1.29: the one on PATH, or versioned ones beside a cloud SDK.
-export function findKubectl() {
+// Every kubectl on this machine that is at least 1.29, the oldest first: the one on PATH, and versioned ones beside a
+// cloud SDK. One of each version.
+export function findKubectls() {
   const directories = [...(process.env.PATH ?? '').split(':'), '/usr/lib/google-cloud-sdk/bin', '/snap/bin'];
-  let best;
+  const found = new Map();
   for (const directory of new Set(directories)) {
     if (!existsSync(directory)) continue;
     for (const file of readdirSync(directory)) {
       if (!/^kubectl(\.1\.\d+)?$/.test(file)) continue;
       const minor = kubectlMinor(`${directory}/${file}`);
-      if (minor >= 29 && (best === undefined || minor > best.minor)) best = { path: `${directory}/${file}`, minor };
+      if (minor >= 29) found.set(minor, `${directory}/${file}`);
     }
   }
-  return best?.path;
+  return [...found].sort(([a], [b]) => a - b).map(([minor, path]) => ({ minor, path }));
 }
 
 function kubectlMinor(path) {

@@ -1,18 +1,24 @@
 // Says which real programs this machine has, so that a test that needs one is skipped by name and never silently.
 
 import { describe } from 'vitest';
-import { findCommand, findKubectl } from '../../scripts/counterparts.mjs';
+import { findCommand, findKubectls } from '../../scripts/counterparts.mjs';
 
 export type Counterpart = 'etcd' | 'dig' | 'named' | 'knotd' | 'nft' | 'ip' | 'openssl' | 'strace' | 'kubectl';
 
 const paths = new Map<Counterpart, string | undefined>();
+let foundKubectls: ReturnType<typeof findKubectls> | undefined;
 
-/** The path of a program, or undefined. kubectl counts only from 1.29 on. */
+/** The path of a program, or undefined. kubectl counts only from 1.29 on, and of several the newest is taken. */
 export function pathOf(counterpart: Counterpart): string | undefined {
   if (!paths.has(counterpart)) {
-    paths.set(counterpart, counterpart === 'kubectl' ? findKubectl() : findCommand(counterpart));
+    paths.set(counterpart, counterpart === 'kubectl' ? kubectls().at(-1)?.path : findCommand(counterpart));
   }
   return paths.get(counterpart);
+}
+
+/** Every kubectl from 1.29 on that this machine has, the oldest first. */
+export function kubectls(): readonly { readonly minor: number; readonly path: string }[] {
+  return (foundKubectls ??= findKubectls());
 }
 
 /** `describe` that is skipped, and counted as skipped, unless every named program is here. */
