@@ -1,6 +1,7 @@
 // Who holds which cluster IP: one key in the store for each address that is held, written in the same commit as the
-// Service that holds it, so no address is ever held twice or forgotten. What an address costs to find does not depend
-// on how many are held: a few blind guesses, and when those fail, halving the range by counting.
+// Service that holds it, so no address is ever held twice or forgotten. An address is found by a few blind guesses, and
+// when those fail by halving the range: each half is taken as often as it has free addresses, so that of many who look
+// at once in a range that is nearly full hardly any two find the same one.
 
 import type { Random } from '../../base/world.ts';
 import { formatIp, type Ip, type IpRange, isInRange, parseIp, parseRange } from '../../model/ip.ts';
@@ -8,7 +9,7 @@ import type { IpFamily } from '../../model/shard.ts';
 import type { Compare, Entry, Store, Write } from '../../store/store.ts';
 
 const prefix = '/portolan/addresses/service/';
-const guessesMax = 32;
+const guessesMax = 8;
 
 interface Commit {
   readonly alsoCompare: Compare[];
@@ -99,21 +100,25 @@ interface AnyRequest {
 }
 
 async function takeAny(store: Store, request: AnyRequest, commit: Commit): Promise<string> {
-  for (const pool of request.pools.filter(({ range }) => range.family === request.family)) {
-    const ip = (await guess(store, pool, request.random, commit)) ?? (await findByCounting(store, pool, commit));
-    if (ip === undefined) continue;
+  const pools = request.pools.filter(({ range }) => range.family === request.family);
+  for (const pool of pools) {
+    const { random } = request;
+    const ip = (await guess(store, pool, random, commit)) ?? (await findByCounting(store, pool, random));
+    if (ip === undefined || isTakenHere(commit, keyOf(ip))) continue;
     hold(commit, { key: keyOf(ip), revision: 0 }, request.owner);
     return formatIp(ip);
   }
-  const texts = request.pools.filter(({ range }) => range.family === request.family).map((pool) => pool.text);
+  const texts = pools.map((pool) => pool.text).join(', ');
   throw new AddressError(
-    `failed to allocate a serviceIP: range is full: every address of ${texts.join(', ')} is held by a Service`,
+    `failed to allocate a serviceIP: range is full: every address of ${texts} is held by a Service`,
   );
 }
 
 async function guess(store: Store, pool: Pool, random: Random, commit: Commit): Promise<Ip | undefined> {
+  const { family } = pool.range;
+  const size = Number(pool.last - pool.first + 1n);
   for (let tries = 0; tries < guessesMax; tries += 1) {
-    const ip = { family: pool.range.family, value: pool.first + below(pool.last - pool.first + 1n, random) };
+    const ip = { family, value: pool.first + BigInt(Math.floor(random.float() * size)) };
     const key = keyOf(ip);
     if (isTakenHere(commit, key)) continue;
     if ((await store.get(key)) === undefined) return ip;
@@ -121,31 +126,48 @@ async function guess(store: Store, pool: Pool, random: Random, commit: Commit): 
   return undefined;
 }
 
-function below(size: bigint, random: Random): bigint {
-  const bytes = Buffer.from(random.bytes(16));
-  return BigInt(`0x${bytes.toString('hex')}`) % size;
-}
-
-// Counts what is held in each half and goes on in a half that has room, until one address is left.
-async function findByCounting(store: Store, pool: Pool, commit: Commit): Promise<Ip | undefined> {
-  const { family } = pool.range;
-  const folder = `${prefix}${family}/`;
-  const heldAfter = async (value: bigint): Promise<bigint> => {
-    const after = keyOf({ family, value });
-    const { entries, remaining } = await store.range({ prefix: folder, after, limit: 1 });
-    return BigInt(entries.length + remaining);
-  };
-  let [low, high] = [pool.first, pool.last];
-  let [afterLow, afterHigh] = [await heldAfter(low - 1n), await heldAfter(high)];
-  if (afterLow - afterHigh >= high - low + 1n) return undefined;
+/** Any free address, each as likely as the others; undefined when there is none. */
+async function findByCounting(store: Store, { range, first, last }: Pool, random: Random): Promise<Ip | undefined> {
+  const { family } = range;
+  const freeIn = async (low: bigint, high: bigint) =>
+    Number(high - low + 1n) - (await countHeld(store, family, { low, high }));
+  let [low, high] = [first, last];
+  let free = await freeIn(low, high);
+  if (free <= 0) return undefined;
   while (low < high) {
     const middle = (low + high) / 2n;
-    const afterMiddle = await heldAfter(middle);
-    if (afterLow - afterMiddle < middle - low + 1n) [high, afterHigh] = [middle, afterMiddle];
-    else [low, afterLow] = [middle + 1n, afterMiddle];
+    const freeBelow = await freeIn(low, middle);
+    const isBelow = Math.floor(random.float() * free) < freeBelow;
+    if (isBelow) high = middle;
+    else low = middle + 1n;
+    free = isBelow ? freeBelow : free - freeBelow;
+    // Somebody else took what was counted in between.
+    if (free <= 0) return undefined;
   }
-  const ip = { family, value: low };
-  return isTakenHere(commit, keyOf(ip)) ? undefined : ip;
+  return { family, value: low };
+}
+
+interface Span {
+  readonly low: bigint;
+  readonly high: bigint;
+}
+
+/** Counted below what both ends have in common, so that a small span costs little however many are held elsewhere. */
+async function countHeld(store: Store, family: IpFamily, { low, high }: Span): Promise<number> {
+  const ends = { low: keyOf({ family, value: low }), high: keyOf({ family, value: high }) };
+  const common = commonPrefix(ends.low, ends.high);
+  const heldAfter = async (after: string): Promise<number> => {
+    const { entries, remaining } = await store.range({ prefix: common, after, limit: 1 });
+    return entries.length + remaining;
+  };
+  const isLowHeld = (await store.get(ends.low)) !== undefined;
+  return Number(isLowHeld) + (await heldAfter(ends.low)) - (await heldAfter(ends.high));
+}
+
+function commonPrefix(one: string, other: string): string {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length += 1;
+  return one.slice(0, length);
 }
 
 function isTakenHere(commit: Commit, key: string): boolean {

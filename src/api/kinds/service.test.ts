@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Random } from '../../base/world.ts';
 import { createTestApi, type TestApi, TestTime } from '../testing/test-api.ts';
 import { builtinKinds } from './index.ts';
@@ -22,6 +22,13 @@ async function held({ store }: TestApi): Promise<string[]> {
 
 function causes(reply: { body: { details?: { causes?: { field: string; message: string }[] } } }): string[] {
   return (reply.body.details?.causes ?? []).map(({ field, message }) => `${field}: ${message}`);
+}
+
+/** Numbers that are spread as real ones are, and the same in each run. */
+function evenRandom(): Random {
+  let state = 1;
+  const float = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+  return { ...new TestTime().world.random, float };
 }
 
 describe('service kind: cluster IPs', () => {
@@ -170,6 +177,26 @@ describe('service kind: cluster IPs', () => {
       Array.from({ length: 62 }, (_, index) => api.ok(`POST ${path}`, body(`web-${index}`))),
     );
     expect(new Set(replies.map(({ spec }) => spec.clusterIP)).size).toBe(62);
+  });
+
+  test('many at once in a range that is nearly full -> what is free is given out, the others are told, none fights long', async () => {
+    const api = await start(['10.96.0.0/22'], evenRandom());
+    const taken = Array.from({ length: 1000 }, (_, index) => ({
+      key: `${prefix}IPv4/0a60${(index + 1).toString(16).padStart(4, '0')}`,
+      value: Buffer.from('default/other'),
+    }));
+    await api.store.commit({ compares: [], writes: taken });
+    const before = api.store.revision();
+    const commits = vi.spyOn(api.store, 'commit');
+    const replies = await Promise.all(
+      Array.from({ length: 64 }, (_, index) => api.send(`POST ${path}`, body(`web-${index}`))),
+    );
+    const given = replies.filter(({ status }) => status === 201).map((reply) => reply.body.spec.clusterIP);
+    expect(new Set(given).size).toBe(22);
+    const refused = replies.filter(({ status }) => status !== 201);
+    expect(refused.flatMap(causes)).toEqual(Array(42).fill(expect.stringContaining('range is full')));
+    expect(api.store.revision()).toBe(before + 22);
+    expect(commits.mock.calls.length).toBeLessThan(3 * 64);
   });
 
   test('dry run -> an address is shown and none is held', async () => {
