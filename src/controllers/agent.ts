@@ -1,5 +1,6 @@
-// A cluster's agent: every controller between its home and the broker, on shared copies of both. Builds and wires; what
-// each of them does is in its own folder. Stopping resolves when writes under way have ended.
+// A cluster's agent: every controller between its home and the broker, on shared copies of both. Builds and starts; who
+// reacts to what is in wiring.ts, what each of them does in its own folder. Stopping resolves when writes under way have
+// ended.
 
 import { createAllocator } from '../addresses/allocator.ts';
 import { Backoff } from '../base/backoff.ts';
@@ -8,32 +9,18 @@ import type { Metrics } from '../base/metrics.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
-import type { AddressClaim } from '../model/address-claim.ts';
 import { type FederatedService, federatedServiceType } from '../model/federated-service.ts';
-import { formatServiceKey, parseRecordName } from '../model/names-clusterset.ts';
-import { type KubernetesObject, keyOf } from '../model/object.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../model/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
 import type { AgentContext, Membership } from './context.ts';
 import { createEventRecorder } from './events.ts';
-import { createConditionsController } from './export/conditions.ts';
-import { createExportController } from './export/controller.ts';
-import {
-  createHomeCopies,
-  importKey,
-  importsByReason,
-  localServiceKey,
-  policyLabel,
-  servicesByNamespace,
-} from './home-copies.ts';
-import { createImportController, type ImportController } from './import/controller.ts';
+import { createHomeCopies } from './home-copies.ts';
 import { LeaseController } from './lease/controller.ts';
-import { type Controller, type ControllerSource, runController } from './loop.ts';
+import { LegacyRecords } from './legacy/records.ts';
 import { Members } from './members.ts';
-import { createPlacementController } from './placement/controller.ts';
-import { createPolicyController } from './policy/controller.ts';
 import { PolicyCopy } from './policy-copy.ts';
-import { createScribeController } from './scribe/controller.ts';
+import { recordKey } from './sources.ts';
+import { type ControllerName, type Controllers, runControllers } from './wiring.ts';
 
 export interface AgentOptions {
   readonly world: World;
@@ -55,27 +42,28 @@ export interface Agent {
 /** How long the start waits for members whose records cannot be listed; what they had is left as it is meanwhile. */
 const membersWaitMs = 10_000;
 const sweepMs = 60_000;
+const upgradeCheckMs = 5_000;
+
+/** Their work depends on which shards count. */
+const merging: readonly ControllerName[] = ['import', 'conditions', 'scribe'];
+const all: readonly ControllerName[] = [...merging, 'export', 'legacy'];
 
 export function createAgent(options: AgentOptions): Agent {
   const { world, home, broker, membership } = options;
   const log = options.log.with({ cluster: membership.clusterId });
+  const atBroker = { client: broker, world, log, namespace: membership.clusterset };
   const copies = createHomeCopies({ home, world, log });
   const members = new Members({ world, log, broker, clusterset: membership.clusterset });
   const policy = new PolicyCopy({ world, log, broker, members, clusterset: membership.clusterset });
-  const views = createInformer<ServiceImport>({
-    client: broker,
-    world,
-    log,
-    type: serviceImportType,
-    namespace: membership.clusterset,
-  });
+  const views = createInformer<ServiceImport>({ ...atBroker, type: serviceImportType });
+  const federated = createInformer<FederatedService>({ ...atBroker, type: federatedServiceType });
   const policies = createInformer<ServiceExportPolicy>({ client: home, world, log, type: serviceExportPolicyType });
-  const federated = createInformer<FederatedService>({
-    client: broker,
-    world,
+  const legacy = new LegacyRecords({
+    ...options,
     log,
-    type: federatedServiceType,
-    namespace: membership.clusterset,
+    members,
+    clusterId: membership.clusterId,
+    onService: (key) => controllers?.add(['import', 'conditions', 'legacy'], key),
   });
   const lease = new LeaseController({
     ...options,
@@ -86,9 +74,9 @@ export function createAgent(options: AgentOptions): Agent {
     systemNamespace: options.systemNamespace ?? 'portolan-system',
     times: () => policy.current.lease,
     onVerdict: (clusterId) => {
-      for (const key of members.servicesOf(clusterId)) for (const one of merging()) one.queue.add(key);
+      for (const key of members.servicesOf(clusterId)) controllers?.add(merging, key);
       // Who writes a view, or clears it away, depends on who lives.
-      for (const view of views.values()) for (const key of keysOf(viewKey(view))) controllers['scribe']?.queue.add(key);
+      for (const key of viewKeys()) controllers?.add(['scribe'], key);
     },
   });
   const context: AgentContext = {
@@ -96,6 +84,7 @@ export function createAgent(options: AgentOptions): Agent {
     log,
     copies,
     members,
+    legacy,
     events: createEventRecorder({ home, world, log }),
     policy: () => policy.current,
     addressRules: () => policy.rules,
@@ -103,87 +92,22 @@ export function createAgent(options: AgentOptions): Agent {
     verdict: (clusterId) => lease.verdict(clusterId),
   };
   const allocator = createAllocator({ home, world, log, claims: copies.claims, holdMs: () => policy.current.holdMs });
-  const controllers: Record<string, Controller> = {};
+  const parts = [copies, members, policy, views, policies, federated];
   const stopping = new AbortController();
-  let sweepTimer: Timer | undefined;
+  const timers = new Set<Timer>();
+  let controllers: Controllers | undefined;
+  let wasEverybodyUpgraded = false;
 
-  /** The controllers whose work depends on which shards count. */
-  const merging = () => [controllers['import']!, controllers['conditions']!, controllers['scribe']!];
-
-  const run = (name: string, sources: readonly Source[], worker: ImportController) => {
-    controllers[name] = runController({ ...options, log, name, sources, reconcile: worker.reconcile });
-  };
-
-  function runControllers(ready: Promise<void>): void {
-    const gate: Source = { informer: { on: () => () => {}, whenSynced: () => ready } };
-    const services: Source = { informer: members.services({ whenSynced: () => ready }) };
-    const ownServices: Source = { informer: members.services({ only: membership.clusterId, whenSynced: () => ready }) };
-    const publishing = createExportController({
-      context,
-      onPublication: (key) => controllers['conditions']!.queue.add(key),
-    });
-    run(
-      'export',
-      [
-        gate,
-        ownServices,
-        own(copies.exports),
-        own(copies.services),
-        own(copies.imports),
-        keyed(copies.slices, localServiceKey),
-      ],
-      publishing,
-    );
-    const conditions = createConditionsController({ context, publication: publishing.publication });
-    run('conditions', [gate, services, own(copies.exports), own(copies.services)], conditions);
-    run(
-      'import',
-      [
-        gate,
-        services,
-        own(copies.imports),
-        keyed(copies.slices, importKey),
-        { informer: copies.namespaces, keysOf: (name) => members.servicesIn(name) },
-        { informer: copies.claims, keysOf: claimKeys },
-      ],
-      createImportController(context, allocator),
-    );
-    const exporting = createPolicyController(context, policies);
-    const servicesOfNamespace = (name: string) => copies.services.byIndex(servicesByNamespace, name).map(keyOf);
-    // A policy may select any service, so a change of one looks at all of them; policies change rarely.
-    const everyService: Source = { informer: policies, keysOf: () => copies.services.keys() };
-    const namespaceServices: Source = { informer: copies.namespaces, keysOf: servicesOfNamespace };
-    run('policy', [gate, own(copies.services), own(copies.exports), namespaceServices, everyService], exporting);
-    const byPolicy = keyed(copies.exports, (object) => object.metadata.labels?.[policyLabel]);
-    run('policy-status', [gate, own(policies), byPolicy], { reconcile: exporting.reconcileStatus });
-    const placed = keyed(federated, viewKey);
-    const namespacePlacements: Source = { informer: copies.namespaces, keysOf: placementsIn };
-    run(
-      'placement',
-      [gate, placed, own(copies.services), own(copies.exports), namespacePlacements],
-      createPlacementController(context, federated),
-    );
-    run('scribe', [gate, services, keyed(views, viewKey)], createScribeController(context, views));
-  }
-
-  function placementsIn(namespace: string): string[] {
-    const keys = Array.from(federated.values(), viewKey).filter((key) => key !== undefined);
-    return keys.filter((key) => key.startsWith(`${namespace}/`));
-  }
-
-  /** Owner of the claim; when an address has become free, everybody who waits for one too. */
-  function claimKeys(_key: string, next: AddressClaim | undefined, previous: AddressClaim | undefined): string[] {
-    const { owner } = (next ?? previous)!.spec;
-    const ownKey = owner.kind === serviceImportType.kind ? [`${owner.namespace}/${owner.name}`] : [];
-    if (next !== undefined) return ownKey;
-    return [...ownKey, ...copies.imports.byIndex(importsByReason, 'Exhausted').map(keyOf)];
+  function viewKeys(): string[] {
+    return Array.from(views.values(), recordKey).filter((key) => key !== undefined);
   }
 
   async function becomeReady(): Promise<void> {
     await Promise.all([policy.whenSynced(stopping.signal), members.clusters.whenSynced(stopping.signal)]);
     await persistently(() => lease.start());
     const deadlineMs = world.clock.monotonicMs() + membersWaitMs;
-    while (!members.hasSynced && world.clock.monotonicMs() < deadlineMs) await sleep(world.timers, 20, stopping.signal);
+    const isIn = () => members.hasSynced && legacy.hasSynced;
+    while (!isIn() && world.clock.monotonicMs() < deadlineMs) await sleep(world.timers, 20, stopping.signal);
   }
 
   async function persistently(attempt: () => Promise<void>): Promise<void> {
@@ -199,62 +123,49 @@ export function createAgent(options: AgentOptions): Agent {
   }
 
   function policyChanged(): void {
-    const keys = new Set([...copies.exports.keys(), ...copies.imports.keys()]);
+    legacy.follow(policy.current.legacyNamespace);
+    const keys = new Set([...copies.exports.keys(), ...copies.imports.keys(), ...viewKeys()]);
     for (const member of members.all()) for (const key of members.servicesOf(member.id)) keys.add(key);
-    for (const view of views.values()) for (const key of keysOf(viewKey(view))) keys.add(key);
-    for (const key of keys) for (const controller of Object.values(controllers)) controller.queue.add(key);
+    for (const key of keys) controllers?.add(all, key);
   }
 
-  function sweepLater(): void {
-    sweepTimer = world.timers.after(sweepMs, () => {
-      allocator
-        .sweep()
-        .catch((error: unknown) => log.warn('released addresses not swept', { error }))
-        .finally(() => stopping.signal.aborted || sweepLater());
+  function upgradesChanged(): void {
+    const isEverybodyUpgraded = controllers?.isEverybodyUpgraded() ?? false;
+    if (isEverybodyUpgraded === wasEverybodyUpgraded) return;
+    wasEverybodyUpgraded = isEverybodyUpgraded;
+    for (const key of copies.exports.keys()) controllers?.add(['legacy'], key);
+  }
+
+  function sweep(): void {
+    allocator.sweep().catch((error: unknown) => log.warn('released addresses not swept', { error }));
+  }
+
+  function every(periodMs: number, run: () => void): void {
+    const timer = world.timers.after(periodMs, () => {
+      timers.delete(timer);
+      run();
+      every(periodMs, run);
     });
+    timers.add(timer);
   }
 
   return {
     start: () => {
       const ready = becomeReady();
       ready.catch((error: unknown) => stopping.signal.aborted || log.error('agent did not become ready', { error }));
-      runControllers(ready);
+      controllers = runControllers({ context, allocator, legacy, views, policies, federated, ready });
       policy.onChange(policyChanged);
-      for (const part of [copies, members, policy, views, policies, federated]) part.start();
-      sweepLater();
+      for (const part of parts) part.start();
+      every(sweepMs, sweep);
+      every(upgradeCheckMs, upgradesChanged);
     },
     stop: async () => {
       stopping.abort();
-      sweepTimer?.cancel();
+      for (const timer of timers) timer.cancel();
       lease.stop();
-      for (const part of [copies, members, policy, views, policies, federated]) part.stop();
-      await Promise.all(Object.values(controllers).map((controller) => controller.stop()));
+      legacy.stop();
+      for (const part of parts) part.stop();
+      await controllers?.stop();
     },
   };
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: each source has its own kept type, which only its keysOf sees
-type Source = ControllerSource<any>;
-
-function own<T>(informer: ControllerSource<T>['informer']): Source {
-  return { informer };
-}
-
-/** The keys an object belonged to and belongs to. */
-function keyed<T>(informer: ControllerSource<T>['informer'], keyOf: (object: T) => string | undefined): Source {
-  const keysOf = (_key: string, next: T | undefined, previous: T | undefined) => {
-    const keys = [next && keyOf(next), previous && keyOf(previous)];
-    return new Set(keys.filter((key) => key !== undefined));
-  };
-  return { informer, keysOf };
-}
-
-/** Of the service that a record of the broker is named after. */
-function viewKey(view: KubernetesObject): string | undefined {
-  const service = parseRecordName(view.metadata.name);
-  return service && formatServiceKey(service);
-}
-
-function keysOf(key: string | undefined): string[] {
-  return key === undefined ? [] : [key];
 }

@@ -8,6 +8,7 @@ import type { AddressRules } from '../model/endpoint-address.ts';
 import type { LeaseVerdict } from '../model/lease-judge.ts';
 import type { EventRecorder } from './events.ts';
 import type { HomeCopies } from './home-copies.ts';
+import type { LegacyRecords } from './legacy/records.ts';
 import type { Members } from './members.ts';
 import type { SetPolicy } from './set-policy.ts';
 
@@ -28,6 +29,8 @@ export interface AgentContext {
   readonly membership: Membership;
   readonly copies: HomeCopies;
   readonly members: Members;
+  /** What clusters that are not upgraded yet have published. */
+  readonly legacy: Pick<LegacyRecords, 'recordsOf' | 'hasSynced'>;
   readonly events: EventRecorder;
   readonly policy: () => SetPolicy;
   /** Addresses that no cluster may offer. The same object until the policy changes. */

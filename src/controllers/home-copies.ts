@@ -16,6 +16,8 @@ import {
   serviceNameLabel,
   sourceClusterLabel,
 } from '../model/endpoint-slice.ts';
+import { legacyOrigin } from '../model/legacy-import.ts';
+import { formatServiceKey } from '../model/names-clusterset.ts';
 import { type Namespace, namespaceType } from '../model/namespace.ts';
 import { type Service, serviceType } from '../model/service.ts';
 import { type ServiceExport, serviceExportType } from '../model/service-export.ts';
@@ -45,6 +47,9 @@ export const policyLabel = 'portolan.dev/export-policy';
 
 /** Index of `imports`: by the reason of their Ready condition. */
 export const importsByReason = 'ready-reason';
+
+/** Index of `imports`: copies that an agent of the older form left here, by the service they are of. */
+export const legacyImports = 'legacy';
 
 export function createHomeCopies(options: {
   readonly home: Client;
@@ -76,7 +81,10 @@ export function createHomeCopies(options: {
     imports: createInformer<ServiceImport>({
       ...shared,
       type: serviceImportType,
-      indexes: { [importsByReason]: (object) => keysOf(conditionOf(object.status?.conditions, 'Ready')?.reason) },
+      indexes: {
+        [importsByReason]: (object) => keysOf(conditionOf(object.status?.conditions, 'Ready')?.reason),
+        [legacyImports]: (object) => keysOf(legacyKey(object)),
+      },
     }),
     claims: createInformer<AddressClaim>({
       ...shared,
@@ -100,6 +108,12 @@ export function localServiceKey(slice: EndpointSlice): string | undefined {
   const { labels, namespace } = slice.metadata;
   const name = labels?.[serviceNameLabel];
   return name === undefined || labels?.[sourceClusterLabel] !== undefined ? undefined : `${namespace}/${name}`;
+}
+
+/** `namespace/name` of the service that an import of the older form is of. */
+export function legacyKey(object: ServiceImport): string | undefined {
+  const origin = legacyOrigin(object);
+  return origin && formatServiceKey(origin.service);
 }
 
 export function importKey(slice: EndpointSlice): string | undefined {

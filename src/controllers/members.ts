@@ -48,6 +48,7 @@ export class Members {
   readonly clusters: Informer<Cluster>;
   readonly #members = new Map<string, Member>();
   readonly #serviceHandlers = new Set<(serviceKey: string, clusterId: string) => void>();
+  readonly #upgradeHandlers = new Set<(clusterId: string) => void>();
   readonly #leaseHandlers = new Set<(clusterId: string, lease: Lease | undefined) => void>();
   readonly #memberHandlers = new Set<(clusterId: string, member: Member | undefined) => void>();
 
@@ -117,6 +118,16 @@ export class Members {
     return new Set(Array.from(shards, shardKey).filter((key) => key !== undefined));
   }
 
+  /** Whether the cluster publishes in today's form: it has at least one shard. */
+  isUpgraded(clusterId: string): boolean {
+    return (this.#members.get(clusterId)?.shards.size ?? 0) > 0;
+  }
+
+  /** Told when a member's first shard appears and when its last one goes. */
+  onUpgrade(handler: (clusterId: string) => void): void {
+    this.#upgradeHandlers.add(handler);
+  }
+
   onLease(handler: (clusterId: string, lease: Lease | undefined) => void): void {
     this.#leaseHandlers.add(handler);
   }
@@ -155,7 +166,11 @@ export class Members {
       }),
       leases: createInformer<Lease>({ ...shared, type: leaseType }),
     };
-    member.shards.on((_key, next, previous) => this.#tellShard(id, next ?? previous));
+    member.shards.on((_key, next, previous) => {
+      this.#tellShard(id, next ?? previous);
+      const isFirstOrLast = member.shards.size === (next === undefined ? 0 : 1);
+      if (isFirstOrLast) for (const handler of this.#upgradeHandlers) handler(id);
+    });
     member.slices.on((_key, next, previous) => this.#tellSlice(id, next, previous));
     member.leases.on((_key, next, previous) => this.#tellLease(id, next, previous));
     for (const informer of [member.shards, member.slices, member.leases]) informer.start();

@@ -21,6 +21,8 @@ export interface SetPolicy {
   /** How long a released address is kept for its owner. */
   readonly holdMs: number;
   readonly zone: string;
+  /** Where agents of the older form keep their imports; undefined is nowhere. */
+  readonly legacyNamespace: string | undefined;
 }
 
 export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
@@ -45,6 +47,7 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
     virtualRanges: [clusterSet, peers, external].flatMap((texts) => parseRanges(texts)),
     holdMs: spec.addressHoldSeconds * 1000,
     zone: { ...clusterSetDefaults.dns, ...set?.spec?.dns }.zone,
+    legacyNamespace: set?.spec?.legacyNamespace,
   };
 }
 

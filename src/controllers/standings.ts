@@ -1,38 +1,59 @@
 // Which records of one service count for this cluster: every member's shard, unless its lease has run out and the policy
 // withdraws it. Reads the shared copies; decides by the pure rules of the model.
 
+import type { EndpointSlice } from '../model/endpoint-slice.ts';
 import type { ServiceKey } from '../model/names-clusterset.ts';
-import { recordName } from '../model/names-clusterset.ts';
+import { formatServiceKey, recordName } from '../model/names-clusterset.ts';
 import { isExportedTo, type ServiceShard } from '../model/service-shard.ts';
 import type { Shard } from '../model/shard.ts';
 import { type Standing, standing } from '../model/staleness.ts';
 import type { AgentContext } from './context.ts';
-import { hasMemberSynced, type Member } from './members.ts';
+import { byService, hasMemberSynced, type Member } from './members.ts';
 import { readShard } from './shard-record.ts';
 
-export interface MemberRecord {
-  readonly member: Member;
+export interface CountedRecord {
+  readonly cluster: string;
   readonly record: ServiceShard;
   readonly shard: Shard;
   readonly standing: Standing;
+  /** The slices this cluster has published of the service. */
+  readonly published: () => readonly EndpointSlice[];
 }
 
-/** All exporters whose shards count. With `onlyFor`, those that the named cluster may import from. */
-export function countedRecords(
-  context: AgentContext,
-  service: ServiceKey,
-  options: { onlyFor?: string } = {},
-): MemberRecord[] {
-  const records: MemberRecord[] = [];
+export interface CountedOptions {
+  /** Only what the named cluster may import from. */
+  readonly onlyFor?: string;
+  /** Also what clusters that are not upgraded yet have published in the older form. */
+  readonly withLegacy: boolean;
+}
+
+/** All exporters whose shards count. */
+export function countedRecords(context: AgentContext, service: ServiceKey, options: CountedOptions): CountedRecord[] {
+  const records: CountedRecord[] = [];
   for (const member of context.members.all()) {
     const record = shardOf(member, service);
-    if (record === undefined) continue;
-    if (options.onlyFor !== undefined && !isExportedTo(record, { exporter: member.id, reader: options.onlyFor }))
-      continue;
+    if (record === undefined || !isFor(record, member.id, options.onlyFor)) continue;
     const now = standing(context.verdict(member.id), record.spec.onStale ?? context.policy().staleness);
-    if (now.isCounted) records.push({ member, record, shard: readShard(record, member.id), standing: now });
+    const published = () => member.slices.byIndex(byService, formatServiceKey(service));
+    if (now.isCounted)
+      records.push({ cluster: member.id, record, shard: readShard(record, member.id), standing: now, published });
   }
-  return records;
+  return options.withLegacy ? [...records, ...legacyRecords(context, service)] : records;
+}
+
+/** Older agents have no lease to judge them by. */
+function legacyRecords(context: AgentContext, service: ServiceKey): CountedRecord[] {
+  return context.legacy.recordsOf(service).map(({ cluster, record, published }) => ({
+    cluster,
+    record,
+    shard: readShard(record, cluster),
+    standing: { isCounted: true, isTrusted: true },
+    published: () => published,
+  }));
+}
+
+function isFor(record: ServiceShard, exporter: string, reader: string | undefined): boolean {
+  return reader === undefined || isExportedTo(record, { exporter, reader });
 }
 
 export function shardOf(member: Member, service: ServiceKey): ServiceShard | undefined {

@@ -47,7 +47,7 @@ export function createConditionsController({ context, publication }: ConditionsO
   }
 
   function mergeOf(key: string): MergeWithConflicts | undefined {
-    const shards = countedRecords(context, parseServiceKey(key)).map(({ shard }) => shard);
+    const shards = countedRecords(context, parseServiceKey(key), { withLegacy: true }).map(({ shard }) => shard);
     return mergeShards({ shards, ports: context.policy().ports });
   }
 

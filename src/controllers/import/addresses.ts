@@ -8,7 +8,7 @@ import type { ServiceKey } from '../../model/names-clusterset.ts';
 import { type ServiceImport, serviceImportType } from '../../model/service-import.ts';
 import type { IpFamily } from '../../model/shard.ts';
 import type { AgentContext } from '../context.ts';
-import type { MemberRecord } from '../standings.ts';
+import type { CountedRecord } from '../standings.ts';
 
 export interface HeldAddresses {
   readonly ips: readonly string[];
@@ -22,7 +22,7 @@ export interface AddressFacts {
   readonly service: ServiceKey;
   readonly present: ServiceImport | undefined;
   readonly merge: Merge;
-  readonly records: readonly MemberRecord[];
+  readonly records: readonly CountedRecord[];
 }
 
 export function importOwner(service: ServiceKey): AddressOwner {
@@ -53,6 +53,6 @@ export async function holdAddresses(
   return { ips, unsupported, exhausted };
 }
 
-function deciderIps(merge: Merge, records: readonly MemberRecord[]): readonly string[] {
-  return records.find(({ member }) => member.id === merge.decider.cluster)?.record.spec.clusterSetIPs ?? [];
+function deciderIps(merge: Merge, records: readonly CountedRecord[]): readonly string[] {
+  return records.find(({ cluster }) => cluster === merge.decider.cluster)?.record.spec.clusterSetIPs ?? [];
 }

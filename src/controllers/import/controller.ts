@@ -12,8 +12,7 @@ import { type ServiceImport, serviceImportType } from '../../model/service-impor
 import type { AgentContext } from '../context.ts';
 import { ensure, ensureAbsent, isAsWanted } from '../ensure.ts';
 import { slicesByImport } from '../home-copies.ts';
-import { byService } from '../members.ts';
-import { countedRecords, type MemberRecord, unsyncedMembers } from '../standings.ts';
+import { type CountedRecord, countedRecords, unsyncedMembers } from '../standings.ts';
 import { type HeldAddresses, holdAddresses, importOwner } from './addresses.ts';
 import { isOurImport, planImport } from './plan-import.ts';
 import { createImportedSlicePlanner, isOurSlice } from './plan-slices.ts';
@@ -36,7 +35,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const present = copies.imports.get(key);
     if (mustWait(present)) return { requeueAfterMs: unsyncedRetryMs };
     const service = parseServiceKey(key);
-    const records = countedRecords(context, service, { onlyFor: membership.clusterId });
+    const records = countedRecords(context, service, { onlyFor: membership.clusterId, withLegacy: true });
     const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
     if (merge === undefined || !hasNamespace(service)) await remove(key, present);
     else await bring(key, { service, present, records, merge });
@@ -46,6 +45,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
   // A member whose records have not all been listed yet may be the one that this import is made of.
   function mustWait(present: ServiceImport | undefined): boolean {
     const unsynced = unsyncedMembers(context);
+    if (!context.legacy.hasSynced) return present !== undefined;
     if (unsynced.length === 0) return false;
     return present?.status?.clusters?.some(({ cluster }) => unsynced.includes(cluster)) ?? false;
   }
@@ -72,7 +72,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
 
   async function bringSlices(key: string, facts: Facts, owner: ServiceImport): Promise<void> {
     const present = new Map(ourSlices(key).map((slice) => [slice.metadata.name, slice]));
-    for (const wanted of wantedSlices(key, facts, ownerReference(owner))) {
+    for (const wanted of wantedSlices(facts, ownerReference(owner))) {
       await bringSlice(present.get(wanted.metadata.name), wanted);
       present.delete(wanted.metadata.name);
     }
@@ -91,26 +91,16 @@ export function createImportController(context: AgentContext, allocator: Allocat
     await ensure({ client: home, type: endpointSliceType, present: isOtherType ? undefined : present, wanted });
   }
 
-  function wantedSlices(key: string, { service, records, merge }: Facts, owner: OwnerReference): EndpointSlice[] {
+  function wantedSlices({ service, records, merge }: Facts, owner: OwnerReference): EndpointSlice[] {
     return records
       .filter(({ shard }) => servesSomething(merge, shard))
-      .flatMap(({ member, standing }) => {
-        const portNames = merge.portNames.get(member.id) ?? new Map<string, string>();
-        const rules = context.addressRulesOf(member.id);
-        return member.slices
-          .byIndex(byService, key)
+      .flatMap(({ cluster, standing, published }) => {
+        const portNames = merge.portNames.get(cluster) ?? new Map<string, string>();
+        const rules = context.addressRulesOf(cluster);
+        const { isTrusted } = standing;
+        return published()
           .filter(({ addressType }) => addressType !== 'FQDN')
-          .map((published) =>
-            planSlice({
-              service,
-              cluster: member.id,
-              published,
-              portNames,
-              isTrusted: standing.isTrusted,
-              rules,
-              owner,
-            }),
-          );
+          .map((slice) => planSlice({ service, cluster, published: slice, portNames, isTrusted, rules, owner }));
       });
   }
 
@@ -124,14 +114,14 @@ export function createImportController(context: AgentContext, allocator: Allocat
 export interface Facts {
   readonly service: ServiceKey;
   readonly present: ServiceImport | undefined;
-  readonly records: readonly MemberRecord[];
+  readonly records: readonly CountedRecord[];
   readonly merge: Merge;
 }
 
 export type { HeldAddresses };
 
 // A cluster none of whose ports is part of the import serves nobody. One that declares none has no port to be wrong.
-function servesSomething(merge: Merge, shard: MemberRecord['shard']): boolean {
+function servesSomething(merge: Merge, shard: CountedRecord['shard']): boolean {
   const names = merge.portNames.get(shard.cluster);
   return names !== undefined && (names.size > 0 || shard.ports.length === 0);
 }

@@ -1,5 +1,6 @@
 // Keeps the merged view of seed 002 on the broker: one ServiceImport per service in the clusterset's namespace, written by
-// one scribe, the oldest exporter whose lease lives. People and older tools read it; nothing of ours derives from it.
+// one scribe, the oldest exporter whose lease lives. People and older tools read it; nothing of ours derives from it. Only
+// upgraded clusters are in it: to be named there is how a cluster is known to be one (seed 002, Migration).
 
 import type { WorkResult } from '../../base/queue.ts';
 import { isSameJson } from '../../base/same-json.ts';
@@ -12,7 +13,7 @@ import { type ServiceImport, serviceImportType } from '../../model/service-impor
 import type { AgentContext } from '../context.ts';
 import { ensure } from '../ensure.ts';
 import { isOurImport, planImport } from '../import/plan-import.ts';
-import { countedRecords, type MemberRecord } from '../standings.ts';
+import { type CountedRecord, countedRecords } from '../standings.ts';
 
 /** When a member's records have not all been listed yet, the key is looked at again after this time. */
 const unsyncedRetryMs = 1_000;
@@ -23,7 +24,7 @@ export function createScribeController(context: AgentContext, views: Informer<Se
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const service = parseServiceKey(key);
     if (!context.members.hasSynced) return { requeueAfterMs: unsyncedRetryMs };
-    const records = countedRecords(context, service);
+    const records = countedRecords(context, service, { withLegacy: false });
     if (scribeOf(records) !== membership.clusterId) return undefined;
     const name = recordName(service);
     const present = views.get(`${membership.clusterset}/${name}`);
@@ -37,8 +38,8 @@ export function createScribeController(context: AgentContext, views: Informer<Se
   }
 
   // Nobody exports it: the first member by id that lives clears the view away.
-  function scribeOf(records: readonly MemberRecord[]): string | undefined {
-    const alive = records.filter(({ member }) => context.verdict(member.id) === 'alive').map(({ shard }) => shard);
+  function scribeOf(records: readonly CountedRecord[]): string | undefined {
+    const alive = records.filter(({ cluster }) => context.verdict(cluster) === 'alive').map(({ shard }) => shard);
     const oldest = alive.sort(byPrecedence)[0];
     if (oldest !== undefined) return oldest.cluster;
     if (records.length > 0) return undefined;

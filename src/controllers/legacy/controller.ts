@@ -1,0 +1,56 @@
+// Keeps publishing this cluster's exports in the older form until every other cluster has been upgraded, then removes
+// them; and clears away the copies that an older agent left in this home of clusters that are upgraded.
+
+import type { WorkResult } from '../../base/queue.ts';
+import { judgeService } from '../../model/export-conditions.ts';
+import { legacyOrigin, planLegacyImport } from '../../model/legacy-import.ts';
+import { type ServiceImport, serviceImportType } from '../../model/service-import.ts';
+import type { AgentContext } from '../context.ts';
+import { ensure, ensureAbsent } from '../ensure.ts';
+import { legacyImports } from '../home-copies.ts';
+import { type LegacyRecords, legacyByService } from './records.ts';
+
+export interface LegacyController {
+  reconcile(key: string): Promise<WorkResult | undefined>;
+  /** Whether no cluster is left that reads the older form alone. */
+  isEverybodyUpgraded(): boolean;
+}
+
+export function createLegacyController(context: AgentContext, legacy: LegacyRecords): LegacyController {
+  const { broker, home, copies, members, membership } = context;
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const { namespace, imports } = legacy;
+    if (namespace === undefined || imports === undefined || !legacy.hasSynced || !members.hasSynced) return undefined;
+    const service = copies.services.get(key);
+    const isExported =
+      copies.exports.get(key) !== undefined && service !== undefined && judgeService(service, key).kind === 'valid';
+    const own = imports
+      .byIndex(legacyByService, key)
+      .find((object) => legacyOrigin(object)?.cluster === membership.clusterId);
+    if (isExported && !isEverybodyUpgraded()) {
+      const wanted = planLegacyImport(service, membership.clusterId, namespace);
+      await ensure<ServiceImport>({ client: broker, type: serviceImportType, present: own, wanted });
+    } else if (own !== undefined) {
+      await ensureAbsent(broker, serviceImportType, own);
+    }
+    await clearLocalCopies(key);
+    return undefined;
+  }
+
+  // A member that has never renewed a lease does not run an agent of today's form yet.
+  function isEverybodyUpgraded(): boolean {
+    return legacy.remaining().length === 0 && members.all().every(({ leases }) => leases.size > 0);
+  }
+
+  /** The imports of an older agent lie in its own namespace, under their older names. */
+  async function clearLocalCopies(key: string): Promise<void> {
+    for (const object of copies.imports.byIndex(legacyImports, key)) {
+      const cluster = legacyOrigin(object)?.cluster ?? '';
+      const isStale = cluster === membership.clusterId || members.isUpgraded(cluster);
+      if (isStale) await ensureAbsent(home, serviceImportType, object);
+    }
+  }
+
+  return { reconcile, isEverybodyUpgraded };
+}

@@ -1,0 +1,145 @@
+// The controllers of an agent and what each of them listens to: the one place to see who reacts to what.
+
+import type { Allocator } from '../addresses/allocator.ts';
+import type { WorkResult } from '../base/queue.ts';
+import type { Informer } from '../client/informer.ts';
+import type { AddressClaim } from '../model/address-claim.ts';
+import type { FederatedService } from '../model/federated-service.ts';
+import { keyOf } from '../model/object.ts';
+import type { ServiceExportPolicy } from '../model/service-export-policy.ts';
+import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
+import type { AgentContext } from './context.ts';
+import { createConditionsController } from './export/conditions.ts';
+import { createExportController } from './export/controller.ts';
+import {
+  importKey,
+  importsByReason,
+  legacyKey,
+  localServiceKey,
+  policyLabel,
+  servicesByNamespace,
+} from './home-copies.ts';
+import { createImportController } from './import/controller.ts';
+import { createLegacyController } from './legacy/controller.ts';
+import type { LegacyRecords } from './legacy/records.ts';
+import { type Controller, runController } from './loop.ts';
+import { createPlacementController } from './placement/controller.ts';
+import { createPolicyController } from './policy/controller.ts';
+import { createScribeController } from './scribe/controller.ts';
+import { gateOf, keyed, own, recordKey, type Source } from './sources.ts';
+
+export interface WiringOptions {
+  readonly context: AgentContext;
+  readonly allocator: Allocator;
+  readonly legacy: LegacyRecords;
+  /** The merged views, at the broker. */
+  readonly views: Informer<ServiceImport>;
+  readonly policies: Informer<ServiceExportPolicy>;
+  readonly federated: Informer<FederatedService>;
+  /** Until then nothing is reconciled. */
+  readonly ready: Promise<void>;
+}
+
+export type ControllerName =
+  | 'export'
+  | 'conditions'
+  | 'import'
+  | 'scribe'
+  | 'policy'
+  | 'policy-status'
+  | 'placement'
+  | 'legacy';
+
+export interface Controllers {
+  /** Puts the key into the queues of these. */
+  add(names: readonly ControllerName[], key: string): void;
+  /** Whether no cluster is left that reads the older form alone. */
+  isEverybodyUpgraded(): boolean;
+  stop(): Promise<void>;
+}
+
+export function runControllers(options: WiringOptions): Controllers {
+  const { context, views, policies, federated } = options;
+  const { copies, members, membership } = context;
+  const running = new Map<ControllerName, Controller>();
+  const gate = gateOf(options.ready);
+  const services = own(members.services({ whenSynced: () => options.ready }));
+  const ownServices = own(members.services({ only: membership.clusterId, whenSynced: () => options.ready }));
+  const add = (names: readonly ControllerName[], key: string) => {
+    for (const name of names) running.get(name)?.queue.add(key);
+  };
+  const run = (name: ControllerName, sources: readonly Source[], reconcile: Reconcile) => {
+    const { world, log, metrics } = context;
+    running.set(name, runController({ world, log, metrics, name, sources: [gate, ...sources], reconcile }));
+  };
+
+  const publishing = createExportController({ context, onPublication: (key) => add(['conditions'], key) });
+  const conditions = createConditionsController({ context, publication: publishing.publication });
+  const importing = createImportController(context, options.allocator);
+  const policing = createPolicyController(context, policies);
+  const placing = createPlacementController(context, federated);
+  const older = createLegacyController(context, options.legacy);
+  const scribe = createScribeController(context, views);
+
+  const exported = [own(copies.exports), own(copies.services)];
+  const namespaces = (keysOf: (name: string) => Iterable<string>): Source => ({ informer: copies.namespaces, keysOf });
+
+  run(
+    'export',
+    [...exported, ownServices, own(copies.imports), keyed(copies.slices, localServiceKey)],
+    publishing.reconcile,
+  );
+  run('conditions', [...exported, services], conditions.reconcile);
+  run(
+    'import',
+    [
+      services,
+      own(copies.imports),
+      keyed(copies.slices, importKey),
+      namespaces((name) => members.servicesIn(name)),
+      { informer: copies.claims, keysOf: claimKeys },
+    ],
+    importing.reconcile,
+  );
+  run('scribe', [services, keyed(views, recordKey)], scribe.reconcile);
+  run(
+    'policy',
+    [
+      ...exported,
+      namespaces((name) => copies.services.byIndex(servicesByNamespace, name).map(keyOf)),
+      // A policy may select any service, so a change of one looks at all of them; policies change rarely.
+      { informer: policies, keysOf: () => copies.services.keys() },
+    ],
+    policing.reconcile,
+  );
+  run(
+    'policy-status',
+    [own(policies), keyed(copies.exports, (object) => object.metadata.labels?.[policyLabel])],
+    policing.reconcileStatus,
+  );
+  run('placement', [...exported, keyed(federated, recordKey), namespaces(placementsIn)], placing.reconcile);
+  run('legacy', [...exported, services, keyed(copies.imports, legacyKey)], older.reconcile);
+
+  function placementsIn(namespace: string): string[] {
+    const keys = Array.from(federated.values(), recordKey).filter((key) => key !== undefined);
+    return keys.filter((key) => key.startsWith(`${namespace}/`));
+  }
+
+  /** Owner of the claim; when an address has become free, everybody who waits for one too. */
+  function claimKeys(_key: string, next: AddressClaim | undefined, previous: AddressClaim | undefined): string[] {
+    const { owner } = (next ?? previous)!.spec;
+    const ownKey = owner.kind === serviceImportType.kind ? [`${owner.namespace}/${owner.name}`] : [];
+    if (next !== undefined) return ownKey;
+    return [...ownKey, ...copies.imports.byIndex(importsByReason, 'Exhausted').map(keyOf)];
+  }
+
+  return {
+    add,
+    isEverybodyUpgraded: () => older.isEverybodyUpgraded(),
+    stop: async () => {
+      await Promise.all(Array.from(running.values(), (controller) => controller.stop()));
+    },
+  };
+}
+
+type Reconcile = (key: string) => Promise<WorkResult | undefined>;
