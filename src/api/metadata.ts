@@ -6,6 +6,7 @@ import { isLabelValue, isQualifiedName } from '../model/names.ts';
 import type { ObjectMeta, OwnerReference } from '../model/object.ts';
 import type { KindBehaviour } from './kind.ts';
 import { nameRules } from './name-rules.ts';
+import { isDateTime } from './schema/formats.ts';
 import { badRequest } from './status-errors.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -22,8 +23,8 @@ export function normalizeMetadata(raw: unknown): ObjectMeta {
   set(meta, 'uid', textField(from, 'uid'));
   set(meta, 'resourceVersion', textField(from, 'resourceVersion'));
   set(meta, 'generation', numberField(from, 'generation'));
-  set(meta, 'creationTimestamp', textField(from, 'creationTimestamp'));
-  set(meta, 'deletionTimestamp', textField(from, 'deletionTimestamp'));
+  set(meta, 'creationTimestamp', timeField(from, 'creationTimestamp'));
+  set(meta, 'deletionTimestamp', timeField(from, 'deletionTimestamp'));
   set(meta, 'deletionGracePeriodSeconds', numberField(from, 'deletionGracePeriodSeconds'));
   set(meta, 'labels', textsField(from, 'labels'));
   set(meta, 'annotations', textsField(from, 'annotations'));
@@ -41,6 +42,17 @@ function textField(from: Raw, name: string): string | undefined {
   if (value === undefined || value === null || value === '') return undefined;
   if (typeof value !== 'string') throw badRequest(`metadata.${name}: must be a string`);
   return value;
+}
+
+const wholeSeconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+
+/** The same instant as the server writes it: client libraries send back what they read with other digits. */
+function timeField(from: Raw, name: string): string | undefined {
+  const text = textField(from, name);
+  if (text === undefined || wholeSeconds.test(text)) return text;
+  const ms = isDateTime(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms)) throw badRequest(`metadata.${name}: must be a time such as 2026-01-02T15:04:05Z`);
+  return formatTime(ms);
 }
 
 function numberField(from: Raw, name: string): number | undefined {

@@ -58,7 +58,7 @@ function isDate(text: string): boolean {
 }
 
 // RFC 3339 section 5.6; a leap second is 60.
-function isDateTime(text: string): boolean {
+export function isDateTime(text: string): boolean {
   if (text.length > 100) return false;
   const parts = dateTime.exec(text);
   if (parts === null) return false;

@@ -134,6 +134,16 @@ describe('update', () => {
     expect(reply.status).toBe(status);
   });
 
+  test('creationTimestamp of the same instant with other digits -> taken; of another, or no time -> refused', async () => {
+    const { ok, send } = await createTestApi();
+    const made = await ok(`POST ${maps}`, configMap('a'));
+    const withTime = (creationTimestamp: string) => ({ ...made, metadata: { ...made.metadata, creationTimestamp } });
+    const replaced = await ok(`PUT ${maps}/a`, withTime('2026-01-01T01:00:00.000+01:00'));
+    expect(replaced.metadata).toEqual(made.metadata);
+    expect((await send(`PUT ${maps}/a`, withTime('2027-01-01T00:00:00.000Z'))).status).toBe(422);
+    expect((await send(`PUT ${maps}/a`, withTime('yesterday'))).status).toBe(400);
+  });
+
   test('of something that is not there -> 404', async () => {
     const { send } = await createTestApi();
     const { status, body } = await send(`PUT ${maps}/a`, configMap('a'));
