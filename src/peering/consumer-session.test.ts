@@ -252,14 +252,6 @@ test('consumer: a foreign owner is slow to begin -> its catalog is awaited after
   expect(tick(105_000)).toEqual(['suspect gone']);
 });
 
-test('consumer: the store fails -> the stream ends and starts anew, the owner is not told that the service is bad', () => {
-  const { take, step } = open();
-  take(upsert('n1', 'a'));
-  expect(step({ kind: 'storeFailed', reason: 'disk full' })).toEqual([
-    `close ${codes.unavailable} could not store what was received: disk full`,
-  ]);
-});
-
 test('consumer: a peer that floods -> InvalidArgument', () => {
   const { take } = open({ pendingMax: 2 });
   take(upsert('n1', 'a'));

@@ -2,7 +2,8 @@
 // mentioned again may go. Pure: `step` takes an input with its time and returns what to do. The states are those of the
 // protocol's client (Appendix A); dialing and backing off happen around it, in `consumer-link.ts`.
 //
-// Nothing is acknowledged before the store said that it is on disk. Whoever stores must keep the order per id.
+// Nothing is acknowledged before the store said that it is on disk. Whoever stores must keep the order per id, and must
+// try again for as long as the fault is its own: a refusal would make the owner keep the service back.
 
 import type { FieldError } from '../model/field-error.ts';
 import { type NamesAllowed, type SharedService, validateSharedService } from '../model/shared-service.ts';
@@ -37,7 +38,6 @@ export type ConsumerInput =
   | { readonly kind: 'stored'; readonly ticket: number }
   /** The store will not have it, whatever we do: it is refused like anything else that is wrong. */
   | { readonly kind: 'storeRefused'; readonly ticket: number; readonly reason: string }
-  | { readonly kind: 'storeFailed'; readonly reason: string }
   /** `aliveMs` is when the owner last gave a sign of life, a keep-alive answer included. */
   | { readonly kind: 'tick'; readonly nowMs: number; readonly aliveMs: number };
 
@@ -59,7 +59,7 @@ export interface ConsumerSessionOptions {
   readonly names: NamesAllowed;
   /** Which services are wanted at all; the others are acknowledged and not kept. */
   readonly accepts: (service: SharedService) => boolean;
-  /** What is on disk from this owner: id to the hash of its content. */
+  /** What is on disk from this owner: id to the hash of its content, which is empty for what it never sent like that. */
   readonly held: ReadonlyMap<string, Uint8Array>;
   /** The newest snapshot seen from this owner. */
   readonly lastEnd?: SnapshotEnd;
@@ -115,6 +115,19 @@ export class ConsumerSession {
     return this.#pending.size;
   }
 
+  /** Held, and not named by the owner on this stream so far. */
+  unconfirmed(): Iterable<string> {
+    return this.#unconfirmed;
+  }
+
+  /** Takes them off as the remains of an owner that came back without them. */
+  forgetUnconfirmed(): string[] {
+    const gone = [...this.#unconfirmed];
+    this.#unconfirmed.clear();
+    for (const id of gone) this.#held.delete(id);
+    return gone;
+  }
+
   get isSnapshotOver(): boolean {
     return this.#mentioned === undefined;
   }
@@ -140,9 +153,6 @@ export class ConsumerSession {
         return this.#takePending(input.ticket)?.onStored() ?? [];
       case 'storeRefused':
         return this.#takePending(input.ticket)?.onRefused(input.reason) ?? [];
-      case 'storeFailed':
-        // A refusal would make the owner keep it back until it changes; the fault is ours, so the stream starts anew.
-        return this.#close(codes.unavailable, `could not store what was received: ${input.reason}`);
       case 'tick':
         return this.#tick(input.nowMs, input.aliveMs);
     }
@@ -194,17 +204,22 @@ export class ConsumerSession {
   #storeRefused(nonce: string, id: string, hash: Uint8Array, reason: string): ConsumerOutput[] {
     const held = this.#held.get(id);
     if (held !== undefined && isSameHash(held, hash)) this.#held.set(id, unknownHash);
-    return [{ kind: 'refused', id, reason }, this.#nack(nonce, codes.invalidArgument, reason)];
+    return this.#refusal(nonce, id, reason);
   }
 
   #unreadable(nonce: string, id: string, reason: string): ConsumerOutput[] {
     this.#confirm(id);
-    return [{ kind: 'refused', id, reason }, this.#nack(nonce, codes.invalidArgument, reason)];
+    return this.#refusal(nonce, id, reason);
   }
 
   // Refused content leaves what was good before it in place, and counts as mentioned.
   #refuse(nonce: string, id: string, errors: readonly FieldError[]): ConsumerOutput[] {
-    const reason = errors.map(({ field, message }) => `${field}: ${message}`).join('; ');
+    return this.#refusal(nonce, id, errors.map(({ field, message }) => `${field}: ${message}`).join('; '));
+  }
+
+  // The note of a refusal is held too, so that a DELETE takes it away.
+  #refusal(nonce: string, id: string, reason: string): ConsumerOutput[] {
+    if (id !== '' && !this.#held.has(id)) this.#held.set(id, unknownHash);
     return [{ kind: 'refused', id, reason }, this.#nack(nonce, codes.invalidArgument, reason)];
   }
 

@@ -40,6 +40,7 @@ export class OwnerCatalog {
   readonly #shares = new Map<string, Map<string, Share>>();
   /** By peer, then by id: who offers it, the oldest export first. */
   readonly #claims = new Map<string, Map<string, Share[]>>();
+  readonly #exportsTo = new Map<string, Set<string>>();
   readonly #offers = new Map<Draft, WeakMap<SharedService, Offer>>();
   #revision = 0;
 
@@ -56,12 +57,23 @@ export class OwnerCatalog {
 
   setExport(namespace: string, name: string, peerExport: PeerExport | undefined): void {
     const key = `${namespace}/${name}`;
+    const previous = this.#exports.get(namespace)?.get(name);
+    const before = previous?.metadata;
     put(this.#exports, namespace, name, peerExport);
+    this.#indexPeers(key, previous?.spec.peers ?? [], peerExport?.spec.peers ?? []);
     this.#sawRevision(peerExport?.metadata.resourceVersion);
+    // Its status is our own writing.
+    const { uid, generation } = peerExport?.metadata ?? {};
+    if (generation !== undefined && before?.uid === uid && before?.generation === generation) return;
     const services = this.#services.get(namespace);
     const names = new Set([...(this.#shares.get(key)?.keys() ?? []), ...(services?.keys() ?? [])]);
     for (const service of names) this.#update(key, peerExport, service, services?.get(service));
     this.#options.onExportChanged?.(key);
+  }
+
+  /** Keys of the exports that name this peer. */
+  exportsTo(peer: string): Iterable<string> {
+    return this.#exportsTo.get(peer) ?? [];
   }
 
   /** What one export shares, right or wrong. */
@@ -133,6 +145,11 @@ export class OwnerCatalog {
     const shared = sharedServiceOf(peerExport, service, this.#options.mesh);
     const { creationTimestamp: createdAt = '' } = peerExport.metadata;
     return { exportKey, createdAt, peers: peerExport.spec.peers, service: shared, wrong: whatIsWrongWith(shared) };
+  }
+
+  #indexPeers(key: string, before: readonly string[], after: readonly string[]): void {
+    for (const peer of before) this.#exportsTo.get(peer)?.delete(key);
+    for (const peer of after) this.#exportsTo.set(peer, (this.#exportsTo.get(peer) ?? new Set()).add(key));
   }
 
   #claim(share: Share): void {

@@ -1,0 +1,400 @@
+// Our side of one peer's catalog: dials, registers, stores what comes, answers, and comes back after a failure. While the
+// owner is away everything stays as it was; what is older than the retention time goes.
+//
+// The states are those of the protocol's client (seed 000, Appendix A): dialing (1), registering (2), receiving (3),
+// updating (4), waiting (5), backingOff (6 and 8), stopped (7 and 9).
+
+import { Backoff } from '../base/backoff.ts';
+import { errorText, type Log } from '../base/log.ts';
+import type { Timer, World } from '../base/world.ts';
+import type { PeerVersion } from '../model/peer.ts';
+import { type NamesAllowed, type SharedService, validateSharedService } from '../model/shared-service.ts';
+import { type ConsumerInput, type ConsumerOutput, ConsumerSession, type ReconcileMode } from './consumer-session.ts';
+import { type Code, type ConsumerMessage, codes, type SnapshotEnd } from './messages.ts';
+import type { PeerServiceStore } from './peer-service-store.ts';
+import { afterClose, reconnectBackoff } from './reconnect.ts';
+import { RefusalBook } from './refusal-book.ts';
+import { StaleClock } from './stale-clock.ts';
+import type { ClientCall, Dial } from './transport-client.ts';
+import { type Draft, drafts, snapshotHeader } from './wire.ts';
+
+export interface LinkConfig {
+  /** `https://host:port` */
+  readonly address: string;
+  readonly serverName?: string;
+  /** In the order in which they are tried. */
+  readonly versions: readonly PeerVersion[];
+  readonly roots: readonly string[];
+  readonly isExpected: (identity: string) => boolean;
+  readonly names: NamesAllowed;
+  readonly accepts: (service: SharedService) => boolean;
+  readonly quietMs: number;
+  readonly graceMs: number;
+  /** 0 is for ever. */
+  readonly retentionMs: number;
+}
+
+export interface LinkOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly peer: string;
+  readonly config: LinkConfig;
+  readonly store: PeerServiceStore;
+  readonly dial: Dial;
+  readonly credentials: () => { readonly certificate: string; readonly key: string } | undefined;
+  /** Wall time of the last sign of life before this process started, if it is known. */
+  readonly lastContactMs?: number;
+  readonly limits?: Partial<LinkLimits>;
+  readonly onChanged?: () => void;
+  readonly onRefused?: (refusal: { readonly id: string; readonly reason: string }) => void;
+}
+
+export interface LinkLimits {
+  readonly messageBytesMax: number;
+  readonly connectMsMax: number;
+  /** A half-open owner is noticed after at most twice this time. */
+  readonly keepAliveMs: number;
+  /** Messages that wait for the disk before we stop reading for a while. */
+  readonly pendingPause: number;
+  readonly unsentBytesMax: number;
+  /** How long an owner may be away before its services are marked stale. */
+  readonly staleAfterMs: number;
+}
+
+export const linkLimits: LinkLimits = {
+  messageBytesMax: 4 * 1024 * 1024,
+  connectMsMax: 10_000,
+  keepAliveMs: 10_000,
+  pendingPause: 4096,
+  unsentBytesMax: 8 * 1024 * 1024,
+  staleAfterMs: 30_000,
+};
+
+export type LinkState =
+  | { readonly kind: 'dialing' }
+  | { readonly kind: 'registering' | 'receiving' | 'updating' | 'waiting' }
+  | { readonly kind: 'backingOff'; readonly reason: string; readonly delayMs: number }
+  | { readonly kind: 'stopped'; readonly code: Code; readonly reason: string };
+
+export interface LinkReport {
+  readonly state: LinkState;
+  readonly version: PeerVersion;
+  readonly mode: ReconcileMode | undefined;
+  readonly services: number;
+  readonly aliveMs: number | undefined;
+  readonly fullSyncMs: number | undefined;
+  readonly unacknowledged: number;
+  readonly behindSinceMs: number | undefined;
+  readonly staleSinceMs: number | undefined;
+  readonly refusals: RefusalBook;
+}
+
+/** A stream that lived this long was a success, whatever ended it. */
+const healthyMs = 30_000;
+const tickMs = 1000;
+/** Above `pendingPause` there can only be what was on its way already. */
+const pendingFactor = 64;
+
+export class ConsumerLink {
+  readonly #options: LinkOptions;
+  readonly #limits: LinkLimits;
+  readonly #backoff: Backoff;
+  readonly #stale: StaleClock;
+  readonly #refusals: RefusalBook;
+  #state: LinkState = { kind: 'dialing' };
+  #versionIndex = 0;
+  #call: ClientCall | undefined;
+  #session: ConsumerSession | undefined;
+  #timer: Timer | undefined;
+  #ticker: Timer | undefined;
+  #openedMs = 0;
+  #aliveMs: number | undefined;
+  #fullSyncMs: number | undefined;
+  #behindSinceMs: number | undefined;
+  #lastEnd: SnapshotEnd | undefined;
+  #isPaused = false;
+  #isEnded = false;
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    this.#limits = { ...linkLimits, ...options.limits };
+    this.#backoff = new Backoff(options.world.random, reconnectBackoff);
+    this.#refusals = new RefusalBook(options.store);
+    this.#stale = new StaleClock({
+      world: options.world,
+      store: options.store,
+      retentionMs: options.config.retentionMs,
+      staleAfterMs: this.#limits.staleAfterMs,
+      withdraw: () => this.#withdraw(),
+    });
+    if (options.store.size > 0) this.#stale.start(options.lastContactMs ?? options.world.clock.wallMs());
+  }
+
+  get state(): LinkState {
+    return this.#state;
+  }
+
+  report(): LinkReport {
+    const session = this.#session;
+    return {
+      state: this.#state,
+      version: this.#draft().name,
+      mode: session?.mode,
+      services: this.#options.store.size - this.#options.store.quarantined,
+      aliveMs: this.#aliveMs,
+      fullSyncMs: this.#fullSyncMs,
+      unacknowledged: session?.unacknowledged ?? 0,
+      behindSinceMs: this.#behindSinceMs,
+      staleSinceMs: this.#stale.sinceMs,
+      refusals: this.#refusals,
+    };
+  }
+
+  /** Dials; the store must have been loaded. */
+  start(): void {
+    this.#dial();
+  }
+
+  /** After a change that may help: tries at once, also when it had stopped. */
+  retry(): void {
+    if (this.#isEnded || this.#session !== undefined) return;
+    this.#timer?.cancel();
+    this.#backoff.reset();
+    this.#versionIndex = 0;
+    this.#dial();
+  }
+
+  /** Ends the stream and everything that was planned. What is stored stays. */
+  stop(): void {
+    this.#isEnded = true;
+    this.#timer?.cancel();
+    this.#stale.stop();
+    this.#closeSession();
+    this.#call?.cancel();
+  }
+
+  #draft(): Draft {
+    const name = this.#options.config.versions[this.#versionIndex] ?? 'v1alpha1';
+    return drafts.find((draft) => draft.name === name) as Draft;
+  }
+
+  #enter(state: LinkState): void {
+    const hasChanged = state.kind !== this.#state.kind;
+    this.#state = state;
+    if (hasChanged) this.#options.onChanged?.();
+  }
+
+  #dial(): void {
+    const { config, credentials, dial } = this.#options;
+    const draft = this.#draft();
+    const own = credentials();
+    this.#enter({ kind: 'dialing' });
+    if (own === undefined) return this.#closed(codes.unauthenticated, 'this mesh has no certificate of its own yet');
+    const session = this.#newSession(draft);
+    // Whatever belongs to an earlier stream comes too late.
+    const isCurrent = () => this.#session === session;
+    this.#session = session;
+    this.#call = dial(
+      {
+        address: config.address,
+        ...(config.serverName === undefined ? {} : { serverName: config.serverName }),
+        path: draft.path,
+        headers: { [snapshotHeader]: '1' },
+        ...own,
+        roots: config.roots,
+        isExpected: config.isExpected,
+        messageBytesMax: this.#limits.messageBytesMax,
+        connectMsMax: this.#limits.connectMsMax,
+        keepAliveMs: this.#limits.keepAliveMs,
+      },
+      {
+        onOpened: (headers) => isCurrent() && this.#opened(headers[snapshotHeader] === '1'),
+        onMessage: (bytes) => isCurrent() && this.#received(draft, bytes),
+        onOversized: ({ length, beginning }) => isCurrent() && this.#oversized(draft.nonceIn(beginning), length),
+        onAlive: () => {
+          if (isCurrent()) this.#aliveMs = this.#options.world.clock.wallMs();
+        },
+        onClosed: (code, reason) => isCurrent() && this.#closed(code, reason),
+      },
+    );
+    this.#send({ kind: 'subscribe', resourceUrl: draft.resourceUrl });
+  }
+
+  #newSession(draft: Draft): ConsumerSession {
+    const { config, store } = this.#options;
+    return new ConsumerSession({
+      resourceUrl: draft.resourceUrl,
+      names: config.names,
+      accepts: config.accepts,
+      held: store.held(),
+      ...(this.#lastEnd === undefined ? {} : { lastEnd: this.#lastEnd }),
+      pendingMax: this.#limits.pendingPause * pendingFactor,
+      silenceMsMin: config.quietMs,
+      graceMs: config.graceMs,
+    });
+  }
+
+  #opened(hasSnapshotEnd: boolean): void {
+    this.#openedMs = this.#options.world.clock.monotonicMs();
+    this.#aliveMs = this.#options.world.clock.wallMs();
+    this.#refusals.clear();
+    this.#step({ kind: 'opened', nowMs: this.#openedMs, hasSnapshotEnd });
+    this.#tick();
+  }
+
+  #tick(): void {
+    this.#ticker = this.#options.world.timers.after(tickMs, () => {
+      const { clock } = this.#options.world;
+      const nowMs = clock.monotonicMs();
+      const aliveMs = nowMs - (clock.wallMs() - (this.#aliveMs ?? 0));
+      this.#step({ kind: 'tick', nowMs, aliveMs });
+      if (this.#session !== undefined) this.#tick();
+    });
+  }
+
+  #received(draft: Draft, bytes: Buffer): void {
+    try {
+      const message = draft.decodeOwnerMessage(bytes);
+      if (message === undefined) return;
+      this.#step({ kind: 'message', nowMs: this.#options.world.clock.monotonicMs(), message });
+    } catch (error) {
+      this.#call?.cancel(codes.invalidArgument, `the owner sent what is no message: ${errorText(error)}`);
+    }
+  }
+
+  #oversized(nonce: string, length: number): void {
+    const reason = `the message: Too long: ${length} bytes are more than ${this.#limits.messageBytesMax}`;
+    const message = { kind: 'unreadable', nonce, id: '', reason } as const;
+    this.#step({ kind: 'message', nowMs: this.#options.world.clock.monotonicMs(), message });
+  }
+
+  #step(input: ConsumerInput): void {
+    const session = this.#session;
+    if (session === undefined) return;
+    for (const output of session.step(input)) this.#act(session, output);
+    if (this.#session !== session) return;
+    if (session.state.kind !== 'closed') this.#enter({ kind: session.state.kind });
+    this.#measure(session);
+  }
+
+  #act(session: ConsumerSession, output: ConsumerOutput): void {
+    const { store } = this.#options;
+    const isCurrent = () => this.#session === session;
+    switch (output.kind) {
+      case 'send':
+        return this.#send(output.message);
+      case 'store':
+        this.#refusals.mended(output.service.id);
+        this.#stale.confirmed(output.service.id);
+        return store.put(output.service, output.hash, (result) => {
+          if (!isCurrent()) return;
+          if (result.kind === 'stored') this.#step({ kind: 'stored', ticket: output.ticket });
+          else this.#step({ kind: 'storeRefused', ticket: output.ticket, reason: result.reason });
+        });
+      case 'remove':
+        for (const id of output.ids) this.#refusals.mended(id);
+        return store.remove(output.ids, () => isCurrent() && this.#step({ kind: 'stored', ticket: output.ticket }));
+      case 'confirmed':
+        this.#refusals.mended(output.id);
+        return this.#stale.confirmed(output.id);
+      case 'refused':
+        return this.#refused(output);
+      case 'suspect':
+        return this.#stale.suspect(output.ids);
+      case 'nothingConfirmed':
+        this.#options.log.warn('the owner names nothing of what it shared before; keeping it for the retention time');
+        return this.#stale.start(this.#options.world.clock.wallMs());
+      case 'reconciled':
+        return this.#reconciled(output.mode, output.removed, output.end);
+      case 'close':
+        return this.#call?.cancel(output.code, output.reason);
+    }
+  }
+
+  #refused(refusal: { readonly id: string; readonly reason: string }): void {
+    const { world, log } = this.#options;
+    log.warn('a service of this peer was refused', { id: refusal.id, reason: refusal.reason });
+    this.#refusals.add(refusal, world.clock.wallMs());
+    this.#options.onRefused?.(refusal);
+    this.#options.onChanged?.();
+  }
+
+  #reconciled(mode: ReconcileMode, removed: number, end: SnapshotEnd | undefined): void {
+    this.#options.log.info('the catalog of this peer is complete', {
+      mode,
+      removed,
+      services: this.#options.store.size,
+    });
+    this.#fullSyncMs = this.#options.world.clock.wallMs();
+    this.#lastEnd = end ?? this.#lastEnd;
+    this.#stale.reset();
+    this.#backoff.reset();
+    this.#options.onChanged?.();
+  }
+
+  #send(message: ConsumerMessage): void {
+    const call = this.#call;
+    if (call === undefined) return;
+    call.send(this.#draft().encodeConsumerMessage(message));
+    if (call.unsentBytes > this.#limits.unsentBytesMax)
+      call.cancel(codes.invalidArgument, 'the owner floods us: it sends without reading our answers');
+  }
+
+  // Reading stops only while the disk catches up; it goes on without the owner having to do anything.
+  #measure(session: ConsumerSession): void {
+    const pending = session.unacknowledged;
+    if (pending > 0) this.#behindSinceMs ??= this.#options.world.clock.wallMs();
+    else this.#behindSinceMs = undefined;
+    const isPaused = pending >= (this.#isPaused ? this.#limits.pendingPause / 2 : this.#limits.pendingPause);
+    if (isPaused === this.#isPaused) return;
+    this.#isPaused = isPaused;
+    if (isPaused) this.#call?.pause();
+    else this.#call?.resume();
+  }
+
+  #closeSession(): void {
+    this.#session = undefined;
+    this.#ticker?.cancel();
+    this.#isPaused = false;
+    this.#behindSinceMs = undefined;
+  }
+
+  #closed(code: Code, reason: string): void {
+    const { world, log, config, store } = this.#options;
+    const wasHealthy = this.#openedMs > 0 && world.clock.monotonicMs() - this.#openedMs >= healthyMs;
+    this.#openedMs = 0;
+    this.#closeSession();
+    if (this.#isEnded) return;
+    if (store.size > 0) this.#stale.start(this.#aliveMs ?? this.#options.lastContactMs ?? world.clock.wallMs());
+    if (wasHealthy) this.#backoff.reset();
+    const next = afterClose(code, { hasNextVersion: this.#versionIndex + 1 < config.versions.length });
+    if (next.kind === 'nextVersion') {
+      this.#versionIndex += 1;
+      return this.#dial();
+    }
+    if (next.kind === 'stop') {
+      log.error('stopped taking from this peer; portolan peer retry tries again', { code, reason });
+      return this.#enter({ kind: 'stopped', code, reason });
+    }
+    const delayMs = this.#backoff.nextMs();
+    log.info('the stream ended, trying again', { code, reason, delayMs: Math.round(delayMs) });
+    this.#timer = world.timers.after(delayMs, () => this.#dial());
+    this.#enter({ kind: 'backingOff', reason, delayMs });
+  }
+
+  /** The retention time is over: everything that nobody vouches for goes. */
+  #withdraw(): boolean {
+    const { store, log } = this.#options;
+    if (this.#session !== undefined && !this.#session.isSnapshotOver) return false;
+    const ids = this.#session?.forgetUnconfirmed() ?? [...store.values()].map(({ id }) => id);
+    log.warn('the retention time is over, withdrawing', { services: ids.length });
+    store.remove(ids);
+    this.#options.onChanged?.();
+    return true;
+  }
+}
+
+/** Whether what was stored under an earlier configuration may stay under this one. */
+export function mayHold({ names, accepts }: LinkConfig, service: SharedService): boolean {
+  return accepts(service) && validateSharedService(service, names).length === 0;
+}

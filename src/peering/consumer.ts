@@ -1,0 +1,221 @@
+// All peers that we take from: a link and a store for each, and who holds which name among them. Follows the Peers of
+// this cluster: a new one is dialed, a changed one starts anew, one that is gone takes its services with it at once.
+
+import { errorText, type Log } from '../base/log.ts';
+import { sleep, type World } from '../base/world.ts';
+import type { Client } from '../client/client.ts';
+import { formatTime, withConditions } from '../model/conditions.ts';
+import { aliasOf, type PeerService, peerLabel, peerServiceType } from '../model/peer-service.ts';
+import { ConsumerLink, type LinkConfig, type LinkLimits, type LinkReport, mayHold } from './consumer-link.ts';
+import { NameClaims } from './name-claims.ts';
+import { PeerServiceStore, type StoredService } from './peer-service-store.ts';
+import type { Dial } from './transport-client.ts';
+
+export interface ConsumedPeer {
+  readonly name: string;
+  /** Changes whenever anything that matters to the link does. */
+  readonly fingerprint: string;
+  readonly config: LinkConfig;
+  /** Hostnames that this cluster gives to services of the peer, by id. */
+  readonly aliases: ReadonlyMap<string, readonly string[]>;
+  readonly lastContactMs?: number;
+  readonly credentials: () => { readonly certificate: string; readonly key: string } | undefined;
+}
+
+export interface ConsumerOptions {
+  readonly client: Client;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly namespace: string;
+  readonly dial: Dial;
+  readonly limits?: Partial<LinkLimits>;
+  readonly onChanged?: (peer: string) => void;
+  readonly onRefused?: (refusal: { readonly peer: string; readonly id: string; readonly reason: string }) => void;
+}
+
+interface Entry {
+  peer: ConsumedPeer;
+  readonly store: PeerServiceStore;
+  link: ConsumerLink | undefined;
+  /** Ends what is being started. */
+  starting: AbortController;
+}
+
+const loadRetryMs = 2000;
+
+export class Consumer {
+  readonly #options: ConsumerOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #names = new NameClaims();
+
+  constructor(options: ConsumerOptions) {
+    this.#options = options;
+  }
+
+  /** Takes from this peer from now on, under this configuration. */
+  set(peer: ConsumedPeer): void {
+    const present = this.#entries.get(peer.name);
+    if (present?.peer.fingerprint === peer.fingerprint) return;
+    present?.link?.stop();
+    present?.starting.abort();
+    const store = present?.store ?? this.#newStore(peer.name);
+    const entry: Entry = { peer, store, link: undefined, starting: new AbortController() };
+    this.#entries.set(peer.name, entry);
+    void this.#start(entry);
+  }
+
+  /** Ends the stream and keeps what is stored: the peer is suspended, or another process takes over. */
+  pause(name: string): void {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return;
+    this.#entries.delete(name);
+    entry.starting.abort();
+    entry.link?.stop();
+    void entry.store.stop();
+  }
+
+  /** deregisterConsumer (seed 000): the services of this peer go, all at once. */
+  async deregister(name: string): Promise<void> {
+    const entry = this.#entries.get(name);
+    this.pause(name);
+    await (entry?.store ?? this.#newStore(name)).removeAll();
+  }
+
+  retry(name: string): void {
+    this.#entries.get(name)?.link?.retry();
+  }
+
+  /** Our own certificate is another one: whoever refused the old one may take this. */
+  credentialsChanged(): void {
+    for (const { link } of this.#entries.values()) if (link?.state.kind === 'stopped') link.retry();
+  }
+
+  report(name: string): LinkReport | undefined {
+    return this.#entries.get(name)?.link?.report();
+  }
+
+  *reports(): Generator<LinkReport & { readonly peer: string }> {
+    for (const [peer, { link }] of this.#entries) if (link !== undefined) yield { ...link.report(), peer };
+  }
+
+  store(name: string): PeerServiceStore | undefined {
+    return this.#entries.get(name)?.store;
+  }
+
+  /** Removes what belongs to peers that are no more: they may have gone while nobody was looking. */
+  async sweep(isKnown: (peer: string) => boolean): Promise<void> {
+    const gone = new Set<string>();
+    const selection = { namespace: this.#options.namespace, labelSelector: peerLabel };
+    for await (const page of this.#options.client.listPaged<PeerService>(peerServiceType, selection)) {
+      for (const { spec } of page.items) if (!isKnown(spec.peer)) gone.add(spec.peer);
+    }
+    for (const peer of gone) await this.deregister(peer);
+  }
+
+  async stop(): Promise<void> {
+    const stores = [...this.#entries.values()].map(({ store }) => store);
+    for (const name of [...this.#entries.keys()]) this.pause(name);
+    await Promise.all(stores.map((store) => store.stop()));
+  }
+
+  #newStore(peer: string): PeerServiceStore {
+    const { client, world, log, namespace } = this.#options;
+    const store = new PeerServiceStore({ client, world, log: log.with({ peer }), namespace, peer });
+    store.onStored = (id, stored) => this.#claimNames(peer, id, stored);
+    return store;
+  }
+
+  async #start(entry: Entry): Promise<void> {
+    const { world, log, dial, limits, onChanged, onRefused } = this.#options;
+    const { peer, store, starting } = entry;
+    const peerLog = log.with({ peer: peer.name });
+    while (!starting.signal.aborted) {
+      try {
+        await store.load((service) => mayHold(peer.config, service));
+        break;
+      } catch (error) {
+        peerLog.warn('what this peer shared cannot be read yet', { error: errorText(error) });
+        await sleep(world.timers, loadRetryMs, starting.signal).catch(() => {});
+      }
+    }
+    if (starting.signal.aborted) return;
+    entry.link = new ConsumerLink({
+      world,
+      log: peerLog,
+      peer: peer.name,
+      config: peer.config,
+      store,
+      dial,
+      credentials: peer.credentials,
+      ...(peer.lastContactMs === undefined ? {} : { lastContactMs: peer.lastContactMs }),
+      ...(limits === undefined ? {} : { limits }),
+      onChanged: () => onChanged?.(peer.name),
+      onRefused: (refusal) => onRefused?.({ peer: peer.name, ...refusal }),
+    });
+    entry.link.start();
+  }
+
+  #claimNames(peer: string, id: string, stored: StoredService | undefined): void {
+    const key = keyOf(peer, id);
+    if (stored === undefined || stored.isQuarantined) {
+      for (const other of this.#names.remove(key)) this.#tellNames(other);
+      return;
+    }
+    const aliases = this.#entries.get(peer)?.peer.aliases.get(id) ?? [];
+    const fqdn = stored.fqdn.toLowerCase().replace(/\.$/, '');
+    const names = [...new Set([fqdn, aliasOf(peer, stored), ...aliases])];
+    const others = this.#names.set({ key, names, since: stored.firstSeenMs });
+    for (const other of [key, ...others]) this.#tellNames(other);
+  }
+
+  /** Writes nothing where the rule holds: a service answers at its FQDN and its alias. */
+  #tellNames(key: string): void {
+    const { peer, id } = parseKey(key);
+    const store = this.#entries.get(peer)?.store;
+    const stored = store?.get(id);
+    if (store === undefined || stored === undefined) return;
+    const { hostnames, lost, contested } = this.#names.verdict(key);
+    const present = store.statusOf(id).conditions ?? [];
+    const hadConflict = present.some(({ type }) => type === 'NamesHeld');
+    const isPlain = lost.length === 0 && contested.length === 0;
+    const hasAliases = (this.#entries.get(peer)?.peer.aliases.get(id)?.length ?? 0) > 0;
+    if (isPlain && !hasAliases && !hadConflict && (store.statusOf(id).hostnames ?? null) === null) return;
+    const conditions = isPlain
+      ? present.filter(({ type }) => type !== 'NamesHeld')
+      : [...withConditions(present, [namesCondition(lost, contested)], { now: this.#now() })];
+    const isRule = isPlain && !hasAliases;
+    store.setStatus(id, { hostnames: isRule ? null : [...hostnames], conditions });
+  }
+
+  #now(): string {
+    return formatTime(this.#options.world.clock.wallMs());
+  }
+}
+
+function namesCondition(
+  lost: readonly { readonly name: string; readonly holder: string }[],
+  contested: readonly { readonly name: string; readonly others: readonly string[] }[],
+) {
+  const taken = lost.map(({ name, holder }) => `${name} is held by ${describe(holder)}, which claimed it first`);
+  const kept = contested.map(({ name, others }) => `${name} is also claimed by ${others.map(describe).join(', ')}`);
+  return {
+    type: 'NamesHeld',
+    status: lost.length === 0 ? 'True' : 'False',
+    reason: lost.length === 0 ? 'Contested' : 'HeldByAnother',
+    message: [...taken, ...kept].join('; '),
+  } as const;
+}
+
+function keyOf(peer: string, id: string): string {
+  return `${peer} ${id}`;
+}
+
+function parseKey(key: string): { peer: string; id: string } {
+  const space = key.indexOf(' ');
+  return { peer: key.slice(0, space), id: key.slice(space + 1) };
+}
+
+function describe(key: string): string {
+  const { peer, id } = parseKey(key);
+  return `${id} of peer ${peer}`;
+}

@@ -1,0 +1,195 @@
+// Peers with everything they refer to: their trust bundles and our certificates for them, from Secrets. Says which peer
+// changed, whatever it was that changed about it.
+
+import { createHash, X509Certificate } from 'node:crypto';
+import type { InformerReader } from '../client/informer.ts';
+import { type Peer, type PeerSpec, peerDefaults, peerUrl, retryAnnotation, splitPem } from '../model/peer.ts';
+import type { Secret } from '../model/secret.ts';
+import type { SharedService } from '../model/shared-service.ts';
+import type { LinkConfig } from './consumer-link.ts';
+import { mayBe, type TrustedPeer } from './trust.ts';
+
+export interface OwnCredentials {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface KnownPeer {
+  readonly name: string;
+  readonly uid: string;
+  readonly spec: PeerSpec;
+  readonly rootsPem: readonly string[];
+  readonly trusted: TrustedPeer;
+  /** Ours for this peer alone; undefined for the one of the mesh. */
+  readonly credentials: OwnCredentials | undefined;
+  readonly retry: string;
+  readonly lastContactMs: number | undefined;
+  /** Why nothing can be exchanged with it, if so. */
+  readonly wrong: string;
+}
+
+export interface PeerRegistryOptions {
+  readonly peers: InformerReader<Peer>;
+  readonly secrets: InformerReader<Secret>;
+  /** `peer` is undefined when it is gone. */
+  readonly onChanged: (name: string, peer: KnownPeer | undefined) => void;
+}
+
+export class PeerRegistry {
+  readonly #options: PeerRegistryOptions;
+  readonly #known = new Map<string, KnownPeer>();
+  /** Names of the peers that refer to a Secret. */
+  readonly #users = new Map<string, Set<string>>();
+  readonly #off: (() => void)[] = [];
+
+  constructor(options: PeerRegistryOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { peers, secrets } = this.#options;
+    this.#off.push(
+      secrets.on((_key, next, previous) => this.#secretChanged((next ?? previous)?.metadata.name ?? '')),
+      peers.on((_key, next, previous) => {
+        // Its status is our own writing.
+        if (next !== undefined && previous !== undefined && standingOf(next) === standingOf(previous)) return;
+        this.#look((next ?? previous)?.metadata.name ?? '', next);
+      }),
+    );
+  }
+
+  stop(): void {
+    for (const off of this.#off.splice(0)) off();
+  }
+
+  get(name: string): KnownPeer | undefined {
+    return this.#known.get(name);
+  }
+
+  values(): Iterable<KnownPeer> {
+    return this.#known.values();
+  }
+
+  *trusted(): Generator<TrustedPeer> {
+    for (const peer of this.#known.values()) if (peer.wrong === '' && !peer.spec.suspended) yield peer.trusted;
+  }
+
+  #secretChanged(secret: string): void {
+    for (const name of [...(this.#users.get(secret) ?? [])]) {
+      for (const peer of this.#options.peers.values()) if (peer.metadata.name === name) this.#look(name, peer);
+    }
+  }
+
+  #look(name: string, peer: Peer | undefined): void {
+    for (const users of this.#users.values()) users.delete(name);
+    if (peer === undefined) {
+      this.#known.delete(name);
+      return this.#options.onChanged(name, undefined);
+    }
+    const known = this.#resolve(peer);
+    this.#known.set(name, known);
+    this.#options.onChanged(name, known);
+  }
+
+  #resolve(peer: Peer): KnownPeer {
+    const { spec, metadata, status } = peer;
+    const bundle = spec.trust.bundle ?? this.#secret(metadata, spec.trust.bundleSecret?.name, 'ca.crt');
+    const rootsPem = splitPem(bundle ?? '');
+    const roots = readRoots(rootsPem);
+    const credentials = this.#credentials(peer);
+    const lastContact = status?.consumer?.lastContact;
+    return {
+      name: metadata.name,
+      uid: metadata.uid ?? '',
+      spec,
+      rootsPem,
+      trusted: {
+        peer: metadata.name,
+        domain: spec.trust.domain,
+        identities: spec.trust.identities ?? [],
+        roots: roots ?? [],
+      },
+      credentials: credentials === 'missing' ? undefined : credentials,
+      retry: metadata.annotations?.[retryAnnotation] ?? '',
+      lastContactMs: lastContact === undefined ? undefined : Date.parse(lastContact),
+      wrong: whatIsWrong({ spec, bundle, roots, isCertificateMissing: credentials === 'missing' }),
+    };
+  }
+
+  #credentials({ spec, metadata }: Peer): OwnCredentials | 'missing' | undefined {
+    const name = spec.certificateSecret?.name;
+    if (name === undefined) return undefined;
+    const certificate = this.#secret(metadata, name, 'tls.crt');
+    const key = this.#secret(metadata, name, 'tls.key');
+    return certificate === undefined || key === undefined ? 'missing' : { certificate, key };
+  }
+
+  #secret(metadata: Peer['metadata'], name: string | undefined, field: string): string | undefined {
+    if (name === undefined) return undefined;
+    const users = this.#users.get(name) ?? new Set();
+    this.#users.set(name, users.add(metadata.name));
+    const data = this.#options.secrets.get(`${metadata.namespace}/${name}`)?.data?.[field];
+    return data === undefined ? undefined : Buffer.from(data, 'base64').toString('utf8');
+  }
+}
+
+function standingOf({ metadata }: Peer): string {
+  return `${metadata.uid} ${metadata.generation} ${metadata.annotations?.[retryAnnotation] ?? ''}`;
+}
+
+function readRoots(pem: readonly string[]): X509Certificate[] | undefined {
+  try {
+    return pem.map((one) => new X509Certificate(one));
+  } catch {
+    return undefined;
+  }
+}
+
+interface Findings {
+  readonly spec: PeerSpec;
+  readonly bundle: string | undefined;
+  readonly roots: readonly X509Certificate[] | undefined;
+  readonly isCertificateMissing: boolean;
+}
+
+function whatIsWrong({ spec, bundle, roots, isCertificateMissing }: Findings): string {
+  const { bundleSecret, domain, identities = [] } = spec.trust;
+  if (bundle === undefined) return `the Secret ${bundleSecret?.name} with its roots has no ca.crt`;
+  if (roots === undefined || roots.length === 0) return 'its trust bundle holds no certificate in PEM';
+  const foreign = identities.find((identity) => !mayBe(identity, { domain, identities: [] }));
+  if (foreign !== undefined) return `the identity ${foreign} is outside its trust domain ${domain}`;
+  if (isCertificateMissing) return `the Secret ${spec.certificateSecret?.name} has no tls.crt and tls.key`;
+  return '';
+}
+
+/** Undefined for a peer that we only serve. */
+export function linkConfigOf(peer: KnownPeer, ownZones: readonly string[]): LinkConfig | undefined {
+  const { spec } = peer;
+  if (spec.address === undefined) return undefined;
+  return {
+    address: peerUrl(spec.address),
+    ...(spec.serverName === undefined ? {} : { serverName: spec.serverName }),
+    versions: spec.versions ?? peerDefaults.versions,
+    roots: peer.rootsPem,
+    isExpected: (identity) => mayBe(identity, peer.trusted),
+    names: { allowedDomains: spec.allowedDomains ?? [], ownZones },
+    accepts: (service) => accepts(spec, service),
+    quietMs: (spec.foreign?.quietSeconds ?? peerDefaults.quietSeconds) * 1000,
+    graceMs: (spec.foreign?.graceSeconds ?? peerDefaults.graceSeconds) * 1000,
+    retentionMs: (spec.retentionSeconds ?? peerDefaults.retentionSeconds) * 1000,
+  };
+}
+
+function accepts({ acceptedTags = [], acceptedLabels = {} }: PeerSpec, service: SharedService): boolean {
+  if (acceptedTags.length > 0 && !acceptedTags.some((tag) => service.tags.includes(tag))) return false;
+  return Object.entries(acceptedLabels).every(([key, value]) => service.labels[key] === value);
+}
+
+/** Of what a link depends on. New roots and certificates are for the next stream and do not end the one that is open. */
+export function fingerprintOf({ uid, spec }: KnownPeer): string {
+  const { trust, certificateSecret: _certificate, window: _window, ...rest } = spec;
+  const { domain, identities } = trust;
+  return createHash('sha256')
+    .update(JSON.stringify([uid, rest, domain, identities]))
+    .digest('base64');
+}

@@ -1,0 +1,101 @@
+// What Peers and PeerExports say of themselves: from what owner and consumer report to the fields people read. Pure.
+
+import { formatTime } from '../model/conditions.ts';
+import type { PeerConsumerStatus, PeerOwnerStatus, PeerState } from '../model/peer.ts';
+import { refusalsShownMax } from '../model/peer.ts';
+import type { PeerExport, PeerExportStatus } from '../model/peer-export.ts';
+import type { LinkReport } from './consumer-link.ts';
+import type { ConsumerReport } from './owner.ts';
+import type { Share } from './owner-catalog.ts';
+
+export function consumerStatus(report: LinkReport, nowMs: number): PeerConsumerStatus {
+  const { state, aliveMs, fullSyncMs, mode, refusals } = report;
+  return {
+    state: consumerState(report),
+    message: 'reason' in state ? state.reason.slice(0, 4096) : '',
+    version: report.version,
+    services: report.services,
+    refused: refusals.size,
+    unacknowledged: report.unacknowledged,
+    lag: report.unacknowledged,
+    lagSeconds: secondsSince(report.behindSinceMs, nowMs),
+    ...(mode === undefined ? {} : { reconciliation: mode === 'exact' ? 'Marker' : 'Quiescence' }),
+    ...(aliveMs === undefined ? {} : { lastContact: formatTime(aliveMs) }),
+    ...(fullSyncMs === undefined ? {} : { lastFullSync: formatTime(fullSyncMs) }),
+    refusals: refusals.newest(),
+  };
+}
+
+function consumerState({ state, staleSinceMs, fullSyncMs, services }: LinkReport): PeerState {
+  if (state.kind === 'stopped') return 'Refused';
+  if (state.kind === 'dialing' || state.kind === 'backingOff')
+    return staleSinceMs === undefined || services === 0 ? 'Connecting' : 'Stale';
+  return state.kind === 'waiting' || (fullSyncMs !== undefined && staleSinceMs === undefined) ? 'Synced' : 'Syncing';
+}
+
+/** `report` is absent when the peer is not connected. */
+export function ownerStatus(report: ConsumerReport | undefined, services: number, nowMs: number): PeerOwnerStatus {
+  if (report === undefined) return { state: 'Idle', services, unacknowledged: 0, lag: 0, lagSeconds: 0 };
+  const { refusals, fullSyncMs } = report;
+  const newest = [...refusals.values()].slice(-refusalsShownMax).reverse();
+  return {
+    state: report.state === 'waiting' ? 'Synced' : 'Syncing',
+    version: report.version,
+    identity: report.identity,
+    since: formatTime(report.sinceMs),
+    services,
+    refused: refusals.size,
+    unacknowledged: report.unacknowledged,
+    lag: report.lag,
+    lagSeconds: secondsSince(report.behindSinceMs, nowMs),
+    lastContact: formatTime(report.aliveMs),
+    ...(fullSyncMs === undefined ? {} : { lastFullSync: formatTime(fullSyncMs) }),
+    refusals: newest.map(({ id, reason }) => ({ id, reason: reason.slice(0, 4096) })),
+  };
+}
+
+export interface ExportFindings {
+  readonly peerExport: PeerExport;
+  readonly shares: Iterable<Share>;
+  readonly report: (peer: string) => ConsumerReport | undefined;
+  readonly offered: (peer: string, id: string) => Share | undefined;
+  readonly isKnown: (peer: string) => boolean;
+}
+
+const reasonsShownMax = 10;
+
+export function exportStatus(findings: ExportFindings): Pick<PeerExportStatus, 'services' | 'peers'> & {
+  readonly wrong: string[];
+} {
+  const shares = [...findings.shares];
+  const wrong = shares.filter((share) => share.wrong !== '').map(({ service, wrong }) => `${service.name}: ${wrong}`);
+  const peers = findings.peerExport.spec.peers.map((peer) => peerStanding(peer, shares, findings));
+  return { services: shares.length, peers, wrong: wrong.slice(0, reasonsShownMax) };
+}
+
+function peerStanding(peer: string, shares: readonly Share[], findings: ExportFindings) {
+  if (!findings.isKnown(peer)) return { peer, state: 'Pending' as const, message: `there is no Peer ${peer}` };
+  const reasons: string[] = [];
+  for (const share of shares) {
+    const holder = findings.offered(peer, share.service.id);
+    if (share.wrong === '' && holder !== undefined && holder.exportKey !== share.exportKey)
+      reasons.push(`${share.service.id}: already offered by PeerExport ${holder.exportKey}, which is older`);
+  }
+  const report = findings.report(peer);
+  for (const { service } of report === undefined ? [] : shares) {
+    const refusal = report?.refusals.get(service.id);
+    if (refusal !== undefined) reasons.push(`${service.id}: ${refusal.reason}`);
+  }
+  if (reasons.length > 0) {
+    const more = reasons.length > reasonsShownMax ? `; and ${reasons.length - reasonsShownMax} more` : '';
+    return { peer, state: 'Refused' as const, message: reasons.slice(0, reasonsShownMax).join('; ') + more };
+  }
+  if (report === undefined) return { peer, state: 'Pending' as const, message: 'the peer is not connected' };
+  const pending = shares.filter(({ service, wrong }) => wrong === '' && report.isPending(service.id)).length;
+  if (pending > 0) return { peer, state: 'Pending' as const, message: `${pending} services not acknowledged yet` };
+  return { peer, state: 'Acknowledged' as const };
+}
+
+function secondsSince(sinceMs: number | undefined, nowMs: number): number {
+  return sinceMs === undefined ? 0 : Math.max(0, Math.floor((nowMs - sinceMs) / 1000));
+}

@@ -1,0 +1,310 @@
+// Two whole meshes on the loopback: their homes, their certificates, their streams.
+
+import { afterEach, expect, test } from 'vitest';
+import { type Peer, peerType, retryAnnotation } from '../model/peer.ts';
+import { type PeerExport, peerExportType } from '../model/peer-export.ts';
+import { serviceType } from '../model/service.ts';
+import { introduceTo, type NodeOptions, namespace, startMesh, type TestMeshNode } from './testing/edge/memory-home.ts';
+
+const running: TestMeshNode[] = [];
+afterEach(async () => {
+  for (const node of running.splice(0)) await node.stop();
+});
+
+async function mesh(name: string, options: NodeOptions = {}): Promise<TestMeshNode> {
+  const node = await startMesh(name, options);
+  running.push(node);
+  return node;
+}
+
+async function pair(changes: Parameters<typeof introduceTo>[2] = {}) {
+  const owner = await mesh('owner');
+  const consumer = await mesh('consumer');
+  await introduceTo(owner, consumer, changes);
+  return { owner, consumer };
+}
+
+const eventually = <T>(read: () => Promise<T> | T) => expect.poll(read, { timeout: 10_000, interval: 10 });
+const idsAt = async (node: TestMeshNode) => (await node.peerServices()).map(({ spec }) => spec.id).sort();
+const exportAt = (node: TestMeshNode, name = 'all') =>
+  node.client.get<PeerExport>(peerExportType, { namespace: 'shop', name });
+
+test('peering: services are exported -> the consumer has them, with everything a proxy needs', async () => {
+  const { owner, consumer } = await pair();
+  await owner.addService('db', {
+    labels: { tier: 'gold', internal: 'yes' },
+    annotations: { 'portolan.dev/description': 'the database', 'portolan.dev/tags': 'sql, fast' },
+  });
+  await owner.exportServices({ peers: ['consumer'], exportedLabels: ['tier'], serviceAccount: 'db', tags: ['shared'] });
+  await eventually(() => idsAt(consumer)).toEqual(['db.shop.owner.example']);
+  const [service] = await consumer.peerServices();
+  expect(service?.spec).toEqual({
+    peer: 'owner',
+    id: 'db.shop.owner.example',
+    name: 'db',
+    fqdn: 'db.shop.owner.example',
+    description: 'the database',
+    tags: ['shared', 'sql', 'fast'],
+    labels: { tier: 'gold' },
+    sans: ['spiffe://owner.example/ns/shop/sa/db'],
+    protocols: ['http'],
+    endpoints: [{ address: '192.0.2.1', port: 15443 }],
+  });
+});
+
+test('peering: create, update, delete at the owner -> the same at the consumer, acknowledged and told', async () => {
+  const { owner, consumer } = await pair();
+  await owner.exportServices({ peers: ['consumer'] });
+  await owner.addService('a');
+  const b = await owner.addService('b');
+  await eventually(() => idsAt(consumer)).toEqual(['a.shop.owner.example', 'b.shop.owner.example']);
+  await owner.client.update(serviceType, {
+    ...(await owner.client.get(serviceType, { namespace: 'shop', name: 'b' })),
+    metadata: { ...b.metadata, annotations: { 'portolan.dev/description': 'changed' } },
+  });
+  await owner.client.delete(serviceType, { namespace: 'shop', name: 'a' });
+  await eventually(() => idsAt(consumer)).toEqual(['b.shop.owner.example']);
+  await eventually(async () => (await consumer.peerServices())[0]?.spec.description).toBe('changed');
+  await eventually(async () => (await exportAt(owner)).status?.peers).toEqual([
+    { peer: 'consumer', state: 'Acknowledged' },
+  ]);
+  await eventually(async () => (await owner.peer('consumer')).status?.owner).toMatchObject({
+    state: 'Synced',
+    services: 1,
+    identity: 'spiffe://consumer.example/mesh',
+    version: 'v1alpha1',
+  });
+  await eventually(async () => (await consumer.peer('owner')).status?.consumer).toMatchObject({
+    state: 'Synced',
+    services: 1,
+    reconciliation: 'Marker',
+    lastFullSync: expect.any(String),
+  });
+});
+
+test('peering: a peer sees exactly what is exported to it; taken back -> withdrawn', async () => {
+  const { owner, consumer } = await pair();
+  const other = await mesh('other');
+  await introduceTo(owner, other);
+  await owner.addService('a');
+  await owner.addService('b');
+  await owner.exportServices({ peers: ['consumer'], services: ['a'] }, 'one');
+  await owner.exportServices({ peers: ['other'], services: ['b'] }, 'two');
+  await eventually(() => idsAt(consumer)).toEqual(['a.shop.owner.example']);
+  await eventually(() => idsAt(other)).toEqual(['b.shop.owner.example']);
+  await owner.client.delete(peerExportType, { namespace: 'shop', name: 'one' });
+  await eventually(() => idsAt(consumer)).toEqual([]);
+  expect(await idsAt(other)).toEqual(['b.shop.owner.example']);
+});
+
+test('peering: a service the consumer refuses -> quarantined, the reason on both sides, the rest syncs; mended -> taken', async () => {
+  const { owner, consumer } = await pair();
+  await owner.addService('good');
+  await owner.addService('bad');
+  await owner.exportServices({ peers: ['consumer'], services: ['good'] }, 'good');
+  await owner.exportServices({ peers: ['consumer'], services: ['bad'], fqdn: 'bad.elsewhere.example' }, 'bad');
+  const reason = expect.stringContaining('fqdn: Forbidden: bad.elsewhere.example is outside the domains');
+  await eventually(() => idsAt(consumer)).toEqual(['bad.elsewhere.example', 'good.shop.owner.example']);
+  await eventually(async () => (await consumer.peerServices()).map(({ status }) => status?.state)).toEqual([
+    'Refused',
+    undefined,
+  ]);
+  const [refused] = await consumer.peerServices();
+  expect(refused).toMatchObject({ spec: { peer: 'owner', id: 'bad.elsewhere.example' }, status: { message: reason } });
+  expect(refused?.spec.fqdn).toBeUndefined();
+  await eventually(async () => (await exportAt(owner, 'bad')).status?.peers?.[0]).toMatchObject({
+    state: 'Refused',
+    message: reason,
+  });
+  await eventually(async () => (await consumer.peer('owner')).status?.consumer?.refusals).toEqual([
+    { id: 'bad.elsewhere.example', reason },
+  ]);
+  const bad = await exportAt(owner, 'bad');
+  const mended = { ...bad.spec, fqdn: 'bad.shop.owner.example', serviceId: 'bad.elsewhere.example' };
+  await owner.client.update(peerExportType, { ...bad, spec: mended });
+  await eventually(async () => (await consumer.peerServices())[0]?.status?.state).toBe('Active');
+  await eventually(async () => (await exportAt(owner, 'bad')).status?.peers?.[0]?.state).toBe('Acknowledged');
+});
+
+test('peering: an export that cannot be offered -> its status says why, nothing is sent', async () => {
+  const { owner, consumer } = await pair();
+  await owner.addService('db');
+  await owner.exportServices({ peers: ['consumer'], san: 'not a spiffe id' });
+  await eventually(async () => (await exportAt(owner)).status?.conditions?.[0]).toMatchObject({
+    status: 'False',
+    message: expect.stringContaining('db: san: Invalid value'),
+  });
+  expect(await idsAt(consumer)).toEqual([]);
+});
+
+test('peering: the FQDN lies inside our own zones -> refused', async () => {
+  const { owner, consumer } = await pair({ asOwner: { allowedDomains: ['*'] } });
+  await owner.addService('db');
+  await owner.exportServices({ peers: ['consumer'], fqdn: 'db.default.svc.cluster.local' });
+  await eventually(async () => (await consumer.peerServices())[0]?.status?.message).toContain('inside our own zone');
+});
+
+test('peering: accepted tags and labels -> only those services are kept', async () => {
+  const { owner, consumer } = await pair({ asOwner: { acceptedTags: ['public'], acceptedLabels: { tier: 'gold' } } });
+  await owner.addService('a', { annotations: { 'portolan.dev/tags': 'public' }, labels: { tier: 'gold' } });
+  await owner.addService('b', { annotations: { 'portolan.dev/tags': 'public' } });
+  await owner.addService('c', { labels: { tier: 'gold' } });
+  await owner.exportServices({ peers: ['consumer'], exportedLabels: ['tier'] });
+  await eventually(() => idsAt(consumer)).toEqual(['a.shop.owner.example']);
+  await eventually(async () => (await exportAt(owner)).status?.peers?.[0]?.state).toBe('Acknowledged');
+});
+
+test('peering: allowed domains shrink -> what may no longer be named goes', async () => {
+  const { owner, consumer } = await pair();
+  await owner.addService('db');
+  await owner.exportServices({ peers: ['consumer'] });
+  await eventually(() => idsAt(consumer)).toHaveLength(1);
+  const peer = await consumer.peer('owner');
+  await consumer.client.update<Peer>(peerType, { ...peer, spec: { ...peer.spec, allowedDomains: ['x.example'] } });
+  await eventually(async () => (await consumer.peerServices())[0]?.status?.state).toBe('Refused');
+  expect((await consumer.peerServices())[0]?.spec.fqdn).toBeUndefined();
+});
+
+test('peering: the Peer is deleted (deregisterConsumer) -> all its services go at once', async () => {
+  const { owner, consumer } = await pair();
+  for (const name of ['a', 'b', 'c']) await owner.addService(name);
+  await owner.exportServices({ peers: ['consumer'] });
+  await eventually(() => idsAt(consumer)).toHaveLength(3);
+  await consumer.client.delete(peerType, { namespace, name: 'owner' });
+  await eventually(() => idsAt(consumer)).toEqual([]);
+  await eventually(() => owner.peering.owner.report('consumer')).toBeUndefined();
+});
+
+test('peering: the Peer was deleted while nobody looked -> its services go at the next start', async () => {
+  const { owner, consumer } = await pair();
+  await owner.addService('a');
+  await owner.exportServices({ peers: ['consumer'] });
+  await eventually(() => idsAt(consumer)).toHaveLength(1);
+  await consumer.peering.stop();
+  await consumer.client.delete(peerType, { namespace, name: 'owner' });
+  await consumer.restart();
+  await eventually(() => idsAt(consumer)).toEqual([]);
+});
+
+test('peering: two owners claim one name -> the older keeps it, the other has its alias, both are told', async () => {
+  const consumer = await mesh('consumer');
+  const [one, two] = [await mesh('one'), await mesh('two')];
+  for (const owner of [one, two]) {
+    await introduceTo(owner, consumer, { asOwner: { allowedDomains: ['shared.example'] } });
+    await owner.addService('db');
+  }
+  await one.exportServices({ peers: ['consumer'], fqdn: 'db.shared.example' });
+  await eventually(() => idsAt(consumer)).toHaveLength(1);
+  await two.exportServices({ peers: ['consumer'], fqdn: 'db.shared.example' });
+  await eventually(async () => (await consumer.peerServices()).map(({ status }) => status?.hostnames)).toEqual([
+    ['db.shared.example', 'db.one.svc.peers.local'],
+    ['db.two.svc.peers.local'],
+  ]);
+  const [first, second] = await consumer.peerServices();
+  expect(first?.status?.conditions?.[0]).toMatchObject({ type: 'NamesHeld', status: 'True', reason: 'Contested' });
+  expect(second?.status?.conditions?.[0]).toMatchObject({
+    status: 'False',
+    message: expect.stringContaining('held by db.shared.example of peer one, which claimed it first'),
+  });
+  await one.client.delete(peerExportType, { namespace: 'shop', name: 'all' });
+  await eventually(async () => (await consumer.peerServices())[0]?.spec.peer).toBe('two');
+  await eventually(async () => (await consumer.peerServices())[0]?.status?.hostnames).toBeUndefined();
+});
+
+test('peering: aliases of the Peer -> further names of that service', async () => {
+  const aliases = [{ id: 'db.shop.owner.example', hostname: 'db.internal' }];
+  const { owner, consumer } = await pair({ asOwner: { aliases } });
+  await owner.addService('db');
+  await owner.exportServices({ peers: ['consumer'] });
+  await eventually(async () => (await consumer.peerServices())[0]?.status?.hostnames).toEqual([
+    'db.shop.owner.example',
+    'db.owner.svc.peers.local',
+    'db.internal',
+  ]);
+});
+
+test('peering: versions are switched off for a peer or globally -> Unimplemented, and the other is used', async () => {
+  const { owner, consumer } = await pair({ asConsumer: { versions: ['v1alpha2'] } });
+  await owner.addService('db');
+  await owner.exportServices({ peers: ['consumer'] });
+  await eventually(async () => (await consumer.peer('owner')).status?.consumer?.version).toBe('v1alpha2');
+  await eventually(() => idsAt(consumer)).toEqual(['db.shop.owner.example']);
+  await consumer.restart({ versions: ['v1alpha1'] });
+  await eventually(async () => (await consumer.peer('owner')).status?.consumer).toMatchObject({
+    state: 'Refused',
+    message: expect.stringContaining('is not served here'),
+  });
+  expect(await idsAt(consumer)).toEqual(['db.shop.owner.example']);
+});
+
+test('peering: the owner does not trust us -> Unauthenticated, no retry; retried when asked, and when our certificate changes', async () => {
+  const { owner, consumer } = await pair({ asConsumer: { trust: { domain: 'x.example', bundle: strangerBundle } } });
+  await owner.addService('db');
+  await owner.exportServices({ peers: ['consumer'] });
+  const state = () => consumer.peering.consumer()?.report('owner')?.state;
+  await eventually(() => state()?.kind).toBe('stopped');
+  expect(state()).toMatchObject({ code: 16 });
+  expect(await idsAt(consumer)).toEqual([]);
+  const peer = await owner.peer('consumer');
+  const trust = { domain: consumer.mesh.domain, bundle: consumer.mesh.certificate };
+  await owner.client.update<Peer>(peerType, { ...peer, spec: { ...peer.spec, trust } });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(state()?.kind).toBe('stopped');
+  const ours = await consumer.peer('owner');
+  const annotations = { [retryAnnotation]: 'now' };
+  await consumer.client.update<Peer>(peerType, { ...ours, metadata: { ...ours.metadata, annotations } });
+  await eventually(() => idsAt(consumer)).toEqual(['db.shop.owner.example']);
+});
+
+test('peering: our certificate was refused and is replaced -> tried again at once', async () => {
+  const { owner, consumer } = await pair();
+  consumer.rotate(owner.mesh.issue({ identities: ['spiffe://owner.example/x'] }));
+  await owner.addService('db');
+  await owner.exportServices({ peers: ['consumer'] });
+  await consumer.restart();
+  const state = () => consumer.peering.consumer()?.report('owner')?.state;
+  await eventually(() => state()?.kind).toBe('stopped');
+  consumer.rotate(consumer.mesh.issue());
+  await eventually(() => state()?.kind).toBe('waiting');
+});
+
+test('peering: an edited ServiceID -> a delete and a create', async () => {
+  const { owner, consumer } = await pair();
+  await owner.addService('db');
+  await owner.exportServices({ peers: ['consumer'], serviceId: 'first.owner.example' });
+  await eventually(() => idsAt(consumer)).toEqual(['first.owner.example']);
+  const all = await exportAt(owner);
+  await owner.client.update(peerExportType, { ...all, spec: { ...all.spec, serviceId: 'second.owner.example' } });
+  await eventually(() => idsAt(consumer)).toEqual(['second.owner.example']);
+});
+
+test('peering: two exports offer one ServiceID -> the older keeps it, the other is told', async () => {
+  const { owner, consumer } = await pair();
+  await owner.addService('a');
+  await owner.addService('b');
+  await owner.exportServices({ peers: ['consumer'], services: ['a'], serviceId: 'same.owner.example' }, 'first');
+  await owner.exportServices({ peers: ['consumer'], services: ['b'], serviceId: 'same.owner.example' }, 'second');
+  await eventually(async () => (await exportAt(owner, 'second')).status?.peers?.[0]?.message).toContain(
+    'same.owner.example: already offered by PeerExport shop/first',
+  );
+  await eventually(async () => (await consumer.peerServices()).map(({ spec }) => spec.name)).toEqual(['a']);
+});
+
+test('peering: metrics -> lag, un-acked, refusals by reason, time of the last full sync, for both sides', async () => {
+  const { owner, consumer } = await pair();
+  await owner.addService('db');
+  await owner.addService('bad');
+  await owner.exportServices({ peers: ['consumer'], services: ['db'] });
+  await owner.exportServices({ peers: ['consumer'], services: ['bad'], fqdn: 'bad.other.example' }, 'bad');
+  await eventually(() => idsAt(consumer)).toHaveLength(2);
+  await eventually(() => owner.metrics.text()).toContain(
+    'portolan_peering_refusals_total{peer="consumer",side="owner",reason="fqdn"} 1',
+  );
+  const text = `${await owner.metrics.text()}${await consumer.metrics.text()}`;
+  for (const name of ['lag_services', 'lag_seconds', 'unacknowledged', 'last_full_sync_timestamp_seconds']) {
+    expect(text).toContain(`portolan_peering_${name}{peer="consumer",side="owner"}`);
+    expect(text).toContain(`portolan_peering_${name}{peer="owner",side="consumer"}`);
+  }
+});
+
+const strangerBundle = (await import('./testing/edge/mesh.ts')).meshOf('x.example').certificate;

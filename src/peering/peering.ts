@@ -1,0 +1,387 @@
+// The parts of peering on one home, put together: what is exported, who may see it, the endpoint, and our side of others'
+// catalogs. Sockets come from outside, so that the same parts run under a virtual clock.
+
+import type { X509Certificate } from 'node:crypto';
+import { errorText, type Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import type { World } from '../base/world.ts';
+import type { Client } from '../client/client.ts';
+import { createInformer, type Informer } from '../client/informer.ts';
+import { standForLeader } from '../client/leader.ts';
+import { type Peer, type PeerStatus, type PeerVersion, peerDefaults, peerType } from '../model/peer.ts';
+import { type MeshDefaults, type PeerExport, peerExportType } from '../model/peer-export.ts';
+import { catalogPath, introductionPath } from '../model/peer-introduction.ts';
+import { type Secret, secretType } from '../model/secret.ts';
+import { type Service, serviceType } from '../model/service.ts';
+import { Consumer } from './consumer.ts';
+import type { LinkLimits } from './consumer-link.ts';
+import { introduce } from './introduction.ts';
+import { Owner, type ServedPeer } from './owner.ts';
+import { OwnerCatalog } from './owner-catalog.ts';
+import { fingerprintOf, type KnownPeer, linkConfigOf, type OwnCredentials, PeerRegistry } from './peer-registry.ts';
+import { consumerStatus, ownerStatus } from './peer-status.ts';
+import { measurePeering, type PeeringMeter } from './peering-metrics.ts';
+import { StatusWriter } from './status-writer.ts';
+import type { Dial } from './transport-client.ts';
+import type { PeeringServer, PeeringServerOptions, PlainAnswer, PlainRequest } from './transport-server.ts';
+import { judgeCertificate, type Verdict } from './trust.ts';
+import { v1alpha1 } from './wire.ts';
+
+/** Our own certificate and key, from wherever they are kept. */
+export interface CredentialsSource {
+  current(): OwnCredentials | undefined;
+  /** Returns what takes the handler off again. */
+  onChanged(handler: () => void): () => void;
+}
+
+export interface PeeringOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly metrics?: Metrics;
+  readonly client: Client;
+  /** Where Peers, PeerServices and Secrets lie. */
+  readonly namespace: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly mesh: MeshDefaults;
+  /** No peer may name anything inside. */
+  readonly ownZones: readonly string[];
+  readonly credentials: CredentialsSource;
+  /** Versions spoken at all. */
+  readonly versions?: readonly PeerVersion[];
+  /** Several processes share this home: one of them takes from peers, all of them serve. */
+  readonly isReplicated?: boolean;
+  readonly serve: (options: PeeringServerOptions) => Promise<PeeringServer>;
+  readonly dial: Dial;
+  readonly limits?: Partial<LinkLimits>;
+}
+
+export interface Peering {
+  readonly port: number;
+  readonly owner: Owner;
+  readonly catalog: OwnerCatalog;
+  consumer(): Consumer | undefined;
+  stop(): Promise<void>;
+}
+
+const messageBytesMax = 64 * 1024;
+const keepAliveMs = 10_000;
+
+export async function startPeering(options: PeeringOptions): Promise<Peering> {
+  const parts = new PeeringParts(options);
+  await parts.start();
+  return parts;
+}
+
+class PeeringParts implements Peering {
+  readonly owner: Owner;
+  readonly catalog: OwnerCatalog;
+  readonly #options: PeeringOptions;
+  readonly #services: Informer<Service>;
+  readonly #exports: Informer<PeerExport>;
+  readonly #peers: Informer<Peer>;
+  readonly #secrets: Informer<Secret>;
+  readonly #registry: PeerRegistry;
+  readonly #statuses: StatusWriter;
+  readonly #meter: PeeringMeter;
+  readonly #stops: (() => unknown)[] = [];
+  #server: PeeringServer | undefined;
+  #consumer: Consumer | undefined;
+
+  constructor(options: PeeringOptions) {
+    const { client, world, log, namespace } = options;
+    const common = { client, world, log };
+    this.#options = options;
+    this.#services = createInformer<Service>({ ...common, type: serviceType, keep: keepService });
+    this.#exports = createInformer<PeerExport>({ ...common, type: peerExportType });
+    this.#peers = createInformer<Peer>({ ...common, type: peerType, namespace });
+    this.#secrets = createInformer<Secret>({ ...common, type: secretType, namespace });
+    this.catalog = new OwnerCatalog({
+      mesh: options.mesh,
+      onChanged: (peer, id) => this.owner.changed(peer, id),
+      onExportChanged: (key) => this.#statuses.exportChanged(key),
+    });
+    this.owner = new Owner({
+      clock: world.clock,
+      log,
+      catalog: this.catalog,
+      peer: (name) => this.#served(name),
+      hasSynced: () => this.#hasSynced(),
+      observer: {
+        changed: (peer) => this.#statuses.peerChanged(peer),
+        refused: ({ peer, reason }) => this.#meter.refused({ peer, side: 'owner', reason }),
+      },
+    });
+    this.#registry = new PeerRegistry({
+      peers: this.#peers,
+      secrets: this.#secrets,
+      onChanged: (name, peer) => this.#peerChanged(name, peer),
+    });
+    this.#statuses = new StatusWriter({
+      ...common,
+      namespace,
+      peerStatus: (peer) => this.#peerStatus(peer),
+      exportsTo: (peer) => this.catalog.exportsTo(peer),
+      exportFindings: (key) => this.#exportFindings(key),
+    });
+    const measured = { owner: this.owner, consumer: () => this.#consumer, wallMs: () => world.clock.wallMs() };
+    this.#meter = options.metrics === undefined ? { refused() {} } : measurePeering(options.metrics, measured);
+  }
+
+  get port(): number {
+    return this.#server?.port ?? 0;
+  }
+
+  consumer(): Consumer | undefined {
+    return this.#consumer;
+  }
+
+  async start(): Promise<void> {
+    const { credentials, serve, listen, log } = this.#options;
+    for (const informer of [this.#services, this.#exports, this.#peers, this.#secrets]) {
+      informer.start();
+      this.#stops.push(() => informer.stop());
+    }
+    this.#stops.push(() => this.#statuses.stop());
+    this.#followCatalog();
+    const own = await this.#ownCredentials();
+    this.#server = await serve({
+      ...listen,
+      ...own,
+      judge: (presented) => this.#judge(presented),
+      accept: (call) => this.owner.accept(call),
+      answer: (request) => this.#answer(request),
+      messageBytesMax,
+      keepAliveMs,
+      log,
+    });
+    this.#stops.push(() => this.#server?.close());
+    this.#stops.push(credentials.onChanged(() => this.#credentialsChanged()));
+    this.#registry.start();
+    this.#stops.push(() => this.#registry.stop());
+    this.#startConsuming();
+  }
+
+  async stop(): Promise<void> {
+    for (const stop of this.#stops.splice(0).reverse()) await stop();
+  }
+
+  #ownCredentials(): Promise<OwnCredentials> {
+    const { credentials, log } = this.#options;
+    const present = credentials.current();
+    if (present !== undefined) return Promise.resolve(present);
+    log.warn('waiting for a certificate of our own');
+    return new Promise((resolve) => {
+      const off = credentials.onChanged(() => {
+        const own = credentials.current();
+        if (own === undefined) return;
+        off();
+        resolve(own);
+      });
+      this.#stops.push(off);
+    });
+  }
+
+  #followCatalog(): void {
+    this.#exports.on((_key, next, previous) => {
+      const { namespace = '', name } = (next ?? previous)!.metadata;
+      this.catalog.setExport(namespace, name, next);
+    });
+    this.#services.on((_key, next, previous) => {
+      const { namespace = '', name } = (next ?? previous)!.metadata;
+      this.catalog.setService(namespace, name, next);
+    });
+  }
+
+  #hasSynced(): boolean {
+    return this.#services.hasSynced && this.#exports.hasSynced && this.#peers.hasSynced;
+  }
+
+  #judge(presented: readonly X509Certificate[]): Verdict {
+    return judgeCertificate(presented, this.#registry.trusted(), this.#options.world.clock.wallMs());
+  }
+
+  #served(name: string): ServedPeer | undefined {
+    const peer = this.#registry.get(name);
+    if (peer === undefined || peer.spec.suspended) return undefined;
+    const enabled = this.#options.versions ?? peerDefaults.versions;
+    const versions = (peer.spec.versions ?? peerDefaults.versions).filter((version) => enabled.includes(version));
+    return { name, epoch: peer.uid, window: peer.spec.window ?? peerDefaults.window, versions };
+  }
+
+  #credentialsChanged(): void {
+    const own = this.#options.credentials.current();
+    if (own !== undefined) this.#server?.setCertificate(own.certificate, own.key);
+    this.#consumer?.credentialsChanged();
+  }
+
+  #peerChanged(name: string, peer: KnownPeer | undefined): void {
+    this.#server?.trustChanged();
+    const report = this.owner.report(name);
+    const served = this.#served(name);
+    if (report !== undefined && !served?.versions.includes(report.version))
+      this.owner.restart(name, `version ${report.version} is switched off`);
+    if (this.#consumer !== undefined) this.#consume(this.#consumer, name, peer);
+    for (const key of this.catalog.exportsTo(name)) this.#statuses.exportChanged(key);
+    this.#statuses.peerChanged(name);
+  }
+
+  #startConsuming(): void {
+    const { client, world, log, namespace, isReplicated } = this.#options;
+    if (!isReplicated) {
+      void this.#beginConsuming();
+      this.#stops.push(() => this.#endConsuming());
+      return;
+    }
+    const candidate = standForLeader({
+      client,
+      world,
+      log,
+      namespace,
+      name: 'portolan-peering',
+      identity: world.random.uuid(),
+      whileLeading: async (signal) => {
+        await this.#beginConsuming();
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        await this.#endConsuming();
+      },
+    });
+    this.#stops.push(() => candidate.stop());
+  }
+
+  async #beginConsuming(): Promise<void> {
+    const { client, world, log, namespace, dial, limits } = this.#options;
+    const consumer = new Consumer({
+      client,
+      world,
+      log,
+      namespace,
+      dial,
+      ...(limits === undefined ? {} : { limits }),
+      onChanged: (peer) => this.#statuses.peerChanged(peer),
+      onRefused: ({ peer, reason }) => this.#meter.refused({ peer, side: 'consumer', reason }),
+    });
+    this.#consumer = consumer;
+    await Promise.all([this.#peers.whenSynced(), this.#secrets.whenSynced()]);
+    if (this.#consumer !== consumer) return;
+    for (const peer of this.#registry.values()) this.#consume(consumer, peer.name, peer);
+    try {
+      await consumer.sweep((peer) => this.#registry.get(peer) !== undefined);
+    } catch (error) {
+      log.warn('services of peers that are gone could not be removed', { error: errorText(error) });
+    }
+  }
+
+  async #endConsuming(): Promise<void> {
+    const consumer = this.#consumer;
+    this.#consumer = undefined;
+    await consumer?.stop();
+  }
+
+  readonly #retries = new Map<string, string>();
+
+  #consume(consumer: Consumer, name: string, peer: KnownPeer | undefined): void {
+    const config = peer && linkConfigOf(peer, this.#options.ownZones);
+    if (peer === undefined || config === undefined) {
+      this.#retries.delete(name);
+      void consumer.deregister(name).catch((error) => {
+        this.#options.log.error('services of a peer could not be removed', { peer: name, error: errorText(error) });
+      });
+      return;
+    }
+    if (peer.spec.suspended || peer.wrong !== '') return consumer.pause(name);
+    const enabled = this.#options.versions ?? peerDefaults.versions;
+    const versions = config.versions.filter((version) => enabled.includes(version));
+    // Looked up when a stream is dialed, so that new roots and certificates count from the next one on.
+    const fresh = () => this.#registry.get(name) ?? peer;
+    consumer.set({
+      name,
+      fingerprint: `${fingerprintOf(peer)} ${versions.join()}`,
+      config: {
+        ...config,
+        versions,
+        get roots() {
+          return fresh().rootsPem;
+        },
+      },
+      aliases: aliasesOf(peer),
+      credentials: () => fresh().credentials ?? this.#options.credentials.current(),
+      ...(peer.lastContactMs === undefined ? {} : { lastContactMs: peer.lastContactMs }),
+    });
+    const asked = `${peer.retry} ${peer.rootsPem.join('')} ${peer.credentials?.certificate ?? ''}`;
+    if (this.#retries.has(name) && this.#retries.get(name) !== asked) consumer.retry(name);
+    this.#retries.set(name, asked);
+  }
+
+  #answer(request: PlainRequest): Promise<PlainAnswer> | undefined {
+    const { client, namespace, world } = this.#options;
+    if (request.path === introductionPath)
+      return introduce({ client, namespace, nowMs: world.clock.wallMs(), body: request.body });
+    if (request.path === catalogPath) return Promise.resolve(this.#listCatalog(request.verdict));
+    return undefined;
+  }
+
+  /** For `portolan peer diff`: what this peer is offered, by content, and what it refused. */
+  #listCatalog(verdict: Verdict): PlainAnswer {
+    if (verdict.kind === 'refused') return { status: 401, body: JSON.stringify({ message: verdict.reason }) };
+    if (!this.#hasSynced()) return { status: 503, body: '{"message":"the catalog has not synced yet"}' };
+    const view = this.catalog.view(verdict.peer, v1alpha1, { epoch: '', hasSynced: () => true });
+    const refusals = this.owner.report(verdict.peer)?.refusals;
+    const services = Array.from(view.ids, (id) => ({
+      id,
+      service: view.offer(id)?.service,
+      refused: refusals?.get(id)?.reason,
+    }));
+    return { status: 200, body: JSON.stringify({ services }) };
+  }
+
+  readonly #hadStream = new Set<string>();
+
+  // Another replica may serve this peer: what we do not know of we do not speak of.
+  #peerStatus(name: string): PeerStatus | undefined {
+    const peer = this.#registry.get(name);
+    if (peer === undefined) return undefined;
+    const nowMs = this.#options.world.clock.wallMs();
+    const stream = this.owner.report(name);
+    if (stream !== undefined) this.#hadStream.add(name);
+    const owner = this.#hadStream.has(name) ? { owner: ownerStatus(stream, this.catalog.count(name), nowMs) } : {};
+    return { ...owner, ...this.#consumerStatus(peer, nowMs) };
+  }
+
+  #consumerStatus(peer: KnownPeer, nowMs: number): Pick<PeerStatus, 'consumer'> {
+    if (this.#consumer === undefined) return {};
+    if (peer.wrong !== '') return { consumer: { state: 'Refused', message: peer.wrong } };
+    if (peer.spec.suspended) return { consumer: { state: 'Idle', message: 'suspended' } };
+    const report = this.#consumer.report(peer.name);
+    return report === undefined ? {} : { consumer: consumerStatus(report, nowMs) };
+  }
+
+  #exportFindings(key: string) {
+    const peerExport = this.#exports.get(key);
+    if (peerExport === undefined) return undefined;
+    return {
+      peerExport,
+      shares: this.catalog.sharesOf(key),
+      report: (peer: string) => this.owner.report(peer),
+      offered: (peer: string, id: string) => this.catalog.offered(peer, id),
+      isKnown: (peer: string) => this.#registry.get(peer) !== undefined,
+    };
+  }
+}
+
+/** What an export can ask about. */
+function keepService({ apiVersion, kind, metadata, spec }: Service): Service {
+  const { name, namespace, labels, annotations, resourceVersion, uid } = metadata;
+  const ports = spec?.ports?.map(({ port, protocol, appProtocol }) => ({ port, protocol, appProtocol }));
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, namespace, labels, annotations, resourceVersion, uid },
+    spec: { ports },
+  };
+}
+
+function aliasesOf({ spec }: KnownPeer): Map<string, string[]> {
+  const aliases = new Map<string, string[]>();
+  for (const { id, hostname } of spec.aliases ?? []) aliases.set(id, [...(aliases.get(id) ?? []), hostname]);
+  return aliases;
+}

@@ -1,0 +1,65 @@
+// What was refused of one peer, and why: on the PeerService it concerns, and in short on the Peer. Bounded, because a peer
+// could offer any number of bad services.
+
+import { formatTime, withConditions } from '../model/conditions.ts';
+import { refusalsShownMax } from '../model/peer.ts';
+import type { PeerServiceStore } from './peer-service-store.ts';
+
+const refusalsMax = 10_000;
+const reasonLengthMax = 4096;
+
+export class RefusalBook {
+  readonly #store: PeerServiceStore;
+  /** The newest last. */
+  readonly #reasons = new Map<string, string>();
+
+  constructor(store: PeerServiceStore) {
+    this.#store = store;
+  }
+
+  get size(): number {
+    return this.#reasons.size;
+  }
+
+  reason(id: string): string | undefined {
+    return this.#reasons.get(id);
+  }
+
+  newest(): { id: string; reason: string }[] {
+    const shown = [...this.#reasons].slice(-refusalsShownMax).reverse();
+    return shown.map(([id, reason]) => ({ id, reason: reason.slice(0, reasonLengthMax) }));
+  }
+
+  add({ id, reason }: { readonly id: string; readonly reason: string }, wallMs: number): void {
+    const isNew = !this.#reasons.has(id);
+    this.#reasons.delete(id);
+    if (isNew && this.#reasons.size >= refusalsMax) return;
+    this.#reasons.set(id, reason);
+    if (id === '' || id.length > 255) return;
+    const present = this.#store.get(id);
+    const now = formatTime(wallMs);
+    const wanted = { type: 'Accepted', status: 'False', reason: 'InvalidArgument', message: reason } as const;
+    const conditions = [...withConditions(this.#store.statusOf(id).conditions ?? undefined, [wanted], { now })];
+    // Of a service that was good before, the last good form is what counts; the refusal is a note beside it.
+    if (present !== undefined && !present.isQuarantined) return this.#store.setStatus(id, { conditions });
+    this.#store.quarantine(id, { state: 'Refused', message: reason, since: now, conditions });
+  }
+
+  /** It was taken in its newest form, or is gone. */
+  mended(id: string): void {
+    this.#reasons.delete(id);
+    const conditions = this.#store.statusOf(id).conditions;
+    if (!conditions?.some(({ type }) => type === 'Accepted')) return;
+    const left = conditions.filter(({ type }) => type !== 'Accepted');
+    const isRefused = this.#store.statusOf(id).state === 'Refused';
+    this.#store.setStatus(id, {
+      conditions: left,
+      ...(isRefused ? { state: 'Active' as const, message: null, since: null } : {}),
+    });
+  }
+
+  /** A new stream starts with an empty book: everything is offered again. */
+  clear(): void {
+    this.#reasons.clear();
+  }
+}
