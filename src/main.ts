@@ -8,6 +8,8 @@ import { createRealHost } from './base/real/host.ts';
 import { createRealWorld } from './base/real/world.ts';
 import { addRegisterCommands } from './cli/register.ts';
 import { addApiCommand } from './main/api-command.ts';
+import { addDemoCommand } from './main/demo-command.ts';
+import { addDnsCommand } from './main/dns-command.ts';
 import { addUpCommand } from './main/up-command.ts';
 
 enableCompileCache();
@@ -17,17 +19,27 @@ const program = new Command('portolan')
     'A control plane for federated service discovery: every service gets a name, an address and a secure way to it.',
   )
   .version('0.1.0')
+  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'portolan: ')) })
   .showHelpAfterError('(portolan help shows what there is)');
-
-addUpCommand(program);
-addApiCommand(program);
 
 const hands = {
   world: createRealWorld(),
   host: createRealHost(),
   print: (text: string) => process.stdout.write(`${text}\n`),
+  setExitCode: (code: number) => {
+    process.exitCode = code;
+  },
 };
+
+addDemoCommand(program, hands);
+addUpCommand(program);
+addApiCommand(program);
+addDnsCommand(program);
 addRegisterCommands(program, hands);
+
+for (const command of program.commands) {
+  command.showHelpAfterError(`(portolan ${command.name()} --help shows what it takes)`);
+}
 
 try {
   await program.parseAsync();

@@ -2,8 +2,9 @@
 
 import type { Command } from 'commander';
 import type { LogLevel } from '../base/log.ts';
+import { parseIp } from '../model/ip.ts';
 import { defaultServiceRanges } from './home.ts';
-import { parseListen, processLog, untilStopped } from './process.ts';
+import { logLevelOption, parseListen, processLog, untilStopped } from './process.ts';
 
 interface ApiFlags {
   readonly data: string;
@@ -29,8 +30,15 @@ export function addApiCommand(program: Command): void {
     )
     .option('--keep-history <seconds>', 'how long a watch can be resumed', '300')
     .option('--audit <file>', 'write one line for each request')
-    .option('--log-level <level>', 'debug, info, warn or error', 'info')
+    .addOption(logLevelOption('info'))
     .action(run);
+}
+
+const dnsName = /^(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]*[a-z0-9])?$/i;
+
+function checkedHost(text: string): string {
+  if (parseIp(text) !== undefined || (text.length <= 253 && dnsName.test(text))) return text;
+  throw new Error(`--san ${JSON.stringify(text)}: neither an IP address nor a DNS name`);
 }
 
 async function run(flags: ApiFlags): Promise<void> {
@@ -46,7 +54,7 @@ async function run(flags: ApiFlags): Promise<void> {
     log,
     directory: flags.data,
     listen,
-    extraHosts: flags.san,
+    extraHosts: flags.san.map(checkedHost),
     serviceRanges: flags.serviceCidr.split(','),
     historyMs: seconds * 1000,
     ...(flags.audit === undefined ? {} : { auditFile: flags.audit }),

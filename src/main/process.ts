@@ -1,5 +1,6 @@
 // What every long-running role of this program has in common: its log, its signals, and how it ends.
 
+import { Option } from 'commander';
 import { createLog, errorText, type Log, type LogLevel } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 
@@ -26,11 +27,19 @@ export function untilStopped(log: Log, stop: () => Promise<void>): Promise<void>
   });
 }
 
+/** The host is said outright: whoever wants all addresses writes 0.0.0.0 or [::]. */
 export function parseListen(text: string): { host: string; port: number } {
-  const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
+  const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
   const port = Number(parts?.[3]);
   if (parts === null || port > 65535) {
     throw new Error(`--listen ${text}: expected HOST:PORT, such as 127.0.0.1:6443, [::1]:6443 or 0.0.0.0:0`);
   }
   return { host: parts[1] ?? parts[2] ?? '', port };
 }
+
+/** `--log-level`, which every role has. */
+export function logLevelOption(level: LogLevel): Option {
+  return new Option('--log-level <level>', 'how much to say on standard error').choices(logLevels).default(level);
+}
+
+const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];

@@ -1,9 +1,10 @@
 // `portolan up`: one cluster's whole set on the embedded home, and a short screen of what to try.
 
-import { resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import type { LogLevel } from '../base/log.ts';
-import { parseListen, processLog, untilStopped } from './process.ts';
+import { logLevelOption, parseListen, processLog, untilStopped } from './process.ts';
 
 interface UpFlags {
   readonly data: string;
@@ -17,7 +18,7 @@ export function addUpCommand(program: Command): void {
     .description("one cluster's whole set on the embedded home")
     .option('--data <dir>', 'where everything is kept', '.portolan')
     .option('--listen <host:port>', 'where the API listens; port 0 takes a free one', '127.0.0.1:0')
-    .option('--log-level <level>', 'debug, info, warn or error', 'warn')
+    .addOption(logLevelOption('warn'))
     .action(run);
 }
 
@@ -33,6 +34,13 @@ async function run(flags: UpFlags): Promise<void> {
   await untilStopped(log, () => home.stop());
 }
 
+// As a person here would type it: the program of this checkout, wherever they stand.
+function ownCommand(): string {
+  const path = fileURLToPath(new URL('../../../bin/portolan', import.meta.url));
+  const fromHere = relative(process.cwd(), path);
+  return fromHere.startsWith('..') ? path : fromHere;
+}
+
 function screen(server: string, kubeconfig: string): string {
   return `
 Portolan: one cluster's home is ready at ${server}
@@ -40,7 +48,7 @@ Portolan: one cluster's home is ready at ${server}
 In another terminal:
   export KUBECONFIG=${kubeconfig}
   kubectl get namespaces
-  bin/portolan register default/web --address 127.0.0.1 --port 8080 --check tcp
+  ${ownCommand()} register default/web --address 127.0.0.1 --port 8080 --check tcp
   kubectl get services,endpointslices
   kubectl explain serviceexport.status
   kubectl api-resources
