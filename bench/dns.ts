@@ -1,0 +1,369 @@
+// `npm run bench:dns`: our DNS server and Knot under the same load in one run, the server on one core and dnsperf on the
+// other. 1,000 names with three addresses each, one query in ten for a name that does not exist.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { findCommand, installCounterparts } from '../scripts/counterparts.mjs';
+import { type Figure, percentile, report } from './report.ts';
+
+const directory = mkdtempSync(`${import.meta.dirname}/.bench-dns-`);
+const dist = process.env['PORTOLAN_DIST'] ?? `${import.meta.dirname}/../dist/src`;
+const seconds = Number(process.env['BENCH_SECONDS'] ?? 8);
+const names = 1000;
+const many = 100_000;
+const figures: Figure[] = [];
+const ticksPerSecond = 100;
+const [serverCore, loadCore] = ['0', '1'];
+
+install();
+try {
+  await main();
+} finally {
+  rmSync(directory, { recursive: true, force: true });
+}
+report('DNS', figures);
+
+function install(): void {
+  installCounterparts();
+  if (findCommand('dnsperf')) return;
+  execFileSync('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', 'dnsperf'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+}
+
+async function main(): Promise<void> {
+  const knot = await startKnot();
+  const knotPerQuery = await measure('Knot', { server: knot, zone: 'svc.clusterset.local' });
+  const ours = await startOurs({
+    services: names,
+    federated: names,
+    shape: 'three-addresses',
+    upstream: `127.0.0.1:${knot.port}`,
+  });
+  await measure('ours, clusterset names', { server: ours, zone: 'svc.clusterset.local', besides: knotPerQuery });
+  await measure('ours, federation names with the source cluster', {
+    server: ours,
+    zone: 'fed.svc.federation',
+    option: '65001:77657374',
+    besides: knotPerQuery,
+    isAuthoritativeGoal: true,
+  });
+  await measure('ours, forwarding through the cache', { server: ours, zone: 'plain.test' });
+  await ours.stop();
+  await knot.stop();
+  await measureWorkers();
+  await measureMemoryAndChanges();
+}
+
+interface Running {
+  readonly port: number;
+  readonly pid: number;
+  readonly loadedMs: number;
+  ask(request: object): Promise<Record<string, unknown>>;
+  tell(request: object): void;
+  stop(): Promise<void>;
+}
+
+interface Measured {
+  readonly perSecond: number;
+  readonly microseconds: number;
+}
+
+interface MeasureOptions {
+  readonly server: Running;
+  readonly zone: string;
+  /** `code:hex` of an EDNS option. */
+  readonly option?: string;
+  readonly besides?: Measured;
+  readonly isAuthoritativeGoal?: boolean;
+}
+
+async function measure(name: string, options: MeasureOptions): Promise<Measured> {
+  const file = queryFile(options.zone);
+  await dnsperf(options, file, ['-l', '2']); // warm
+  const before = cpuSeconds(options.server.pid);
+  const output = await dnsperf(options, file, ['-l', String(seconds), '-c', '8', '-q', '400']);
+  const completed = Number(/Queries completed:\s+(\d+)/.exec(output)?.[1]);
+  const microseconds = (1e6 * (cpuSeconds(options.server.pid) - before)) / completed;
+  const perSecond = Number(/Queries per second:\s+([\d.]+)/.exec(output)?.[1]);
+  const lost = Number(/Queries lost:\s+(\d+)/.exec(output)?.[1]);
+  const share = options.besides ? perSecond / options.besides.perSecond : undefined;
+  figures.push({
+    name: `${name}: queries`,
+    value: perSecond,
+    unit: '/s',
+    ...(options.isAuthoritativeGoal ? { wanted: 'at least 0.6 of Knot', isMet: share! >= 0.6 } : {}),
+  });
+  if (share !== undefined) figures.push({ name: `${name}: share of Knot's queries/s`, value: share, unit: '' });
+  figures.push({ name: `${name}: CPU per query`, value: microseconds, unit: 'µs' });
+  if (lost > 0) figures.push({ name: `${name}: lost`, value: lost, unit: 'queries' });
+  const p99 = await latencyMs(options, file);
+  figures.push({ name: `${name}: p99 at 10,000/s`, value: p99, unit: 'ms', wanted: 'under 1 ms', isMet: p99 < 1 });
+  return { perSecond, microseconds };
+}
+
+/** dnsperf in verbose mode prints each query's time. */
+async function latencyMs(options: MeasureOptions, file: string): Promise<number> {
+  const output = await dnsperf(options, file, ['-l', '5', '-Q', '10000', '-v']);
+  const times = [...output.matchAll(/^> \S+ .* ([\d.]+)$/gm)]
+    .map((match) => 1000 * Number(match[1]))
+    .sort((a, b) => a - b);
+  return percentile(times, 0.99);
+}
+
+async function dnsperf(options: MeasureOptions, file: string, args: readonly string[]): Promise<string> {
+  const edns = options.option ? ['-E', options.option] : [];
+  const all = [
+    '-c',
+    loadCore,
+    findCommand('dnsperf')!,
+    '-s',
+    '127.0.0.1',
+    '-p',
+    String(options.server.port),
+    '-d',
+    file,
+    ...edns,
+    ...args,
+  ];
+  const child = spawn('taskset', all, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const chunks: Buffer[] = [];
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await once(child, 'close');
+  return Buffer.concat(chunks).toString();
+}
+
+function queryFile(zone: string): string {
+  const path = join(directory, `queries-${zone}`);
+  const lines: string[] = [];
+  for (let i = 0; i < 20_000; i++) {
+    const n = (i * 7919) % names;
+    lines.push(`${i % 10 === 9 ? 'no' : 'svc'}-${n}.ns-${n % 100}.${zone} A`);
+  }
+  writeFileSync(path, `${lines.join('\n')}\n`);
+  return path;
+}
+
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+function residentMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1000;
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  server.close();
+  return port;
+}
+
+async function startKnot(): Promise<Running> {
+  const port = await freePort();
+  const zones = ['clusterset.local', 'plain.test'];
+  for (const zone of zones) {
+    const prefix = zone === 'plain.test' ? '' : '.svc';
+    const lines = [
+      `$ORIGIN ${zone}.`,
+      '$TTL 5',
+      '@ SOA ns hostmaster 1 7200 1800 86400 5',
+      '@ NS ns',
+      'ns A 127.0.0.1',
+    ];
+    for (let i = 0; i < names; i++) {
+      for (const first of [10, 11, 12]) lines.push(`svc-${i}.ns-${i % 100}${prefix} A ${first}.0.${i >> 8}.${i & 255}`);
+    }
+    writeFileSync(join(directory, `${zone}.zone`), `${lines.join('\n')}\n`);
+  }
+  const config = `server:
+  rundir: "${directory}"
+  listen: 127.0.0.1@${port}
+  udp-workers: 1
+  tcp-workers: 1
+  background-workers: 1
+database:
+  storage: "${directory}"
+template:
+  - id: default
+    storage: "${directory}"
+    zonefile-load: whole
+zone:
+${zones.map((zone) => `  - domain: ${zone}`).join('\n')}
+`;
+  writeFileSync(join(directory, 'knot.conf'), config);
+  const child = spawn('taskset', ['-c', serverCore, findCommand('knotd')!, '-c', join(directory, 'knot.conf')], {
+    stdio: 'ignore',
+  });
+  await untilAnswers(port, 'svc-1.ns-1.plain.test');
+  const never = () => Promise.reject(new Error('knot answers no questions'));
+  return { port, pid: child.pid!, loadedMs: 0, ask: never, tell: () => {}, stop: () => stop(child) };
+}
+
+async function startOurs(setup: Record<string, unknown>, core: string | undefined = serverCore): Promise<Running> {
+  const script = `${import.meta.dirname}/dns-server.mjs`;
+  const node = [process.execPath, '--expose-gc', '--max-semi-space-size=4', script, JSON.stringify({ dist, ...setup })];
+  const [command, ...args] = core === undefined ? node : ['taskset', '-c', core, ...node];
+  const child = spawn(command!, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const waiting: ((value: Record<string, unknown>) => void)[] = [];
+  createInterface({ input: child.stdout! }).on('line', (line) => waiting.shift()?.(JSON.parse(line)));
+  const next = () => new Promise<Record<string, unknown>>((resolve) => waiting.push(resolve));
+  const ready = await next();
+  const tell = (request: object) => void child.stdin!.write(`${JSON.stringify(request)}\n`);
+  return {
+    port: ready['port'] as number,
+    pid: ready['pid'] as number,
+    loadedMs: ready['loadedMs'] as number,
+    tell,
+    ask: (request) => {
+      const reply = next();
+      tell(request);
+      return reply;
+    },
+    stop: () => stop(child),
+  };
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+}
+
+async function untilAnswers(port: number, name: string): Promise<void> {
+  for (let i = 0; i < 100; i++) {
+    if ((await lookUp(port, name, 200)) !== undefined) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`nobody answers on port ${port}`);
+}
+
+/** Two workers against one, on the same core: what sharing the port costs, and how evenly the kernel spreads. */
+async function measureWorkers(): Promise<void> {
+  const file = queryFile('svc.clusterset.local');
+  const perQuery: number[] = [];
+  let shares: number[] = [];
+  for (const workers of [1, 2]) {
+    const server = await startOurs({ services: names, shape: 'three-addresses', workers });
+    const options = { server, zone: '' };
+    await dnsperf(options, file, ['-l', '2', '-c', '40']);
+    const before = cpuSeconds(server.pid);
+    const countsBefore = (await server.ask({ ask: 'shares' }))['counts'] as number[];
+    const output = await dnsperf(options, file, ['-l', String(seconds), '-c', '40', '-q', '400']);
+    perQuery.push((1e6 * (cpuSeconds(server.pid) - before)) / Number(/Queries completed:\s+(\d+)/.exec(output)?.[1]));
+    const counts = ((await server.ask({ ask: 'shares' }))['counts'] as number[]).map(
+      (count, i) => count - countsBefore[i]!,
+    );
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    shares = counts.map((count) => count / total);
+    await server.stop();
+  }
+  const ratio = perQuery[1]! / perQuery[0]!;
+  figures.push({ name: 'one worker: CPU per query', value: perQuery[0]!, unit: 'µs' });
+  figures.push({
+    name: 'two workers against one, CPU per query',
+    value: ratio,
+    unit: '',
+    wanted: 'at most 1.15',
+    isMet: ratio <= 1.15,
+  });
+  const least = 100 * Math.min(...shares);
+  figures.push({
+    name: 'smaller share of two workers',
+    value: least,
+    unit: '%',
+    wanted: '35 to 65 %',
+    isMet: least >= 35,
+  });
+}
+
+async function measureMemoryAndChanges(): Promise<void> {
+  const server = await startOurs({ services: many, shape: 'three-clusters' }, undefined);
+  figures.push({
+    name: '100,000 services x 3 clusters: catalog filled',
+    value: server.loadedMs / 1000,
+    unit: 's',
+    wanted: 'within 5 s',
+    isMet: server.loadedMs < 5000,
+  });
+  const { catalogBytes } = await server.ask({ ask: 'memory' });
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  figures.push({
+    name: '100,000 services x 3 clusters: facts and names',
+    value: (catalogBytes as number) / 1e6,
+    unit: 'MB',
+  });
+  const resident = residentMb(server.pid);
+  figures.push({
+    name: '100,000 services x 3 clusters: process',
+    value: resident,
+    unit: 'MB',
+    wanted: 'at most 150 MB',
+    isMet: resident <= 150,
+  });
+  const times = await changeTimes(server);
+  const p99 = percentile(times, 0.99);
+  figures.push({ name: 'change to correct answer at 100/s, p50', value: percentile(times, 0.5), unit: 'ms' });
+  figures.push({
+    name: 'change to correct answer at 100/s, p99',
+    value: p99,
+    unit: 'ms',
+    wanted: 'under 250 ms',
+    isMet: p99 < 250,
+  });
+  await server.stop();
+}
+
+/** Changes one endpoint and asks until the answer is the new one. Three clusters take turns in answers: up to three asks. */
+async function changeTimes(server: Running): Promise<number[]> {
+  const times: number[] = [];
+  const running: Promise<void>[] = [];
+  for (let version = 0; version < 1000; version++) {
+    const service = (version * 97) % many;
+    const wanted = `198.51.${version >> 8}.${version & 255}`;
+    const startedMs = performance.now();
+    server.tell({ ask: 'change', service, version });
+    running.push(
+      (async () => {
+        while (performance.now() - startedMs < 5000) {
+          const answer = await lookUp(server.port, `svc-${service}.ns-${service % 100}.svc.clusterset.local`, 1000);
+          if (answer?.includes(wanted)) break;
+        }
+        times.push(performance.now() - startedMs);
+      })(),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await Promise.all(running);
+  return times.sort((a, b) => a - b);
+}
+
+function lookUp(port: number, name: string, waitMs: number): Promise<string[] | undefined> {
+  const labels = name.split('.').flatMap((label) => [label.length, ...Buffer.from(label)]);
+  const query = Buffer.from([0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, ...labels, 0, 0, 1, 0, 1]);
+  return new Promise((resolve) => {
+    const socket = createSocket('udp4');
+    const end = (value: string[] | undefined) => {
+      clearTimeout(timer);
+      socket.close();
+      resolve(value);
+    };
+    const timer = setTimeout(() => end(undefined), waitMs);
+    socket.on('message', (reply) => {
+      const addresses: string[] = [];
+      // Every record of a plain answer has sixteen bytes: a pointer, the fixed part, the address.
+      for (let at = query.length; at + 16 <= reply.length && reply[at] === 0xc0; at += 16) {
+        addresses.push([...reply.subarray(at + 12, at + 16)].join('.'));
+      }
+      end(addresses);
+    });
+    socket.send(query, port, '127.0.0.1');
+  });
+}
