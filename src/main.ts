@@ -6,7 +6,9 @@ import { Command } from 'commander';
 import { errorText } from './base/log.ts';
 import { createRealHost } from './base/real/host.ts';
 import { createRealWorld } from './base/real/world.ts';
+import { addClusterSetCommands } from './cli/clusterset.ts';
 import { addRegisterCommands } from './cli/register.ts';
+import { addAgentCommand } from './main/agent-command.ts';
 import { addApiCommand } from './main/api-command.ts';
 import { addDemoCommand } from './main/demo-command.ts';
 import { addDnsCommand } from './main/dns-command.ts';
@@ -34,8 +36,15 @@ const hands = {
 addDemoCommand(program, hands);
 addUpCommand(program);
 addApiCommand(program);
+addAgentCommand(program);
 addDnsCommand(program);
 addRegisterCommands(program, hands);
+addClusterSetCommands(program, {
+  ...hands,
+  setExitCode: (code) => {
+    process.exitCode = code;
+  },
+});
 
 for (const command of program.commands) {
   command.showHelpAfterError(`(portolan ${command.name()} --help shows what it takes)`);

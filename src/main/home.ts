@@ -1,11 +1,8 @@
 // The parts of an embedded home: store, keys, who may do what, the API server, its HTTPS edge, and the controllers that a
 // Kubernetes would bring along.
 
-import { readdirSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { type Api, createApi } from '../api/api.ts';
-import { loadDefinitions } from '../api/definitions/load.ts';
 import { customResourceDefinitionKind } from '../api/kinds/custom-resource-definition.ts';
 import { builtinKinds } from '../api/kinds/index.ts';
 import { ensureBootstrap } from '../api/security/bootstrap.ts';
@@ -23,6 +20,7 @@ import { createClient } from '../client/client.ts';
 import { runEndpointsController } from '../controllers/endpoints/controller.ts';
 import { runRegistrationController } from '../controllers/registration/controller.ts';
 import { openSqliteStore } from '../store/open.ts';
+import { bundledDefinitions } from './bundled-definitions.ts';
 import { Parts } from './parts.ts';
 
 export interface HomeOptions {
@@ -42,6 +40,8 @@ export interface Home {
   /** `https://host:port` */
   readonly server: string;
   readonly kubeconfig: string;
+  /** PEM; what clients trust it by. */
+  readonly certificateAuthority: string;
   /** Requests of this process itself, which need no socket and may do anything. */
   readonly transport: HttpTransport;
   stop(): Promise<void>;
@@ -87,7 +87,7 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   const kubeconfig = await pki.adminKubeconfig({ server });
   const transport = localTransport(api);
   startControllers(options, { transport, metrics, parts });
-  return { server, kubeconfig, transport, stop: () => parts.stop() };
+  return { server, kubeconfig, certificateAuthority: pki.clientCa, transport, stop: () => parts.stop() };
 }
 
 /** What a Kubernetes would bring along: EndpointSlices from Services and Pods, and checks of registered processes. */
@@ -108,12 +108,6 @@ const self = { commonName: 'system:portolan', organizations: ['system:masters'] 
 /** Calls the API server of this process directly, as one of its own. */
 function localTransport(api: Api): HttpTransport {
   return { send: (request) => api.handle({ ...request, clientCertificate: self }), close: () => {} };
-}
-
-function bundledDefinitions() {
-  const folder = fileURLToPath(new URL('../../deploy/crds/', import.meta.url));
-  const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'));
-  return loadDefinitions(files.sort().map((name) => readFileSync(`${folder}${name}`, 'utf8')));
 }
 
 // Whoever listens on all addresses is reached by the kubeconfig on this machine.

@@ -1,0 +1,165 @@
+// The parts of a cluster's agent: its membership, a candidate for leading, and while it leads the controllers and the
+// renewal of its token. It may be started before the cluster joins and outlives leaving and joining again.
+//
+// The agents of one cluster share a lease at the broker, not at home: whoever cannot reach its home still says at the
+// broker that the cluster lives, and a broker that is away has nothing for a leader to do.
+
+import type { HttpAccess } from '../base/http.ts';
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import type { World } from '../base/world.ts';
+import { type Client, createClient } from '../client/client.ts';
+import { type Candidate, type LeaderTimes, standForLeader } from '../client/leader.ts';
+import { createAgent } from '../controllers/agent.ts';
+import { leaderLeaseName } from '../model/broker-layout.ts';
+import { type MembershipRecord, systemNamespace } from '../model/membership.ts';
+import { MembershipCopy } from './membership-copy.ts';
+import { startTokenRenewal } from './token-renewal.ts';
+
+export interface AgentRoleOptions {
+  readonly world: World;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly home: Client;
+  /** In place of the credentials that joining left: then nothing is renewed. */
+  readonly brokerAccess?: HttpAccess;
+  readonly leaderTimes?: LeaderTimes;
+}
+
+export type AgentRoleState =
+  | { readonly kind: 'no member' }
+  | { readonly kind: 'standby' | 'leading'; readonly clusterId: string; readonly clusterset: string };
+
+export interface AgentRole {
+  state(): AgentRoleState;
+  stop(): Promise<void>;
+}
+
+interface Term {
+  readonly key: string;
+  readonly membership: MembershipRecord;
+  readonly candidate: Candidate;
+  readonly broker: Client;
+}
+
+export function startAgentRole(options: AgentRoleOptions): AgentRole {
+  const { world, log, home } = options;
+  let term: Term | undefined;
+  let turn = Promise.resolve();
+  let isStopped = false;
+  const copy = new MembershipCopy({ home, world, log, onChange: () => void nextTurn() });
+  measure(options, () => ({ state: state(), membership: copy.current }));
+
+  /** One after the other: a term ends before the next begins. */
+  function nextTurn(): Promise<void> {
+    turn = turn.then(follow).catch((error: unknown) => log.error('agent cannot follow its membership', { error }));
+    return turn;
+  }
+
+  async function follow(): Promise<void> {
+    const wanted = isStopped ? undefined : copy.current;
+    if (term?.key === (wanted && keyOf(wanted))) return;
+    await end();
+    if (wanted !== undefined) term = begin(wanted);
+  }
+
+  async function end(): Promise<void> {
+    const ending = term;
+    if (ending === undefined) return;
+    log.info('no longer working for the clusterset', { clusterset: ending.membership.clusterset });
+    await ending.candidate.stop();
+    ending.broker.close();
+    term = undefined;
+  }
+
+  function begin(membership: MembershipRecord): Term {
+    const { clusterset, clusterId, namespace } = membership;
+    const log = options.log.with({ clusterset, cluster: clusterId });
+    const access = options.brokerAccess ?? accessOf(membership, () => copy.current ?? membership);
+    const broker = createClient(world.network.http(access), { world, userAgent: `portolan-agent/${clusterId}` });
+    const whileLeading = async (signal: AbortSignal) => {
+      const agent = createAgent({
+        ...options,
+        broker,
+        membership: { clusterset, clusterId, namespace },
+        systemNamespace,
+      });
+      const isOwnToken = options.brokerAccess === undefined;
+      const renewal = isOwnToken
+        ? startTokenRenewal({ home, broker, world, log, membership: () => copy.current })
+        : undefined;
+      agent.start();
+      await aborted(signal);
+      renewal?.stop();
+      await agent.stop();
+    };
+    log.info('working for the clusterset');
+    const candidate = standForLeader({
+      client: broker,
+      world,
+      log,
+      namespace: membership.accountNamespace,
+      name: leaderLeaseName(clusterId),
+      identity: world.random.uuid(),
+      whileLeading,
+      ...(options.leaderTimes === undefined ? {} : { times: options.leaderTimes }),
+    });
+    return { key: keyOf(membership), membership, candidate, broker };
+  }
+
+  function state(): AgentRoleState {
+    if (term === undefined) return { kind: 'no member' };
+    const { clusterId, clusterset } = term.membership;
+    return { kind: term.candidate.isLeader() ? 'leading' : 'standby', clusterId, clusterset };
+  }
+
+  copy.start();
+  return {
+    state,
+    stop: async () => {
+      isStopped = true;
+      copy.stop();
+      await nextTurn();
+    },
+  };
+}
+
+/** A renewed token changes nothing of this, and is used with the next request. */
+function keyOf({ clusterset, clusterId, namespace, server, certificateAuthority }: MembershipRecord): string {
+  return JSON.stringify([clusterset, clusterId, namespace, server, certificateAuthority]);
+}
+
+function accessOf(membership: MembershipRecord, current: () => MembershipRecord): HttpAccess {
+  const { server, certificateAuthority } = membership;
+  return {
+    server,
+    ...(certificateAuthority === '' ? {} : { certificateAuthority }),
+    bearerToken: async () => current().token,
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+function measure(
+  { metrics }: AgentRoleOptions,
+  look: () => { state: AgentRoleState; membership: MembershipRecord | undefined },
+): void {
+  metrics.gauge({
+    name: 'agent_leading',
+    help: 'Whether this agent is the one of its cluster that works.',
+    collect: (gauge) => gauge.set(look().state.kind === 'leading' ? 1 : 0),
+  });
+  metrics.gauge({
+    name: 'agent_token_expiry_timestamp_seconds',
+    help: 'When the token at the broker ends unless it is renewed.',
+    collect: (gauge) => {
+      const expiresMs = Date.parse(look().membership?.tokenExpiresAt ?? '');
+      if (!Number.isNaN(expiresMs)) gauge.set(expiresMs / 1000);
+    },
+  });
+}

@@ -1,0 +1,115 @@
+// The demo's broker and clusters: each a home of its own, joined the way a person would join them, with an agent whose way
+// to the broker can be cut.
+
+import type { Log } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import { brokerInit } from '../../cli/broker-init.ts';
+import { brokerToken } from '../../cli/broker-token.ts';
+import type { ClusterSetDeps } from '../../cli/clusterset-deps.ts';
+import { join } from '../../cli/join.ts';
+import { requireMembership } from '../../cli/membership.ts';
+import { type Client, createClient } from '../../client/client.ts';
+import { createAgent } from '../../controllers/agent.ts';
+import { parseJoinToken } from '../../model/join-token.ts';
+import { type Home, startHome } from '../home.ts';
+import type { Parts } from '../parts.ts';
+import { type Resolver, startResolver } from '../resolver.ts';
+import { type CutTransport, cutTransport } from './cut-transport.ts';
+import type { DemoCluster } from './samples.ts';
+
+export interface DemoDeps extends ClusterSetDeps {
+  readonly world: World;
+  readonly log: Log;
+  readonly directory: string;
+  readonly parts: Parts;
+}
+
+export interface DemoBroker {
+  readonly home: Home;
+  readonly client: Client;
+}
+
+export interface RunningCluster {
+  readonly cluster: DemoCluster;
+  readonly home: Home;
+  readonly client: Client;
+  readonly resolver: Resolver;
+  readonly brokerLink: CutTransport;
+}
+
+export const demoClusterSet = 'demo';
+const tokenLifetimeMs = 7 * 24 * 3_600_000;
+
+export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
+  const home = await startDemoHome(deps, 'broker', []);
+  const client = clientOf(deps, home);
+  // Short leases, so that a person who cuts a cluster off does not wait for half a minute.
+  const spec = { lease: { renewSeconds: 2, durationSeconds: 6, holdDownSeconds: 2, holdDownMaxSeconds: 10 } };
+  await brokerInit({ client, deps, clusterset: demoClusterSet, spec });
+  return { home, client };
+}
+
+export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: DemoCluster): Promise<RunningCluster> {
+  const home = await startDemoHome(deps, cluster.id, [cluster.serviceRange]);
+  const client = clientOf(deps, home);
+  await joinSet(deps, broker, cluster, client);
+  const membership = await requireMembership(client);
+  const brokerLink = cutTransport(() =>
+    deps.world.network.http({
+      server: membership.server,
+      certificateAuthority: membership.certificateAuthority,
+      bearerToken: async () => membership.token,
+    }),
+  );
+  deps.parts.add(`${cluster.id}: link to the broker`, () => brokerLink.close());
+  const agent = createAgent({
+    world: deps.world,
+    log: deps.log,
+    home: client,
+    broker: createClient(brokerLink, { world: deps.world, userAgent: 'portolan-agent' }),
+    membership,
+  });
+  agent.start();
+  deps.parts.add(`${cluster.id}: agent`, () => agent.stop());
+  const resolver = await startResolver({
+    world: deps.world,
+    log: deps.log,
+    home: client,
+    cluster,
+    hosts: ['127.0.0.1'],
+    port: 0,
+  });
+  deps.parts.add(`${cluster.id}: resolver`, () => resolver.stop());
+  return { cluster, home, client, resolver, brokerLink };
+}
+
+async function startDemoHome(deps: DemoDeps, name: string, serviceRanges: readonly string[]): Promise<Home> {
+  const home = await startHome({
+    world: deps.world,
+    log: deps.log.with({ home: name }),
+    directory: `${deps.directory}/${name}`,
+    listen: { host: '127.0.0.1', port: 0 },
+    ...(serviceRanges.length === 0 ? {} : { serviceRanges }),
+  });
+  deps.parts.add(`${name}: home`, () => home.stop());
+  return home;
+}
+
+function clientOf({ world }: DemoDeps, home: Home): Client {
+  return createClient(home.transport, { world, userAgent: 'portolan-demo' });
+}
+
+async function joinSet(deps: DemoDeps, broker: DemoBroker, cluster: DemoCluster, home: Client): Promise<void> {
+  const { id, region, zone, podRange, serviceRange } = cluster;
+  const token = await brokerToken({
+    client: broker.client,
+    access: broker.home,
+    clusterset: demoClusterSet,
+    id,
+    spec: { region, zone, allowedRanges: [podRange, serviceRange] },
+    lifetimeMs: 600_000,
+    isRenewal: false,
+  });
+  const claims = { region, zone, podRanges: [podRange], serviceRanges: [serviceRange] };
+  await join(deps, { home, token: parseJoinToken(token), claims, lifetimeMs: tokenLifetimeMs });
+}

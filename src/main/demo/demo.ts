@@ -1,0 +1,116 @@
+// The demo: a broker and three clusters in one process, joined, with sample services and resolvers. It keeps to its folder,
+// to loopback and to free ports, and says what it did in `demo.json`.
+
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { sleep } from '../../base/world.ts';
+import type { Client } from '../../client/client.ts';
+import { serviceImportType } from '../../model/service-import.ts';
+import { type DemoBroker, type DemoDeps, type RunningCluster, startBroker, startCluster } from './clusterset.ts';
+import { type ControlServer, startControl } from './control.ts';
+import { demoClusters, demoNamespace, samples } from './samples.ts';
+import { type SampleServices, startSamples } from './services.ts';
+
+export interface Demo {
+  readonly broker: DemoBroker;
+  readonly clusters: readonly RunningCluster[];
+}
+
+/** What `demo.json` holds. */
+export interface DemoFile {
+  readonly broker: { readonly kubeconfig: string };
+  readonly clusters: Readonly<Record<string, DemoFileCluster>>;
+  readonly control: { readonly port: number; readonly secret: string };
+}
+
+interface DemoFileCluster {
+  readonly kubeconfig: string;
+  readonly dns: string;
+  readonly region: string;
+  readonly zone: string;
+}
+
+export async function startDemo(deps: DemoDeps, say: (line: string) => void): Promise<Demo> {
+  // A demo starts from nothing: what an earlier one left would be joined already, on ports that are gone.
+  for (const name of ['broker', ...demoClusters.map(({ id }) => id), 'demo.json']) {
+    rmSync(`${deps.directory}/${name}`, { recursive: true, force: true });
+  }
+  mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
+  const broker = await startBroker(deps);
+  say(`broker     ${broker.home.server}`);
+  const clusters: RunningCluster[] = [];
+  const services = new Map<string, SampleServices>();
+  for (const cluster of demoClusters) {
+    const running = await startCluster(deps, broker, cluster);
+    services.set(cluster.id, await startSamples(cluster, running.client));
+    deps.parts.add(`${cluster.id}: sample services`, () => services.get(cluster.id)?.stop());
+    clusters.push(running);
+    say(`${cluster.id.padEnd(10)} ${running.home.server}  dns 127.0.0.1:${running.resolver.port}`);
+  }
+  const control = await startControl({
+    secret: deps.world.random.uuid(),
+    handle: (verb, id) => act(clusters, verb, id),
+  });
+  deps.parts.add('control', () => control.stop());
+  await untilImported(deps, clusters);
+  writeDemoFile(deps.directory, { broker, clusters, control });
+  return { broker, clusters };
+}
+
+async function act(clusters: readonly RunningCluster[], verb: string, id: string): Promise<string> {
+  const running = clusters.find(({ cluster }) => cluster.id === id);
+  if (running === undefined)
+    throw new Error(`no cluster ${id} here, there are ${demoClusters.map((each) => each.id).join(', ')}`);
+  if (verb === 'break') {
+    running.brokerLink.cut();
+    return `${id} is cut off from the broker; the others let go of it when its lease ends, in about 6 s`;
+  }
+  if (verb === 'heal') {
+    running.brokerLink.mend();
+    return `${id} reaches the broker again`;
+  }
+  throw new Error(`no such order: ${verb}`);
+}
+
+/** Until every cluster holds every import it should, and answers for it. */
+async function untilImported(deps: DemoDeps, clusters: readonly RunningCluster[]): Promise<void> {
+  for (const { cluster, client, resolver } of clusters) {
+    await resolver.whenSynced();
+    const wanted = samples.filter(
+      ({ clusters: exporters, exportTo }) =>
+        exportTo === undefined || exportTo === cluster.id || exporters.includes(cluster.id),
+    );
+    for (
+      let tries = 0;
+      !(await hasAll(
+        client,
+        wanted.map(({ name }) => name),
+      ));
+      tries += 1
+    ) {
+      if (tries > 300)
+        throw new Error(`demo: ${cluster.id} did not import ${wanted.map(({ name }) => name).join(', ')} in 30 s`);
+      await sleep(deps.world.timers, 100);
+    }
+  }
+}
+
+async function hasAll(client: Client, names: readonly string[]): Promise<boolean> {
+  const { items } = await client.list(serviceImportType, { namespace: demoNamespace });
+  const present = new Set(items.map(({ metadata }) => metadata.name));
+  return names.every((name) => present.has(name));
+}
+
+function writeDemoFile(directory: string, demo: Demo & { readonly control: ControlServer }): void {
+  const clusters = demo.clusters.map(({ cluster, home, resolver }) => {
+    const { region, zone } = cluster;
+    return [cluster.id, { kubeconfig: home.kubeconfig, dns: `127.0.0.1:${resolver.port}`, region, zone }];
+  });
+  const { port, secret } = demo.control;
+  const file: DemoFile = {
+    broker: { kubeconfig: demo.broker.home.kubeconfig },
+    clusters: Object.fromEntries(clusters),
+    control: { port, secret },
+  };
+  writeFileSync(`${directory}/demo.json`, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
+  chmodSync(`${directory}/demo.json`, 0o600);
+}

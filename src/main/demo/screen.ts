@@ -1,0 +1,33 @@
+// The short screen at the end of the demo's start: what there is, and lines to try that work as printed.
+
+import type { Demo } from './demo.ts';
+
+export function screen(demo: Demo, options: { readonly directory: string; readonly portolan: string }): string {
+  const kubeconfig = (id: string) => demo.clusters.find(({ cluster }) => cluster.id === id)?.home.kubeconfig ?? '';
+  const dns = (id: string) => demo.clusters.find(({ cluster }) => cluster.id === id)?.resolver.port ?? 0;
+  return `
+Portolan: a broker and three clusters are ready. In another terminal, try
+
+  what is exported, and imported elsewhere
+    kubectl --kubeconfig ${kubeconfig('east')} get serviceexports -n shop
+    kubectl --kubeconfig ${kubeconfig('south')} get serviceimports -n shop
+
+  the same names from anywhere
+    dig @127.0.0.1 -p ${dns('west')} checkout.shop.svc.clusterset.local +short
+    dig @127.0.0.1 -p ${dns('west')} db.shop.svc.clusterset.local +short
+    dig @127.0.0.1 -p ${dns('west')} _http._tcp.db.shop.svc.clusterset.local SRV +short
+
+  two clusters that disagree, and who won
+    kubectl --kubeconfig ${kubeconfig('west')} describe serviceexport cart -n shop
+
+  an export for west alone: nothing in south
+    dig @127.0.0.1 -p ${dns('west')} reports.shop.svc.clusterset.local +short
+    dig @127.0.0.1 -p ${dns('south')} reports.shop.svc.clusterset.local +short
+
+  a cluster that is cut off, and comes back
+    ${options.portolan} demo break east --dir ${options.directory}
+    ${options.portolan} demo heal east --dir ${options.directory}
+
+Addresses and files are in ${options.directory}/demo.json. Ctrl-C stops everything.
+`;
+}

@@ -1,0 +1,73 @@
+// Puts the demo's sample services into one cluster: real HTTP backends, registered behind Services, and exported.
+
+import { register } from '../../cli/register.ts';
+import type { Client } from '../../client/client.ts';
+import { namespaceType } from '../../model/namespace.ts';
+import { serviceType } from '../../model/service.ts';
+import { exportToAnnotation, serviceExportType } from '../../model/service-export.ts';
+import { type Backend, startBackend } from './backends.ts';
+import { type DemoCluster, demoNamespace, type Sample, samples } from './samples.ts';
+
+export interface SampleServices {
+  stop(): Promise<void>;
+}
+
+export async function startSamples(cluster: DemoCluster, client: Client): Promise<SampleServices> {
+  await client.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: demoNamespace } });
+  const backends: Backend[] = [];
+  let host = 0;
+  for (const sample of samples.filter(({ clusters }) => clusters.includes(cluster.id))) {
+    await client.create(serviceType, serviceOf(sample, cluster.id));
+    for (let n = 0; n < sample.backends; n += 1) {
+      host += 1;
+      const address = addressIn(cluster.podRange, host);
+      const backend = await startBackend({ address, says: `${sample.name} in ${cluster.id}, from ${address}` });
+      backends.push(backend);
+      await registerBackend({ client, sample, cluster, backend });
+    }
+    await client.create(serviceExportType, exportOf(sample));
+  }
+  return { stop: async () => void (await Promise.all(backends.map((backend) => backend.stop()))) };
+}
+
+function serviceOf(sample: Sample, cluster: string) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: sample.name, namespace: demoNamespace },
+    spec: {
+      ...(sample.isHeadless ? { clusterIP: 'None' } : {}),
+      ports: [{ name: 'http', protocol: 'TCP' as const, port: sample.port(cluster) }],
+      sessionAffinity: sample.sessionAffinity?.(cluster) ?? 'None',
+    },
+  };
+}
+
+function exportOf(sample: Sample) {
+  const annotations = sample.exportTo === undefined ? {} : { annotations: { [exportToAnnotation]: sample.exportTo } };
+  const metadata = { name: sample.name, namespace: demoNamespace, ...annotations };
+  return { apiVersion: 'multicluster.x-k8s.io/v1beta1', kind: 'ServiceExport', metadata };
+}
+
+interface Registering {
+  readonly client: Client;
+  readonly sample: Sample;
+  readonly cluster: DemoCluster;
+  readonly backend: Backend;
+}
+
+async function registerBackend({ client, sample, cluster, backend }: Registering): Promise<void> {
+  const { address, port } = backend;
+  await register(client, {
+    namespace: demoNamespace,
+    service: sample.name,
+    address,
+    ports: [{ name: 'http', protocol: 'TCP', port, servicePort: sample.port(cluster.id) }],
+    zone: cluster.zone,
+  });
+}
+
+/** The n-th address of a /16. */
+function addressIn(range: string, n: number): string {
+  return `${range.split('.').slice(0, 2).join('.')}.0.${n}`;
+}
