@@ -1,0 +1,69 @@
+// What a cluster's home has because the cluster is a member: imports and what stands behind them, addresses, what policies
+// and placements brought, conditions on exports. All of it goes; what people made stays.
+
+import type { Client } from '../client/client.ts';
+import { type AddressClaim, addressClaimType } from '../model/address-claim.ts';
+import { exportConditionTypes, importedSliceManager, placedLabel, policyExportLabel } from '../model/agent-marks.ts';
+import { clusterIdProperty, clusterPropertyType, clusterSetProperty } from '../model/cluster-property.ts';
+import { configMapType } from '../model/config-map.ts';
+import { endpointSliceType, sliceManagedByLabel, sourceClusterLabel } from '../model/endpoint-slice.ts';
+import { isOurs, managedByLabel, managerName } from '../model/manifest.ts';
+import { systemNamespace, verdictsName } from '../model/membership.ts';
+import type { KubernetesObject, ResourceType } from '../model/object.ts';
+import { serviceType } from '../model/service.ts';
+import { type ServiceExport, serviceExportType } from '../model/service-export.ts';
+import { serviceImportType } from '../model/service-import.ts';
+import { find, remove } from './install.ts';
+
+export async function cleanHome(home: Client): Promise<void> {
+  const placed = { labelSelector: placedLabel };
+  await removeAll(home, serviceExportType, placed);
+  await removeAll(home, serviceType, placed);
+  await removeAll(home, serviceExportType, { labelSelector: policyExportLabel });
+  await removeAll(home, serviceImportType, { labelSelector: `${managedByLabel}=${managerName}` });
+  await removeAll(home, endpointSliceType, {
+    labelSelector: `${sliceManagedByLabel}=${importedSliceManager},${sourceClusterLabel}`,
+  });
+  await removeAll<AddressClaim>(home, addressClaimType, {}, ({ spec }) => spec.owner.kind === serviceImportType.kind);
+  await clearConditions(home);
+  await remove(home, configMapType, { namespace: systemNamespace, name: verdictsName });
+  for (const name of [clusterIdProperty, clusterSetProperty]) {
+    const property = await find(home, clusterPropertyType, { name });
+    // One that was there before us belongs to somebody else.
+    if (property !== undefined && isOurs(property)) await remove(home, clusterPropertyType, { name });
+  }
+}
+
+async function removeAll<T extends KubernetesObject>(
+  home: Client,
+  type: ResourceType,
+  selection: { labelSelector?: string },
+  isMeant: (object: T) => boolean = () => true,
+): Promise<void> {
+  for (const object of await listAll<T>(home, type, selection)) {
+    if (isMeant(object)) await remove(home, type, object.metadata);
+  }
+}
+
+async function listAll<T extends KubernetesObject>(
+  home: Client,
+  type: ResourceType,
+  selection: { labelSelector?: string } = {},
+): Promise<T[]> {
+  const all: T[] = [];
+  for await (const page of home.listPaged<T>(type, selection)) all.push(...page.items);
+  return all;
+}
+
+/** An export that says it is exported would lie. */
+async function clearConditions(home: Client): Promise<void> {
+  for (const serviceExport of await listAll<ServiceExport>(home, serviceExportType)) {
+    const conditions = serviceExport.status?.conditions ?? [];
+    const others = conditions.filter(({ type }) => !exportConditionTypes.includes(type));
+    if (others.length === conditions.length) continue;
+    await home.updateStatus(serviceExportType, {
+      ...serviceExport,
+      status: { ...serviceExport.status, conditions: others },
+    });
+  }
+}

@@ -1,0 +1,54 @@
+// A home's membership, and a client at the broker with the rights of that member.
+
+import type { World } from '../base/world.ts';
+import { isForbidden } from '../client/api-error.ts';
+import { type Client, createClient } from '../client/client.ts';
+import { type MembershipRecord, membershipSecretName, readMembership, systemNamespace } from '../model/membership.ts';
+import { type Secret, secretType } from '../model/secret.ts';
+import { find } from './install.ts';
+
+export const membershipRef = { namespace: systemNamespace, name: membershipSecretName };
+
+export async function findMembership(home: Client): Promise<MembershipRecord | undefined> {
+  const secret = await find<Secret>(home, secretType, membershipRef);
+  return secret && readMembership(secret);
+}
+
+export async function requireMembership(home: Client): Promise<MembershipRecord> {
+  try {
+    const membership = await findMembership(home);
+    if (membership !== undefined) return membership;
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    const what = `Secret ${systemNamespace}/${membershipSecretName}`;
+    throw new Error(`this needs to see the clusterset, and you may not read ${what}; ask for that right`, {
+      cause: error,
+    });
+  }
+  throw new Error('this cluster is no member of a clusterset; join one with portolan join TOKEN');
+}
+
+export function brokerClient(
+  world: World,
+  broker: Pick<MembershipRecord, 'server' | 'certificateAuthority' | 'token'>,
+): Client {
+  const transport = world.network.http({
+    server: broker.server,
+    ...(broker.certificateAuthority === '' ? {} : { certificateAuthority: broker.certificateAuthority }),
+    bearerToken: async () => broker.token,
+  });
+  return createClient(transport, { world, userAgent: 'portolan-cli' });
+}
+
+export async function withBroker<T>(
+  world: World,
+  membership: MembershipRecord,
+  run: (broker: Client) => Promise<T>,
+): Promise<T> {
+  const client = brokerClient(world, membership);
+  try {
+    return await run(client);
+  } finally {
+    client.close();
+  }
+}
