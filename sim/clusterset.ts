@@ -30,6 +30,8 @@ export interface SimClusterSetOptions {
 export type { SimHome };
 
 export const setName = 'prod';
+/** Where agents of the older form keep their imports, in the scenarios that have any. */
+export const legacyNamespace = 'older-broker';
 
 export class SimClusterSet {
   readonly simulation: Simulation;
@@ -57,15 +59,19 @@ export class SimClusterSet {
 
   /** Everything up, with the namespaces given in every cluster. Agents are started too unless told otherwise. */
   async start(
-    options: { readonly namespaces?: readonly string[]; readonly agents?: readonly string[] } = {},
+    options: {
+      readonly namespaces?: readonly string[];
+      readonly agents?: readonly string[];
+      readonly members?: readonly string[];
+    } = {},
   ): Promise<this> {
     await this.broker.start();
-    await this.#layOutBroker();
+    await this.#layOutBroker(options.members ?? [...this.homes.keys()]);
     for (const home of this.homes.values()) {
       await home.start();
       for (const name of options.namespaces ?? []) await createNamespace(home, name);
     }
-    for (const id of options.agents ?? this.homes.keys()) this.startAgent(id);
+    for (const id of options.agents ?? options.members ?? this.homes.keys()) this.startAgent(id);
     return this;
   }
 
@@ -130,13 +136,13 @@ export class SimClusterSet {
     });
   }
 
-  async #layOutBroker(): Promise<void> {
+  async #layOutBroker(members: readonly string[]): Promise<void> {
     const { admin } = this.broker;
     await createNamespace(this.broker, setName);
     const metadata = { name: setName, namespace: setName };
     const { apiVersion, kind } = { apiVersion: 'portolan.dev/v1alpha1', kind: clusterSetType.kind };
     await admin.create(clusterSetType, { apiVersion, kind, metadata, spec: { ...this.#options.set } });
-    for (const id of this.homes.keys()) await this.join(id);
+    for (const id of members) await this.join(id);
   }
 
   /** The admin takes a member out of the set, with all it has at the broker. */
@@ -172,6 +178,6 @@ export async function createNamespace(home: SimHome, name: string): Promise<void
 // All members read; each writes its own namespace and the merged view.
 const brokerRights: MayDo = (user, { verb, namespace, resource, path }) => {
   if (path !== undefined || ['get', 'list', 'watch'].includes(verb)) return true;
-  if (namespace === setName && resource === 'serviceimports') return true;
+  if ((namespace === setName || namespace === legacyNamespace) && resource === 'serviceimports') return true;
   return memberNamespace(user.slice('agent-'.length)) === namespace;
 };

@@ -11,7 +11,7 @@ import { type Cluster, clusterType } from '../model/cluster.ts';
 import type { EndpointSlice } from '../model/endpoint-slice.ts';
 import { endpointSliceType } from '../model/endpoint-slice.ts';
 import { type Lease, leaseType } from '../model/lease.ts';
-import { formatServiceKey, parseRecordName } from '../model/names-clusterset.ts';
+import { formatServiceKey, parseRecordName, recordName, type ServiceKey } from '../model/names-clusterset.ts';
 import { type ServiceShard, serviceShardType } from '../model/service-shard.ts';
 import { publishedServiceKey } from './published-slice.ts';
 
@@ -212,6 +212,11 @@ export const memberLeaseName = 'portolan-agent';
 
 export function hasMemberSynced(member: Member): boolean {
   return member.shards.hasSynced && member.slices.hasSynced && member.leases.hasSynced;
+}
+
+/** What the member exports of the service. */
+export function shardOf(member: Member, service: ServiceKey): ServiceShard | undefined {
+  return member.shards.get(`${member.cluster.spec.namespace}/${recordName(service)}`);
 }
 
 function stopMember(member: Member): void {

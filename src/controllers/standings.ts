@@ -3,12 +3,12 @@
 
 import type { EndpointSlice } from '../model/endpoint-slice.ts';
 import type { ServiceKey } from '../model/names-clusterset.ts';
-import { formatServiceKey, recordName } from '../model/names-clusterset.ts';
+import { formatServiceKey } from '../model/names-clusterset.ts';
 import { isExportedTo, type ServiceShard } from '../model/service-shard.ts';
 import type { Shard } from '../model/shard.ts';
 import { type Standing, standing } from '../model/staleness.ts';
 import type { AgentContext } from './context.ts';
-import { byService, hasMemberSynced, type Member } from './members.ts';
+import { byService, hasMemberSynced, shardOf } from './members.ts';
 import { readShard } from './shard-record.ts';
 
 export interface CountedRecord {
@@ -38,7 +38,10 @@ export function countedRecords(context: AgentContext, service: ServiceKey, optio
     if (now.isCounted)
       records.push({ cluster: member.id, record, shard: readShard(record, member.id), standing: now, published });
   }
-  return options.withLegacy ? [...records, ...legacyRecords(context, service)] : records;
+  if (!options.withLegacy) return records;
+  // A cluster that is being upgraded has both for a moment: then the older form counts until the new one is whole.
+  const older = legacyRecords(context, service);
+  return [...records.filter((record) => !older.some(({ cluster }) => cluster === record.cluster)), ...older];
 }
 
 /** Older agents have no lease to judge them by. */
@@ -54,10 +57,6 @@ function legacyRecords(context: AgentContext, service: ServiceKey): CountedRecor
 
 function isFor(record: ServiceShard, exporter: string, reader: string | undefined): boolean {
   return reader === undefined || isExportedTo(record, { exporter, reader });
-}
-
-export function shardOf(member: Member, service: ServiceKey): ServiceShard | undefined {
-  return member.shards.get(`${member.cluster.spec.namespace}/${recordName(service)}`);
 }
 
 /** Members whose records are not all here yet: what they had before must not be taken for withdrawn. */

@@ -4,11 +4,16 @@
 import type { WorkResult } from '../../base/queue.ts';
 import { judgeService } from '../../model/export-conditions.ts';
 import { legacyOrigin, planLegacyImport } from '../../model/legacy-import.ts';
+import { parseServiceKey } from '../../model/names-clusterset.ts';
 import { type ServiceImport, serviceImportType } from '../../model/service-import.ts';
 import type { AgentContext } from '../context.ts';
 import { ensure, ensureAbsent } from '../ensure.ts';
 import { legacyImports } from '../home-copies.ts';
+import { shardOf } from '../members.ts';
 import { type LegacyRecords, legacyByService } from './records.ts';
+
+/** How long both forms are published side by side. */
+const overlapMs = 15_000;
 
 export interface LegacyController {
   reconcile(key: string): Promise<WorkResult | undefined>;
@@ -18,6 +23,8 @@ export interface LegacyController {
 
 export function createLegacyController(context: AgentContext, legacy: LegacyRecords): LegacyController {
   const { broker, home, copies, members, membership } = context;
+  /** Since when our shard of a service has been seen at the broker. */
+  const publishedSince = new Map<string, number>();
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const { namespace, imports } = legacy;
@@ -32,10 +39,22 @@ export function createLegacyController(context: AgentContext, legacy: LegacyReco
       const wanted = planLegacyImport(service, membership.clusterId, namespace);
       await ensure<ServiceImport>({ client: broker, type: serviceImportType, present: own, wanted });
     } else if (own !== undefined) {
+      const waitMs = isExported ? untilSeenMs(key) : 0;
+      if (waitMs > 0) return { requeueAfterMs: waitMs };
       await ensureAbsent(broker, serviceImportType, own);
     }
     await clearLocalCopies(key);
     return undefined;
+  }
+
+  /** The older form goes only after everybody has had time to see the new one, which travels on other ways. */
+  function untilSeenMs(key: string): number {
+    const self = members.get(membership.clusterId);
+    if (self === undefined || shardOf(self, parseServiceKey(key)) === undefined) return overlapMs;
+    const nowMs = context.world.clock.monotonicMs();
+    const sinceMs = publishedSince.get(key) ?? nowMs;
+    publishedSince.set(key, sinceMs);
+    return sinceMs + overlapMs - nowMs;
   }
 
   // A member that has never renewed a lease does not run an agent of today's form yet.

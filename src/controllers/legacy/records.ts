@@ -1,8 +1,9 @@
 // The records of clusters that are not upgraded yet, in the namespace that the ClusterSet names and nowhere else. A
-// cluster with shards of its own is upgraded: what it left in the older form no longer counts.
+// cluster with shards of its own is upgraded: what it left in the older form no longer counts. While it is being
+// upgraded its shards come one by one; for a short time each service counts in the older form until its shard is there.
 
 import type { Log } from '../../base/log.ts';
-import type { World } from '../../base/world.ts';
+import type { Timer, World } from '../../base/world.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer, type Informer } from '../../client/informer.ts';
 import { type EndpointSlice, endpointSliceType } from '../../model/endpoint-slice.ts';
@@ -11,7 +12,7 @@ import { formatServiceKey, type ServiceKey } from '../../model/names-clusterset.
 import { apiVersionOf } from '../../model/object.ts';
 import { type ServiceImport, serviceImportType } from '../../model/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../../model/service-shard.ts';
-import type { Members } from '../members.ts';
+import { byService, type Member, type Members, shardOf } from '../members.ts';
 
 export interface LegacyRecord {
   readonly cluster: string;
@@ -31,15 +32,18 @@ export interface LegacyRecordsOptions {
 /** Index of `imports`: by the key of the service. */
 export const legacyByService = 'service';
 const byCluster = 'cluster';
+/** How long the shards of a cluster that is being upgraded may take to come. */
+const upgradeMs = 30_000;
 
 export class LegacyRecords {
   readonly #options: LegacyRecordsOptions;
+  /** Clusters whose first shard was seen a short time ago. */
+  readonly #upgrading = new Map<string, Timer>();
   #copies: { namespace: string; imports: Informer<ServiceImport>; slices: Informer<EndpointSlice> } | undefined;
 
   constructor(options: LegacyRecordsOptions) {
     this.#options = options;
-    // With its first shard a cluster is upgraded, and all it left in the older form falls silent at once.
-    options.members.onUpgrade((clusterId) => this.#tellCluster(clusterId));
+    options.members.onUpgrade((clusterId) => this.#upgraded(clusterId));
   }
 
   /** Follows what the ClusterSet says; undefined is nowhere. */
@@ -52,6 +56,8 @@ export class LegacyRecords {
   stop(): void {
     const copies = this.#copies;
     this.#copies = undefined;
+    for (const timer of this.#upgrading.values()) timer.cancel();
+    this.#upgrading.clear();
     copies?.imports.stop();
     copies?.slices.stop();
     for (const key of copies === undefined ? [] : keysIn(copies.imports)) this.#options.onService(key);
@@ -74,7 +80,7 @@ export class LegacyRecords {
     const found = this.#copies?.imports.byIndex(legacyByService, key) ?? [];
     return found.flatMap((object) => {
       const cluster = legacyOrigin(object)!.cluster;
-      return this.#isUpgraded(cluster) ? [] : [this.#recordOf(cluster, key, object)];
+      return this.#isSilent(cluster, service) ? [] : [this.#recordOf(cluster, key, object)];
     });
   }
 
@@ -82,6 +88,26 @@ export class LegacyRecords {
   remaining(): string[] {
     const origins = Array.from(this.#copies?.imports.values() ?? [], legacyOrigin);
     return [...new Set(origins.flatMap((origin) => origin?.cluster ?? []))].filter((id) => !this.#isUpgraded(id));
+  }
+
+  #isSilent(cluster: string, service: ServiceKey): boolean {
+    if (!this.#isUpgraded(cluster)) return false;
+    const member = this.#options.members.get(cluster);
+    return member === undefined || !this.#upgrading.has(cluster) || hasArrived(member, service);
+  }
+
+  // What was upgraded before we looked has been so for long enough.
+  #upgraded(cluster: string): void {
+    const member = this.#options.members.get(cluster);
+    const isNews = member?.shards.hasSynced === true && member.shards.size > 0;
+    if (this.#copies !== undefined && isNews && !this.#upgrading.has(cluster)) {
+      const timer = this.#options.world.timers.after(upgradeMs, () => {
+        this.#upgrading.delete(cluster);
+        this.#tellCluster(cluster);
+      });
+      this.#upgrading.set(cluster, timer);
+    }
+    this.#tellCluster(cluster);
   }
 
   #isUpgraded(cluster: string): boolean {
@@ -139,6 +165,13 @@ export class LegacyRecords {
       for (const key of keysOf(legacyOrigin(object))) this.#options.onService(key);
     }
   }
+}
+
+/** Shard and slices travel apart: a shard that speaks of endpoints counts when one of its slices is here. */
+function hasArrived(member: Member, service: ServiceKey): boolean {
+  const shard = shardOf(member, service);
+  if (shard === undefined) return false;
+  return shard.spec.readyEndpoints === 0 || member.slices.countByIndex(byService, formatServiceKey(service)) > 0;
 }
 
 function keysIn(imports: Informer<ServiceImport>): string[] {

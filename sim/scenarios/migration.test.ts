@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import type { Client } from '../../src/client/client.ts';
+import { type EndpointSlice, endpointSliceType } from '../../src/model/endpoint-slice.ts';
+import { planLegacyImport } from '../../src/model/legacy-import.ts';
+import { type Service, serviceType } from '../../src/model/service.ts';
+import { serviceExportType } from '../../src/model/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
+import { createNamespace, legacyNamespace, SimClusterSet, setName } from '../clusterset.ts';
+import { find, importLine, sliceLines } from '../look.ts';
+import { exportService, service, serviceExport, slice } from '../manifests.ts';
+
+const key = 'shop/checkout';
+const ref = { namespace: 'shop', name: 'checkout' };
+
+// north has the older form: its agent of then wrote this to the broker and knows nothing of shards.
+async function northIsOld(options: { latencyMs?: { min: number; max: number } } = {}) {
+  const set = new SimClusterSet({ clusters: ['east', 'west', 'north'], set: { legacyNamespace }, ...options });
+  await set.start({ namespaces: ['shop'], members: ['east', 'west'] });
+  await createNamespace(set.broker, legacyNamespace);
+  const north = set.home('north').admin;
+  const made = await north.create<Service>(serviceType, service(key));
+  await north.create(endpointSliceType, slice(key, { endpoints: ['10.3.0.1'] }));
+  await set.broker.admin.create(serviceImportType, planLegacyImport(made, 'north', legacyNamespace));
+  await set.time.advance(4_000);
+  const [east, west] = ['east', 'west'].map((id) => set.home(id).admin) as [Client, Client];
+  return { set, east, west, north, address: made.spec!.clusterIP! };
+}
+
+async function olderNames(set: SimClusterSet): Promise<string[]> {
+  const { items } = await set.broker.admin.list(serviceImportType, { namespace: legacyNamespace });
+  return items.map(({ metadata }) => metadata.name).sort();
+}
+
+describe('migration', () => {
+  test('migration: a cluster of the older form -> imported by its service address, merged with the others', async () => {
+    const { set, east, west, address } = await northIsOld();
+    expect(await importLine(east, key)).toBe('ClusterSetIP http:80/TCP from north');
+    expect(await sliceLines(west, key)).toEqual([`north: ${address} on http>80`]);
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(4_000);
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east,north');
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080', `north: ${address} on http>80`]);
+  });
+
+  test('migration: while one is old -> the new ones publish their older form too, and the view names only new ones', async () => {
+    const { set, east } = await northIsOld();
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(4_000);
+    expect(await olderNames(set)).toEqual(['checkout-shop-east', 'checkout-shop-north']);
+    const older = await find<ServiceImport>(
+      set.broker.admin,
+      serviceImportType,
+      `${legacyNamespace}/checkout-shop-east`,
+    );
+    expect(older?.spec.ips).toEqual([(await find<Service>(east, serviceType, key))?.spec?.clusterIP]);
+    const view = await find<ServiceImport>(set.broker.admin, serviceImportType, `${setName}/checkout.shop`);
+    expect(view?.status?.clusters).toEqual([{ cluster: 'east' }]);
+    await east.delete(serviceExportType, ref);
+    await set.time.advance(4_000);
+    expect(await olderNames(set)).toEqual(['checkout-shop-north']);
+  });
+
+  test('migration: the old one is upgraded under continuous reading -> no service is ever missing, the older form goes', async () => {
+    // Slow links, so that the first shard is seen long before the last one.
+    const { set, east, west, north } = await northIsOld({ latencyMs: { min: 50, max: 150 } });
+    const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `shop/${name}`);
+    for (const one of keys) {
+      const made = await north.create<Service>(serviceType, service(one));
+      await north.create(endpointSliceType, slice(one, { endpoints: ['10.3.0.1'] }));
+      await set.broker.admin.create(serviceImportType, planLegacyImport(made, 'north', legacyNamespace));
+    }
+    await exportService(east, 'shop/cart', { endpoints: ['10.1.0.2'] });
+    await set.time.advance(10_000);
+    // What the older agent had copied into its own home.
+    await createNamespace(set.home('north'), 'submariner');
+    const cart = (await find<Service>(east, serviceType, 'shop/cart'))!;
+    await north.create(serviceImportType, planLegacyImport(cart, 'east', 'submariner'));
+    for (const one of [key, ...keys]) await north.create(serviceExportType, serviceExport(one));
+    await set.join('north');
+    set.startAgent('north');
+    for (let step = 0; step < 200; step += 1) {
+      await set.time.advance(50);
+      for (const one of keys) {
+        const lines = (await sliceLines(west, one)).filter((line) => /^north: \d/.test(line));
+        expect(lines.length, `${one} after ${step * 50} ms`).toBeGreaterThan(0);
+      }
+    }
+    await set.time.advance(60_000);
+    for (const one of [key, ...keys]) expect(await sliceLines(west, one)).toEqual(['north: 10.3.0.1 on http>8080']);
+    expect(await olderNames(set)).toEqual([]);
+    expect(await importLine(north, 'submariner/cart-shop-east')).toBe('none');
+  });
+
+  test('migration: an old service without ready pods -> nobody is sent there', async () => {
+    const { set, west } = await northIsOld();
+    const health: EndpointSlice = {
+      ...slice(key, { endpoints: ['!10.3.0.1'] }),
+      metadata: {
+        name: 'checkout-north',
+        namespace: legacyNamespace,
+        labels: {
+          'multicluster.kubernetes.io/service-name': 'checkout',
+          'multicluster.kubernetes.io/source-cluster': 'north',
+          'lighthouse.submariner.io/sourceNamespace': 'shop',
+        },
+      },
+    };
+    await set.broker.admin.create(endpointSliceType, health);
+    await set.time.advance(4_000);
+    expect(await sliceLines(west, key)).toEqual(['north:  on http>80']);
+  });
+
+  test('migration: the ClusterSet names no namespace -> records of the older form are not read', async () => {
+    const set = new SimClusterSet({ clusters: ['east'] });
+    await set.start({ namespaces: ['shop'] });
+    await createNamespace(set.broker, legacyNamespace);
+    await set.broker.admin.create(
+      serviceImportType,
+      planLegacyImport(service(key, { clusterIPs: ['10.9.0.1'] }), 'north', legacyNamespace),
+    );
+    await set.time.advance(4_000);
+    expect(await importLine(set.home('east').admin, key)).toBe('none');
+  });
+});
