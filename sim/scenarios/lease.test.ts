@@ -133,13 +133,16 @@ describe('lease', () => {
     }
   });
 
-  test('lease: clocks hours apart -> judged by what was seen, nobody is condemned', async () => {
+  test('lease: clocks hours apart -> judged by what was seen, nobody is condemned, and Events say whose clock is off', async () => {
     const hours = 3_600_000;
     const { set, east, west } = await bothExport({
-      wallSkewMs: (name) => (name === 'agent-east' ? 7 * hours : name === 'home-west' ? -5 * hours : 0),
+      wallSkewMs: (name) => (name === 'agent-east' ? 7 * hours : name === 'home-west' ? 5 * hours : 0),
     });
     await set.time.advance(120_000);
-    for (const client of [east, west]) expect(await sliceLines(client, key)).toEqual(bothAlive);
+    for (const client of [east, west]) {
+      expect(await sliceLines(client, key)).toEqual(bothAlive);
+      expect(await eventLines(client, key)).toContain('Warning ClockSkew');
+    }
   });
 
   test('lease: a member without a lease -> given the lease time, then stale', async () => {

@@ -18,6 +18,9 @@ import { publishedRecord } from '../published-slice.ts';
 import { planShard } from '../shard-record.ts';
 import { createSlicePlanner, type PublishedSlice, planSlices, type SlicePlan } from './plan-slices.ts';
 
+/** Clocks further apart than this are worth a word. */
+const skewMsMax = 5 * 60_000;
+
 export interface ExportController {
   reconcile(key: string): Promise<WorkResult | undefined>;
   /** How far publishing the export has come; undefined if it has not been looked at. */
@@ -113,7 +116,21 @@ export function createExportController({ context, onPublication }: ExportControl
       clusterSetIps: copies.imports.get(key)?.spec.ips ?? [],
       namespace: membership.namespace,
     });
-    await ensure<ServiceShard>({ client: broker, type: serviceShardType, present: ownShard(key, facts.self), wanted });
+    const present = ownShard(key, facts.self);
+    const written = await ensure<ServiceShard>({ client: broker, type: serviceShardType, present, wanted });
+    if (present === undefined) await tellSkew(facts.serviceExport, written);
+  }
+
+  // Exports are ranked by the times that clusters write. Ours is compared with the broker's whenever it stamps a shard.
+  async function tellSkew(serviceExport: ServiceExport, { metadata }: ServiceShard): Promise<void> {
+    const skewMs = context.world.clock.wallMs() - Date.parse(metadata.creationTimestamp ?? '');
+    const aheadMs =
+      Date.parse(serviceExport.metadata.creationTimestamp ?? '') - Date.parse(metadata.creationTimestamp ?? '');
+    const worstMs = Math.abs(skewMs) > Math.abs(aheadMs) ? skewMs : Math.max(aheadMs, 0);
+    if (Number.isNaN(worstMs) || Math.abs(worstMs) < skewMsMax) return;
+    const minutes = Math.round(Math.abs(worstMs) / 60_000);
+    const message = `clocks of this cluster are ${minutes} minutes ${worstMs > 0 ? 'ahead of' : 'behind'} the broker's; where exports disagree the oldest wins by these clocks, so set them right`;
+    await context.events.record({ about: serviceExport, type: 'Warning', reason: 'ClockSkew', message });
   }
 
   // The shard first: without it nobody looks at the slices.
