@@ -12,8 +12,8 @@ process.env.PATH = `${root}node_modules/.bin:${process.env.PATH}`;
 
 const jobs = {
   start: () => exec(`${root}bin/portolan`, ['up', ...args]),
-  run: () => {
-    build();
+  run: async () => {
+    await build();
     exec(node, args);
   },
   check: () => {
@@ -22,15 +22,15 @@ const jobs = {
     must('unused code', 'knip', ['--directory', root]);
     must('house rules and fast tests', node, [`${root}node_modules/vitest/vitest.mjs`, 'run', '--project', 'fast']);
   },
-  test: () => {
+  test: async () => {
     installCounterparts();
-    build();
+    await build();
     process.exitCode = runTests({ node, args });
   },
 };
 
 if (!(job in jobs)) throw new Error(`with-setup: no job ${job}, there are ${Object.keys(jobs).join(', ')}`);
-jobs[job]();
+await jobs[job]();
 
 function must(what, command, commandArgs) {
   console.log(`\n— ${what}`);

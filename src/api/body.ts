@@ -1,7 +1,7 @@
 // From a request body to an object of the kind that is asked for, or to a refusal that says what is wrong with it.
 // Unknown and repeated fields are refused, warned about or ignored, as the request wishes.
 
-import { isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
+import { yaml } from '../base/yaml.ts';
 import { invalid } from '../model/field-error.ts';
 import type { AnyObject } from '../model/object.ts';
 import type { Call, Engine } from './call.ts';
@@ -80,7 +80,7 @@ const yamlAliasesMax = 100;
 function decodeYaml(body: Uint8Array): DecodedBody {
   try {
     // The library looks for repeated keys in quadratic time; we look ourselves.
-    const document = parseDocument(textOf(body), { uniqueKeys: false, merge: false });
+    const document = yaml().parseDocument(textOf(body), { uniqueKeys: false, merge: false });
     if (document.errors[0] !== undefined) throw document.errors[0];
     const duplicates: string[] = [];
     noteRepeatedKeys(document.contents, '', duplicates);
@@ -94,6 +94,7 @@ function decodeYaml(body: Uint8Array): DecodedBody {
 }
 
 function noteRepeatedKeys(node: unknown, path: string, duplicates: string[]): void {
+  const { isAlias, isMap, isScalar, isSeq } = yaml();
   if (isAlias(node) || isScalar(node)) return;
   if (isSeq(node)) {
     for (const [index, item] of node.items.entries()) noteRepeatedKeys(item, `${path}[${index}]`, duplicates);

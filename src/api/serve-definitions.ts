@@ -10,6 +10,7 @@ import type { CustomResourceDefinition } from './definitions/definition.ts';
 import { kindsFromDefinition } from './definitions/kind-of.ts';
 import { removeAllBelow } from './emptying.ts';
 import { formatTime } from './metadata.ts';
+import { applyDefaults } from './prepare.ts';
 import type { Served } from './registry.ts';
 import { StatusError } from './status.ts';
 import { keyPrefixOf, parseStored } from './stored.ts';
@@ -167,6 +168,7 @@ function asDefinition(object: AnyObject): CustomResourceDefinition {
 async function ensureDefinition(engine: Engine, definition: AnyObject): Promise<void> {
   const { name } = definition.metadata;
   const served = definitionKind(engine);
+  if (await isAsWanted(engine, served, definition)) return;
   try {
     await create(engine, systemCall(engine, { served, namespace: '', name: '' }, definition));
   } catch (error) {
@@ -182,4 +184,23 @@ async function ensureDefinition(engine: Engine, definition: AnyObject): Promise<
       },
     });
   }
+}
+
+/** At nearly every start all of them are: then there is nothing to validate or write. */
+async function isAsWanted(engine: Engine, served: Served, definition: AnyObject): Promise<boolean> {
+  const { name, labels, annotations } = definition.metadata;
+  const entry = await engine.store.get(definitionKeyPrefix + name);
+  if (entry === undefined) return false;
+  const current = parseStored(served, entry);
+  const wanted = structuredClone(definition);
+  applyDefaults(served, wanted);
+  return (
+    isSameJson(current['spec'], wanted['spec']) &&
+    includes(current.metadata.labels, labels) &&
+    includes(current.metadata.annotations, annotations)
+  );
+}
+
+function includes(all: Readonly<Record<string, string>> = {}, some: Readonly<Record<string, string>> = {}): boolean {
+  return Object.entries(some).every(([key, value]) => all[key] === value);
 }

@@ -1,10 +1,10 @@
 // A kubeconfig, or a Pod's service account, as the access to a home: where it is, whom to trust, who we are. Files and
 // programs are read through the Host that is passed in. Everything that is wrong is said with the field it is in.
 
-import { parse } from 'yaml';
 import type { Host } from '../base/host.ts';
 import type { HttpAccess } from '../base/http.ts';
 import type { Clock } from '../base/world.ts';
+import { yaml } from '../base/yaml.ts';
 import { createExecCredentials, type ExecConfig } from './exec-credentials.ts';
 import { inClusterAccess } from './in-cluster.ts';
 
@@ -103,7 +103,7 @@ export async function loadKubeconfig(text: string, options: KubeconfigOptions): 
 
 function parseConfig(text: string, where: string): Kubeconfig {
   try {
-    const config: unknown = parse(text);
+    const config: unknown = yaml().parse(text);
     if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config as Kubeconfig;
   } catch (cause) {
     throw new Error(`${where}: not YAML`, { cause });

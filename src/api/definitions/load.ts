@@ -1,6 +1,6 @@
 // Reads definitions from the text of YAML files, such as those in deploy/crds. One file may hold several.
 
-import { parseAllDocuments } from 'yaml';
+import { yaml } from '../../base/yaml.ts';
 import type { AnyObject } from '../../model/object.ts';
 
 export function loadDefinitions(texts: readonly string[]): AnyObject[] {
@@ -8,7 +8,7 @@ export function loadDefinitions(texts: readonly string[]): AnyObject[] {
 }
 
 function documentsOf(text: string, index: number): unknown[] {
-  const documents = parseAllDocuments(text, { version: '1.1', schema: 'core', uniqueKeys: true });
+  const documents = yaml().parseAllDocuments(text, { version: '1.1', schema: 'core', uniqueKeys: true });
   if (!Array.isArray(documents)) return [];
   return documents.flatMap((document) => {
     const wrong = document.errors[0];

@@ -1,6 +1,5 @@
-// The text of a kubeconfig with one cluster, one user and one context. Pure; who keeps the file is pki.ts.
-
-import { parse, stringify } from 'yaml';
+// The text of a kubeconfig with one cluster, one user and one context. Pure; who keeps the file is pki.ts. It is written
+// and read at every start, always in this one form: that needs no YAML library.
 
 export interface KubeconfigContent {
   /** `https://host:port`. */
@@ -13,53 +12,60 @@ export interface KubeconfigContent {
 }
 
 export function formatKubeconfig(content: KubeconfigContent): string {
-  const { clusterName, userName } = content;
-  const context = `${userName}@${clusterName}`;
-  return stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [
-      {
-        name: clusterName,
-        cluster: { server: content.server, 'certificate-authority-data': base64(content.certificateAuthority) },
-      },
-    ],
-    users: [
-      {
-        name: userName,
-        user: {
-          'client-certificate-data': base64(content.clientCertificate),
-          'client-key-data': base64(content.clientKey),
-        },
-      },
-    ],
-    contexts: [{ name: context, context: { cluster: clusterName, user: userName } }],
-    'current-context': context,
-  });
+  const cluster = scalar(content.clusterName);
+  const user = scalar(content.userName);
+  const context = scalar(`${content.userName}@${content.clusterName}`);
+  return `apiVersion: v1
+kind: Config
+clusters:
+  - name: ${cluster}
+    cluster:
+      server: ${scalar(content.server)}
+      certificate-authority-data: ${base64(content.certificateAuthority)}
+users:
+  - name: ${user}
+    user:
+      client-certificate-data: ${base64(content.clientCertificate)}
+      client-key-data: ${base64(content.clientKey)}
+contexts:
+  - name: ${context}
+    context:
+      cluster: ${cluster}
+      user: ${user}
+current-context: ${context}
+`;
 }
 
 /** What formatKubeconfig wrote; undefined if the text is anything else. */
 export function parseKubeconfig(text: string): KubeconfigContent | undefined {
   try {
-    const config = parse(text) as WrittenKubeconfig;
-    const { name: clusterName, cluster } = config.clusters[0];
-    const { name: userName, user } = config.users[0];
-    return {
-      server: cluster.server,
-      clusterName,
-      userName,
-      certificateAuthority: plain(cluster['certificate-authority-data']),
-      clientCertificate: plain(user['client-certificate-data']),
-      clientKey: plain(user['client-key-data']),
+    const content: KubeconfigContent = {
+      server: plainScalar(fieldOf(text, 'server')),
+      clusterName: plainScalar(fieldOf(text, 'cluster')),
+      userName: plainScalar(fieldOf(text, 'user')),
+      certificateAuthority: plain(fieldOf(text, 'certificate-authority-data')),
+      clientCertificate: plain(fieldOf(text, 'client-certificate-data')),
+      clientKey: plain(fieldOf(text, 'client-key-data')),
     };
+    return formatKubeconfig(content) === text ? content : undefined;
   } catch {
     return undefined;
   }
 }
 
-interface WrittenKubeconfig {
-  clusters: [{ name: string; cluster: { server: string; 'certificate-authority-data': string } }];
-  users: [{ name: string; user: { 'client-certificate-data': string; 'client-key-data': string } }];
+function fieldOf(text: string, name: string): string {
+  return new RegExp(`^ +${name}: (.+)$`, 'm').exec(text)?.[1] ?? '';
+}
+
+/** Plain where YAML cannot take it for anything but a string; a JSON string is one in YAML too. */
+function scalar(text: string): string {
+  return /^[a-z][\w./@-]*(:[\w./@[\]:-]*)?$/i.test(text) && !yamlWords.test(text) ? text : JSON.stringify(text);
+}
+
+const yamlWords = /^(null|true|false|yes|no|on|off|y|n)$/i;
+
+function plainScalar(written: string): string {
+  return written.startsWith('"') ? JSON.parse(written) : written;
 }
 
 function base64(text: string): string {
