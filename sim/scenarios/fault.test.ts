@@ -74,6 +74,46 @@ describe('fault', () => {
   }
 });
 
+describe('definitions', () => {
+  const crdType = {
+    group: 'apiextensions.k8s.io',
+    version: 'v1',
+    plural: 'customresourcedefinitions',
+    kind: 'CustomResourceDefinition',
+    isNamespaced: false,
+  };
+
+  for (const plural of ['serviceexports', 'serviceimports']) {
+    test(`definitions: ${plural} are not there, come, go and come again -> noticed without a restart`, async () => {
+      const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop'], agents: [] });
+      const name = `${plural}.multicluster.x-k8s.io`;
+      const homes = ['east', 'west'].map((id) => set.home(id).admin);
+      const definition = await homes[0]!.get(crdType, { name });
+      const { uid: _uid, resourceVersion: _rv, creationTimestamp: _at, ...metadata } = definition.metadata;
+      const remove = async () => {
+        for (const client of homes) await client.delete(crdType, { name });
+        await set.time.advance(90_000);
+      };
+      const install = async () => {
+        for (const client of homes) await client.create(crdType, { ...definition, metadata, status: undefined });
+        await set.time.advance(1_000);
+      };
+      await remove();
+      for (const id of ['east', 'west']) set.startAgent(id);
+      await set.time.advance(90_000);
+      for (let round = 0; round < 2; round += 1) {
+        await install();
+        const east = homes[0]!;
+        const service = `shop/s${round}`;
+        await exportService(east, service, { endpoints: ['10.1.0.1'] });
+        await set.time.advance(120_000);
+        expect(await importLine(homes[1]!, service)).toBe(imported);
+        if (round === 0) await remove();
+      }
+    });
+  }
+});
+
 describe('restart', () => {
   test('restart: all agents restarted -> no revision of the broker or of a home moves, leases aside', async () => {
     const set = await new SimClusterSet({ clusters: ['east', 'west', 'north'] }).start({ namespaces: ['shop'] });
