@@ -80,6 +80,7 @@ async function run(flags: AgentFlags): Promise<void> {
     },
   );
   parts.add('admin endpoint', () => admin.close());
+  const stopped = untilStopped(log, () => parts.stop());
   process.stdout.write(`ready ${access.server}\nadmin ${admin.url}\n`);
-  await untilStopped(log, () => parts.stop());
+  await stopped;
 }

@@ -59,6 +59,7 @@ async function run(flags: ApiFlags): Promise<void> {
     historyMs: seconds * 1000,
     ...(flags.audit === undefined ? {} : { auditFile: flags.audit }),
   });
+  const stopped = untilStopped(log, () => home.stop());
   process.stdout.write(`ready ${home.server}\nkubeconfig ${home.kubeconfig}\n`);
-  await untilStopped(log, () => home.stop());
+  await stopped;
 }

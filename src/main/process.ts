@@ -8,7 +8,10 @@ export function processLog(world: World, level: LogLevel): Log {
   return createLog({ clock: world.clock, level, write: (line) => process.stderr.write(line) });
 }
 
-/** Resolves when the process was asked to stop and has stopped. A second signal ends it at once. */
+/**
+ * Resolves when the process was asked to stop and has stopped. A second signal ends it at once. Call it before saying
+ * `ready`: whoever reads that may send a signal the next moment.
+ */
 export function untilStopped(log: Log, stop: () => Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false;

@@ -30,8 +30,9 @@ async function run(flags: UpFlags): Promise<void> {
   const log = processLog(world, flags.logLevel);
   const directory = resolve(flags.data);
   const home = await startHome({ world, log, directory, listen });
+  const stopped = untilStopped(log, () => home.stop());
   process.stdout.write(screen(home.server, home.kubeconfig));
-  await untilStopped(log, () => home.stop());
+  await stopped;
 }
 
 // As a person here would type it: the program of this checkout, wherever they stand.
