@@ -147,6 +147,8 @@ class PeeringParts implements Peering {
     this.#server = await serve({
       ...listen,
       ...own,
+      // A peer that is not known yet must not hear that it is not trusted: it would not come back.
+      whyUnavailable: () => (this.#hasSynced() ? undefined : "the owner's catalog has not synced yet"),
       judge: (presented) => this.#judge(presented),
       accept: (call) => this.owner.accept(call),
       answer: (request) => this.#answer(request),
@@ -193,7 +195,8 @@ class PeeringParts implements Peering {
   }
 
   #hasSynced(): boolean {
-    return this.#services.hasSynced && this.#exports.hasSynced && this.#peers.hasSynced;
+    const all = [this.#services, this.#exports, this.#peers, this.#secrets];
+    return all.every(({ hasSynced }) => hasSynced);
   }
 
   #judge(presented: readonly X509Certificate[]): Verdict {

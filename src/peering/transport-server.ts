@@ -49,6 +49,8 @@ export interface PeeringServerOptions {
   readonly port: number;
   readonly certificate: string;
   readonly key: string;
+  /** Why nobody can be served yet; until that is over, nobody can be judged either. */
+  readonly whyUnavailable?: () => string | undefined;
   /** Decides from what was presented; asked for each call, and again for those that are open when trust changed. */
   readonly judge: (presented: readonly X509Certificate[]) => Verdict;
   /** Undefined for a method that is not served. */
@@ -139,6 +141,8 @@ function takeRequest(incoming: Incoming): void {
 
 function takeCall(incoming: Incoming, presented: readonly X509Certificate[], verdict: Verdict): void {
   const { stream, headers, options, open } = incoming;
+  const unavailable = options.whyUnavailable?.();
+  if (unavailable !== undefined) return refuse(stream, codes.unavailable, unavailable);
   if (verdict.kind === 'refused') {
     options.log.warn('peering call refused', { reason: verdict.reason, from: remoteOf(stream) });
     return refuse(stream, codes.unauthenticated, verdict.reason);

@@ -203,6 +203,11 @@ test('transport: an owner sends a message too large -> it is skipped and told, t
   expect(caller.events).toEqual(['opened', 'oversized 200000', 'message after']);
 });
 
+test('transport: an owner that is still starting -> Unavailable even for those it does not know yet', async () => {
+  const { server } = await serve({ whyUnavailable: () => 'still starting' });
+  expect(await call(server.port, other.issue()).until('closed')).toBe(`closed ${codes.unavailable} still starting`);
+});
+
 test('transport: nobody listens -> Unavailable', async () => {
   expect(await call(1).until('closed')).toContain(`closed ${codes.unavailable}`);
 });

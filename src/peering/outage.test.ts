@@ -1,0 +1,215 @@
+// What is left of a catalog after somebody was away: under the virtual clock, with whole meshes.
+
+import { expect, test } from 'vitest';
+import { createInformer } from '../client/informer.ts';
+import type { PeerSpec } from '../model/peer.ts';
+import { type PeerService, peerServiceType } from '../model/peer-service.ts';
+import type { PeeringOptions } from './peering.ts';
+import { type VirtualMesh, VirtualMeshes } from './testing/virtual-mesh.ts';
+
+interface Pair {
+  readonly all: VirtualMeshes;
+  readonly owner: VirtualMesh;
+  readonly consumer: VirtualMesh;
+  /** Names that vanished from the consumer's home, in order. */
+  readonly vanished: string[];
+  until(condition: () => Promise<boolean>, withinMs?: number): Promise<void>;
+  equal(withinMs?: number): Promise<void>;
+}
+
+type Mode = 'exact' | 'quiescence';
+
+async function synced(mode: Mode, count = 20, spec: Partial<PeerSpec> = {}): Promise<Pair> {
+  const all = new VirtualMeshes();
+  const dial = all.network.dial({ withoutMarker: mode === 'quiescence' });
+  const owner = await all.add('owner');
+  const consumer = await all.add('consumer', { dial } as Partial<PeeringOptions>);
+  for (let n = 0; n < count; n += 1) await owner.addService(`s${n}`, 'first');
+  await owner.exportAll(['consumer']);
+  await all.introduce(owner, consumer, spec);
+  const vanished = watchVanishing(all, consumer);
+  const until: Pair['until'] = async (condition, withinMs = 30_000) => {
+    const endMs = all.time.nowMs + withinMs;
+    while (!(await condition())) {
+      if (all.time.nowMs > endMs) throw new Error(`did not happen in ${withinMs} virtual ms: ${condition}`);
+      await all.time.advance(100);
+    }
+  };
+  const equal = (withinMs = 30_000) =>
+    until(async () => (await owner.offered()).join() === (await consumer.heldTexts()).join(), withinMs);
+  await equal();
+  await until(async () => (await consumer.peer('owner')).status?.consumer?.state === 'Synced');
+  return { all, owner, consumer, vanished, until, equal };
+}
+
+function watchVanishing(all: VirtualMeshes, consumer: VirtualMesh): string[] {
+  const vanished: string[] = [];
+  const world = all.simulation.world('watcher');
+  const informer = createInformer<PeerService>({ client: consumer.home.admin, world, type: peerServiceType });
+  informer.on((_key, next, previous) => {
+    if (next === undefined && previous !== undefined) vanished.push(previous.spec.name ?? '');
+  });
+  informer.start();
+  return vanished;
+}
+
+async function changeDuringOutage({ owner }: Pair): Promise<void> {
+  await owner.addService('new', 'added');
+  await owner.describe('s1', 'changed');
+  await owner.describe('s2', 'changed');
+  await owner.removeService('s3');
+  await owner.removeService('s4');
+}
+
+test.each<Mode>(['exact', 'quiescence'])(
+  'outage, %s: adds, updates and deletes while the owner is away -> equal catalogs, not one valid entry gone on the way',
+  async (mode) => {
+    const pair = await synced(mode);
+    pair.all.network.setFault(pair.owner.address, 'refused');
+    await changeDuringOutage(pair);
+    await pair.all.time.advance(60_000);
+    expect(pair.vanished).toEqual([]);
+    expect(await pair.consumer.heldTexts()).toHaveLength(20);
+    pair.all.network.setFault(pair.owner.address, 'up');
+    await pair.equal(200_000);
+    expect(pair.vanished.sort()).toEqual(['s3', 's4']);
+    const { status } = await pair.consumer.peer('owner');
+    await pair.until(async () => (await pair.consumer.peer('owner')).status?.consumer?.state === 'Synced');
+    expect(status?.consumer?.reconciliation).toBe(mode === 'exact' ? 'Marker' : 'Quiescence');
+  },
+);
+
+test('outage, quiescence: what the owner no longer names -> suspect first, gone after the grace', async () => {
+  const pair = await synced('quiescence');
+  pair.all.network.setFault(pair.owner.address, 'refused');
+  await pair.owner.removeService('s3');
+  pair.all.network.setFault(pair.owner.address, 'up');
+  const suspects = async () =>
+    (await pair.consumer.held()).filter(({ status }) => status?.state === 'Suspect').map(({ spec }) => spec.name);
+  await pair.until(async () => (await suspects()).length > 0, 20_000);
+  expect(await suspects()).toEqual(['s3']);
+  await pair.all.time.advance(50_000);
+  expect(pair.vanished).toEqual([]);
+  await pair.equal(20_000);
+  expect(pair.vanished).toEqual(['s3']);
+});
+
+test('outage: a silent owner -> noticed by keep-alive within 30 s, shown as away, never as healthy', async () => {
+  const pair = await synced('exact');
+  pair.all.network.setFault(pair.owner.address, 'silent');
+  await pair.until(async () => (await pair.consumer.peer('owner')).status?.consumer?.state === 'Stale', 30_000);
+  expect((await pair.owner.peer('consumer')).status?.owner?.state).toBe('Idle');
+});
+
+test('outage: the owner is away -> entries kept and marked stale since when; it comes back -> active again', async () => {
+  const pair = await synced('exact', 5);
+  pair.all.network.setFault(pair.owner.address, 'refused');
+  await pair.all.time.advance(45_000);
+  for (const { status } of await pair.consumer.held())
+    expect(status).toMatchObject({ state: 'Stale', since: expect.stringMatching(/^2026-01-01T00:0/) });
+  pair.all.network.setFault(pair.owner.address, 'up');
+  await pair.until(async () => (await pair.consumer.held()).every(({ status }) => status?.state === 'Active'), 90_000);
+  expect((await pair.consumer.held())[0]?.status?.since).toBeUndefined();
+  expect(pair.vanished).toEqual([]);
+});
+
+test('outage: longer than the retention time -> withdrawn; retention 0 -> kept for ever', async () => {
+  const bounded = await synced('exact', 3, { retentionSeconds: 600 });
+  bounded.all.network.setFault(bounded.owner.address, 'refused');
+  await bounded.all.time.advance(560_000);
+  expect(await bounded.consumer.held()).toHaveLength(3);
+  await bounded.all.time.advance(60_000);
+  expect(await bounded.consumer.held()).toEqual([]);
+  const forever = await synced('exact', 3, { retentionSeconds: 0 });
+  forever.all.network.setFault(forever.owner.address, 'refused');
+  await forever.all.time.advance(2 * 24 * 3_600_000);
+  expect(await forever.consumer.held()).toHaveLength(3);
+}, 60_000);
+
+test.each<Mode>(['exact', 'quiescence'])(
+  'outage, %s: the owner is restarted, its home slow to answer -> never an empty catalog',
+  async (mode) => {
+    const pair = await synced(mode);
+    pair.owner.kill();
+    pair.owner.home.kill();
+    const starting = pair.owner.start();
+    await pair.all.time.advance(20_000);
+    expect(pair.vanished).toEqual([]);
+    expect(await pair.consumer.held()).toHaveLength(20);
+    await pair.owner.home.start();
+    await starting;
+    await pair.owner.describe('s1', 'after');
+    await pair.equal(200_000);
+    expect(pair.vanished).toEqual([]);
+  },
+);
+
+test('outage: a foreign owner comes back with an empty catalog -> what it shared stays for the retention time', async () => {
+  const pair = await synced('quiescence', 3, { retentionSeconds: 600 });
+  pair.all.network.setFault(pair.owner.address, 'refused');
+  for (const name of ['s0', 's1', 's2']) await pair.owner.removeService(name);
+  pair.all.network.setFault(pair.owner.address, 'up');
+  await pair.all.time.advance(300_000);
+  expect(await pair.consumer.held()).toHaveLength(3);
+  await pair.all.time.advance(330_000);
+  expect(await pair.consumer.held()).toEqual([]);
+});
+
+test('outage: our own peer comes back with an empty catalog -> exactly that', async () => {
+  const pair = await synced('exact', 3);
+  pair.all.network.setFault(pair.owner.address, 'refused');
+  for (const name of ['s0', 's1', 's2']) await pair.owner.removeService(name);
+  pair.all.network.setFault(pair.owner.address, 'up');
+  await pair.equal(30_000);
+  expect(await pair.consumer.held()).toEqual([]);
+});
+
+test('outage: the consumer is killed at any moment of a sync -> it serves what it acknowledged, and converges', async () => {
+  for (const afterMs of [1, 7, 13, 29, 60, 120]) {
+    const pair = await synced('exact', 30);
+    pair.all.network.setFault(pair.owner.address, 'refused');
+    for (let n = 0; n < 30; n += 1) await pair.owner.describe(`s${n}`, 'second');
+    pair.all.network.setFault(pair.owner.address, 'up');
+    await pair.until(
+      async () => pair.consumer.peering?.consumer()?.report('owner')?.state.kind !== 'backingOff',
+      60_000,
+    );
+    await pair.all.time.advance(afterMs);
+    pair.consumer.kill();
+    expect(await pair.consumer.held()).toHaveLength(30);
+    await pair.consumer.start();
+    await pair.equal(60_000);
+    expect(pair.vanished).toEqual([]);
+  }
+}, 60_000);
+
+test("outage: the consumer's home is away -> nothing is acknowledged that is not stored; it comes back -> all is", async () => {
+  const pair = await synced('exact', 5);
+  pair.consumer.home.kill();
+  await pair.owner.describe('s1', 'unseen');
+  await pair.all.time.advance(20_000);
+  expect(pair.owner.peering?.owner.report('consumer')).toMatchObject({ unacknowledged: 1, lag: 1 });
+  await pair.consumer.home.start();
+  await pair.equal(60_000);
+  await pair.until(async () => pair.owner.peering?.owner.report('consumer')?.lag === 0, 10_000);
+});
+
+test('outage: a peer that comes back in a loop -> refused as Unavailable before it costs a catalog each time', async () => {
+  const pair = await synced('exact', 3);
+  let opened = 0;
+  const flood = pair.all.network.dial();
+  for (let n = 0; n < 100; n += 1) {
+    const options = { address: pair.owner.address, path: path1, headers: {}, certificate: 'consumer' };
+    flood(options as never, {
+      onOpened: () => (opened += 1),
+      onMessage() {},
+      onOversized() {},
+      onAlive() {},
+      onClosed() {},
+    });
+    await pair.all.time.advance(20);
+  }
+  expect(opened).toBeLessThan(40);
+});
+
+const path1 = '/federation.resourcediscovery.v1alpha1.DiscoveryService/EstablishStream';
