@@ -63,4 +63,11 @@ function newestUnder(path) {
   return Math.max(mtimeMs, ...readdirSync(path).map((name) => newestUnder(join(path, name))));
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await build();
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    await build();
+  } catch (error) {
+    console.error(`portolan: ${error.message}`);
+    process.exitCode = 1;
+  }
+}

@@ -23,13 +23,19 @@ export interface ApiProcessOptions {
   readonly data: string;
   readonly port?: number;
   readonly args?: readonly string[];
+  /** A program and its arguments that run it, such as strace. */
+  readonly under?: readonly string[];
 }
 
 export function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
   const startedAt = performance.now();
   const listen = `127.0.0.1:${options.port ?? 0}`;
   const args = ['api', '--data', options.data, '--listen', listen, ...(options.args ?? [])];
-  const child = spawn(portolan, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [program, ...programArgs] = [...(options.under ?? []), portolan, ...args];
+  const isUnder = options.under !== undefined;
+  const child = spawn(program!, programArgs, { stdio: ['ignore', 'pipe', 'pipe'], detached: isUnder });
+  // What runs under another program is reached as a group of its own.
+  const signalAll = (signal: NodeJS.Signals) => process.kill(isUnder ? -child.pid! : child.pid!, signal);
   let out = '';
   let errors = '';
   child.stderr.on('data', (chunk) => {
@@ -38,7 +44,7 @@ export function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      child.kill('SIGKILL');
+      signalAll('SIGKILL');
       reject(new Error(`portolan api was not ready in 60 s: ${out}${errors}`));
     }, 60_000);
     child.once('exit', (code) => {
@@ -58,7 +64,7 @@ export function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
         port: Number(ready[1]),
         errors: () => errors,
         stop: (signal = 'SIGTERM') => {
-          if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+          if (child.exitCode === null && child.signalCode === null) signalAll(signal);
           return exited;
         },
       });
@@ -77,8 +83,8 @@ export interface Connection {
   close(): void;
 }
 
-/** One HTTP/2 session with the kubeconfig's client certificate. */
-export function connect(kubeconfig: string): Promise<Connection> {
+/** One HTTP/2 session with the kubeconfig's client certificate. A small window lets little wait on our side. */
+export function connect(kubeconfig: string, windowBytes = 1 << 24): Promise<Connection> {
   const config = parse(readFileSync(kubeconfig, 'utf8'));
   const cluster = config.clusters[0].cluster;
   const user = config.users[0].user;
@@ -87,7 +93,7 @@ export function connect(kubeconfig: string): Promise<Connection> {
     ca: pem(cluster['certificate-authority-data']),
     cert: pem(user['client-certificate-data']),
     key: pem(user['client-key-data']),
-    settings: { initialWindowSize: 1 << 24 },
+    settings: { initialWindowSize: windowBytes },
   });
   const connection: Connection = {
     request: (method, path, body, headers) => request(session, method, path, body, headers),

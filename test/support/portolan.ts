@@ -1,0 +1,35 @@
+// Runs `bin/portolan` to its end, or any other program that way.
+
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+export const portolan = fileURLToPath(new URL('../../bin/portolan', import.meta.url));
+
+export interface Finished {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface RunOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  readonly timeoutMs?: number;
+}
+
+export function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const { env = process.env, cwd, timeoutMs = 60_000 } = options;
+  const child = spawn(program, [...args], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'], timeout: timeoutMs });
+  let out = '';
+  let err = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (err += chunk));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, out, err }));
+  });
+}
+
+export function runPortolan(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  return run(portolan, args, options);
+}
