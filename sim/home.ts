@@ -159,4 +159,4 @@ function definitions(): AnyObject[] {
 }
 
 const wantedDefinitions =
-  /^(addressclaims|clusters|clustersets|federatedservices|peerexports|peers|peerservices|serviceexportpolicies|serviceexports|serviceimports|serviceshards)\.yaml$/;
+  /^(addressclaims|clusters|clustersets|federatedservices|federations|peerexports|peers|peerservices|serviceexportpolicies|serviceexports|serviceimports|serviceshards)\.yaml$/;

@@ -42,10 +42,10 @@ export const order = {
 export type Order = (typeof order)[keyof typeof order];
 
 export const audience = { everybody: 0, ownCluster: 1, otherClusters: 2 } as const;
-export type Audience = (typeof audience)[keyof typeof audience];
+type Audience = (typeof audience)[keyof typeof audience];
 
 /** A record that belongs to no cluster in particular. */
-export const noCluster = 0;
+const noCluster = 0;
 
 export interface PackedRecord {
   readonly cluster: number;
@@ -122,20 +122,4 @@ export function srvData(options: { port: number; target: Uint8Array; weight?: nu
 
 export function txtData(text: string): Uint8Array {
   return new ByteWriter(1 + text.length).text(text).copy();
-}
-
-export interface SoaFields {
-  readonly primary: Uint8Array;
-  readonly mailbox: Uint8Array;
-  readonly serial: number;
-  readonly refresh: number;
-  readonly retry: number;
-  readonly expire: number;
-  readonly minimum: number;
-}
-
-export function soaData(soa: SoaFields): Uint8Array {
-  const writer = new ByteWriter().raw(soa.primary).raw(soa.mailbox);
-  for (const value of [soa.serial, soa.refresh, soa.retry, soa.expire, soa.minimum]) writer.u32(value);
-  return writer.copy();
 }

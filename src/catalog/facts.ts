@@ -22,7 +22,7 @@ export interface EndpointFacts {
 }
 
 /** When and in which form the fact was seen: what `explain` says of a record. */
-export interface Seen {
+interface Seen {
   readonly resourceVersion: string;
   /** Monotonic. */
   readonly seenMs: number;
@@ -38,7 +38,7 @@ export interface SliceFacts extends Seen {
   readonly endpoints: readonly EndpointFacts[];
 }
 
-export type OwnerKind = 'ClusterIP' | 'Headless' | 'ExternalName';
+type OwnerKind = 'ClusterIP' | 'Headless' | 'ExternalName';
 
 /** A Service or a ServiceImport. */
 export interface OwnerFacts extends Seen {

@@ -4,11 +4,10 @@
 
 import { parseAddress } from '../base/dns/address.ts';
 import { tryEncodeName } from '../base/dns/name.ts';
+import type { FederationPolicy } from '../model/federation.ts';
 import { audience, type Order, order, type PackedRecord, type RecordSet, recordType, srvData } from './answers.ts';
 import type { ShardRecord } from './federation-record.ts';
 import type { LeftOut } from './owner-names.ts';
-
-export type FederationPolicy = 'ordered' | 'nearest-only' | 'local-only-if-healthy';
 
 const orderOf: Record<FederationPolicy, Order> = {
   ordered: order.nearestFirst,

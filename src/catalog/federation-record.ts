@@ -9,7 +9,7 @@ export interface ShardKey {
   readonly cluster: string;
 }
 
-export interface ShardPortRecord {
+interface ShardPortRecord {
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly port: number;

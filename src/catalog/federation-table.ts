@@ -2,13 +2,8 @@
 // reads. A change touches the names of one service. Health comes from outside: a shard is served while it is ready and its
 // cluster's lease lives.
 
-import {
-  type FederatedNames,
-  type FederationPolicy,
-  type NamedShard,
-  namesAbove,
-  namesOfFederatedService,
-} from './federation-names.ts';
+import type { FederationPolicy } from '../model/federation.ts';
+import { type FederatedNames, type NamedShard, namesAbove, namesOfFederatedService } from './federation-names.ts';
 import {
   formatShardKey,
   parseShardKey,

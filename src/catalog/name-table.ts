@@ -23,7 +23,7 @@ export const stateWord = { readyZones: 0, staleZones: 1, serial: 2, queryLog: 3 
 const stateWords = 16;
 
 /** Reverse names belong to this pseudo zone. */
-export const reverseZone = 255;
+const reverseZone = 255;
 
 export class NameTable {
   readonly places: Places;

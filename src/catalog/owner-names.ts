@@ -117,7 +117,7 @@ export function addAddresses(
   }
 }
 
-export function serviceLabel(port: PortFacts, name: string): string {
+function serviceLabel(port: PortFacts, name: string): string {
   return `_${port.name}._${port.protocol.toLowerCase()}.${name}`;
 }
 

@@ -16,7 +16,7 @@ export interface Zone {
 
 export type ZoneSource = 'services' | 'imports' | 'federation';
 
-export const defaultTtlSeconds = 5;
+const defaultTtlSeconds = 5;
 
 export interface ZoneSpec {
   readonly name: string;

@@ -19,7 +19,6 @@ export type Section = 'answer' | 'authority' | 'additional';
 const flagAa = 0x0400;
 const flagTc = 0x0200;
 const flagRa = 0x0080;
-const ownerPointer = 0xc00c;
 const optBytes = 11;
 const errorTextMax = 200;
 /** For a signature with the longest digest and a key name of usual length. */
@@ -103,11 +102,6 @@ export class Answer {
     this.extendedText = text;
   }
 
-  /** Whether so many more bytes fit. */
-  hasRoom(more: number): boolean {
-    return this.at + more <= this.#limit;
-  }
-
   /** A place to come back to when a record set turns out not to fit. */
   mark(): number {
     return this.at;
@@ -125,18 +119,8 @@ export class Answer {
     this.#counts.fill(0);
   }
 
-  /** A record owned by the name asked for, or by the name at `owner`, a compression pointer. False if it does not fit. */
-  record(
-    section: Section,
-    type: number,
-    ttl: number,
-    rdata: { readonly bytes: Uint8Array; readonly start: number; readonly length: number },
-    owner: number = ownerPointer,
-  ): boolean {
-    return this.recordAt(section, type, ttl, rdata.bytes, rdata.start, rdata.length, owner);
-  }
-
-  /** The same for the hot path, where nobody makes an object to say where the rdata is. */
+  /** A record owned by the name at `owner`, a compression pointer. False if it does not fit. Takes the rdata where it lies:
+   *  this is the hot path, and nobody makes an object to say where that is. */
   recordAt(
     section: Section,
     type: number,
@@ -151,15 +135,6 @@ export class Answer {
     this.bytes[this.at + 1] = owner & 255;
     this.at += 2;
     this.#body(section, type, ttl, from, start, length);
-    return true;
-  }
-
-  /** A record with its owner written out. */
-  recordOf(section: Section, owner: Uint8Array, type: number, ttl: number, rdata: Uint8Array): boolean {
-    if (this.at + owner.length + 10 + rdata.length > this.#limit) return false;
-    this.bytes.set(owner, this.at);
-    this.at += owner.length;
-    this.#body(section, type, ttl, rdata, 0, rdata.length);
     return true;
   }
 

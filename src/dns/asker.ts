@@ -1,6 +1,7 @@
 // Where the one who asks stands: what an allowed peer says in its option, else here. The same few options come again and
 // again, so what they mean is remembered by their bytes.
 
+import { hashBytes } from '../base/dns/name.ts';
 import type { PlacesReader, Standpoint } from '../catalog/places.ts';
 import type { Peers } from './peers.ts';
 import { decodeSource } from './source-option.ts';
@@ -16,7 +17,7 @@ export interface AskerFinderOptions {
 }
 
 export function createAskerFinder({ peers, places, local }: AskerFinderOptions): (query: Query) => Standpoint {
-  const remembered = new Map<string, { standpoint: Standpoint; version: number }>();
+  const remembered = new Map<number, Remembered>();
 
   function lookUp(payload: Uint8Array): Standpoint {
     const source = decodeSource(payload);
@@ -31,13 +32,29 @@ export function createAskerFinder({ peers, places, local }: AskerFinderOptions):
 
   return (query) => {
     if (query.sourceLength < 0 || !peers.isBelieved(query)) return local;
+    const { packet, sourceAt, sourceLength } = query;
+    const hash = hashBytes(packet, sourceAt, sourceAt + sourceLength);
+    const known = remembered.get(hash);
+    if (known && known.version === places.version && isAt(known.payload, packet, sourceAt, sourceLength)) {
+      return known.standpoint;
+    }
     if (remembered.size > rememberedMax) remembered.clear();
-    const payload = query.packet.subarray(query.sourceAt, query.sourceAt + query.sourceLength);
-    const key = Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('latin1');
-    const known = remembered.get(key);
-    if (known && known.version === places.version) return known.standpoint;
+    const payload = Uint8Array.prototype.slice.call(packet, sourceAt, sourceAt + sourceLength);
     const standpoint = lookUp(payload);
-    remembered.set(key, { standpoint, version: places.version });
+    remembered.set(hash, { payload, standpoint, version: places.version });
     return standpoint;
   };
+}
+
+interface Remembered {
+  /** Two payloads may have one hash: the last of them is remembered. */
+  readonly payload: Uint8Array;
+  readonly standpoint: Standpoint;
+  readonly version: number;
+}
+
+function isAt(payload: Uint8Array, packet: Uint8Array, at: number, length: number): boolean {
+  if (payload.length !== length) return false;
+  for (let i = 0; i < length; i++) if (payload[i] !== packet[at + i]) return false;
+  return true;
 }

@@ -50,7 +50,7 @@ function formatSource(source: RecordSource): string {
   return parts.join(', ');
 }
 
-export function formatAge(ageMs: number): string {
+function formatAge(ageMs: number): string {
   const seconds = ageMs / 1000;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 120) return `${Math.round(seconds)} s`;

@@ -42,7 +42,7 @@ function sourceIn(query: Query): SourceCluster | undefined {
 }
 
 /** How often the query has been passed on already, whoever says so: the worst a lie can do is refuse the liar. */
-export function hopsOf(query: Query): number {
+function hopsOf(query: Query): number {
   return sourceIn(query)?.hops ?? 0;
 }
 

@@ -7,14 +7,6 @@ import type { Answer } from './answer.ts';
 import type { Handler, Later } from './handler.ts';
 import { Query, rcode, type Transport } from './wire.ts';
 
-export interface Client {
-  readonly transport: Transport;
-  readonly address: string;
-  readonly port: number;
-  /** Name in a certificate our authority signed; empty for everybody else. */
-  readonly identity?: string;
-}
-
 /** Told of every answer before its memory is used again. */
 export interface Observer {
   answered(query: Query, answer: Answer): void;

@@ -6,6 +6,10 @@ import type { PlacesReader, Standpoint } from '../catalog/places.ts';
 import { tier } from '../catalog/places.ts';
 import type { Answer, Section } from './answer.ts';
 
+/** More shards than any answer can hold. */
+const recordsMax = 4096;
+const notMeant = 4;
+
 export class Selector {
   /** Moves on with every query, so that rotating answers do. */
   turn = 0;
@@ -17,6 +21,8 @@ export class Selector {
   #ttl = 0;
   #owner = 0;
   #written = 0;
+  readonly #records = new Uint32Array(recordsMax);
+  readonly #tiers = new Uint8Array(recordsMax);
 
   constructor(places: PlacesReader) {
     this.#places = places;
@@ -121,14 +127,22 @@ export class Selector {
     return true;
   }
 
-  #byTier(answer: Answer, how: number, first: number, count: number): boolean {
+  /** Looks at each record once, then writes tier by tier those that are meant for the asker. */
+  #byTier(answer: Answer, how: number, first: number, total: number): boolean {
+    const count = Math.min(total, recordsMax);
+    let tiersSeen = 0;
+    for (let i = 0, record = first; i < count; i++, record = this.#next(record)) {
+      const cluster = this.#clusterOf(record);
+      const distance = this.#isMeant(record, cluster) ? this.#places.tierOf(this.asker, cluster) : notMeant;
+      this.#records[i] = record;
+      this.#tiers[i] = distance;
+      tiersSeen |= 1 << distance;
+    }
     for (let distance = 0; distance <= tier.rest; distance++) {
-      for (let i = 0, record = first; i < count; i++, record = this.#next(record)) {
-        const cluster = this.#clusterOf(record);
-        if (this.#places.tierOf(this.asker, cluster) !== distance || !this.#isMeant(record, cluster)) continue;
-        if (!this.#put(answer, record)) return false;
+      if ((tiersSeen & (1 << distance)) === 0) continue;
+      for (let i = 0; i < count; i++) {
+        if (this.#tiers[i] === distance && !this.#put(answer, this.#records[i]!)) return false;
       }
-      if (this.#written === 0) continue;
       if (how === order.nearestOnly || (how === order.localOnlyIfHealthy && distance === tier.own)) return true;
     }
     return true;

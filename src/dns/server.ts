@@ -60,7 +60,7 @@ export interface ListenOptions {
   readonly tcpConnectionsMax?: number;
 }
 
-export interface Sockets {
+interface Sockets {
   readonly udpPort: number;
   readonly tcpPort: number;
   readonly tlsPort: number | undefined;
@@ -155,7 +155,7 @@ function chainConfig(options: DnsOptions): ChainConfig {
   };
 }
 
-export interface SocketParts {
+interface SocketParts {
   readonly world: Pick<World, 'timers'>;
   readonly log: Log;
   readonly listen: ListenOptions;

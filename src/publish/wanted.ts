@@ -21,7 +21,7 @@ export interface PublicService {
   readonly shards: readonly PublicShard[];
 }
 
-export interface Place {
+interface Place {
   readonly zone?: string;
   readonly region?: string;
 }
@@ -132,7 +132,7 @@ function byCodeUnits(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-export function bySet(a: PublicSet, b: PublicSet): number {
+function bySet(a: PublicSet, b: PublicSet): number {
   return byCodeUnits(`${a.name} ${a.type}`, `${b.name} ${b.type}`);
 }
 

@@ -4,7 +4,7 @@
 import { ByteWriter } from './bytes.ts';
 import { decodeName, encodeName, lowerCase } from './name.ts';
 
-export interface Question {
+interface Question {
   readonly name: string;
   readonly type: number;
   readonly class: number;

@@ -11,12 +11,12 @@ export interface TsigKey {
   readonly secret: Uint8Array;
 }
 
-export type TsigAlgorithm = 'hmac-sha256' | 'hmac-sha384' | 'hmac-sha512' | 'hmac-sha1';
+type TsigAlgorithm = 'hmac-sha256' | 'hmac-sha384' | 'hmac-sha512' | 'hmac-sha1';
 
-export const tsigType = 250;
+const tsigType = 250;
 const classAny = 255;
 const fudgeSeconds = 300;
-export const tsigError = { NOERROR: 0, BADSIG: 16, BADKEY: 17, BADTIME: 18 } as const;
+const tsigError = { NOERROR: 0, BADSIG: 16, BADKEY: 17, BADTIME: 18 } as const;
 
 export interface Signed {
   readonly message: Uint8Array;

@@ -22,7 +22,7 @@ export function makeCatalog(options: Partial<CatalogOptions> = {}): Catalog {
   return new Catalog({ clock: stillClock, cluster: { id: 'west' }, ...options });
 }
 
-export interface EndpointSpec {
+interface EndpointSpec {
   readonly ip: string | string[];
   readonly hostname?: string;
   readonly ready?: boolean;
@@ -37,7 +37,7 @@ export interface SliceSpec {
 }
 
 /** `http:80/TCP`, `:80` for an unnamed one. */
-export function port(text: string): { name?: string; protocol: 'TCP' | 'UDP' | 'SCTP'; port: number } {
+function port(text: string): { name?: string; protocol: 'TCP' | 'UDP' | 'SCTP'; port: number } {
   const [, name, number, protocol] = /^([^:]*):(\d+)(?:\/(\w+))?$/.exec(text)!;
   return { ...(name ? { name } : {}), protocol: (protocol ?? 'TCP') as 'TCP', port: Number(number) };
 }

@@ -105,7 +105,7 @@ function mutate(original: Buffer, random: () => number): Buffer {
 }
 
 /** A small, good enough generator with a seed. */
-export function mulberry32(seed: number): () => number {
+function mulberry32(seed: number): () => number {
   let state = seed | 0;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

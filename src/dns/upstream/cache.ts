@@ -16,7 +16,7 @@ export interface CacheOptions {
   readonly staleMs: number;
 }
 
-export const defaultCacheOptions: CacheOptions = { bytesMax: 32 << 20, ttlSecondsMax: 3600, staleMs: 3_600_000 };
+const defaultCacheOptions: CacheOptions = { bytesMax: 32 << 20, ttlSecondsMax: 3600, staleMs: 3_600_000 };
 
 /** What an entry takes besides its bytes: key, map slot, objects. */
 const entryOverheadBytes = 400;

@@ -155,7 +155,7 @@ export type Outcome =
   | { readonly kind: 'failed'; readonly why: string };
 
 /** Everything an answer can depend on. */
-export function keyOf(query: Query, source?: SourceTag): string {
+function keyOf(query: Query, source?: SourceTag): string {
   const name = Buffer.from(query.name.buffer, 0, query.nameLength).toString('latin1');
   return `${query.type} ${query.class} ${query.isDnssecOk ? 1 : 0} ${source?.key ?? ''} ${name}`;
 }
@@ -177,7 +177,7 @@ function copyOf(query: Query): Query {
   copy.clientAddress = query.clientAddress;
   copy.clientPort = query.clientPort;
   copy.clientIdentity = query.clientIdentity;
-  copy.read(query.packet.slice(0, query.length));
+  copy.read(Uint8Array.prototype.slice.call(query.packet, 0, query.length));
   return copy;
 }
 
