@@ -18,6 +18,9 @@ import { planSpec } from './import/plan-import.ts';
 import type { SetPolicy } from './set-policy.ts';
 import { planShard, readShard } from './shard-record.ts';
 
+export { readSetPolicy, type SetPolicy } from './set-policy.ts';
+export { readShard } from './shard-record.ts';
+
 /** What lies in one cluster's home, by `namespace/name`. */
 export interface ClusterFacts {
   readonly id: string;
