@@ -71,7 +71,11 @@ const setRules: readonly PolicyRule[] = [
 // Older agents share one namespace of per-cluster imports: members read it, and keep their own there until all are new.
 function legacyObjects(clusterset: string, namespace: string | undefined): Manifest[] {
   if (namespace === undefined) return [];
-  const rules = [{ apiGroups: [mcs], resources: ['serviceimports'], verbs: [...readVerbs, ...writeVerbs] }];
+  const verbs = [...readVerbs, ...writeVerbs];
+  const rules = [
+    { apiGroups: [mcs], resources: ['serviceimports'], verbs },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs },
+  ];
   return [
     manifest(namespaceType, { name: namespace }, {}),
     ...granted(`portolan-members.${clusterset}`, namespace, [accountsOf(membersNamespace(clusterset))], rules),

@@ -1,0 +1,133 @@
+// `portolan explain`: one service field by field: what each cluster says, who won, why, and what would change if a cluster
+// left.
+
+import type { Command } from 'commander';
+import { type ClusterFacts, foresee, readShard } from '../controllers/explain.ts';
+import { explainMerge, type MergeExplanation } from '../model/explain-merge.ts';
+import type { ServiceShard } from '../model/service-shard.ts';
+import type { ClusterSetDeps } from './clusterset-deps.ts';
+import { requireMembership, withBroker } from './membership.ts';
+import { brokerFacts, readSetState, type SetState } from './set-state.ts';
+import { formatTable, type OutputFormat, parseOutput } from './table.ts';
+import { addHomeOptions, type HomeFlags, parseServiceRef, withHome } from './with-home.ts';
+
+interface ExplainFlags extends HomeFlags {
+  readonly output: string;
+}
+
+export function addExplainCommand(program: Command, deps: ClusterSetDeps): void {
+  const command = program
+    .command('explain')
+    .description('say field by field what each cluster exports of a service, who won and why')
+    .argument('<namespace/name>', 'a service of the clusterset')
+    .option('-o, --output <format>', 'text or json', 'text')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portolan explain shop/checkout
+  portolan explain shop/checkout -o json | jq .conflicts`,
+    );
+  addHomeOptions(command).action(async (ref: string, flags: ExplainFlags) => {
+    const format = parseOutput(flags.output);
+    const explanation = await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
+      const { namespace, name } = parseServiceRef(ref, defaultNamespace);
+      const key = `${namespace}/${name}`;
+      const membership = await requireMembership(home);
+      return withBroker(deps.world, membership, async (broker) =>
+        explainService(await readSetState({ home, broker, membership, keys: [key] }), key),
+      );
+    });
+    for (const line of formatExplanation(explanation, format)) deps.print(line);
+  });
+}
+
+export interface ServiceExplanation extends MergeExplanation {
+  readonly service: string;
+  readonly type: string;
+  /** Why the decider decides what cannot be combined. */
+  readonly why: string;
+  readonly ports: string;
+  readonly standings: readonly ClusterStanding[];
+}
+
+export interface ClusterStanding {
+  readonly cluster: string;
+  readonly lease: 'alive' | 'stale';
+  /** Whether its export takes part in the merge. */
+  readonly isCounted: boolean;
+  readonly readyEndpoints: number | undefined;
+  readonly exportTo: readonly string[] | undefined;
+}
+
+export function explainService(state: SetState, key: string): ServiceExplanation {
+  const facts = brokerFacts(state);
+  const foreseen = foresee(facts, state.policy);
+  const counted = foreseen.counted(key);
+  const shards = counted.map(({ cluster, record }) => readShard(record, cluster));
+  const explanation = explainMerge({ shards, ports: state.policy.ports });
+  if (explanation === undefined) throw new Error(`service ${key}: no cluster of the clusterset exports it`);
+  return {
+    service: key,
+    type: foreseen.merge(key)?.type ?? '',
+    why: whyDecides(explanation),
+    ports: state.policy.ports,
+    ...explanation,
+    standings: facts.flatMap((one) => standingOf(one, key, new Set(counted.map(({ cluster }) => cluster)))),
+  };
+}
+
+function standingOf(facts: ClusterFacts, key: string, counted: ReadonlySet<string>): ClusterStanding[] {
+  const record: ServiceShard | undefined = facts.left?.get(key);
+  if (record === undefined) return [];
+  const { readyEndpoints, exportTo } = record.spec;
+  return [{ cluster: facts.id, lease: facts.verdict, isCounted: counted.has(facts.id), readyEndpoints, exportTo }];
+}
+
+function whyDecides({ clusters, decider }: MergeExplanation): string {
+  const [first, second] = clusters;
+  if (second === undefined) return 'nobody else exports it';
+  const isTie = Date.parse(first?.exportedAt ?? '') === Date.parse(second.exportedAt);
+  return isTie
+    ? `exported at ${first?.exportedAt} like that of ${second.cluster}, and ${decider} is first by cluster id`
+    : `the oldest export, of ${first?.exportedAt}`;
+}
+
+export function formatExplanation(explanation: ServiceExplanation, format: OutputFormat): string[] {
+  if (format === 'json') return [JSON.stringify(explanation, undefined, 2)];
+  const { service, type, decider, why, fields, conflicts, ifLeft, ports } = explanation;
+  const lines = [`${service}: ${type}, decided by cluster ${decider} (${why}); ports by ${ports}`, ''];
+  lines.push(...clusterTable(explanation), '');
+  for (const { field, value, winner, says } of fields) {
+    const isAgreed = says.every(({ agrees }) => agrees);
+    lines.push(`${field}: ${value}${isAgreed ? ' (all agree)' : `, decided by ${winner}`}`);
+    if (!isAgreed) for (const { cluster, value: said } of says) lines.push(`  ${cluster} says ${said}`);
+  }
+  lines.push('', conflicts.length === 0 ? 'no conflicts' : 'conflicts:');
+  for (const one of conflicts) {
+    lines.push(
+      `  ${one.reason}: ${one.field} is ${one.value} of ${one.winner}, ${one.why}; ${one.disagreeing.length} of ${one.exporterCount} disagree; if ${one.winner} left, ${one.ifWinnerLeft}`,
+    );
+  }
+  lines.push('', 'if a cluster left:');
+  for (const { cluster, changes } of ifLeft) {
+    lines.push(`  ${cluster}: ${changes.length === 0 ? 'nothing else would change' : changes.join('; ')}`);
+  }
+  return lines;
+}
+
+function clusterTable({ clusters, standings }: ServiceExplanation): string[] {
+  const rows = standings.map(({ cluster, lease, isCounted, readyEndpoints, exportTo }) => {
+    const merged = clusters.find((one) => one.cluster === cluster);
+    return [
+      cluster,
+      merged?.exportedAt ?? '-',
+      lease,
+      merged?.isPartOfImport ? 'yes' : isCounted ? 'no, another type' : 'no, its lease has run out',
+      merged?.serves.map((name) => name || '(unnamed)').join(',') || '-',
+      readyEndpoints === undefined ? '?' : String(readyEndpoints),
+      exportTo === undefined ? 'all' : exportTo.join(',') || 'nobody else',
+    ];
+  });
+  return formatTable(['CLUSTER', 'EXPORTED', 'LEASE', 'PART OF IMPORT', 'SERVES', 'READY', 'FOR'], rows);
+}

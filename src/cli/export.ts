@@ -1,0 +1,185 @@
+// `portolan export`: offers a Service of this cluster to the clusterset. Says beforehand what that would do to others.
+
+import type { Command } from 'commander';
+import { errorText } from '../base/log.ts';
+import { sleep } from '../base/world.ts';
+import type { Client } from '../client/client.ts';
+import type { ClusterFacts } from '../controllers/explain.ts';
+import { clusterType } from '../model/cluster.ts';
+import { conditionOf } from '../model/conditions.ts';
+import { type Namespace, namespaceType } from '../model/namespace.ts';
+import { exportToAnnotation, type ServiceExport, serviceExportType } from '../model/service-export.ts';
+import type { ClusterSetDeps } from './clusterset-deps.ts';
+import { conditionIn, foreseeChange, type ServiceForesight } from './foresight.ts';
+import { find, install } from './install.ts';
+import { requireMembership, withBroker } from './membership.ts';
+import { completeExport } from './plan-file.ts';
+import { homeFacts, readSetState } from './set-state.ts';
+import { addHomeOptions, type HomeFlags, parseServiceRef, withHome } from './with-home.ts';
+
+interface ExportFlags extends HomeFlags, WaitFlags {
+  readonly to?: string[];
+  readonly allowSystem?: boolean;
+}
+
+export interface WaitFlags {
+  readonly wait?: boolean;
+  readonly timeout: string;
+}
+
+export function addExportCommand(program: Command, deps: ClusterSetDeps): void {
+  const command = program
+    .command('export')
+    .description('offer a Service of this cluster to the clusterset')
+    .argument('<namespace/name>', 'the Service; it may come later')
+    .option('--to <clusters...>', 'only these clusters import it (default: all)')
+    .option('--allow-system', 'also from kube-system and default')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portolan export shop/checkout --wait
+  portolan export shop/checkout --to west,north`,
+    );
+  addWaitOptions(addHomeOptions(command)).action(async (ref: string, flags: ExportFlags) => {
+    const timeoutMs = parseTimeout(flags.timeout);
+    await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
+      const service = parseServiceRef(ref, defaultNamespace);
+      refuseSystem(service.namespace, flags.allowSystem === true);
+      const request = { home, ...service, to: flags.to?.flatMap((text) => text.split(',')).filter((id) => id !== '') };
+      for await (const line of exportService(deps, request)) deps.print(line);
+      if (flags.wait) deps.print(await waitForExport(deps, { ...request, timeoutMs }));
+    });
+  });
+}
+
+export function addWaitOptions(command: Command): Command {
+  return command
+    .option('--wait', 'until the clusterset has it')
+    .option('--timeout <seconds>', 'how long to wait', '60');
+}
+
+export function parseTimeout(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new Error(`--timeout ${JSON.stringify(text)}: write a number of seconds`);
+  return Number(text) * 1000;
+}
+
+const systemNamespaces = ['kube-system', 'default'];
+
+function refuseSystem(namespace: string, isAllowed: boolean): void {
+  if (isAllowed || !systemNamespaces.includes(namespace)) return;
+  throw new Error(
+    `namespace ${namespace}: its services are every cluster's own and the same name means another thing in each; give --allow-system if you mean it`,
+  );
+}
+
+export interface ExportRequest {
+  readonly home: Client;
+  readonly namespace: string;
+  readonly name: string;
+  readonly to?: readonly string[];
+}
+
+/** Lines for the person; what would go wrong is said before anything is written. */
+export async function* exportService(deps: ClusterSetDeps, request: ExportRequest): AsyncGenerator<string> {
+  const { home, namespace, name } = request;
+  const key = `${namespace}/${name}`;
+  if ((await find<Namespace>(home, namespaceType, { name: namespace })) === undefined) {
+    throw new Error(`export ${key}: there is no namespace ${namespace}`);
+  }
+  const wanted = exportObject(request);
+  yield* warnings(deps, request, wanted);
+  const { outcome } = await install<ServiceExport>(home, { type: serviceExportType, object: wanted });
+  yield outcome === 'as it was'
+    ? `${key} is exported already`
+    : `${key} is exported${outcome === 'changed' ? ' anew' : ''}`;
+}
+
+function exportObject({ namespace, name, to }: ExportRequest): ServiceExport {
+  const annotations = to === undefined ? {} : { annotations: { [exportToAnnotation]: to.join(',') } };
+  return {
+    apiVersion: 'multicluster.x-k8s.io/v1beta1',
+    kind: serviceExportType.kind,
+    metadata: { name, namespace, ...annotations },
+  };
+}
+
+async function* warnings(
+  deps: ClusterSetDeps,
+  { home, namespace, name, to }: ExportRequest,
+  wanted: ServiceExport,
+): AsyncGenerator<string> {
+  const key = `${namespace}/${name}`;
+  try {
+    const complete = { home, nowMs: deps.world.clock.wallMs(), isNewNamespace: false };
+    const next = await completeExport(wanted, complete);
+    const add = (facts: ClusterFacts) => ({ ...facts, exports: new Map(facts.exports).set(key, next) });
+    const { foresight, unknown } = await foreseeHere(deps, { home, key, change: add, ids: to ?? [] });
+    for (const id of unknown) yield `warning: the clusterset has no cluster ${id}`;
+    yield* changeWarnings(foresight);
+    const ready = conditionIn(foresight.conditions, 'Ready');
+    if (ready?.status === 'True') return;
+    const why = conditionIn(foresight.conditions, 'Valid')?.status === 'True' ? 'Ready' : 'Valid';
+    yield `warning: ${conditionIn(foresight.conditions, why)?.message}`;
+  } catch (error) {
+    // Who exports need not be allowed to see the broker.
+    yield `note: what this does to other clusters cannot be said: ${errorText(error)}`;
+  }
+}
+
+export function* changeWarnings({ flip, conflicts, service }: ServiceForesight): Generator<string> {
+  if (flip !== undefined)
+    yield `warning: the type of ${service} would flip from ${flip.from} to ${flip.to} in every cluster`;
+  for (const { reason, field, winner, value } of conflicts) {
+    yield `warning: ${reason}: ${field} differs between clusters; ${value} of cluster ${winner} is used`;
+  }
+}
+
+export interface HereRequest {
+  readonly home: Client;
+  readonly key: string;
+  readonly change: (facts: ClusterFacts) => ClusterFacts;
+  /** Ids that should be members. */
+  readonly ids: readonly string[];
+}
+
+/** What a change of one service in this cluster would do. */
+export async function foreseeHere(
+  deps: ClusterSetDeps,
+  { home, key, change, ids }: HereRequest,
+): Promise<{ foresight: ServiceForesight; unknown: string[] }> {
+  const membership = await requireMembership(home);
+  return withBroker(deps.world, membership, async (broker) => {
+    const state = await readSetState({ home, broker, membership, keys: [key] });
+    const present = await homeFacts(home, membership.clusterId, [key]);
+    const { items } = await broker.list(clusterType, { namespace: membership.clusterset });
+    const known = new Set(items.map(({ metadata }) => metadata.name));
+    const unknown = ids.filter((id) => !known.has(id));
+    return { foresight: foreseeChange({ state, present, next: change(present) }, key), unknown };
+  });
+}
+
+const lookMs = 200;
+
+/** Resolves with a line when the export is ready; throws when it has failed or time is up. */
+export async function waitForExport(
+  deps: ClusterSetDeps,
+  { home, namespace, name, timeoutMs }: ExportRequest & { timeoutMs: number },
+): Promise<string> {
+  const key = `${namespace}/${name}`;
+  const deadlineMs = deps.world.clock.monotonicMs() + timeoutMs;
+  for (;;) {
+    const present = await find<ServiceExport>(home, serviceExportType, { namespace, name });
+    const ready = conditionOf(present?.status?.conditions, 'Ready');
+    const isCurrent =
+      ready?.observedGeneration === undefined || ready.observedGeneration === present?.metadata.generation;
+    if (ready?.status === 'True' && isCurrent) return `${key} is ready: ${ready.message}`;
+    if (ready?.reason === 'Failed' && isCurrent) throw new Error(`export ${key} has failed: ${ready.message}`);
+    if (deps.world.clock.monotonicMs() > deadlineMs) {
+      const why = conditionOf(present?.status?.conditions, 'Valid');
+      const said = why?.status === 'False' ? why.message : (ready?.message ?? 'no agent has looked at it');
+      throw new Error(`export ${key} is not ready after ${timeoutMs / 1000} s: ${said}`);
+    }
+    await sleep(deps.world.timers, lookMs);
+  }
+}

@@ -1,0 +1,103 @@
+// The objects of a file given to `portolan plan`, completed by the home as if they were applied: a dry run fills in what
+// the home would, and refuses what it would refuse. Nothing is changed.
+
+import { parseAllDocuments } from 'yaml';
+import type { Host } from '../base/host.ts';
+import { isNotFound } from '../client/api-error.ts';
+import type { Client } from '../client/client.ts';
+import { formatTime } from '../model/conditions.ts';
+import { namespaceType } from '../model/namespace.ts';
+import type { AnyObject, KubernetesObject, ResourceType } from '../model/object.ts';
+import { type Service, serviceType } from '../model/service.ts';
+import { applyServiceDefaults } from '../model/service-defaults.ts';
+import { type ServiceExport, serviceExportType } from '../model/service-export.ts';
+import { find } from './install.ts';
+
+export interface PlannedObjects {
+  /** By `namespace/name`. */
+  readonly exports: ReadonlyMap<string, ServiceExport>;
+  readonly services: ReadonlyMap<string, Service>;
+  /** Namespaces that the file itself brings. */
+  readonly namespaces: ReadonlySet<string>;
+  /** What the file holds besides, which a plan does not look at. */
+  readonly ignored: readonly string[];
+}
+
+export async function readPlanFile(host: Host, path: string, defaultNamespace: string): Promise<PlannedObjects> {
+  const text = await host.readText(path === '-' ? '/dev/stdin' : path);
+  if (text === undefined) throw new Error(`-f ${path}: no such file`);
+  const exports = new Map<string, ServiceExport>();
+  const services = new Map<string, Service>();
+  const namespaces = new Set<string>();
+  const ignored: string[] = [];
+  for (const object of parseObjects(text, path)) {
+    const namespace = object.metadata.namespace ?? defaultNamespace;
+    const placed = { ...object, metadata: { ...object.metadata, namespace } };
+    const key = `${namespace}/${object.metadata.name}`;
+    if (isOf(object, serviceExportType)) exports.set(key, { ...placed, apiVersion: 'multicluster.x-k8s.io/v1beta1' });
+    else if (isOf(object, serviceType)) services.set(key, placed as Service);
+    else if (isOf(object, namespaceType)) namespaces.add(object.metadata.name);
+    else ignored.push(`${object.kind} ${key}`);
+  }
+  if (exports.size === 0) throw new Error(`-f ${path}: there is no ServiceExport in it`);
+  return { exports, services, namespaces, ignored };
+}
+
+function parseObjects(text: string, path: string): AnyObject[] {
+  return parseAllDocuments(text).flatMap((document, index) => {
+    const problem = 'errors' in document ? document.errors[0] : undefined;
+    if (problem !== undefined) throw new Error(`-f ${path}: document ${index + 1} is not YAML`, { cause: problem });
+    const value: unknown = 'toJS' in document ? document.toJS() : undefined;
+    if (value === null || value === undefined) return [];
+    const objects = (value as { kind?: string }).kind === 'List' ? (value as { items: unknown[] }).items : [value];
+    return objects.map((object) => checked(object, `-f ${path}: document ${index + 1}`));
+  });
+}
+
+function checked(value: unknown, where: string): AnyObject {
+  const { apiVersion, kind, metadata } = value as Partial<KubernetesObject>;
+  const isObject = typeof apiVersion === 'string' && typeof kind === 'string' && typeof metadata?.name === 'string';
+  if (!isObject) throw new Error(`${where} is no object with apiVersion, kind and metadata.name`);
+  return value as AnyObject;
+}
+
+function isOf(object: KubernetesObject, type: ResourceType): boolean {
+  const group = object.apiVersion.includes('/') ? object.apiVersion.split('/')[0] : '';
+  return object.kind === type.kind && group === type.group;
+}
+
+export interface CompleteRequest {
+  readonly home: Client;
+  readonly nowMs: number;
+  /** Whether the namespace is still to come with the file. */
+  readonly isNewNamespace: boolean;
+}
+
+/** The export as it would be after applying it. Its age counts from now if it is new. */
+export async function completeExport(wanted: ServiceExport, request: CompleteRequest): Promise<ServiceExport> {
+  const present = await find<ServiceExport>(request.home, serviceExportType, wanted.metadata);
+  if (present !== undefined) return dryPatch(request.home, serviceExportType, wanted);
+  if (!request.isNewNamespace) return request.home.create(serviceExportType, wanted, { isDryRun: true });
+  return { ...wanted, metadata: { ...wanted.metadata, creationTimestamp: formatTime(request.nowMs) } };
+}
+
+export async function completeService(wanted: Service, request: CompleteRequest): Promise<Service> {
+  const present = await find<Service>(request.home, serviceType, wanted.metadata);
+  if (present !== undefined) return dryPatch(request.home, serviceType, wanted);
+  if (!request.isNewNamespace) {
+    try {
+      return await request.home.create<Service>(serviceType, wanted, { isDryRun: true });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+  const service = structuredClone(wanted);
+  applyServiceDefaults(service);
+  return service;
+}
+
+function dryPatch<T extends KubernetesObject>(home: Client, type: ResourceType, wanted: T): Promise<T> {
+  const { namespace, name, labels, annotations } = wanted.metadata;
+  const body = { ...wanted, metadata: { labels, annotations } };
+  return home.patch<T>(type, { namespace, name }, { kind: 'merge', body }, { isDryRun: true });
+}

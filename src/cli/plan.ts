@@ -1,0 +1,150 @@
+// `portolan plan`: what the exports of a file would do, against the clusterset as it is now. Changes nothing; the exit code
+// is for pipelines.
+
+import type { Command } from 'commander';
+import type { Client } from '../client/client.ts';
+import type { ClusterFacts } from '../controllers/explain.ts';
+import type { MembershipRecord } from '../model/membership.ts';
+import { parseServiceKey } from '../model/names-clusterset.ts';
+import type { ClusterSetDeps } from './clusterset-deps.ts';
+import { conditionIn, foreseeChange, type ServiceForesight } from './foresight.ts';
+import { requireMembership, withBroker } from './membership.ts';
+import { completeExport, completeService, type PlannedObjects, readPlanFile } from './plan-file.ts';
+import { homeFacts, readSetState } from './set-state.ts';
+import { formatCount, formatTable, type OutputFormat, parseOutput } from './table.ts';
+import { addHomeOptions, type HomeFlags, withHome } from './with-home.ts';
+
+interface PlanFlags extends HomeFlags {
+  readonly file: string;
+  readonly output: string;
+}
+
+/** What the command ends with. 1 is an error, as everywhere. */
+export const planExit = { fine: 0, conflict: 2, notExported: 3 } as const;
+
+export function addPlanCommand(program: Command, deps: ClusterSetDeps): void {
+  const command = program
+    .command('plan')
+    .description('say what the exports of a file would do, and change nothing')
+    .requiredOption(
+      '-f, --file <file>',
+      'YAML with ServiceExports, and Services if they change too; - reads standard input',
+    )
+    .option('-o, --output <format>', 'text or json', 'text')
+    .addHelpText(
+      'after',
+      `
+Ends with 0 if every export would be exported without conflict, 2 if clusters would disagree, 3 if an export would not
+be part of the import. Examples:
+  portolan plan -f exports.yaml
+  kustomize build . | portolan plan -f - -o json`,
+    );
+  addHomeOptions(command).action(async (flags: PlanFlags) => {
+    const format = parseOutput(flags.output);
+    const plan = await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
+      const objects = await readPlanFile(deps.host, flags.file, defaultNamespace);
+      const membership = await requireMembership(home);
+      return withBroker(deps.world, membership, (broker) => planExports(deps, { home, broker, membership, objects }));
+    });
+    for (const line of formatPlan(plan, format)) deps.print(line);
+    deps.setExitCode(plan.exitCode);
+  });
+}
+
+export interface ExportPlan {
+  readonly cluster: string;
+  readonly clusterset: string;
+  readonly exports: readonly ServiceForesight[];
+  readonly ignored: readonly string[];
+  readonly exitCode: number;
+}
+
+export interface PlanRequest {
+  readonly home: Client;
+  readonly broker: Client;
+  readonly membership: MembershipRecord;
+  readonly objects: PlannedObjects;
+}
+
+export async function planExports(deps: Pick<ClusterSetDeps, 'world'>, request: PlanRequest): Promise<ExportPlan> {
+  const { home, broker, membership, objects } = request;
+  const keys = [...objects.exports.keys()].sort();
+  const state = await readSetState({ home, broker, membership, keys });
+  const present = await homeFacts(home, membership.clusterId, keys);
+  const next = await applied(deps, request, present);
+  const exports = keys.map((key) => foreseeChange({ state, present, next }, key));
+  return {
+    cluster: membership.clusterId,
+    clusterset: membership.clusterset,
+    exports,
+    ignored: objects.ignored,
+    exitCode: Math.max(...exports.map(exitCodeOf)),
+  };
+}
+
+/** The home as it would be with the file applied. */
+async function applied(
+  deps: Pick<ClusterSetDeps, 'world'>,
+  { home, objects }: PlanRequest,
+  now: ClusterFacts,
+): Promise<ClusterFacts> {
+  const namespaces = new Set([...now.namespaces, ...objects.namespaces]);
+  const exports = new Map(now.exports);
+  const services = new Map(now.services);
+  for (const [key, wanted] of objects.exports) {
+    const { namespace } = parseServiceKey(key);
+    if (!namespaces.has(namespace)) {
+      throw new Error(`export ${key}: there is no namespace ${namespace}; make it, or put it into the file`);
+    }
+    const isNewNamespace = !now.namespaces.has(namespace);
+    const complete = { home, nowMs: deps.world.clock.wallMs(), isNewNamespace };
+    exports.set(key, await completeExport(wanted, complete));
+    const service = objects.services.get(key);
+    if (service !== undefined) services.set(key, await completeService(service, complete));
+  }
+  return { ...now, namespaces, exports, services };
+}
+
+function exitCodeOf({ conditions, conflicts }: ServiceForesight): number {
+  if (conditionIn(conditions, 'Ready')?.status !== 'True') return planExit.notExported;
+  return conflicts.length > 0 ? planExit.conflict : planExit.fine;
+}
+
+export function formatPlan(plan: ExportPlan, format: OutputFormat): string[] {
+  if (format === 'json') return [JSON.stringify(plan, undefined, 2)];
+  const lines = plan.exports.flatMap((one) => [...formatForesight(one), '']);
+  for (const one of plan.ignored) lines.push(`not looked at: ${one}`);
+  const count = (code: number) => plan.exports.filter((one) => exitCodeOf(one) === code).length;
+  lines.push(
+    `${formatCount(plan.exports.length, 'export')} in cluster ${plan.cluster} of clusterset ${plan.clusterset}: ` +
+      `${count(planExit.fine)} fine, ${count(planExit.conflict)} in conflict, ${count(planExit.notExported)} not exported; nothing was changed`,
+  );
+  return lines;
+}
+
+function formatForesight(one: ServiceForesight): string[] {
+  const { service, conditions = [], clusters, changes, elsewhere, flip } = one;
+  const rows = conditions.map(({ type, status, reason, message }) => [`  ${type}`, status, reason, message]);
+  const lines = [`${service} would have`, ...formatTable(['  CONDITION', 'STATUS', 'REASON', 'MESSAGE'], rows)];
+  lines.push(
+    `  import: ${one.import === undefined ? 'none' : `${formatSpec(one.import)}, from ${clusters.join(', ')}`}`,
+  );
+  for (const change of changes) lines.push(`    ${change}`);
+  if (flip !== undefined) lines.push(`  warning: the type would flip from ${flip.from} to ${flip.to} in every cluster`);
+  for (const { cluster, before, after } of elsewhere) {
+    for (const condition of after) {
+      const was = before.find(({ type }) => type === condition.type);
+      if (was?.status === condition.status && was.reason === condition.reason) continue;
+      const what = `${condition.type} ${was?.status}/${was?.reason} would become ${condition.status}/${condition.reason}`;
+      lines.push(`  in cluster ${cluster}: ${what}`);
+    }
+  }
+  return lines;
+}
+
+function formatSpec(spec: NonNullable<ServiceForesight['import']>): string {
+  const ports = (spec.ports ?? []).map(
+    ({ name, port, protocol }) => `${name === undefined ? '' : `${name} `}${port}/${protocol}`,
+  );
+  return `${spec.type}, ports ${ports.join(', ') || 'none'}`;
+}

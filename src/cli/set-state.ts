@@ -1,0 +1,157 @@
+// A clusterset as one of its members sees it now: the set's policy, every member with its lease and what this cluster's
+// agent judged of it, and the records of the services asked for. Reads only.
+
+import type { Client } from '../client/client.ts';
+import { type ClusterFacts, readSetPolicy, type SetPolicy } from '../controllers/explain.ts';
+import { memberLeaseName } from '../model/broker-layout.ts';
+import type { ClusterSet } from '../model/cluster-set.ts';
+import { type ConfigMap, configMapType } from '../model/config-map.ts';
+import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../model/endpoint-slice.ts';
+import { type Lease, leaseType } from '../model/lease.ts';
+import type { LeaseVerdict } from '../model/lease-judge.ts';
+import { legacyOrigin, legacyShardSpec } from '../model/legacy-import.ts';
+import { type MembershipRecord, systemNamespace, verdictsName } from '../model/membership.ts';
+import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../model/names-clusterset.ts';
+import { namespaceType } from '../model/namespace.ts';
+import { type KubernetesObject, keyOf, type ResourceType } from '../model/object.ts';
+import { type Service, serviceType } from '../model/service.ts';
+import { type ServiceExport, serviceExportType } from '../model/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
+import { type ServiceShard, serviceShardType } from '../model/service-shard.ts';
+import { type KnownMember, readClusterSet, readMembers } from './broker-state.ts';
+import { find } from './install.ts';
+
+export interface MemberState extends KnownMember {
+  readonly lease: Lease | undefined;
+  readonly verdict: LeaseVerdict;
+  /** By `namespace/name` of the service. */
+  readonly shards: ReadonlyMap<string, ServiceShard>;
+}
+
+export interface SetState {
+  readonly set: ClusterSet;
+  readonly policy: SetPolicy;
+  readonly members: readonly MemberState[];
+  /** Clusters that still speak the older form alone, and what they export. */
+  readonly older: ReadonlyMap<string, ReadonlyMap<string, ServiceShard>>;
+}
+
+export interface SetStateRequest {
+  readonly home: Client;
+  readonly broker: Client;
+  readonly membership: MembershipRecord;
+  /** Of which services; of all when absent. */
+  readonly keys?: readonly string[];
+}
+
+export async function readSetState(request: SetStateRequest): Promise<SetState> {
+  const { home, broker, membership, keys } = request;
+  const set = await readClusterSet(broker, membership.clusterset);
+  const verdicts = await find<ConfigMap>(home, configMapType, { namespace: systemNamespace, name: verdictsName });
+  const known = await readMembers(broker, membership.clusterset);
+  const members = await Promise.all(
+    known.map(async (member): Promise<MemberState> => {
+      const { namespace } = member.cluster.spec;
+      const lease = await find<Lease>(broker, leaseType, { namespace, name: memberLeaseName });
+      const isCondemned = member.id !== membership.clusterId && verdicts?.data?.[member.id] === leaseToken(lease);
+      return {
+        ...member,
+        lease,
+        verdict: isCondemned ? 'stale' : 'alive',
+        shards: await readShards(broker, namespace, keys),
+      };
+    }),
+  );
+  return { set, policy: readSetPolicy(set), members, older: await readOlder(broker, set, members) };
+}
+
+/** As the agent remembers a lease that it judged stale. */
+function leaseToken(lease: Lease | undefined): string {
+  return lease === undefined ? 'none' : `${lease.metadata.uid}/${lease.metadata.resourceVersion}`;
+}
+
+async function readShards(broker: Client, namespace: string, keys: readonly string[] | undefined) {
+  const shards = new Map<string, ServiceShard>();
+  if (keys === undefined) {
+    for (const shard of await listAll<ServiceShard>(broker, serviceShardType, { namespace })) {
+      const service = parseRecordName(shard.metadata.name);
+      if (service !== undefined) shards.set(formatServiceKey(service), shard);
+    }
+    return shards;
+  }
+  for (const key of keys) {
+    const name = recordName(parseServiceKey(key));
+    const shard = await find<ServiceShard>(broker, serviceShardType, { namespace, name });
+    if (shard !== undefined) shards.set(key, shard);
+  }
+  return shards;
+}
+
+async function readOlder(broker: Client, set: ClusterSet, members: readonly MemberState[]): Promise<SetState['older']> {
+  const namespace = set.spec?.legacyNamespace;
+  const older = new Map<string, Map<string, ServiceShard>>();
+  if (namespace === undefined) return older;
+  const upgraded = new Set<string>();
+  for (const { id, cluster } of members) {
+    const { items } = await broker.list(serviceShardType, { namespace: cluster.spec.namespace, limit: 1 });
+    if (items.length > 0) upgraded.add(id);
+  }
+  for (const object of await listAll<ServiceImport>(broker, serviceImportType, { namespace })) {
+    const origin = legacyOrigin(object);
+    if (origin === undefined || upgraded.has(origin.cluster)) continue;
+    const shards = older.get(origin.cluster) ?? new Map<string, ServiceShard>();
+    shards.set(formatServiceKey(origin.service), {
+      apiVersion: object.apiVersion,
+      kind: serviceShardType.kind,
+      metadata: object.metadata,
+      spec: legacyShardSpec(object),
+    });
+    older.set(origin.cluster, shards);
+  }
+  return older;
+}
+
+const nothing = { namespaces: new Set<string>(), services: new Map(), exports: new Map(), slices: [] };
+
+/** What lies at the broker, as it counts for everybody. With `except`, all but that cluster. */
+export function brokerFacts({ members, older }: SetState, except?: string): ClusterFacts[] {
+  const facts: ClusterFacts[] = members.map(({ id, verdict, shards }) => ({ id, verdict, ...nothing, left: shards }));
+  for (const [id, left] of older) {
+    const isMember = facts.some((one) => one.id === id);
+    if (!isMember) facts.push({ id, verdict: 'alive', ...nothing, left });
+  }
+  return facts.filter(({ id }) => id !== except);
+}
+
+/** What the named services are in this cluster's own home. */
+export async function homeFacts(home: Client, id: string, keys: readonly string[]): Promise<ClusterFacts> {
+  const services = new Map<string, Service>();
+  const exports = new Map<string, ServiceExport>();
+  const slices: EndpointSlice[] = [];
+  const namespaces = new Set<string>();
+  for (const key of keys) {
+    const { namespace, name } = parseServiceKey(key);
+    const service = await find<Service>(home, serviceType, { namespace, name });
+    if (service !== undefined) services.set(key, service);
+    const serviceExport = await find<ServiceExport>(home, serviceExportType, { namespace, name });
+    if (serviceExport !== undefined) exports.set(key, serviceExport);
+    const labelSelector = `${serviceNameLabel}=${name}`;
+    slices.push(...(await listAll<EndpointSlice>(home, endpointSliceType, { namespace, labelSelector })));
+    if ((await find(home, namespaceType, { name: namespace })) !== undefined) namespaces.add(namespace);
+  }
+  return { id, verdict: 'alive', services, exports, slices, namespaces };
+}
+
+export async function listAll<T extends KubernetesObject>(
+  client: Client,
+  type: ResourceType,
+  selection: { namespace?: string; labelSelector?: string } = {},
+): Promise<T[]> {
+  const all: T[] = [];
+  for await (const page of client.listPaged<T>(type, selection)) all.push(...page.items);
+  return all;
+}
+
+export function byKey<T extends KubernetesObject>(objects: readonly T[]): Map<string, T> {
+  return new Map(objects.map((object) => [keyOf(object), object]));
+}
