@@ -66,6 +66,27 @@ describe('definitions', () => {
     expect((await send('GET /apis/example.com/v1/gadgets')).status).toBe(200);
   });
 
+  test('in the place of a built-in kind, its status forged -> never served, and its deletion leaves the built-in objects alone', async () => {
+    const { ok, send, api } = await createTestApi();
+    const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+    await ok(`POST ${leases}`, { metadata: { name: 'mine' } });
+    const names = { plural: 'leases', singular: 'lease', kind: 'Lease', listKind: 'LeaseList' };
+    const rival = widgetDefinition();
+    rival.metadata = { name: 'leases.coordination.k8s.io', annotations: { 'api-approved.kubernetes.io': 'me' } };
+    Object.assign(rival['spec'] as object, { group: 'coordination.k8s.io', names });
+    await ok(`POST ${definitions}`, rival);
+    await api.whenIdle();
+    const forged = { acceptedNames: names, conditions: [{ type: 'Established', status: 'True', reason: 'Forged' }] };
+    await ok(`PATCH ${definitions}/leases.coordination.k8s.io/status`, { status: forged }, merge);
+    await api.whenIdle();
+    const { status } = await ok(`GET ${definitions}/leases.coordination.k8s.io`);
+    expect(status.conditions).toContainEqual(expect.objectContaining({ type: 'Established', status: 'False' }));
+    expect((await send(`GET ${leases.replace('v1', 'v1beta1')}`)).status).toBe(404);
+    await ok(`DELETE ${definitions}/leases.coordination.k8s.io`);
+    await api.whenIdle();
+    expect((await ok(`GET ${leases}/mine`)).metadata.name).toBe('mine');
+  });
+
   test('deleted -> its objects go first, then it is no longer served and watches end', async () => {
     const { ok, send, api, watch, store, time } = await createTestApi({ definitions: [widgetDefinition()] });
     await ok(`POST ${widgets}`, widget('a'));

@@ -5,7 +5,7 @@ import { isSameJson } from '../base/same-json.ts';
 import type { AnyObject } from '../model/object.ts';
 import { type Background, followStore } from './background.ts';
 import type { Engine, Place } from './call.ts';
-import { acceptDefinition, isEstablished } from './definitions/accept.ts';
+import { acceptDefinition, isEstablished, isPlaceTaken } from './definitions/accept.ts';
 import type { CustomResourceDefinition } from './definitions/definition.ts';
 import { kindsFromDefinition } from './definitions/kind-of.ts';
 import { removeAllBelow } from './emptying.ts';
@@ -95,10 +95,7 @@ class Serving {
     if (!this.#served.delete(name)) return undefined;
     const { registry } = this.#engine;
     // A create that was under way when the emptying began may have come in behind it.
-    for (const { group, plural } of registry.kindsOf(name)) {
-      const instances = registry.findPlural(group, plural);
-      if (instances !== undefined) await removeAllBelow(this.#engine, instances, instances.keyPrefix);
-    }
+    await this.#removeInstances(name);
     registry.remove(name);
     // Its names are free now: whoever was refused them may have them.
     const { entries } = await this.#engine.store.range({ prefix: definitionKeyPrefix });
@@ -126,24 +123,39 @@ class Serving {
 
   #serve(definition: CustomResourceDefinition): void {
     const { name, uid } = definition.metadata;
+    const { registry } = this.#engine;
     const state = JSON.stringify([uid, definition.spec, definition.status?.acceptedNames]);
     if (this.#served.get(name) === state) return;
+    const kind = kindsFromDefinition(definition);
+    // Whatever a status says: two kinds in one place would be two sets of rules for the same objects.
+    if (isPlaceTaken(kind, registry.kindsExcept(name))) {
+      if (this.#served.delete(name)) registry.remove(name);
+      return;
+    }
     this.#served.set(name, state);
-    this.#engine.registry.set(name, [kindsFromDefinition(definition)]);
+    registry.set(name, [kind]);
   }
 
   async #empty(definition: CustomResourceDefinition, place: Place): Promise<{ requeueAfterMs: number } | undefined> {
     const { registry } = this.#engine;
     if (!definition.metadata.finalizers?.includes(cleanupFinalizer)) return undefined;
     registry.setTerminating(place.name);
-    const { group, names } = definition.spec;
-    const instances = this.#served.has(place.name) ? registry.findPlural(group, names.plural) : undefined;
-    const held = instances === undefined ? 0 : await removeAllBelow(this.#engine, instances, instances.keyPrefix);
-    if (held > 0) return { requeueAfterMs: retryMs };
+    if ((await this.#removeInstances(place.name)) > 0) return { requeueAfterMs: retryMs };
     await this.#write(place, ({ metadata }) => {
       metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== cleanupFinalizer);
     });
     return undefined;
+  }
+
+  /** How many are still there, held by their finalizers. */
+  async #removeInstances(name: string): Promise<number> {
+    const { registry } = this.#engine;
+    let held = 0;
+    for (const { group, plural } of registry.kindsOf(name)) {
+      const instances = registry.findPlural(group, plural);
+      if (instances !== undefined) held += await removeAllBelow(this.#engine, instances, instances.keyPrefix);
+    }
+    return held;
   }
 
   async #write(place: Place, change: (definition: AnyObject) => void): Promise<void> {

@@ -27,7 +27,7 @@ export function acceptDefinition(
   const stamp = { now: nowIso, ...(observedGeneration === undefined ? {} : { observedGeneration }) };
   return {
     ...status,
-    conditions: [...withConditions(status?.conditions, conditionsOf(decision.refusal, status), stamp)],
+    conditions: [...withConditions(status?.conditions, conditionsOf(decision, status), stamp)],
     acceptedNames: decision.names,
     storedVersions: [...new Set([...(status?.storedVersions ?? []), storageVersionOf(definition.spec)])],
   };
@@ -38,14 +38,25 @@ export function isEstablished(definition: CustomResourceDefinition): boolean {
   return conditions.some(({ type, status }) => type === 'Established' && status === 'True');
 }
 
-// Once its names were good, a kind stays served: objects of it may exist.
-function conditionsOf(refusal: Refusal | undefined, status: DefinitionStatus | undefined): WantedCondition[] {
+/** Whether objects of this kind would lie where those of another one lie. */
+export function isPlaceTaken(
+  { group, plural }: Pick<Kind, 'group' | 'plural'>,
+  otherKinds: readonly Pick<Kind, 'group' | 'plural'>[],
+): boolean {
+  return otherKinds.some((other) => other.group === group && other.plural === plural);
+}
+
+// Once its names were good, a kind stays served: objects of it may exist. A built-in kind in its place is never hidden.
+function conditionsOf(
+  { refusal, isPlaceTaken }: NameDecision,
+  status: DefinitionStatus | undefined,
+): WantedCondition[] {
   const wasEstablished = status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True');
   const namesAccepted: WantedCondition =
     refusal === undefined
       ? { type: 'NamesAccepted', status: 'True', reason: 'NoConflicts', message: 'no conflicts found' }
       : { type: 'NamesAccepted', status: 'False', ...refusal };
-  if (wasEstablished) return [namesAccepted];
+  if (wasEstablished && !isPlaceTaken) return [namesAccepted];
   const established: WantedCondition =
     refusal === undefined
       ? {
@@ -58,11 +69,14 @@ function conditionsOf(refusal: Refusal | undefined, status: DefinitionStatus | u
   return [namesAccepted, established];
 }
 
+interface NameDecision {
+  readonly names: DefinitionNames;
+  readonly refusal: Refusal | undefined;
+  readonly isPlaceTaken: boolean;
+}
+
 /** A name that is in use stays what it was before; of all that are, the first one found is told. */
-function decideNames(
-  { spec, status }: CustomResourceDefinition,
-  otherKinds: readonly Kind[],
-): { names: DefinitionNames; refusal: Refusal | undefined } {
+function decideNames({ spec, status }: CustomResourceDefinition, otherKinds: readonly Kind[]): NameDecision {
   const sameGroup = otherKinds.filter(({ group }) => group === spec.group);
   const resources = new Set(sameGroup.flatMap(({ plural, singular, shortNames }) => [plural, singular, ...shortNames]));
   const kinds = new Set(sameGroup.flatMap(({ kind, listKind }) => [kind, listKind]));
@@ -85,7 +99,8 @@ function decideNames(
     if (before.shortNames === undefined) delete names.shortNames;
     else names.shortNames = before.shortNames;
   }
-  return { names, refusal: refusals[0] };
+  const place = { group: spec.group, plural: spec.names.plural };
+  return { names, refusal: refusals[0], isPlaceTaken: isPlaceTaken(place, otherKinds) };
 }
 
 function restore(
