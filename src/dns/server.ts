@@ -86,6 +86,12 @@ export async function startDns(options: DnsOptions): Promise<DnsServer> {
   const serving = workers
     ? await startWorkers({ ...options, config, workers })
     : await startHere({ ...options, config, exchange });
+  let closing: Promise<void> | undefined;
+  async function close(): Promise<void> {
+    explainer.close();
+    await serving.close();
+    exchange.close();
+  }
   return {
     ...serving,
     explain: (request) => explainer.explain(request),
@@ -93,11 +99,7 @@ export async function startDns(options: DnsOptions): Promise<DnsServer> {
       explainer.setStubZones(zones);
       serving.setStubZones(zones);
     },
-    close: async () => {
-      explainer.close();
-      await serving.close();
-      exchange.close();
-    },
+    close: () => (closing ??= close()),
   };
 }
 
