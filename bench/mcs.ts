@@ -165,7 +165,7 @@ async function measureChanges(name: string, running: Clusterset, services: numbe
 
 /** Notes for each expected address when it stands in an imported slice of the last cluster. */
 function watchArrivals(running: Clusterset) {
-  const open = new Map<string, { startedMs: number; missing: Clusterset<string> }>();
+  const open = new Map<string, { startedMs: number; missing: Set<string> }>();
   const latenciesMs: number[] = [];
   const informers = running.clusters.map(({ id, client }) => {
     const informer = createInformer<EndpointSlice>({
