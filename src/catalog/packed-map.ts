@@ -198,7 +198,7 @@ export class PackedMap extends PackedReader {
 
   #slotCountWanted(): number {
     let slotCount = slotsMin;
-    while (slotCount < 2 * (this.#size + 1)) slotCount *= 2;
+    while (slotCount < 1.45 * (this.#size + 1)) slotCount *= 2;
     return slotCount;
   }
 
