@@ -57,6 +57,29 @@ describe('field validation', () => {
 });
 
 describe('content types', () => {
+  test.each([
+    ['a long list', `x:\n${'- a\n'.repeat(700_000)}`],
+    ['a long list in brackets', `x: [${'a,'.repeat(1_400_000)}]`],
+    ['many anchors and aliases', Array.from({ length: 5000 }, (_, at) => `- &a${at} x\n- *a${at}\n`).join('')],
+  ])('YAML that takes long to read: %s -> 413 at once, and a word to use JSON', async (_, text) => {
+    const { send } = await createTestApi();
+    const { status, body } = await send(`POST ${maps}`, text, yaml);
+    expect([status, body.reason]).toEqual([413, 'RequestEntityTooLarge']);
+    expect(body.message).toContain('send it as JSON');
+  });
+
+  test('YAML with a long text in it -> taken, its lines are one value', async () => {
+    const { ok } = await createTestApi();
+    const text = `metadata: {name: long}\ndata:\n  a: |\n${'    one line of many\n'.repeat(30_000)}`;
+    expect((await ok(`POST ${maps}`, text, yaml)).data.a.length).toBe(510_000);
+  });
+
+  test('YAML nested without end -> 400', async () => {
+    const { send } = await createTestApi();
+    const { status, body } = await send(`POST ${maps}`, `a: ${'['.repeat(100_000)}`, yaml);
+    expect([status, body.message]).toEqual([400, expect.stringContaining('256 levels deep')]);
+  });
+
   test('YAML -> the same as JSON', async () => {
     const { ok } = await createTestApi();
     const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: "1"\n  b: |\n    two\n    lines\n';

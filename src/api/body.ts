@@ -1,19 +1,19 @@
 // From a request body to an object of the kind that is asked for, or to a refusal that says what is wrong with it.
 // Unknown and repeated fields are refused, warned about or ignored, as the request wishes.
 
-import { yaml } from '../base/yaml.ts';
 import { invalid } from '../model/field-error.ts';
 import type { AnyObject } from '../model/object.ts';
 import type { Call, Engine } from './call.ts';
 import { normalizeMetadata } from './metadata.ts';
 import { decodeProtobufBody, protobufMediaType } from './protobuf.ts';
 import type { Served } from './registry.ts';
-import { isDeeperThan, nestingDepthMax } from './schema/depth.ts';
+import { nestingDepthMax } from './schema/depth.ts';
 import { scanJson } from './schema/duplicate-keys.ts';
 import { pruneUnknownFields } from './schema/prune.ts';
 import { invalidObject, StatusError } from './status.ts';
-import { badRequest } from './status-errors.ts';
+import { badRequest, nestedTooDeep } from './status-errors.ts';
 import { textOf } from './stored.ts';
+import { decodeYaml } from './yaml-body.ts';
 
 export interface DecodedBody {
   readonly value: unknown;
@@ -63,50 +63,11 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
 
 export function decodeJson(body: Uint8Array): DecodedBody {
   const { duplicates, isTooDeep } = scanJson(body, { depthMax: nestingDepthMax });
-  if (isTooDeep) throw tooDeep();
+  if (isTooDeep) throw nestedTooDeep();
   try {
     return { value: JSON.parse(textOf(body)), duplicates };
   } catch (error) {
     throw badRequest(`the object provided is not valid JSON: ${(error as Error).message}`, error);
-  }
-}
-
-function tooDeep(): StatusError {
-  return badRequest(`the object provided is nested more than ${nestingDepthMax} levels deep`);
-}
-
-const yamlAliasesMax = 100;
-
-function decodeYaml(body: Uint8Array): DecodedBody {
-  try {
-    // The library looks for repeated keys in quadratic time; we look ourselves.
-    const document = yaml().parseDocument(textOf(body), { uniqueKeys: false, merge: false });
-    if (document.errors[0] !== undefined) throw document.errors[0];
-    const duplicates: string[] = [];
-    noteRepeatedKeys(document.contents, '', duplicates);
-    const value = document.toJS({ maxAliasCount: yamlAliasesMax });
-    if (isDeeperThan(value, nestingDepthMax)) throw tooDeep();
-    return { value: JSON.parse(JSON.stringify(value ?? null)), duplicates };
-  } catch (error) {
-    if (error instanceof StatusError) throw error;
-    throw badRequest(`the object provided is not valid YAML: ${(error as Error).message}`, error);
-  }
-}
-
-function noteRepeatedKeys(node: unknown, path: string, duplicates: string[]): void {
-  const { isAlias, isMap, isScalar, isSeq } = yaml();
-  if (isAlias(node) || isScalar(node)) return;
-  if (isSeq(node)) {
-    for (const [index, item] of node.items.entries()) noteRepeatedKeys(item, `${path}[${index}]`, duplicates);
-  } else if (isMap(node)) {
-    const seen = new Set<string>();
-    for (const { key, value } of node.items) {
-      const name = isScalar(key) ? String(key.value) : '';
-      const place = path === '' ? name : `${path}.${name}`;
-      if (seen.has(name) && duplicates.length < 100) duplicates.push(place);
-      seen.add(name);
-      noteRepeatedKeys(value, place, duplicates);
-    }
   }
 }
 

@@ -3,6 +3,7 @@
 import { CompactedError, FutureRevisionError, StoreUnavailableError } from '../store/store.ts';
 import type { Attributes, User } from './access.ts';
 import type { Served } from './registry.ts';
+import { nestingDepthMax } from './schema/depth.ts';
 import { type StatusDetails, StatusError } from './status.ts';
 
 export function notFound(served: Served, name: string): StatusError {
@@ -39,6 +40,10 @@ export function wasModified(served: Served, name: string): StatusError {
 
 export function badRequest(message: string, cause?: unknown): StatusError {
   return new StatusError('BadRequest', message, cause === undefined ? {} : { cause });
+}
+
+export function nestedTooDeep(cause?: unknown): StatusError {
+  return badRequest(`the object provided is nested more than ${nestingDepthMax} levels deep`, cause);
 }
 
 export function detailsOf(served: Served, name: string): StatusDetails {
@@ -95,7 +100,7 @@ export function asStatusError(error: unknown): StatusError {
     });
   }
   if (error instanceof RangeError && error.message.includes('call stack')) {
-    return badRequest('the object is nested too deeply', error);
+    return nestedTooDeep(error);
   }
   const text = error instanceof Error ? error.message : String(error);
   return new StatusError('InternalError', `Internal error occurred: ${text}`, {
