@@ -1,0 +1,177 @@
+// Much traffic under the virtual clock: a consumer that stalls among others, and a million messages both ways at once.
+// `PORTOLAN_LOAD=1000000` runs the long one; it is short otherwise.
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import { VirtualTime } from '../../sim/virtual-time.ts';
+import { silentLog } from '../base/log.ts';
+import type { PeerExport } from '../model/peer-export.ts';
+import type { Service } from '../model/service.ts';
+import { ConsumerSession } from './consumer-session.ts';
+import { Owner } from './owner.ts';
+import { OwnerCatalog } from './owner-catalog.ts';
+import { VirtualPeering } from './testing/virtual-peering.ts';
+import { type Draft, v1alpha1, v1alpha2 } from './wire.ts';
+
+class LoadOwner {
+  readonly owner: Owner;
+  readonly catalog: OwnerCatalog;
+  readonly address: string;
+  #revision = 0;
+
+  constructor(time: VirtualTime, network: VirtualPeering, name: string, peers: readonly string[]) {
+    this.address = `https://${name}:1`;
+    this.catalog = new OwnerCatalog({
+      mesh: { trustDomain: 'x.example', domain: 'x.example', ingress: [{ address: '192.0.2.1', port: 1 }] },
+      onChanged: (peer, id) => this.owner.changed(peer, id),
+    });
+    this.owner = new Owner({
+      clock: { wallMs: () => time.nowMs, monotonicMs: () => time.nowMs },
+      log: silentLog,
+      catalog: this.catalog,
+      peer: (peer) => ({ name: peer, epoch: 'e', window: 256, versions: ['v1alpha1', 'v1alpha2'] }),
+      hasSynced: () => true,
+    });
+    const metadata = { name: 'all', namespace: 'shop', generation: 1, uid: 'u' };
+    const spec = { serviceSelector: {}, peers: [...peers] };
+    this.catalog.setExport('shop', 'all', { apiVersion: '', kind: '', metadata, spec } as PeerExport);
+    void network.serve(this.address)({ accept: (call: never) => this.owner.accept(call) } as never);
+  }
+
+  put(name: string, description: string): void {
+    const annotations = { 'portolan.dev/description': description };
+    this.#revision += 1;
+    const metadata = { name, namespace: 'shop', annotations, resourceVersion: String(this.#revision) };
+    const service = { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } } as Service;
+    this.catalog.setService('shop', name, service);
+  }
+}
+
+/** Keeps everything in memory; its disk takes a virtual millisecond. */
+class LoadConsumer {
+  readonly held = new Map<string, string>();
+  /** `time id description` of everything that arrived. */
+  readonly arrivals: string[] = [];
+  messages = 0;
+  readonly session: ConsumerSession;
+
+  constructor(
+    time: VirtualTime,
+    network: VirtualPeering,
+    name: string,
+    address: string,
+    options: { readonly draft: Draft; readonly isLogged?: boolean },
+  ) {
+    const { draft } = options;
+    const session = new ConsumerSession({
+      resourceUrl: draft.resourceUrl,
+      names: { allowedDomains: ['*'], ownZones: [] },
+      accepts: () => true,
+      held: new Map(),
+      pendingMax: 100_000,
+      silenceMsMin: 3000,
+      graceMs: 60_000,
+    });
+    this.session = session;
+    const act = (outputs: ReturnType<ConsumerSession['step']>) => {
+      for (const output of outputs) {
+        if (output.kind === 'send') call.send(draft.encodeConsumerMessage(output.message));
+        if (output.kind !== 'store') continue;
+        this.held.set(output.service.id, output.service.description);
+        if (options.isLogged) this.arrivals.push(`${time.nowMs} ${output.service.id} ${output.service.description}`);
+        if (tickets.push(output.ticket) > 1) continue;
+        time.schedule(1, () => {
+          for (const ticket of tickets.splice(0)) act(session.step({ kind: 'stored', ticket }));
+        });
+      }
+    };
+    const tickets: number[] = [];
+    const call = network.dial()(
+      { address, path: draft.path, headers: { 'portolan-snapshot': '1' }, certificate: name } as never,
+      {
+        onOpened: () => act(session.step({ kind: 'opened', nowMs: time.nowMs, hasSnapshotEnd: true })),
+        onMessage: (bytes) => {
+          this.messages += 1;
+          const message = draft.decodeOwnerMessage(bytes);
+          if (message !== undefined) act(session.step({ kind: 'message', nowMs: time.nowMs, message }));
+        },
+        onOversized() {},
+        onAlive() {},
+        onClosed() {},
+      },
+    );
+    call.send(draft.encodeConsumerMessage({ kind: 'subscribe', resourceUrl: draft.resourceUrl }));
+  }
+}
+
+function networkOn(time: VirtualTime): VirtualPeering {
+  return new VirtualPeering({ timers: { after: (ms, run) => time.schedule(ms, run) }, latencyMs: 5 });
+}
+
+/** Ten consumers, a burst of updates; the first one may stall. */
+async function burst(isStalled: boolean) {
+  const time = new VirtualTime();
+  const network = networkOn(time);
+  const names = Array.from({ length: 10 }, (_, n) => `c${n}`);
+  const owner = new LoadOwner(time, network, 'owner', names);
+  for (let n = 0; n < 100; n += 1) owner.put(`s${n}`, 'x'.repeat(400));
+  const consumers = names.map(
+    (name) => new LoadConsumer(time, network, name, owner.address, { draft: v1alpha1, isLogged: true }),
+  );
+  await time.advance(1000);
+  if (isStalled) network.stall('c0', true);
+  for (let round = 0; round < 15; round += 1) {
+    for (let n = 0; n < 100; n += 1) owner.put(`s${n}`, `${round} `.repeat(100));
+    await time.advance(50);
+  }
+  const stalledReport = owner.owner.report('c0');
+  const stalledBytesMax = network.bytesMaxTo('c0');
+  const lag = { services: stalledReport?.lag, unacknowledged: stalledReport?.unacknowledged };
+  if (isStalled) network.stall('c0', false);
+  await time.advance(2000);
+  return { consumers, lag, stalledBytesMax };
+}
+
+test('load: one of ten consumers stalls -> the others’ deliveries are the same to the millisecond, its buffers bounded', async () => {
+  const calm = await burst(false);
+  const stalled = await burst(true);
+  for (let n = 1; n < 10; n += 1) expect(stalled.consumers[n]?.arrivals).toEqual(calm.consumers[n]?.arrivals);
+  expect(stalled.lag.services).toBe(100);
+  expect(stalled.lag.unacknowledged).toBeLessThanOrEqual(256);
+  // What fits in the buffer, and one message for each service at most.
+  expect(stalled.stalledBytesMax).toBeLessThan(64 * 1024 + 100 * 1000);
+  // It missed nothing that still counts, and saw few of the states in between.
+  expect(stalled.consumers[0]?.held).toEqual(calm.consumers[0]?.held);
+  expect(stalled.consumers[0]!.messages).toBeLessThan(calm.consumers[0]!.messages / 4);
+});
+
+test('load: many messages both ways at once, both drafts -> they end, and memory stays flat', async () => {
+  const wanted = Number(process.env['PORTOLAN_LOAD'] ?? 20_000);
+  const time = new VirtualTime();
+  const network = networkOn(time);
+  const sides = ['a', 'b'].map((name) => new LoadOwner(time, network, name, ['a', 'b'])) as [LoadOwner, LoadOwner];
+  for (const side of sides) for (let n = 0; n < 200; n += 1) side.put(`s${n}`, 'first');
+  const consumers = [
+    new LoadConsumer(time, network, 'b', sides[0].address, { draft: v1alpha1 }),
+    new LoadConsumer(time, network, 'a', sides[1].address, { draft: v1alpha2 }),
+  ] as const;
+  await time.advance(500);
+  let heapAfterWarmUp = 0;
+  for (let round = 0; Math.min(consumers[0].messages, consumers[1].messages) < wanted; round += 1) {
+    expect(round).toBeLessThan(wanted / 100);
+    for (const side of sides) for (let n = 0; n < 200; n += 1) side.put(`s${n}`, `round ${round}`);
+    await time.advance(20);
+    if (round === 20) heapAfterWarmUp = heapBytes();
+  }
+  await time.advance(1000);
+  for (const { owner } of sides) for (const report of owner.reports()) expect(report.lag).toBe(0);
+  for (const consumer of consumers) expect(new Set(consumer.held.values()).size).toBe(1);
+  expect(heapBytes() - heapAfterWarmUp).toBeLessThan(20 * 1024 * 1024);
+}, 600_000);
+
+function heapBytes(): number {
+  setFlagsFromString('--expose_gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
