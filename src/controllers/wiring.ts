@@ -58,6 +58,9 @@ export interface Controllers {
   stop(): Promise<void>;
 }
 
+/** Keys worked on at a time: a home on disk commits in one go what comes together. */
+const concurrency = 16;
+
 export function runControllers(options: WiringOptions): Controllers {
   const { context, views, policies, federated } = options;
   const { copies, members, membership } = context;
@@ -70,7 +73,10 @@ export function runControllers(options: WiringOptions): Controllers {
   };
   const run = (name: ControllerName, sources: readonly Source[], reconcile: Reconcile) => {
     const { world, log, metrics } = context;
-    running.set(name, runController({ world, log, metrics, name, sources: [gate, ...sources], reconcile }));
+    running.set(
+      name,
+      runController({ world, log, metrics, name, sources: [gate, ...sources], reconcile, concurrency }),
+    );
   };
 
   const publishing = createExportController({ context, onPublication: (key) => add(['conditions'], key) });
