@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import type { EndpointSlice } from '../../model/endpoint-slice.ts';
+import { parseRange } from '../../model/ip.ts';
+import type { Service } from '../../model/service.ts';
+import { createSlicePlanner, planSlices } from './plan-slices.ts';
+
+const rules = { virtualRanges: [parseRange('243.0.0.0/12')!], allowedRanges: [] };
+const service = (spec: Service['spec'] = {}): Service => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'checkout', namespace: 'shop' },
+  spec: { clusterIP: '10.96.0.1', clusterIPs: ['10.96.0.1', 'fd00::1'], ports: [{ name: 'http', port: 80 }], ...spec },
+});
+const slice = (
+  name: string,
+  endpoints: EndpointSlice['endpoints'],
+  more: Partial<EndpointSlice> = {},
+): EndpointSlice => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: { name, namespace: 'shop' },
+  addressType: 'IPv4',
+  endpoints,
+  ports: [{ name: 'http', port: 8080 }],
+  ...more,
+});
+const ready = (address: string) => ({ addresses: [address], conditions: { ready: true } });
+
+describe('plan slices', () => {
+  test('plan slices: each source slice -> one published slice of its own name, never re-packed', () => {
+    const sources = [slice('a', [ready('10.1.0.1')]), slice('b', [ready('10.1.0.2')])];
+    const { slices, readyCount } = planSlices({ service: service(), sources, mode: 'Pods', rules });
+    expect(slices.map(({ name }) => name)).toEqual(['a.shop.pods', 'b.shop.pods']);
+    expect(readyCount).toBe(2);
+  });
+
+  test('plan slices: readiness left open -> ready; zone and hostname kept, node and pod not', () => {
+    const endpoint = {
+      addresses: ['10.1.0.1'],
+      zone: 'z1',
+      hostname: 'web-0',
+      nodeName: 'n',
+      targetRef: { name: 'p' },
+    };
+    const { slices } = planSlices({ service: service(), sources: [slice('a', [endpoint])], mode: 'Pods', rules });
+    expect(slices[0]?.endpoints).toEqual([
+      {
+        addresses: ['10.1.0.1'],
+        conditions: { ready: true, serving: true, terminating: false },
+        zone: 'z1',
+        hostname: 'web-0',
+      },
+    ]);
+  });
+
+  test('plan slices: host names instead of addresses -> left out and said', () => {
+    const source = slice('a', [{ addresses: ['example.org'] }], { addressType: 'FQDN' });
+    const { slices, notes } = planSlices({ service: service(), sources: [source], mode: 'Pods', rules });
+    expect(slices).toEqual([]);
+    expect(notes[0]).toContain('host names, not addresses');
+  });
+
+  test('plan slices: refused addresses -> left out and said, at most five times', () => {
+    const bad = Array.from({ length: 9 }, (_, index) => ready(`127.0.0.${index + 1}`));
+    const sources = [slice('a', [...bad, ready('10.1.0.1')])];
+    const { slices, notes, readyCount } = planSlices({ service: service(), sources, mode: 'Pods', rules });
+    expect(slices[0]?.endpoints).toHaveLength(1);
+    expect(readyCount).toBe(1);
+    expect(notes).toHaveLength(5);
+  });
+
+  test('plan slices: ClusterIP -> one slice per family with the service ports; none listed while no pod is ready', () => {
+    const up = planSlices({ service: service(), sources: [slice('a', [ready('10.1.0.1')])], mode: 'ClusterIP', rules });
+    expect(
+      up.slices.map(({ name, addressType, endpoints, ports }) => [
+        name,
+        addressType,
+        endpoints[0]?.addresses,
+        ports[0]?.port,
+      ]),
+    ).toEqual([
+      ['checkout.shop.ipv4', 'IPv4', ['10.96.0.1'], 80],
+      ['checkout.shop.ipv6', 'IPv6', ['fd00::1'], 80],
+    ]);
+    const sources = [slice('a', [{ addresses: ['10.1.0.1'], conditions: { ready: false } }])];
+    const down = planSlices({ service: service(), sources, mode: 'ClusterIP', rules });
+    expect(down.slices.map(({ endpoints }) => endpoints)).toEqual([[], []]);
+  });
+
+  test('plan slices: planned again with nothing changed -> the very same objects', () => {
+    const planner = createSlicePlanner();
+    const sources = [slice('a', [ready('10.1.0.1')])];
+    const plan = () => planSlices({ service: service(), sources, mode: 'Pods', rules }, planner);
+    expect(plan().slices[0]).toBe(plan().slices[0]);
+    const other = planSlices({ service: service(), sources, mode: 'Pods', rules: { ...rules } }, planner);
+    expect(other.slices[0]).not.toBe(plan().slices[0]);
+  });
+});
