@@ -10,7 +10,9 @@ import { join } from '../../cli/join.ts';
 import { requireMembership } from '../../cli/membership.ts';
 import { type Client, createClient } from '../../client/client.ts';
 import { createAgent } from '../../controllers/agent.ts';
+import { federationType } from '../../model/federation.ts';
 import { parseJoinToken } from '../../model/join-token.ts';
+import { type Authority, startAuthority } from '../authority.ts';
 import { type Home, startHome } from '../home.ts';
 import type { Parts } from '../parts.ts';
 import { type Resolver, startResolver } from '../resolver.ts';
@@ -27,6 +29,7 @@ export interface DemoDeps extends ClusterSetDeps {
 export interface DemoBroker {
   readonly home: Home;
   readonly client: Client;
+  readonly authority: Authority;
 }
 
 export interface RunningCluster {
@@ -38,6 +41,7 @@ export interface RunningCluster {
 }
 
 export const demoClusterSet = 'demo';
+export const demoFederation = { name: 'world', suffix: 'federation' };
 const tokenLifetimeMs = 7 * 24 * 3_600_000;
 
 export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
@@ -46,7 +50,24 @@ export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
   // Short leases, so that a person who cuts a cluster off does not wait for half a minute.
   const spec = { lease: { renewSeconds: 2, durationSeconds: 6, holdDownSeconds: 2, holdDownMaxSeconds: 10 } };
   await brokerInit({ client, deps, clusterset: demoClusterSet, spec });
-  return { home, client };
+  const authority = await startAuthority({
+    world: deps.world,
+    log: deps.log,
+    broker: client,
+    clusterset: demoClusterSet,
+    federation: demoFederation.name,
+    hosts: ['127.0.0.1'],
+    port: 0,
+    peers: { ranges: ['127.0.0.1/32'], identities: [] },
+  });
+  deps.parts.add('authority', () => authority.stop());
+  await client.create(federationType, {
+    apiVersion: 'portolan.dev/v1alpha1',
+    kind: 'Federation',
+    metadata: { name: demoFederation.name, namespace: demoClusterSet },
+    spec: { suffix: demoFederation.suffix, nameservers: [`127.0.0.1:${authority.port}`] },
+  });
+  return { home, client, authority };
 }
 
 export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: DemoCluster): Promise<RunningCluster> {
@@ -78,6 +99,13 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
     cluster,
     hosts: ['127.0.0.1'],
     port: 0,
+    stubZones: [
+      {
+        zone: `${demoFederation.name}.svc.${demoFederation.suffix}`,
+        nameservers: [`127.0.0.1:${broker.authority.port}`],
+        sendsSource: true,
+      },
+    ],
   });
   deps.parts.add(`${cluster.id}: resolver`, () => resolver.stop());
   return { cluster, home, client, resolver, brokerLink };

@@ -5,7 +5,14 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { sleep } from '../../base/world.ts';
 import type { Client } from '../../client/client.ts';
 import { serviceImportType } from '../../model/service-import.ts';
-import { type DemoBroker, type DemoDeps, type RunningCluster, startBroker, startCluster } from './clusterset.ts';
+import {
+  type DemoBroker,
+  type DemoDeps,
+  demoFederation,
+  type RunningCluster,
+  startBroker,
+  startCluster,
+} from './clusterset.ts';
 import { type ControlServer, startControl } from './control.ts';
 import { demoClusters, demoNamespace, samples } from './samples.ts';
 import { type SampleServices, startSamples } from './services.ts';
@@ -19,6 +26,7 @@ export interface Demo {
 export interface DemoFile {
   readonly broker: { readonly kubeconfig: string };
   readonly clusters: Readonly<Record<string, DemoFileCluster>>;
+  readonly federation: { readonly name: string; readonly suffix: string; readonly dns: string };
   readonly control: { readonly port: number; readonly secret: string };
 }
 
@@ -36,7 +44,7 @@ export async function startDemo(deps: DemoDeps, say: (line: string) => void): Pr
   }
   mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
   const broker = await startBroker(deps);
-  say(`broker     ${broker.home.server}`);
+  say(`broker     ${broker.home.server}  authority of the federation 127.0.0.1:${broker.authority.port}`);
   const clusters: RunningCluster[] = [];
   const services = new Map<string, SampleServices>();
   for (const cluster of demoClusters) {
@@ -52,6 +60,7 @@ export async function startDemo(deps: DemoDeps, say: (line: string) => void): Pr
   });
   deps.parts.add('control', () => control.stop());
   await untilImported(deps, clusters);
+  await broker.authority.whenSynced();
   writeDemoFile(deps.directory, { broker, clusters, control });
   return { broker, clusters };
 }
@@ -109,6 +118,7 @@ function writeDemoFile(directory: string, demo: Demo & { readonly control: Contr
   const file: DemoFile = {
     broker: { kubeconfig: demo.broker.home.kubeconfig },
     clusters: Object.fromEntries(clusters),
+    federation: { ...demoFederation, dns: `127.0.0.1:${demo.broker.authority.port}` },
     control: { port, secret },
   };
   writeFileSync(`${directory}/demo.json`, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });

@@ -23,13 +23,15 @@ export interface Sample {
   readonly port: (cluster: string) => number;
   readonly sessionAffinity?: (cluster: string) => 'None' | 'ClientIP';
   readonly exportTo?: string;
+  /** Has an address outside its cluster, so that a federation can lead others there. */
+  readonly isBalanced?: boolean;
   readonly backends: number;
 }
 
 export const demoNamespace = 'shop';
 
 export const samples: readonly Sample[] = [
-  { name: 'checkout', clusters: ['east', 'west', 'south'], port: () => 80, backends: 1 },
+  { name: 'checkout', clusters: ['east', 'west', 'south'], isBalanced: true, port: () => 80, backends: 1 },
   { name: 'db', clusters: ['east', 'south'], isHeadless: true, port: () => 5432, backends: 2 },
   {
     name: 'cart',

@@ -17,6 +17,10 @@ Portolan: a broker and three clusters are ready. In another terminal, try
     dig @127.0.0.1 -p ${dns('west')} db.shop.svc.clusterset.local +short
     dig @127.0.0.1 -p ${dns('west')} _http._tcp.db.shop.svc.clusterset.local SRV +short
 
+  a federated name, nearest first: west's own address leads
+    dig @127.0.0.1 -p ${dns('west')} checkout.shop.world.svc.federation +short
+    dig @127.0.0.1 -p ${dns('south')} checkout.shop.world.svc.federation +short
+
   two clusters that disagree, and who won
     kubectl --kubeconfig ${kubeconfig('west')} describe serviceexport cart -n shop
 

@@ -17,13 +17,16 @@ export async function startSamples(cluster: DemoCluster, client: Client): Promis
   const backends: Backend[] = [];
   let host = 0;
   for (const sample of samples.filter(({ clusters }) => clusters.includes(cluster.id))) {
-    await client.create(serviceType, serviceOf(sample, cluster.id));
+    const service = await client.create(serviceType, serviceOf(sample, cluster.id));
     for (let n = 0; n < sample.backends; n += 1) {
       host += 1;
       const address = addressIn(cluster.podRange, host);
       const backend = await startBackend({ address, says: `${sample.name} in ${cluster.id}, from ${address}` });
       backends.push(backend);
       await registerBackend({ client, sample, cluster, backend });
+      // There is no cloud here that would give it one: the backend itself stands where a balancer would.
+      const status = { loadBalancer: { ingress: [{ ip: address }] } };
+      if (sample.isBalanced) await client.updateStatus(serviceType, { ...service, status });
     }
     await client.create(serviceExportType, exportOf(sample));
   }
@@ -37,6 +40,7 @@ function serviceOf(sample: Sample, cluster: string) {
     metadata: { name: sample.name, namespace: demoNamespace },
     spec: {
       ...(sample.isHeadless ? { clusterIP: 'None' } : {}),
+      ...(sample.isBalanced ? { type: 'LoadBalancer' as const } : {}),
       ports: [{ name: 'http', protocol: 'TCP' as const, port: sample.port(cluster) }],
       sessionAffinity: sample.sessionAffinity?.(cluster) ?? 'None',
     },
