@@ -13,6 +13,8 @@ export interface PatchLimits {
   readonly operationsMax: number;
   /** Bytes that copy operations may add together: a copy of a copy of a copy doubles every time. */
   readonly copiedBytesMax: number;
+  /** Items of lists that insertions and removals may push aside together. */
+  readonly shiftedItemsMax: number;
 }
 
 interface Operation {
@@ -25,7 +27,7 @@ interface Operation {
 
 export function applyJsonPatch(document: unknown, patch: unknown, limits: PatchLimits): unknown {
   const operations = parseJsonPatch(patch, limits);
-  const root = { document };
+  const root = { document, shiftsLeft: limits.shiftedItemsMax };
   let copiedBytes = 0;
   for (const operation of operations) {
     if (operation.op === 'copy') {
@@ -81,6 +83,14 @@ function parsePointer(pointer: unknown, text: string): string[] {
 
 interface Root {
   document: unknown;
+  shiftsLeft: number;
+}
+
+/** Every item behind the place has to move: cheap once, not ten thousand times in a list of a million. */
+function spliceBounded(root: Root, list: unknown[], at: number, operation: Operation, ...added: unknown[]): void {
+  root.shiftsLeft -= list.length - at;
+  if (root.shiftsLeft < 0) throw new PatchError(`${operation.text}: moves more items of lists than allowed`);
+  list.splice(at, 1 - added.length, ...added);
 }
 
 function apply(root: Root, operation: Operation): void {
@@ -142,7 +152,8 @@ function add(root: Root, path: readonly string[], value: unknown, operation: Ope
   }
   const { parent, last } = parentOf(root, path, operation);
   if (Array.isArray(parent)) {
-    parent.splice(last === '-' ? parent.length : indexOf(last, parent.length, operation), 0, value);
+    const at = last === '-' ? parent.length : indexOf(last, parent.length, operation);
+    spliceBounded(root, parent, at, operation, value);
   } else if (isObject(parent)) setMember(parent, last, value);
   else throw missing(operation, last);
 }
@@ -160,7 +171,7 @@ function replace(root: Root, path: readonly string[], value: unknown, operation:
 function remove(root: Root, path: readonly string[], operation: Operation): void {
   if (path.length === 0) throw new PatchError(`${operation.text}: the whole document cannot be removed`);
   const { parent, last } = parentOf(root, path, operation);
-  if (Array.isArray(parent)) parent.splice(indexOf(last, parent.length - 1, operation), 1);
+  if (Array.isArray(parent)) spliceBounded(root, parent, indexOf(last, parent.length - 1, operation), operation);
   else if (isObject(parent) && Object.hasOwn(parent, last)) delete parent[last];
   else throw missing(operation, last);
 }

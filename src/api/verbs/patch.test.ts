@@ -144,6 +144,9 @@ describe('JSON patch', () => {
       'The allowed maximum operations in a JSON patch is 10000, got 10001',
     ],
     ['copies of copies', doubling(40), 422, 'copies more than allowed'],
+    ['insertions into a long list', shifting({ op: 'add', path: '/x/0', value: 0 }), 422, 'moves more items'],
+    ['removals from a long list', shifting({ op: 'remove', path: '/x/0' }), 422, 'moves more items'],
+    ['moves in a long list', shifting({ op: 'move', from: '/x/1', path: '/x/2' }), 422, 'moves more items'],
   ])('%s -> refused, and nothing has changed', async (_what, patch, status, message) => {
     const { send, ok, store } = await withMap();
     const before = store.revision();
@@ -154,6 +157,12 @@ describe('JSON patch', () => {
     expect((await ok(`GET ${maps}/a`)).data).toEqual({ x: '1', y: '2' });
   });
 });
+
+/** Each operation moves nearly all items of a list by one place. */
+function shifting(operation: object) {
+  const long = { op: 'add', path: '/x', value: Array(100_000).fill(0) };
+  return [long, ...Array.from({ length: 200 }, () => operation)];
+}
 
 /** Each pair of copies makes the document twice as large. */
 function doubling(times: number): object[] {

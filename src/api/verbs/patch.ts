@@ -49,7 +49,11 @@ function readPatch(engine: Engine, call: Call): { apply: Patch; duplicates: read
   const body = readBytes(engine, call);
   const { value, duplicates } = decodeJson(body);
   if (mediaType === jsonPatchType) {
-    const limits = { operationsMax: 10_000, copiedBytesMax: engine.limits.bodyBytesMax };
+    const limits = {
+      operationsMax: 10_000,
+      copiedBytesMax: engine.limits.bodyBytesMax,
+      shiftedItemsMax: 10_000_000,
+    };
     // Each application gets values of its own: what a patch puts into an object is changed there.
     return { apply: (object) => applyJsonPatch(object, decodeJson(body).value, limits), duplicates: [] };
   }
