@@ -21,8 +21,12 @@ export function parseContinueToken(text: string): ContinueToken {
     throw invalidToken();
   }
   const { rev, after } = raw ?? {};
-  if (raw?.v !== 1 || !Number.isInteger(rev) || typeof after !== 'string' || after === '') throw invalidToken();
-  return { revision: rev as number, after };
+  if (raw?.v !== 1 || !isRevision(rev) || typeof after !== 'string' || after === '') throw invalidToken();
+  return { revision: rev, after };
+}
+
+function isRevision(value: unknown): value is number {
+  return Number.isSafeInteger(value) && ((value as number) > 0 || value === -1);
 }
 
 function invalidToken() {

@@ -1,10 +1,13 @@
 // What a delete asks for, from its body and its query.
 
-import { invalid } from '../../model/field-error.ts';
+import { type FieldError, invalid } from '../../model/field-error.ts';
 import { asObject, decodeBody, mediaTypeOf, readBytes } from '../body.ts';
 import type { Call, Engine } from '../call.ts';
+import { schemaOf } from '../kinds/schemas.ts';
 import { isTrue } from '../route.ts';
-import { invalidObject } from '../status.ts';
+import { applySchemaDefaults } from '../schema/defaults.ts';
+import { validateSchema } from '../schema/validate.ts';
+import { invalidObject, type StatusError } from '../status.ts';
 import { badRequest } from '../status-errors.ts';
 
 export type Propagation = 'Background' | 'Foreground' | 'Orphan';
@@ -32,6 +35,7 @@ export function readDeleteOptions(engine: Engine, call: Call): DeleteOptions {
   if (raw.kind !== undefined && raw.kind !== 'DeleteOptions') {
     throw badRequest(`${raw.kind} cannot be handled as a DeleteOptions`);
   }
+  checkTypes(raw);
   const { uid, resourceVersion } = raw.preconditions ?? {};
   return {
     propagation: propagationOf(call, raw),
@@ -41,14 +45,24 @@ export function readDeleteOptions(engine: Engine, call: Call): DeleteOptions {
   };
 }
 
+/** Go programs send null for what they leave out; defaults take that away. */
+function checkTypes(raw: RawOptions): void {
+  const schema = schemaOf('meta.v1.DeleteOptions');
+  applySchemaDefaults(schema, raw);
+  const errors = validateSchema(schema, raw);
+  if (errors.length > 0) throw invalidOptions(errors);
+}
+
+function invalidOptions(errors: readonly FieldError[]): StatusError {
+  return invalidObject({ group: 'meta.k8s.io', kind: 'DeleteOptions', name: '' }, errors);
+}
+
 function propagationOf(call: Call, raw: RawOptions): Propagation | undefined {
   const policy = raw.propagationPolicy || call.query.get('propagationPolicy');
   const orphan = raw.orphanDependents ?? queryFlag(call, 'orphanDependents');
   if (policy === null || policy === undefined || policy === '') return orphan ? 'Orphan' : undefined;
   if (policy === 'Background' || policy === 'Foreground' || policy === 'Orphan') return policy;
-  throw invalidObject({ group: 'meta.k8s.io', kind: 'DeleteOptions', name: '' }, [
-    invalid('propagationPolicy', policy, 'must be one of Background, Foreground, Orphan'),
-  ]);
+  throw invalidOptions([invalid('propagationPolicy', policy, 'must be one of Background, Foreground, Orphan')]);
 }
 
 function queryFlag(call: Call, name: string): boolean | undefined {

@@ -51,6 +51,8 @@ describe('delete', () => {
   test.each([
     ['{"propagationPolicy":"Sometimes"}', 422, 'propagationPolicy: Invalid value: "Sometimes"'],
     ['{"kind":"ConfigMap"}', 400, 'ConfigMap cannot be handled as a DeleteOptions'],
+    ['{"dryRun":5}', 422, 'dryRun: Invalid value: "integer"'],
+    ['{"preconditions":{"uid":5}}', 422, 'preconditions.uid: Invalid value: "integer"'],
     ['{', 400, 'not valid JSON'],
   ])('options %s -> refused', async (options, status, message) => {
     const { ok, send } = await createTestApi();

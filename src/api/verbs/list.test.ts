@@ -85,7 +85,10 @@ describe('list', () => {
 
   test.each([
     ['continue=nonsense', 400, 'continue key is not valid'],
-    [`continue=${Buffer.from('{"v":1,"rev":1,"after":""}').toString('base64url')}`, 400, 'continue key is not valid'],
+    [`continue=${token(1, '')}`, 400, 'continue key is not valid'],
+    [`continue=${token(0, 'a')}`, 400, 'continue key is not valid'],
+    [`continue=${token(-2, 'a')}`, 400, 'continue key is not valid'],
+    [`continue=${token(1e300, 'a')}`, 400, 'continue key is not valid'],
     [
       `continue=${Buffer.from('{"v":1,"rev":1,"after":"x"}').toString('base64url')}&resourceVersion=5`,
       400,
@@ -314,3 +317,7 @@ test('list: a label selector -> objects whose bytes show that they do not match 
   );
   expect(answers).toEqual([true, false, true, false, true, false, true, true]);
 });
+
+function token(rev: number, after: string): string {
+  return Buffer.from(JSON.stringify({ v: 1, rev, after })).toString('base64url');
+}
