@@ -1,0 +1,129 @@
+// The demo as a person meets it: every line it prints is run as printed, a cluster is cut off and healed, and Ctrl-C
+// leaves nothing behind.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeWith, pathOf } from './support/counterparts.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+describeWith(['kubectl', 'dig'], 'demo', () => {
+  const directory = mkdtempSync(`${tmpdir()}/portolan-demo-`);
+  let child: ChildProcess;
+  let printed = '';
+
+  beforeAll(async () => {
+    child = spawn(`${root}bin/portolan`, ['demo', '--dir', directory], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let errors = '';
+    child.stderr?.on('data', (chunk) => {
+      errors += chunk;
+    });
+    await new Promise<void>((resolve, reject) => {
+      child.once('exit', (code) => reject(new Error(`the demo ended with ${code}: ${printed}${errors}`)));
+      child.stdout?.on('data', (chunk) => {
+        printed += chunk;
+        if (/^ready$/m.test(printed)) resolve();
+      });
+    });
+  });
+
+  afterAll(() => {
+    child.kill('SIGKILL');
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const lines = () => [...printed.matchAll(/^ {4}(\S.*)$/gm)].map((match) => match[1] as string);
+  const run = (line: string) => {
+    const command = line.replace(/^kubectl/, pathOf('kubectl') as string);
+    return execFileSync('sh', ['-c', command], {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }).trim();
+  };
+  const find = (...words: string[]) => lines().find((line) => words.every((word) => line.includes(word))) as string;
+  const file = () => JSON.parse(readFileSync(`${directory}/demo.json`, 'utf8'));
+  const dig = (cluster: string, name: string) => {
+    const [host, port] = file().clusters[cluster].dns.split(':');
+    return run(`dig @${host} -p ${port} ${name} +short`)
+      .split('\n')
+      .filter((line) => line !== '')
+      .sort();
+  };
+
+  test('demo: every line it prints -> works as printed', () => {
+    expect(lines().length).toBeGreaterThan(8);
+    for (const line of lines()) expect(() => run(line), line).not.toThrow();
+  });
+
+  test('demo: an export in one cluster -> imported in another, under one name', () => {
+    expect(run(find('serviceimports'))).toMatch(/checkout\s+ClusterSetIP\s+243\.\S+\s+east,south,west/);
+    expect(dig('west', 'checkout.shop.svc.clusterset.local')).toEqual([expect.stringMatching(/^243\./)]);
+  });
+
+  test('demo: a headless service of two clusters -> every ready address', () => {
+    expect(dig('west', 'db.shop.svc.clusterset.local')).toEqual(['127.1.0.2', '127.1.0.3', '127.3.0.2', '127.3.0.3']);
+  });
+
+  test('demo: a federated name asked in west -> its own cluster IP first, then its region, then the rest', () => {
+    const answer = run(find('svc.federation')).split('\n');
+    expect(answer).toEqual([expect.stringMatching(/^10\.102\./), '127.1.0.1', '127.3.0.1']);
+  });
+
+  test('demo: two clusters disagree -> the conflict says who won and why', () => {
+    expect(run(find('describe serviceexport cart'))).toContain('PortConflict,SessionAffinityConflict');
+  });
+
+  test('demo: an export for west alone -> an answer in west, none in south', () => {
+    expect(dig('west', 'reports.shop.svc.clusterset.local')).toHaveLength(1);
+    expect(dig('south', 'reports.shop.svc.clusterset.local')).toEqual([]);
+  });
+
+  test('demo: a backend behind a name -> answers for itself', async () => {
+    const [record] = dig('east', '_http._tcp.db.shop.svc.clusterset.local SRV');
+    const [, , port, target] = (record as string).split(' ');
+    const [address] = dig('east', target as string);
+    expect(await (await fetch(`http://${address}:${port}/`)).text()).toContain(`from ${address}`);
+  });
+
+  test('demo: east is cut off -> gone from answers, and back when it is healed', async () => {
+    const wait = async (isDone: () => boolean) => {
+      for (let tries = 0; tries < 120 && !isDone(); tries += 1)
+        await new Promise((resolve) => setTimeout(resolve, 250));
+      expect(isDone()).toBe(true);
+    };
+    const hasEast = () => dig('west', 'db.shop.svc.clusterset.local').includes('127.1.0.2');
+    await wait(hasEast);
+    run(`bin/portolan demo break east --dir ${directory}`);
+    await wait(() => !hasEast());
+    expect(dig('west', 'db.shop.svc.clusterset.local')).toEqual(['127.3.0.2', '127.3.0.3']);
+    expect(dig('east', 'db.shop.svc.clusterset.local'), 'east keeps what it knew').toHaveLength(4);
+    run(`bin/portolan demo heal east --dir ${directory}`);
+    await wait(hasEast);
+  });
+
+  test('demo: an unknown cluster, or no demo -> an error that says so', () => {
+    expect(() => run(`bin/portolan demo break north --dir ${directory}`)).toThrow('no cluster north here');
+    expect(() => run('bin/portolan demo heal east --dir /nonexistent')).toThrow('no demo runs in /nonexistent');
+  });
+
+  test('demo: its files -> readable by their owner alone', () => {
+    for (const name of ['demo.json', 'broker/admin.kubeconfig', 'east/admin.kubeconfig']) {
+      expect(statSync(`${directory}/${name}`).mode & 0o077, name).toBe(0);
+    }
+  });
+
+  test('demo: Ctrl-C -> ends by itself and leaves nothing listening', async () => {
+    const { port } = file().control;
+    const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+    child.kill('SIGINT');
+    expect(await ended).toBe(0);
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
+  });
+});
