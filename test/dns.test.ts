@@ -132,10 +132,11 @@ describeWith(['etcd', 'dig'], 'federated DNS on a real etcd', () => {
 
   afterAll(async () => {
     following.abort();
-    await Promise.all(servers.map((server) => server.close()));
+    // First what would outlive us.
     const ended = new Promise((resolve) => etcd.once('exit', resolve));
     etcd.kill('SIGKILL');
     await ended;
+    await Promise.all(servers.map((server) => server.close()));
     rmSync(directory, { recursive: true, force: true });
   });
 
