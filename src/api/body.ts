@@ -12,7 +12,7 @@ import { scanJson } from './schema/duplicate-keys.ts';
 import { pruneUnknownFields } from './schema/prune.ts';
 import { invalidObject, StatusError } from './status.ts';
 import { badRequest, nestedTooDeep } from './status-errors.ts';
-import { textOf } from './stored.ts';
+import { bufferOf, textOf } from './stored.ts';
 import { decodeYaml } from './yaml-body.ts';
 
 export interface DecodedBody {
@@ -62,10 +62,13 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
 }
 
 export function decodeJson(body: Uint8Array): DecodedBody {
-  const { duplicates, isTooDeep } = scanJson(body, { depthMax: nestingDepthMax });
+  const text = textOf(body);
+  // As many characters as bytes: ASCII, which the scan can read as it is.
+  const scanned = text.length === body.length ? text : bufferOf(body).toString('latin1');
+  const { duplicates, isTooDeep } = scanJson(scanned, { depthMax: nestingDepthMax });
   if (isTooDeep) throw nestedTooDeep();
   try {
-    return { value: JSON.parse(textOf(body)), duplicates };
+    return { value: JSON.parse(text), duplicates };
   } catch (error) {
     throw badRequest(`the object provided is not valid JSON: ${(error as Error).message}`, error);
   }
@@ -121,6 +124,7 @@ function reportFields(call: Call, unknown: readonly string[], duplicates: readon
 }
 
 export function checkWriteOptions(call: Pick<Call, 'query'>): void {
+  if (call.query.size === 0) return;
   const errors = [];
   const directive = call.query.get('fieldValidation');
   if (directive !== null && !['', 'Ignore', 'Warn', 'Strict'].includes(directive)) {

@@ -87,7 +87,7 @@ async function answerResource(
     request,
     user,
     nowMs: engine.world.clock.wallMs(),
-    isDryRun: route.query.getAll('dryRun').includes('All'),
+    isDryRun: route.query.size > 0 && route.query.getAll('dryRun').includes('All'),
     warnings: [],
   };
   return respond(call, form, await dispatch(engine, call, route, form));

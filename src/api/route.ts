@@ -30,13 +30,13 @@ export interface ResourceRoute {
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection' | 'unknown';
 
-const verbsOfMethods: Readonly<Record<string, Verb>> = {
-  GET: 'get',
-  POST: 'create',
-  PUT: 'update',
-  PATCH: 'patch',
-  DELETE: 'delete',
-};
+const verbsOfMethods: ReadonlyMap<string, Verb> = new Map([
+  ['GET', 'get'],
+  ['POST', 'create'],
+  ['PUT', 'update'],
+  ['PATCH', 'patch'],
+  ['DELETE', 'delete'],
+]);
 const namespaceSubresources = new Set(['status', 'finalize']);
 const noQuery = new URLSearchParams();
 
@@ -113,7 +113,7 @@ function parsePlace(rest: readonly string[]): Pick<ResourceRoute, 'plural' | 'na
 }
 
 function verbOf(method: string, name: string, query: URLSearchParams): Verb {
-  const verb = verbsOfMethods[method] ?? 'unknown';
+  const verb = verbsOfMethods.get(method) ?? 'unknown';
   if (name !== '') return verb;
   if (verb === 'get') return isTrue(query.get('watch')) ? 'watch' : 'list';
   return verb === 'delete' ? 'deletecollection' : verb;

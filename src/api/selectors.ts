@@ -21,8 +21,8 @@ export interface Selection {
 export function parseSelection(kind: Kind, query: URLSearchParams): Selection {
   const labels = parseLabelSelector(query.get('labelSelector') ?? '');
   const fields = parseFieldSelector(query.get('fieldSelector') ?? '', kind);
-  const ofPlace = fields.filter((term) => term.field in placeFields);
-  const ofObject = fields.filter((term) => !(term.field in placeFields));
+  const ofPlace = fields.filter((term) => Object.hasOwn(placeFields, term.field));
+  const ofObject = fields.filter((term) => !Object.hasOwn(placeFields, term.field));
   const tests = [...labels.map(testLabels), ...ofObject.map((term) => testField(term, kind))];
   const hints = labels.flatMap(hintOf);
   const named = ofPlace.find((term) => term.field === 'metadata.name' && term.isEqual);

@@ -11,8 +11,8 @@ export interface Carrier {
   readonly hasBody: boolean;
   readonly input: Readable;
   readonly output: Writable;
-  /** Sends the head of the answer; the body is written to `output`. */
-  respond(status: number, headers: Readonly<Record<string, string>>): void;
+  /** Sends the head of the answer; the body, so long if that is known, is written to `output`. */
+  respond(status: number, headers: Readonly<Record<string, string>>, length?: number): void;
   readonly hasResponded: boolean;
   /** Nothing more will be read of this request, however much there is. */
   refuseRest(): void;
@@ -31,8 +31,13 @@ export function http2Carrier(stream: ServerHttp2Stream, headers: IncomingHttpHea
     hasBody: !endsWithHeaders,
     input: stream,
     output: stream,
-    respond: (status, head) => {
-      if (!stream.destroyed && !stream.headersSent) stream.respond({ ':status': status, ...head });
+    respond: (status, head, length) => {
+      if (stream.destroyed || stream.headersSent) return;
+      stream.respond(
+        length === undefined
+          ? { ':status': status, ...head }
+          : { ':status': status, ...head, 'content-length': length },
+      );
     },
     get hasResponded() {
       return stream.headersSent;
@@ -60,8 +65,9 @@ export function http1Carrier(request: IncomingMessage, response: ServerResponse)
     hasBody,
     input: request,
     output: response,
-    respond: (status, head) => {
-      if (!response.headersSent) response.writeHead(status, head);
+    respond: (status, head, length) => {
+      if (response.headersSent) return;
+      response.writeHead(status, length === undefined ? head : { ...head, 'content-length': length });
     },
     get hasResponded() {
       return response.headersSent;

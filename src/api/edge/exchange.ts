@@ -37,7 +37,10 @@ export class Exchange {
   #abort: AbortController | undefined;
   #isGone = false;
   #isEnding = false;
+  /** Then the other side may never end its part, and the exchange is over once the answer has left. */
+  #isRestRefused = false;
   #iterator: AsyncIterator<Uint8Array> | undefined;
+  /** Ends whatever is being waited for: the other side has gone. */
   #wake: (() => void) | undefined;
   /** The status that was sent; 0 until then. */
   status = 0;
@@ -46,7 +49,7 @@ export class Exchange {
   constructor(options: ExchangeOptions) {
     this.#options = options;
     options.carrier.onGone(() => this.#gone());
-    options.carrier.output.on('error', () => {});
+    options.carrier.output.on('error', ignore);
   }
 
   get wallMs(): number {
@@ -117,23 +120,27 @@ export class Exchange {
     return new Promise((resolve, reject) => {
       const chunks: Uint8Array[] = [];
       let length = 0;
-      const settle = (error: StatusError | undefined) => {
+      const refuse = (error: StatusError) => {
         this.#deadlineMs = noDeadline;
         input.removeAllListeners('data');
-        if (error === undefined) return resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+        this.#isRestRefused = true;
         carrier.refuseRest();
         reject(error);
       };
-      this.#expire(limits.bodyMsMax, () => settle(bodyTooSlow(limits.bodyMsMax)));
-      if (Number(carrier.headers['content-length'] ?? 0) > limits.bodyBytesMax) return settle(bodyTooLarge(limits));
+      this.#expire(limits.bodyMsMax, () => refuse(bodyTooSlow(limits.bodyMsMax)));
+      if (Number(carrier.headers['content-length'] ?? 0) > limits.bodyBytesMax) return refuse(bodyTooLarge(limits));
+      this.#wake = () => reject(new StatusError('BadRequest', 'the request broke off before its end'));
       input.on('data', (chunk: Uint8Array) => {
         length += chunk.length;
-        if (length > limits.bodyBytesMax) settle(bodyTooLarge(limits));
+        if (length > limits.bodyBytesMax) refuse(bodyTooLarge(limits));
         else chunks.push(chunk);
       });
-      input.once('end', () => settle(undefined));
-      input.once('error', reject);
-      carrier.onGone(() => reject(new StatusError('BadRequest', 'the request broke off before its end')));
+      input.once('end', () => {
+        if (this.#isRestRefused) return;
+        this.#deadlineMs = noDeadline;
+        this.#wake = undefined;
+        resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+      });
     });
   }
 
@@ -185,7 +192,7 @@ export class Exchange {
     this.isStream = !(body instanceof Uint8Array);
     onResponse(this, response);
     if (body instanceof Uint8Array) {
-      carrier.respond(response.status, { ...response.headers, 'content-length': String(body.length) });
+      carrier.respond(response.status, response.headers, body.length);
       await this.#sendBytes(body);
     } else {
       carrier.respond(response.status, response.headers);
@@ -231,23 +238,24 @@ export class Exchange {
     return this.#until('drain');
   }
 
-  /** Until the answer has left, or the reader has. */
+  /** Until the answer has left, or the reader has: either closes the exchange. */
   async #delivered(): Promise<void> {
-    if (!this.#isGone && !this.carrier.output.writableFinished) await this.#until('finish');
+    if (!this.#isRestRefused) await this.#until('gone');
+    else if (!this.carrier.output.writableFinished) await this.#until('finish');
   }
 
-  #until(event: 'drain' | 'finish'): Promise<void> {
+  #until(event: 'drain' | 'finish' | 'gone'): Promise<void> {
     const { carrier, limits, onStall } = this.#options;
     return new Promise((resolve) => {
+      if (this.#isGone) return resolve();
       const done = () => {
         this.#deadlineMs = noDeadline;
         this.#wake = undefined;
-        carrier.output.removeListener(event, done);
+        if (event !== 'gone') carrier.output.removeListener(event, done);
         resolve();
       };
-      if (this.#isGone) return done();
       this.#wake = done;
-      carrier.output.once(event, done);
+      if (event !== 'gone') carrier.output.once(event, done);
       this.#expire(limits.stallMsMax, () => {
         onStall();
         carrier.cut('stalled');
@@ -260,6 +268,9 @@ export class Exchange {
     this.#onDeadline = onDeadline;
   }
 }
+
+/** What goes wrong with a carrier ends it; that is all an exchange needs to know. */
+function ignore(): void {}
 
 /** Everything that is ready in the same turn of the event loop leaves in one write. */
 function corkForThisTurn(output: Exchange['carrier']['output']): void {

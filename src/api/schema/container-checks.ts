@@ -114,8 +114,9 @@ function listTypeCheck(schema: Schema): Check | undefined {
 
 function repeatedCheck(identityOf: (item: unknown) => unknown): Check {
   return (value, walk) => {
-    const seen = new Set<string>();
     const items = value as unknown[];
+    if (items.length < 2) return;
+    const seen = new Set<string>();
     for (let index = 0; index < items.length; index++) {
       const identity = identityOf(items[index]);
       const text = canonicalJson(identity);

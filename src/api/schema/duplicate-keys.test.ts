@@ -2,10 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { scanJson } from './duplicate-keys.ts';
 
-const encoder = new TextEncoder();
-
 function scan(text: string, depthMax = 256) {
-  return scanJson(encoder.encode(text), { depthMax });
+  return scanJson(Buffer.from(text).toString('latin1'), { depthMax });
 }
 
 test.each<[string, string, string[]]>([
@@ -33,7 +31,12 @@ test('scanJson: any value that was serialized -> no repetition', () => {
 });
 
 test('scanJson: any bytes -> ends without an error', () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => scanJson(bytes, { depthMax: 9 }) !== undefined));
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 200 }),
+      (bytes) => scanJson(Buffer.from(bytes).toString('latin1'), { depthMax: 9 }) !== undefined,
+    ),
+  );
 });
 
 test('scanJson: nesting beyond the bound -> said, at once', () => {

@@ -32,9 +32,9 @@ export interface JsonScan {
 const duplicatesMax = 100;
 const shortListMax = 12;
 
-export function scanJson(bytes: Uint8Array, options: { readonly depthMax: number }): JsonScan {
-  // One character per byte, whatever the bytes mean: JSON's own signs are ASCII, and so are nearly all keys.
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+/** The text has one character per byte (latin1), whatever the bytes mean: JSON's own signs are ASCII, and so are nearly
+ *  all keys. */
+export function scanJson(text: string, options: { readonly depthMax: number }): JsonScan {
   const stack: Container[] = [];
   const duplicates: string[] = [];
   let top: Container | undefined;

@@ -45,7 +45,9 @@ export function enumCheck(schema: Schema): Check | undefined {
   if (schema.enum === undefined) return undefined;
   const allowed = new Set(schema.enum.map(canonicalJson));
   const texts = schema.enum.map((option) => (typeof option === 'string' ? option : JSON.stringify(option)));
+  const plain: ReadonlySet<unknown> = new Set(schema.enum);
   return (value, walk) => {
+    if (plain.has(value)) return;
     if (!allowed.has(canonicalJson(value))) report(walk, notSupported(pathOf(walk), shown(value), texts));
   };
 }

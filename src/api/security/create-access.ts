@@ -73,6 +73,8 @@ export async function createAccess(options: AccessOptions): Promise<ApiAccess> {
     issuer,
     tokenLifetimeMsMax: options.tokenLifetimeMsMax ?? 366 * 24 * 60 * 60 * 1000,
     authenticate: async (request) => {
+      if (request.clientCertificate !== undefined)
+        return impersonate(request, certified(request.clientCertificate), authorize);
       const user = await authenticateRequest(request, authenticateToken).catch((error) => {
         options.log.debug('credentials were refused', { path: request.path, error: errorText(error) });
         throw error;
@@ -126,16 +128,16 @@ function followers(index: RbacIndex, accounts: ServiceAccounts) {
   ];
 }
 
+function certified({ commonName, organizations }: NonNullable<ApiRequest['clientCertificate']>): User {
+  return { name: commonName, groups: [...organizations, 'system:authenticated'] };
+}
+
 // A good token counts even beside a bad certificate: it may belong to somebody else's mesh.
 async function authenticateRequest(
   request: ApiRequest,
   authenticateToken: (token: string) => Promise<TokenIdentity>,
 ): Promise<User> {
-  const { clientCertificate, clientCertificateError } = request;
-  if (clientCertificate !== undefined) {
-    const { commonName, organizations } = clientCertificate;
-    return { name: commonName, groups: [...organizations, 'system:authenticated'] };
-  }
+  const { clientCertificateError } = request;
   const header = request.headers['authorization'];
   if (header !== undefined) return (await authenticateHeader(header, authenticateToken)).user;
   if (clientCertificateError !== undefined) throw unauthorized(`client certificate: ${clientCertificateError}`);

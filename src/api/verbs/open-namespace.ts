@@ -4,7 +4,7 @@ import type { Compare } from '../../store/store.ts';
 import type { Engine, Place } from '../call.ts';
 import { StatusError } from '../status.ts';
 import { detailsOf } from '../status-errors.ts';
-import { keyPrefixOf, textOf } from '../stored.ts';
+import { bufferOf, keyPrefixOf, textOf } from '../stored.ts';
 
 export const namespaceKeyPrefix = keyPrefixOf({ group: '', plural: 'namespaces' });
 
@@ -21,10 +21,12 @@ export async function openNamespace(engine: Engine, place: Place, name: string):
   return { key, revision: entry.revision };
 }
 
+const deletionWords = Buffer.from('"deletionTimestamp":');
+
 /** Looks for the words first: most objects are not being deleted, and need no parsing to see that. */
 export function isBeingDeleted(value: Uint8Array): boolean {
-  const text = textOf(value);
-  return text.includes('"deletionTimestamp":') && JSON.parse(text).metadata.deletionTimestamp !== undefined;
+  const bytes = bufferOf(value);
+  return bytes.includes(deletionWords) && JSON.parse(textOf(value)).metadata.deletionTimestamp !== undefined;
 }
 
 function terminating(place: Place, name: string): StatusError {

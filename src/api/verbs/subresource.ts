@@ -10,7 +10,8 @@ import { objectKey, parseStored } from '../stored.ts';
 
 export async function createInSubresource(engine: Engine, call: Call, verb: string): Promise<Answer> {
   const { served, name } = call;
-  const subresource = served.kind.behaviour.subresources?.[call.subresource];
+  const { subresources = {} } = served.kind.behaviour;
+  const subresource = Object.hasOwn(subresources, call.subresource) ? subresources[call.subresource] : undefined;
   if (subresource === undefined) throw noSuchResource();
   if (verb !== 'create') throw methodNotAllowed();
   const body = asObject(decodeBody(mediaTypeOf(call), readBytes(engine, call), true).value);
