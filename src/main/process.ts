@@ -8,16 +8,21 @@ export function processLog(world: World, level: LogLevel): Log {
   return createLog({ clock: world.clock, level, write: (line) => process.stderr.write(line) });
 }
 
+// One Ctrl-C reaches us twice under npm: from the terminal, and from the script that passes it on.
+const sameKeyPressMs = 500;
+
 /**
  * Resolves when the process was asked to stop and has stopped. A second signal ends it at once. Call it before saying
  * `ready`: whoever reads that may send a signal the next moment.
  */
 export function untilStopped(log: Log, stop: () => Promise<void>): Promise<void> {
   return new Promise((resolve) => {
-    let isStopping = false;
+    let stoppingSinceMs: number | undefined;
     const onSignal = (signal: NodeJS.Signals) => {
-      if (isStopping) process.exit(1);
-      isStopping = true;
+      const nowMs = performance.now();
+      if (stoppingSinceMs !== undefined && nowMs - stoppingSinceMs > sameKeyPressMs) process.exit(1);
+      if (stoppingSinceMs !== undefined) return;
+      stoppingSinceMs = nowMs;
       log.info('stopping', { signal });
       stop().then(resolve, (error) => {
         log.error('stopping failed', { error: errorText(error) });
