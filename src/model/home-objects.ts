@@ -41,10 +41,10 @@ export function homeObjects(): Manifest[] {
 const all = [...readVerbs, ...writeVerbs];
 
 const clusterRules: PolicyRule[] = [
-  { apiGroups: [''], resources: ['namespaces', 'nodes', 'pods'], verbs: [...readVerbs] },
+  { apiGroups: [''], resources: ['namespaces'], verbs: [...readVerbs] },
   // Services are written where a FederatedService places them.
   { apiGroups: [''], resources: ['services'], verbs: all },
-  { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: all },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices/restricted'], verbs: ['create'] },
   { apiGroups: [mcs], resources: ['serviceexports', 'serviceimports'], verbs: all },

@@ -1,0 +1,179 @@
+// Random cases for `portolan plan`: what it says of a file is held against what running clusters show after the file has
+// been applied, conditions and messages included. `node test/clusterset-plan-cases.ts --cases 1000 --seed 1`; a shorter run
+// is among the tests.
+
+import { parseArgs } from 'node:util';
+import { stringify } from 'yaml';
+import { memberNamespace, SimClusterSet, setName } from '../sim/clusterset.ts';
+import { service, serviceExport, slice } from '../sim/manifests.ts';
+import { chance, pick, randomService } from '../sim/steps.ts';
+import type { Host } from '../src/base/host.ts';
+import { isSameJson } from '../src/base/same-json.ts';
+import type { Random } from '../src/base/world.ts';
+import { find, install } from '../src/cli/install.ts';
+import { type ExportPlan, planExports } from '../src/cli/plan.ts';
+import { readPlanFile } from '../src/cli/plan-file.ts';
+import type { WantedCondition } from '../src/model/conditions.ts';
+import { endpointSliceType } from '../src/model/endpoint-slice.ts';
+import type { MembershipRecord } from '../src/model/membership.ts';
+import { type Service, serviceType } from '../src/model/service.ts';
+import { exportToAnnotation, type ServiceExport, serviceExportType } from '../src/model/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
+
+export interface PlanCasesResult {
+  readonly wrong: readonly string[];
+  readonly cases: number;
+  /** In how many the clusters disagree afterwards. */
+  readonly conflicting: number;
+}
+
+const ids = ['east', 'north', 'west'];
+const batchSize = 50;
+
+export async function runPlanCases(options: {
+  readonly count: number;
+  readonly seed: number;
+}): Promise<PlanCasesResult> {
+  const wrong: string[] = [];
+  let conflicting = 0;
+  for (let done = 0; done < options.count; done += batchSize) {
+    const count = Math.min(batchSize, options.count - done);
+    const batch = await runBatch(count, options.seed + done);
+    wrong.push(...batch.wrong);
+    conflicting += batch.conflicting;
+  }
+  return { wrong, cases: options.count, conflicting };
+}
+
+interface Case {
+  readonly key: string;
+  readonly cluster: string;
+  readonly file: string;
+  readonly plan: ExportPlan;
+}
+
+async function runBatch(count: number, seed: number) {
+  const set = await new SimClusterSet({
+    clusters: ids,
+    seed,
+    set: { ports: seed % 100 === 1 ? 'union' : 'intersection' },
+  }).start({ namespaces: ['shop'] });
+  const { random } = set.simulation.world('cases');
+  const keys = Array.from({ length: count }, (_, index) => `shop/s${index}`);
+  for (const key of keys) {
+    for (const id of ids) if (chance(random, 0.6)) await prepare(set, id, key, random);
+    if (chance(random, 0.3)) await set.time.advance(1_000);
+  }
+  await set.time.advance(10_000);
+  const cases: Case[] = [];
+  for (const key of keys) cases.push(await planCase(set, key, random));
+  const revision = set.broker.revision;
+  for (const one of cases) await apply(set, one);
+  if (set.broker.revision !== revision) throw new Error('planning or applying wrote to the broker without an agent');
+  await set.time.advance(20_000);
+  const wrong: string[] = [];
+  for (const one of cases) for (const what of await compare(set, one)) wrong.push(`seed ${seed} ${one.key}: ${what}`);
+  return { wrong, conflicting: cases.filter(({ plan }) => plan.exports[0]!.conflicts.length > 0).length };
+}
+
+async function prepare(set: SimClusterSet, id: string, key: string, random: Random): Promise<void> {
+  const { admin } = set.home(id);
+  if (chance(random, 0.95)) await admin.create(serviceType, service(key, randomService(random)));
+  await admin.create(endpointSliceType, slice(key, { endpoints: [chance(random, 0.1) ? '127.0.0.1' : '10.1.0.1'] }));
+  if (chance(random, 0.9)) await admin.create(serviceExportType, serviceExport(key, labelsOf(random)));
+}
+
+function labelsOf(random: Random): { spec?: ServiceExport['spec'] } {
+  return chance(random, 0.3) ? { spec: { exportedLabels: { tier: pick(random, ['gold', 'silver']) } } } : {};
+}
+
+async function planCase(set: SimClusterSet, key: string, random: Random): Promise<Case> {
+  const cluster = pick(random, ids);
+  const home = set.home(cluster).admin;
+  const file = await randomFile(set, cluster, key, random);
+  const before = set.home(cluster).revision;
+  const host: Host = { environment: {}, readText: async () => file, run: async () => ({ kind: 'timed out' }) };
+  const objects = await readPlanFile(host, 'file', 'default');
+  const world = set.simulation.world(`planner-${cluster}`);
+  const membership = membershipOf(cluster);
+  const plan = await planExports({ world }, { home, broker: set.broker.admin, membership, objects });
+  if (set.home(cluster).revision !== before) throw new Error(`planning ${key} changed the home of ${cluster}`);
+  return { key, cluster, file, plan };
+}
+
+async function randomFile(set: SimClusterSet, cluster: string, key: string, random: Random): Promise<string> {
+  const [namespace, name] = key.split('/') as [string, string];
+  const present = await find<Service>(set.home(cluster).admin, serviceType, { namespace, name });
+  const annotations = chance(random, 0.1) ? { annotations: { [exportToAnnotation]: pick(random, ids) } } : {};
+  const documents: object[] = [serviceExport(key, { ...annotations, ...labelsOf(random) })];
+  if (chance(random, 0.6)) {
+    const { clusterIP, ...spec } = randomService(random);
+    const isNew = present === undefined && clusterIP !== undefined;
+    documents.push(service(key, isNew ? { ...spec, clusterIP } : spec));
+  }
+  return documents.map((document) => stringify(document)).join('---\n');
+}
+
+function membershipOf(clusterId: string): MembershipRecord {
+  const nothing = { accountNamespace: '', accountName: '', server: '', certificateAuthority: '' };
+  const token = { token: '', tokenIssuedAt: '', tokenExpiresAt: '' };
+  return { clusterset: setName, clusterId, namespace: memberNamespace(clusterId), ...nothing, ...token };
+}
+
+async function apply(set: SimClusterSet, { cluster, file }: Case): Promise<void> {
+  const { admin } = set.home(cluster);
+  const host: Host = { environment: {}, readText: async () => file, run: async () => ({ kind: 'timed out' }) };
+  const { exports, services } = await readPlanFile(host, 'file', 'default');
+  for (const object of services.values()) {
+    const { namespace, name } = object.metadata;
+    const isThere = (await find(admin, serviceType, { namespace, name })) !== undefined;
+    if (isThere) await admin.patch(serviceType, { namespace, name }, { kind: 'merge', body: { spec: object.spec } });
+    else await admin.create(serviceType, object);
+  }
+  for (const object of exports.values()) await install(admin, { type: serviceExportType, object });
+}
+
+async function compare(set: SimClusterSet, { key, cluster, plan }: Case): Promise<string[]> {
+  const [namespace, name] = key.split('/') as [string, string];
+  const foreseen = plan.exports[0]!;
+  const wrong: string[] = [];
+  const check = (what: string, planned: unknown, shown: unknown) => {
+    if (isSameJson(planned, shown)) return;
+    wrong.push(`${what}: planned ${JSON.stringify(planned)}, shown ${JSON.stringify(shown)}`);
+  };
+  check(`conditions in ${cluster}`, foreseen.conditions, await conditionsIn(set, cluster, key));
+  const shown = await find<ServiceImport>(set.home(cluster).admin, serviceImportType, { namespace, name });
+  const { ips: _ips, ...spec } = shown?.spec ?? { ips: [] };
+  check(`import in ${cluster}`, foreseen.import ?? {}, spec);
+  check(`clusters of the import in ${cluster}`, foreseen.clusters, clustersOf(shown));
+  for (const { cluster: other, after } of foreseen.elsewhere) {
+    check(`conflict in ${other}`, after[2], (await conditionsIn(set, other, key))[2]);
+  }
+  return wrong;
+}
+
+function clustersOf(object: ServiceImport | undefined): string[] {
+  return (object?.status?.clusters ?? []).map(({ cluster }) => cluster);
+}
+
+async function conditionsIn(set: SimClusterSet, id: string, key: string): Promise<WantedCondition[]> {
+  const [namespace, name] = key.split('/') as [string, string];
+  const found = await find<ServiceExport>(set.home(id).admin, serviceExportType, { namespace, name });
+  return (found?.status?.conditions ?? []).map(({ type, status, reason, message }) => ({
+    type,
+    status,
+    reason,
+    message,
+  }));
+}
+
+if (process.argv[1]?.endsWith('clusterset-plan-cases.ts')) {
+  const { values } = parseArgs({ options: { cases: { type: 'string' }, seed: { type: 'string' } } });
+  const { wrong, cases, conflicting } = await runPlanCases({
+    count: Number(values.cases ?? 1000),
+    seed: Number(values.seed ?? 1),
+  });
+  for (const line of wrong.slice(0, 20)) console.log(`wrong: ${line}`);
+  console.log(`${cases} plans, ${conflicting} of them of conflicts, ${wrong.length} wrong`);
+  process.exitCode = wrong.length === 0 ? 0 : 1;
+}
