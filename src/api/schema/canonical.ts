@@ -2,6 +2,7 @@
 // been checked.
 
 export function canonicalJson(value: unknown): string {
+  if (typeof value === 'number') return String(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   const object = value as Record<string, unknown>;

@@ -102,25 +102,36 @@ function itemsCheck({ items }: Schema, compile: Compile): Check | undefined {
 
 function listTypeCheck(schema: Schema): Check | undefined {
   const listType = schema['x-kubernetes-list-type'];
-  if (listType === 'set') return repeatedCheck((item) => item);
+  if (listType === 'set') return repeatedCheck({ textOf: canonicalJson, identityOf: (item) => item });
   if (listType !== 'map') return undefined;
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];
-  const defaults = Object.fromEntries(keys.map((key) => [key, schema.items?.properties?.[key]?.default]));
-  return repeatedCheck((item) => {
-    const object: JsonObject = typeof item === 'object' && item !== null ? (item as JsonObject) : {};
-    return Object.fromEntries(keys.map((key) => [key, object[key] ?? defaults[key]]));
+  const defaults = keys.map((key) => schema.items?.properties?.[key]?.default);
+  const valueAt = (item: unknown, at: number) => asObject(item)[keys[at]!] ?? defaults[at];
+  return repeatedCheck({
+    textOf: (item) => keys.map((_, at) => canonicalJson(valueAt(item, at))).join(),
+    identityOf: (item) => Object.fromEntries(keys.map((key, at) => [key, valueAt(item, at)])),
   });
 }
 
-function repeatedCheck(identityOf: (item: unknown) => unknown): Check {
+function asObject(item: unknown): JsonObject {
+  return typeof item === 'object' && item !== null ? (item as JsonObject) : {};
+}
+
+interface Identity {
+  /** Equal for items that are the same. */
+  readonly textOf: (item: unknown) => string;
+  /** What is shown of an item that repeats. */
+  readonly identityOf: (item: unknown) => unknown;
+}
+
+function repeatedCheck({ textOf, identityOf }: Identity): Check {
   return (value, walk) => {
     const items = value as unknown[];
     if (items.length < 2) return;
     const seen = new Set<string>();
     for (let index = 0; index < items.length; index++) {
-      const identity = identityOf(items[index]);
-      const text = canonicalJson(identity);
-      if (seen.has(text)) report(walk, duplicate(joinPath(pathOf(walk), index), shown(identity)));
+      const text = textOf(items[index]);
+      if (seen.has(text)) report(walk, duplicate(joinPath(pathOf(walk), index), shown(identityOf(items[index]))));
       seen.add(text);
     }
   };

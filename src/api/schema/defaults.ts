@@ -21,16 +21,27 @@ function defaultItems(items: Schema | undefined, list: unknown[]): void {
 
 function defaultProperties(schema: Schema, object: JsonObject): void {
   const { properties, additionalProperties } = schema;
-  for (const name in properties) {
-    const property = properties[name]!;
-    if (property.default === undefined) continue;
-    if (!Object.hasOwn(object, name)) object[name] = copy(property.default);
-  }
+  for (const [name, value] of defaultsOf(schema)) if (!Object.hasOwn(object, name)) object[name] = copy(value);
   const others = typeof additionalProperties === 'object' ? additionalProperties : undefined;
   for (const name of Object.keys(object)) {
     const property = properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : others;
     if (property !== undefined) defaultMember(property, object, name);
   }
+}
+
+type Default = readonly [name: string, value: JsonValue];
+
+// A memo of constants: most schemas have no defaults among many properties.
+const known = new WeakMap<Schema, readonly Default[]>();
+
+function defaultsOf(schema: Schema): readonly Default[] {
+  let defaults = known.get(schema);
+  if (defaults !== undefined) return defaults;
+  defaults = Object.entries(schema.properties ?? {}).flatMap(([name, property]): Default[] =>
+    property.default === undefined ? [] : [[name, property.default]],
+  );
+  known.set(schema, defaults);
+  return defaults;
 }
 
 function defaultMember(property: Schema, object: JsonObject, name: string): void {
