@@ -1,0 +1,117 @@
+// `portolan peer token`, `portolan peer add` and `portolan peer remove`: two meshes get to know each other, and part.
+
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { isNotFound } from '../client/api-error.ts';
+import type { Client } from '../client/client.ts';
+import { type ConfigMap, configMapType } from '../model/config-map.ts';
+import { type Peer, peerType, splitPem } from '../model/peer.ts';
+import {
+  formatToken,
+  introductionName,
+  introductionPath,
+  type MeshCard,
+  meshCardName,
+  parseToken,
+} from '../model/peer-introduction.ts';
+import { type Secret, secretType } from '../model/secret.ts';
+import { callPeer } from './peer-call.ts';
+
+export interface PeerHome {
+  readonly client: Client;
+  readonly namespace: string;
+}
+
+export async function ownCard({ client, namespace }: PeerHome): Promise<MeshCard> {
+  try {
+    const { data = {} } = await client.get<ConfigMap>(configMapType, { namespace, name: meshCardName });
+    return { address: data['address'] ?? '', domain: data['domain'] ?? '', bundle: data['bundle'] ?? '' };
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new Error(`ConfigMap ${namespace}/${meshCardName} is not there: start portolan peering on this home first`);
+  }
+}
+
+export interface TokenRequest {
+  readonly peer: string;
+  readonly allowedDomains: readonly string[];
+  readonly expiresMs: number;
+  readonly secret: string;
+}
+
+/** Good once, until it expires, for whoever holds it. */
+export async function makeToken(home: PeerHome, request: TokenRequest): Promise<string> {
+  const { peer, allowedDomains, expiresMs, secret } = request;
+  const card = await ownCard(home);
+  if (card.address === '')
+    throw new Error('this mesh has no address for peers: start portolan peering with --advertise');
+  const hash = createHash('sha256').update(secret).digest('hex');
+  await home.client.create<Secret>(secretType, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: introductionName(hash),
+      namespace: home.namespace,
+      labels: { 'portolan.dev/introduction': peer },
+    },
+    stringData: { terms: JSON.stringify({ peer, allowedDomains, expiresMs }) },
+  });
+  return formatToken({ ...card, secret });
+}
+
+export interface AddRequest {
+  readonly name: string;
+  readonly allowedDomains: readonly string[];
+}
+
+export async function addByToken(home: PeerHome, text: string, request: AddRequest): Promise<string[]> {
+  const token = parseToken(text);
+  if (token === undefined) throw new Error('--token: this is no token of portolan peer token');
+  const card = await ownCard(home);
+  const { address, domain, bundle, secret } = token;
+  const body = { ...card, secret };
+  const answer = await callPeer({ address, domain, bundle, path: introductionPath, body });
+  if (answer.status !== 200) throw new Error(`${address} refused the introduction: ${answer.body.message}`);
+  await createPeer(home, { ...request, address, domain, bundle });
+  return [`peer ${request.name} added; it knows us as ${answer.body.peer}`];
+}
+
+export interface ManualRequest extends AddRequest {
+  readonly address?: string;
+  readonly domain: string;
+  readonly bundleFile: string;
+  readonly identities: readonly string[];
+}
+
+export async function addByHand(home: PeerHome, request: ManualRequest): Promise<string[]> {
+  const bundle = readFileSync(request.bundleFile, 'utf8');
+  if (splitPem(bundle).length === 0) throw new Error(`--bundle ${request.bundleFile}: no certificate in PEM in it`);
+  await createPeer(home, { ...request, bundle });
+  return [`peer ${request.name} added; the other side must add us too`];
+}
+
+interface WantedPeer extends AddRequest {
+  readonly address?: string;
+  readonly domain: string;
+  readonly bundle: string;
+  readonly identities?: readonly string[];
+}
+
+async function createPeer({ client, namespace }: PeerHome, wanted: WantedPeer): Promise<void> {
+  const { name, address, domain, bundle, identities = [], allowedDomains } = wanted;
+  await client.create<Peer>(peerType, {
+    apiVersion: 'portolan.dev/v1alpha1',
+    kind: 'Peer',
+    metadata: { name, namespace },
+    spec: {
+      ...(address === undefined || address === '' ? {} : { address }),
+      trust: { domain, bundle, ...(identities.length === 0 ? {} : { identities: [...identities] }) },
+      allowedDomains: [...allowedDomains],
+    },
+  });
+}
+
+export async function removePeer({ client, namespace }: PeerHome, name: string): Promise<string[]> {
+  await client.delete(peerType, { namespace, name });
+  return [`peer ${name} removed; what it shared goes with it`];
+}

@@ -1,0 +1,110 @@
+// `portolan peer list`, `status`, `services`, `diff` and `retry`: how it stands with other meshes.
+
+import type { Client } from '../client/client.ts';
+import { type Peer, peerType, retryAnnotation } from '../model/peer.ts';
+import { catalogPath } from '../model/peer-introduction.ts';
+import { hostnamesOf, type PeerService, peerLabel, peerServiceType } from '../model/peer-service.ts';
+import { type Secret, secretType } from '../model/secret.ts';
+import { type Difference, describePeer, diffCatalogs, type OwnerEntry, sideHealth } from '../peering/explain.ts';
+import type { PeerHome } from './peer-add.ts';
+import { callPeer } from './peer-call.ts';
+import { formatTable } from './table.ts';
+
+/** Where the peering process keeps the certificate that it shows to peers. */
+export const ownCertificateSecret = 'portolan-peering-tls';
+
+export async function listPeers({ client, namespace }: PeerHome, nowMs: number): Promise<string[]> {
+  const { items } = await client.list<Peer>(peerType, { namespace });
+  if (items.length === 0) return ['no peers; portolan peer token introduces one'];
+  const rows = items.map(({ metadata, spec, status }) => [
+    metadata.name,
+    spec.address ?? '-',
+    spec.trust.domain,
+    spec.address === undefined ? '-' : sideHealth(status?.consumer, nowMs).text,
+    String(status?.consumer?.services ?? 0),
+    sideHealth(status?.owner, nowMs).text,
+    String(status?.owner?.services ?? 0),
+  ]);
+  return formatTable(['NAME', 'ADDRESS', 'DOMAIN', 'TAKING', 'SERVICES', 'GIVING', 'SERVICES'], rows);
+}
+
+export async function showPeer({ client, namespace }: PeerHome, name: string, nowMs: number): Promise<string[]> {
+  return describePeer(await client.get<Peer>(peerType, { namespace, name }), nowMs);
+}
+
+export async function listServices(home: PeerHome, peer: string): Promise<string[]> {
+  const services = await servicesOf(home, peer);
+  if (services.length === 0) return [`nothing is held of peer ${peer}`];
+  const rows = services.map((service) => [
+    service.spec.id,
+    hostnamesOf(service).join(',') || '-',
+    (service.spec.protocols ?? []).join(',') || '-',
+    (service.spec.endpoints ?? []).map(({ address, port }) => `${address}:${port}`).join(',') || '-',
+    service.status?.state ?? 'Active',
+    service.status?.message ?? '',
+  ]);
+  return formatTable(['ID', 'NAMES', 'PROTOCOLS', 'INGRESS', 'STATE', 'MESSAGE'], rows);
+}
+
+async function servicesOf({ client, namespace }: PeerHome, peer: string): Promise<PeerService[]> {
+  const selection = { namespace, labelSelector: `${peerLabel}=${peer}` };
+  const services: PeerService[] = [];
+  for await (const page of client.listPaged<PeerService>(peerServiceType, selection)) services.push(...page.items);
+  return services;
+}
+
+export interface DiffResult {
+  readonly lines: string[];
+  readonly isEqual: boolean;
+}
+
+export async function diffPeer(home: PeerHome, name: string, options: { isAll: boolean }): Promise<DiffResult> {
+  const { client, namespace } = home;
+  const peer = await client.get<Peer>(peerType, { namespace, name });
+  const { address, trust, certificateSecret } = peer.spec;
+  if (address === undefined) throw new Error(`peer ${name} has no address: we take nothing from it`);
+  const answer = await callPeer({
+    address,
+    domain: trust.domain,
+    bundle: trust.bundle ?? (await secretText(home, trust.bundleSecret?.name ?? '', 'ca.crt')),
+    path: catalogPath,
+    body: {},
+    credentials: await credentialsFrom(home, certificateSecret?.name ?? ownCertificateSecret),
+  });
+  if (answer.status === 404) throw new Error(`peer ${name} cannot list its catalog: it is not a Portolan`);
+  if (answer.status !== 200) throw new Error(`peer ${name}: HTTP ${answer.status}: ${answer.body.message}`);
+  const differences = diffCatalogs(name, answer.body.services as OwnerEntry[], await servicesOf(home, name));
+  const different = differences.filter(({ kind }) => kind !== 'equal');
+  const shown = options.isAll ? differences : different;
+  const lines = [
+    ...shown.map(differenceLine),
+    `${differences.length - different.length} equal, ${different.length} not`,
+  ];
+  return { lines, isEqual: different.length === 0 };
+}
+
+function differenceLine(difference: Difference): string {
+  const detail =
+    difference.kind === 'differs'
+      ? `: ${difference.fields.join(', ')}`
+      : difference.kind === 'refused here'
+        ? `: ${difference.reason}`
+        : '';
+  return `${difference.kind.padEnd(17)} ${difference.id}${detail}`;
+}
+
+async function credentialsFrom(home: PeerHome, secret: string): Promise<{ certificate: string; key: string }> {
+  return { certificate: await secretText(home, secret, 'tls.crt'), key: await secretText(home, secret, 'tls.key') };
+}
+
+async function secretText({ client, namespace }: PeerHome, name: string, key: string): Promise<string> {
+  const { data } = await client.get<Secret>(secretType, { namespace, name });
+  if (data?.[key] === undefined) throw new Error(`Secret ${namespace}/${name} has no ${key}`);
+  return Buffer.from(data[key], 'base64').toString('utf8');
+}
+
+export async function retryPeer(client: Client, namespace: string, name: string, now: string): Promise<string[]> {
+  const body = { metadata: { annotations: { [retryAnnotation]: now } } };
+  await client.patch(peerType, { namespace, name }, { kind: 'merge', body });
+  return [`peer ${name} is tried again now; portolan peer status ${name} shows how it went`];
+}
