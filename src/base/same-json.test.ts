@@ -14,6 +14,9 @@ describe('same json', () => {
   const different: [unknown, unknown][] = [
     [{ a: 1 }, { a: 1, b: 2 }],
     [{ a: 1, b: 2 }, { a: 1 }],
+    [{}, { constructor: 'x' }],
+    [{ toString: 'x' }, {}],
+    [JSON.parse('{"__proto__":{}}'), {}],
     [
       [1, 2],
       [2, 1],

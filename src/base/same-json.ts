@@ -12,7 +12,7 @@ function isSameArray(a: readonly unknown[], b: readonly unknown[]): boolean {
 }
 
 function isSameRecord(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
-  for (const key in a) if (!isSameJson(a[key], b[key])) return false;
-  for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false;
+  for (const key in a) if (!isSameJson(a[key], Object.hasOwn(b, key) ? b[key] : undefined)) return false;
+  for (const key in b) if (b[key] !== undefined && !Object.hasOwn(a, key)) return false;
   return true;
 }

@@ -27,7 +27,7 @@ export function validateConfigMap(configMap: ConfigMap, previous: ConfigMap | un
   let bytes = 0;
   for (const [key, value] of Object.entries(data)) {
     checkText(errors, `data[${key}]`, key, isConfigKey);
-    if (binaryData[key] !== undefined)
+    if (Object.hasOwn(binaryData, key))
       errors.push(invalid(`data[${key}]`, key, 'duplicate of key present in binaryData'));
     bytes += Buffer.byteLength(value);
   }

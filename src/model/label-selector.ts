@@ -21,12 +21,17 @@ export function isEmptySelector(selector: LabelSelector): boolean {
 
 /** An empty selector chooses everything. */
 export function selectsLabels(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
-  const hasLabels = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
+  const hasLabels = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labelOf(labels, key) === value);
   return hasLabels && (selector.matchExpressions ?? []).every((expression) => holds(expression, labels));
 }
 
+// A label may be called constructor, and not every object that has such a member has such a label.
+function labelOf(labels: Readonly<Record<string, string>>, key: string): string | undefined {
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
+}
+
 function holds({ key, operator, values = [] }: LabelExpression, labels: Readonly<Record<string, string>>): boolean {
-  const value = labels[key];
+  const value = labelOf(labels, key);
   if (operator === 'Exists') return value !== undefined;
   if (operator === 'DoesNotExist') return value === undefined;
   if (operator === 'In') return value !== undefined && values.includes(value);

@@ -28,9 +28,9 @@ export const dataBytesMax = 1024 * 1024;
 export function applySecretDefaults(secret: Secret): void {
   secret.type ||= 'Opaque';
   if (secret.stringData === undefined) return;
-  for (const [key, text] of Object.entries(secret.stringData)) {
-    (secret.data ??= {})[key] = Buffer.from(text).toString('base64');
-  }
+  // Made anew from entries, because a key may be called __proto__.
+  const added = Object.entries(secret.stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+  if (added.length > 0) secret.data = Object.fromEntries([...Object.entries(secret.data ?? {}), ...added]);
   delete secret.stringData;
 }
 
@@ -50,17 +50,18 @@ export function validateSecret(secret: Secret, previous: Secret | undefined): Fi
   return errors;
 }
 
-const keysOfType: Readonly<Record<string, readonly string[]>> = {
-  'kubernetes.io/tls': ['tls.crt', 'tls.key'],
-  'kubernetes.io/ssh-auth': ['ssh-privatekey'],
-  'kubernetes.io/dockercfg': ['.dockercfg'],
-  'kubernetes.io/dockerconfigjson': ['.dockerconfigjson'],
-};
+const keysOfType: ReadonlyMap<string, readonly string[]> = new Map([
+  ['kubernetes.io/tls', ['tls.crt', 'tls.key']],
+  ['kubernetes.io/ssh-auth', ['ssh-privatekey']],
+  ['kubernetes.io/dockercfg', ['.dockercfg']],
+  ['kubernetes.io/dockerconfigjson', ['.dockerconfigjson']],
+]);
 
 function checkContents(errors: FieldError[], secret: Secret): void {
   const data = secret.data ?? {};
   const type = secret.type ?? '';
-  for (const key of keysOfType[type] ?? []) if (data[key] === undefined) errors.push(required(`data[${key}]`));
+  const keys = keysOfType.get(type) ?? [];
+  for (const key of keys) if (data[key] === undefined) errors.push(required(`data[${key}]`));
   if (type === 'kubernetes.io/basic-auth' && data['username'] === undefined && data['password'] === undefined) {
     errors.push(required('data[username]'), required('data[password]'));
   }
@@ -69,7 +70,7 @@ function checkContents(errors: FieldError[], secret: Secret): void {
     !secret.metadata.annotations?.['kubernetes.io/service-account.name'];
   if (isTokenWithoutAccount) errors.push(required('metadata.annotations[kubernetes.io/service-account.name]'));
   if (!type.startsWith('kubernetes.io/docker')) return;
-  for (const key of keysOfType[type] ?? []) {
+  for (const key of keys) {
     // The contents of a secret are not repeated in an error.
     if (data[key] !== undefined && !isJson(data[key]))
       errors.push(invalid(`data[${key}]`, '<secret contents redacted>', 'must be JSON'));

@@ -7,15 +7,15 @@ export type StalenessPolicy = 'Withdraw' | 'NotReady' | 'Keep';
 
 export const onStaleAnnotation = 'portolan.dev/on-stale';
 
-const words: Readonly<Record<string, StalenessPolicy>> = {
-  withdraw: 'Withdraw',
-  notready: 'NotReady',
-  keep: 'Keep',
-};
+const words: ReadonlyMap<string, StalenessPolicy> = new Map([
+  ['withdraw', 'Withdraw'],
+  ['notready', 'NotReady'],
+  ['keep', 'Keep'],
+]);
 
 /** In any case, with or without dashes; undefined for anything else. */
 export function parseStaleness(text: string | undefined): StalenessPolicy | undefined {
-  return text === undefined ? undefined : words[text.toLowerCase().replaceAll('-', '')];
+  return text === undefined ? undefined : words.get(text.toLowerCase().replaceAll('-', ''));
 }
 
 export interface Standing {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type AggregableRole, effectiveRules, type LabelSelector, matchesLabels } from './aggregation.ts';
+import { type AggregableRole, effectiveRules } from './aggregation.ts';
 
 const plain = (name: string, labels: Record<string, string>): AggregableRole => ({
   name,
@@ -40,20 +40,5 @@ describe('aggregation', () => {
 
   test('aggregation: a role with rules of its own -> just those', () => {
     expect(resources(plain('pods', {}), [])).toEqual(['pods']);
-  });
-
-  const selectors: [LabelSelector, boolean][] = [
-    [{}, true],
-    [{ matchLabels: { app: 'shop' } }, true],
-    [{ matchLabels: { app: 'shop', tier: 'web' } }, false],
-    [{ matchExpressions: [{ key: 'app', operator: 'In', values: ['a', 'shop'] }] }, true],
-    [{ matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['shop'] }] }, false],
-    [{ matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['web'] }] }, true],
-    [{ matchExpressions: [{ key: 'app', operator: 'Exists' }] }, true],
-    [{ matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] }, false],
-    [{ matchExpressions: [{ key: 'app', operator: 'Unheard' }] }, false],
-  ];
-  test.each(selectors)('aggregation: selector %j on app=shop -> %s', (selector, isChosen) => {
-    expect(matchesLabels(selector, { app: 'shop' })).toBe(isChosen);
   });
 });

@@ -1,15 +1,7 @@
 // The rules of a ClusterRole that is made of others: all rules of all roles that its selectors choose. Pure.
 
+import { type LabelSelector, selectsLabels } from '../../model/label-selector.ts';
 import type { PolicyRule } from './rules.ts';
-
-export interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly {
-    readonly key: string;
-    readonly operator: string;
-    readonly values?: readonly string[];
-  }[];
-}
 
 export interface AggregableRole {
   readonly name: string;
@@ -31,26 +23,10 @@ export function effectiveRules(role: AggregableRole, all: Iterable<AggregableRol
     if (selectors === undefined) for (const rule of next.rules) rules.set(JSON.stringify(rule), rule);
     if (selectors === undefined) continue;
     for (const chosen of roles) {
-      if (reached.has(chosen.name) || !selectors.some((selector) => matchesLabels(selector, chosen.labels))) continue;
+      if (reached.has(chosen.name) || !selectors.some((selector) => selectsLabels(selector, chosen.labels))) continue;
       reached.add(chosen.name);
       waiting.push(chosen);
     }
   }
   return [...rules.values()];
-}
-
-export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
-  const hasLabels = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
-  return hasLabels && (selector.matchExpressions ?? []).every((expression) => matchesExpression(expression, labels));
-}
-
-function matchesExpression(
-  { key, operator, values = [] }: NonNullable<LabelSelector['matchExpressions']>[number],
-  labels: Readonly<Record<string, string>>,
-): boolean {
-  const value = labels[key];
-  if (operator === 'Exists') return value !== undefined;
-  if (operator === 'DoesNotExist') return value === undefined;
-  if (operator === 'In') return value !== undefined && values.includes(value);
-  return operator === 'NotIn' && (value === undefined || !values.includes(value));
 }

@@ -1,8 +1,9 @@
 // Whose rules are whose: roles and bindings as they are now, found by subject, so that a decision looks only at what is
 // bound to the one who asks. Kept up to date from outside, object by object.
 
+import type { LabelSelector } from '../../model/label-selector.ts';
 import type { User } from '../access.ts';
-import { type AggregableRole, effectiveRules, type LabelSelector } from './aggregation.ts';
+import { type AggregableRole, effectiveRules } from './aggregation.ts';
 import type { PolicyRule } from './rules.ts';
 
 export interface RoleObject {
