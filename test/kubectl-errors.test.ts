@@ -41,7 +41,7 @@ describeWith(['kubectl'], 'kubectl: bad input', () => {
     const ports = [{ port: 800_000 }, { port: 1, protocol: 'XTP', name: 'UPPER' }];
     const error = await create(service({ name: 'Bad_Name', labels: { 'a b': 'c' } }, { ports }));
     expect(error).toContain('The Service "Bad_Name" is invalid');
-    expect(error).toMatch(/\* metadata.name: Invalid value: "Bad_Name": a DNS-1035 label must consist of/);
+    expect(error).toMatch(/\* metadata.name: Invalid value: "Bad_Name": must be lower case/);
     expect(error).toMatch(/\* metadata.labels: Invalid value: "a b": name part must consist of/);
     expect(error).toMatch(/\* spec.ports\[0\].port: Invalid value: 800000: must be between 1 and 65535, inclusive/);
     expect(error).toMatch(/\* spec.ports\[0\].name: Required value/);

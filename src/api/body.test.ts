@@ -114,7 +114,7 @@ describe('content types', () => {
     expect(reply.status).toBe(status);
     if (status === 415) {
       expect(reply.body.message).toBe(
-        'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf',
+        'the media type of the body is not known here; accepted are application/json, application/yaml, application/vnd.kubernetes.protobuf',
       );
     }
   });

@@ -57,7 +57,7 @@ export function decodeBody(mediaType: string, body: Uint8Array, isProtobufAccept
 }
 
 export function unsupportedMediaType(accepted: readonly string[]): StatusError {
-  const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`;
+  const message = `the media type of the body is not known here; accepted are ${accepted.join(', ')}`;
   return new StatusError('UnsupportedMediaType', message);
 }
 
@@ -102,7 +102,7 @@ function checkType(served: Served, object: AnyObject): void {
   }
   if (object.apiVersion !== served.apiVersion) {
     throw badRequest(
-      `the API version in the data (${object.apiVersion}) does not match the expected API version (${served.apiVersion})`,
+      `apiVersion is ${JSON.stringify(object.apiVersion)}, this path serves ${JSON.stringify(served.apiVersion)}`,
     );
   }
 }

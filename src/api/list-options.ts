@@ -56,24 +56,20 @@ function checkList(options: ListOptions): FieldError[] {
   const errors = checkMatch(options);
   if (options.match !== '') {
     if (options.revision === undefined) {
-      errors.push(
-        forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided'),
-      );
+      errors.push(forbidden('resourceVersionMatch', 'only together with resourceVersion'));
     }
     if (options.continueToken !== '') {
-      errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
+      errors.push(forbidden('resourceVersionMatch', 'not together with continue'));
     }
     if (options.match === 'Exact' && options.revision === 0) {
-      errors.push(
-        forbidden('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'),
-      );
+      errors.push(forbidden('resourceVersionMatch', 'Exact needs a resourceVersion other than 0'));
     }
   }
   if (options.sendInitialEvents !== undefined) {
-    errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
+    errors.push(forbidden('sendInitialEvents', 'only for watch'));
   }
   if (options.continueToken !== '' && options.revision !== undefined && options.revision !== 0) {
-    throw badRequest('specifying resource version is not allowed when using continue');
+    throw badRequest('resourceVersion and continue exclude each other: the token has a revision of its own');
   }
   return errors;
 }
@@ -81,11 +77,11 @@ function checkList(options: ListOptions): FieldError[] {
 function checkWatch(options: ListOptions): FieldError[] {
   const errors = checkMatch(options);
   if (options.sendInitialEvents !== undefined && options.match !== 'NotOlderThan') {
-    const why = 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan';
+    const why = 'must be NotOlderThan with sendInitialEvents';
     errors.push(forbidden('resourceVersionMatch', why));
   }
   if (options.sendInitialEvents === undefined && options.match !== '') {
-    const why = 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided';
+    const why = 'only together with sendInitialEvents';
     errors.push(forbidden('resourceVersionMatch', why));
   }
   return errors;

@@ -2,10 +2,17 @@
 // What is unknown in it was removed before; what has the wrong type is refused here, as a malformed body.
 
 import { type FieldError, forbidden, invalid, required, tooLong } from '../model/field-error.ts';
-import { isLabelValue, isQualifiedName } from '../model/names.ts';
+import {
+  isDns1035Label,
+  isDnsLabel,
+  isDnsSubdomain,
+  isLabelValue,
+  isPathSegment,
+  isQualifiedName,
+  type TextRule,
+} from '../model/names.ts';
 import type { ObjectMeta, OwnerReference } from '../model/object.ts';
-import type { KindBehaviour } from './kind.ts';
-import { nameRules } from './name-rules.ts';
+import type { KindBehaviour, NameRule } from './kind.ts';
 import { isDateTime } from './schema/formats.ts';
 import { badRequest } from './status-errors.ts';
 
@@ -128,6 +135,13 @@ export function generateName(base: string, randomBytes: Uint8Array): string {
   return base.slice(0, generatedBaseLengthMax) + suffix.join('');
 }
 
+const nameRules: Readonly<Record<NameRule, TextRule>> = {
+  dnsSubdomain: isDnsSubdomain,
+  dnsLabel: isDnsLabel,
+  dns1035Label: isDns1035Label,
+  pathSegment: isPathSegment,
+};
+
 export function validateMetadata(meta: ObjectMeta, behaviour: KindBehaviour): FieldError[] {
   const errors: FieldError[] = [];
   if (meta.name === '') errors.push(required('metadata.name', 'name or generateName is required'));
@@ -173,10 +187,8 @@ function validateOwners(owners: readonly OwnerReference[], errors: FieldError[])
     }
     if (owner.controller !== true) continue;
     if (controller !== undefined) {
-      const both = `Found "true" in references for ${controller.kind}/${controller.name} and ${owner.kind}/${owner.name}`;
-      errors.push(
-        invalid('metadata.ownerReferences', owner.name, `Only one reference can have Controller set to true. ${both}`),
-      );
+      const both = `${controller.kind}/${controller.name} and ${owner.kind}/${owner.name}`;
+      errors.push(invalid('metadata.ownerReferences', owner.name, `only one can be the controller, not both ${both}`));
     }
     controller = owner;
   }
@@ -194,8 +206,7 @@ export function validateMetadataUpdate(meta: ObjectMeta, before: ObjectMeta): Fi
   const added = (meta.finalizers ?? []).filter((finalizer) => !before.finalizers?.includes(finalizer));
   if (added.length > 0) {
     const names = added.map((name) => JSON.stringify(name)).join(', ');
-    const why = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${names}}`;
-    errors.push(forbidden('metadata.finalizers', why));
+    errors.push(forbidden('metadata.finalizers', `the object is being deleted, none can be added: ${names}`));
   }
   return errors;
 }

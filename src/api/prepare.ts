@@ -68,12 +68,14 @@ export function checkPlace(place: Place, object: AnyObject): void {
   if (place.served.kind.isNamespaced) {
     metadata.namespace ??= place.namespace;
     if (metadata.namespace !== place.namespace) {
-      throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+      throw badRequest(
+        `metadata.namespace is ${JSON.stringify(metadata.namespace)}, the URL says ${JSON.stringify(place.namespace)}`,
+      );
     }
   } else delete metadata.namespace;
   if (place.name === '') return;
   if (metadata.name === '') metadata.name = place.name;
   if (metadata.name !== place.name) {
-    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${place.name})`);
+    throw badRequest(`metadata.name is ${JSON.stringify(metadata.name)}, the URL says ${JSON.stringify(place.name)}`);
   }
 }

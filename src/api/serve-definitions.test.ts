@@ -100,7 +100,7 @@ describe('definitions', () => {
     const refused = await send(`POST ${widgets}`, widget('new'));
     expect([refused.status, refused.body.message]).toEqual([
       405,
-      'create not allowed while custom resource definition is terminating',
+      'nothing can be created while the definition of the kind is being deleted',
     ]);
     await ok(`PATCH ${widgets}/held`, { metadata: { finalizers: null } }, merge);
     await time.advance(5_000);

@@ -1,4 +1,5 @@
-// The refusals of the request path, each in the words Kubernetes uses, because people and programs match on them.
+// The refusals of the request path, with the reasons Kubernetes gives; its short phrases are kept where programs match
+// on them.
 
 import { CompactedError, FutureRevisionError, StoreUnavailableError } from '../store/store.ts';
 import type { Attributes, User } from './access.ts';
@@ -69,6 +70,8 @@ export function forbidden(user: User, attributes: Attributes, reason: string): S
   });
 }
 
+export const tooOldForList = 'the resourceVersion is too old to list at; list without one';
+
 export function expired(message: string): StatusError {
   return new StatusError('Expired', message);
 }
@@ -90,7 +93,7 @@ export function tooManyRequests(message: string): StatusError {
 export function asStatusError(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof CompactedError) {
-    return expired('The resourceVersion for the provided list is too old.');
+    return expired(tooOldForList);
   }
   if (error instanceof FutureRevisionError) return resourceVersionTooLarge(0, error.newest);
   if (error instanceof StoreUnavailableError) {

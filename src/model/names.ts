@@ -1,4 +1,4 @@
-// What names, label keys and label values may look like, in the words of Kubernetes. Pure. Lengths are checked before
+// What names, label keys and label values may look like: the rules of Kubernetes. Pure. Lengths are checked before
 // patterns, so that no pattern ever sees a long text.
 
 /** What is wrong with a text; empty if nothing is. */
@@ -9,22 +9,16 @@ const label1035Pattern = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const subdomainPattern = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const qualifiedPattern = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const configKeyPattern = /^[-._a-zA-Z0-9]+$/;
+const pathSegmentLengthMax = 1024;
 const environmentNamePattern = /^[ -<>-~]+$/;
 
-const labelText =
-  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const label1035Text =
-  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
-const subdomainText =
-  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const qualifiedText =
-  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const labelValueText =
-  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-const configKeyText =
-  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-const environmentNameText =
-  "a valid environment variable name must consist only of printable ASCII characters other than '='";
+const edges = 'begin and end with a letter or digit';
+const labelText = `must be lower case letters, digits or '-', and ${edges}`;
+const label1035Text = "must be lower case letters, digits or '-', begin with a letter and end with a letter or digit";
+const subdomainText = `must be lower case letters, digits, '-' or '.', and each part must ${edges}`;
+const qualifiedText = `must be letters, digits, '-', '_' or '.', and ${edges}`;
+const configKeyText = "must be letters, digits, '-', '_' or '.'";
+const environmentNameText = "must be printable ASCII characters other than '='";
 
 function bounded(lengthMax: number, pattern: RegExp, wording: string): TextRule {
   return (text) => {
@@ -39,18 +33,14 @@ export const isDnsLabel: TextRule = bounded(63, labelPattern, labelText);
 export const isDns1035Label: TextRule = bounded(63, label1035Pattern, label1035Text);
 export const isDnsSubdomain: TextRule = bounded(253, subdomainPattern, subdomainText);
 const isQualifiedPart: TextRule = bounded(63, qualifiedPattern, `name part ${qualifiedText}`);
-const isFilledLabelValue: TextRule = bounded(63, qualifiedPattern, labelValueText);
+const isFilledLabelValue: TextRule = bounded(63, qualifiedPattern, `${qualifiedText}, or be empty`);
 
 export const isLabelValue: TextRule = (text) => (text === '' ? [] : isFilledLabelValue(text));
 
 /** An optional DNS subdomain and a slash, then a short name: label keys, annotation keys, finalizers. */
 export const isQualifiedName: TextRule = (text) => {
   const parts = text.split('/', 3);
-  if (parts.length > 2) {
-    return [
-      `a qualified name ${qualifiedText} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
-    ];
-  }
+  if (parts.length > 2) return ["must be a name, or a DNS subdomain, one '/' and a name"];
   const name = parts.at(-1) ?? '';
   const wrongName = name === '' ? ['name part must be non-empty'] : isQualifiedPart(name);
   return parts.length === 1 ? wrongName : [...wrongPrefix(parts[0] ?? ''), ...wrongName];
@@ -60,6 +50,14 @@ function wrongPrefix(prefix: string): string[] {
   if (prefix === '') return ['prefix part must be non-empty'];
   return isDnsSubdomain(prefix).map((why) => `prefix part ${why}`);
 }
+
+/** What can stand between two slashes of a path: the names of roles and bindings. */
+export const isPathSegment: TextRule = (text) => {
+  if (text === '.' || text === '..') return [`must not be '${text}'`];
+  if (text.length > pathSegmentLengthMax) return [`must be no more than ${pathSegmentLengthMax} characters`];
+  if (!text.isWellFormed() || text.includes('\0')) return ['must be Unicode text'];
+  return ['/', '%'].filter((sign) => text.includes(sign)).map((sign) => `must not contain '${sign}'`);
+};
 
 /** Keys of ConfigMaps and Secrets: they become file names. */
 export const isConfigKey: TextRule = (text) => {
@@ -78,10 +76,10 @@ export const isPortName: TextRule = (text) => {
   const wrong: string[] = [];
   if (text.length > 15) wrong.push('must be no more than 15 characters');
   if (text.length > 63 || !/^[-a-z0-9]+$/.test(text)) {
-    wrong.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
+    wrong.push("must be lower case letters, digits or '-'");
   }
-  if (!/[a-z]/.test(text)) wrong.push('must contain at least one letter (a-z)');
-  if (text.includes('--')) wrong.push('must not contain consecutive hyphens');
-  if (text.startsWith('-') || text.endsWith('-')) wrong.push('must not begin or end with a hyphen');
+  if (!/[a-z]/.test(text)) wrong.push('must contain a letter');
+  if (text.includes('--')) wrong.push("must not contain '--'");
+  if (text.startsWith('-') || text.endsWith('-')) wrong.push("must not begin or end with '-'");
   return wrong;
 };

@@ -41,7 +41,7 @@ export function validateNode(node: Node): FieldError[] {
   const errors: FieldError[] = [];
   for (const [index, cidr] of (node.spec?.podCIDRs ?? []).entries()) {
     const isCidr = cidr.includes('/') && parseRange(cidr) !== undefined;
-    const text = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
+    const text = 'must be a CIDR such as 10.9.8.0/24 or 2001:db8::/64';
     if (!isCidr) errors.push(invalid(`spec.podCIDRs[${index}]`, cidr, text));
   }
   for (const [index, taint] of (node.spec?.taints ?? []).entries()) {

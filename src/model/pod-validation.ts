@@ -25,7 +25,7 @@ export function validatePod(pod: Pod, previous: Pod | undefined): FieldError[] {
 }
 
 const fixedText =
-  'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+  'of a Pod only images, activeDeadlineSeconds, tolerations and terminationGracePeriodSeconds can be changed';
 
 /** A Pod that is on no node yet may be put on one: there is no scheduler here to ask. */
 function fixedPart(spec: PodSpec | undefined, before: PodSpec | undefined): unknown {

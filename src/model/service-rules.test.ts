@@ -99,7 +99,7 @@ describe('service: validation', () => {
     ],
     [
       { ports: [{ port: 80, targetPort: '80' }] },
-      'spec.ports[0].targetPort: Invalid value: "80": must contain at least one letter (a-z)',
+      'spec.ports[0].targetPort: Invalid value: "80": must contain a letter',
     ],
     [
       { ports: [{ port: 80, nodePort: 30_080 }] },
@@ -142,13 +142,13 @@ describe('service: validation', () => {
       'spec.ipFamilies[0]: Unsupported value: "IPv5": supported values: "IPv4", "IPv6"',
     ],
     [{ ...port, ipFamilies: ['IPv4', 'IPv4'] }, 'spec.ipFamilies[1]: Duplicate value: "IPv4"'],
-    [{ ...port, selector: { 'a b': 'c' } }, 'spec.selector: Invalid value: "a b": name part must consist of'],
+    [{ ...port, selector: { 'a b': 'c' } }, 'spec.selector: Invalid value: "a b": name part must be letters'],
     [{ type: 'ExternalName' }, 'spec.externalName: Required value'],
     [
       { type: 'ExternalName', externalName: 'x.example', clusterIP: '10.0.0.1' },
       'spec.clusterIPs: Forbidden: may not be set for ExternalName services',
     ],
-    [{ ...port, externalIPs: ['x'] }, 'spec.externalIPs[0]: Invalid value: "x": must be a valid IP address'],
+    [{ ...port, externalIPs: ['x'] }, 'spec.externalIPs[0]: Invalid value: "x": must be an IP address'],
     [
       { ...port, loadBalancerSourceRanges: ['10.0.0.0/8'] },
       "spec.loadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'",

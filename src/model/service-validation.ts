@@ -8,8 +8,8 @@ import { parseIp, parseRange } from './ip.ts';
 import { isDnsLabel, isDnsSubdomain, isPortName, isQualifiedName } from './names.ts';
 import type { Service, ServicePort, ServiceSpec } from './service.ts';
 
-const ipText = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
-const cidrText = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
+const ipText = 'must be an IP address such as 10.9.8.7 or 2001:db8::7';
+const cidrText = 'must be a CIDR such as 10.9.8.0/24 or 2001:db8::/64';
 const affinityTimeoutSecondsMax = 86_400;
 
 export function validateService(service: Service, previous: Service | undefined): FieldError[] {

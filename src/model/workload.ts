@@ -109,8 +109,7 @@ export function validateStatefulSet(statefulSet: StatefulSet, previous: Stateful
   return errors;
 }
 
-const fixedText =
-  "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+const fixedText = 'selector, serviceName, podManagementPolicy and volumeClaimTemplates cannot be changed';
 
 function fixedPart(spec: StatefulSet['spec']): unknown {
   return [spec?.selector, spec?.serviceName, spec?.podManagementPolicy, spec?.volumeClaimTemplates];

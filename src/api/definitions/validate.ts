@@ -25,8 +25,7 @@ export function validateDefinition(
   checkVersions(spec, errors);
   checkConversion(spec, errors);
   if (spec.preserveUnknownFields === true) {
-    const reason =
-      'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
+    const reason = 'must not be true; x-kubernetes-preserve-unknown-fields in the schema does the same';
     errors.push(invalid('spec.preserveUnknownFields', true, reason));
   }
   if (previous !== undefined) checkUpdate(definition, previous, errors);
@@ -42,17 +41,16 @@ function hasWhatIsRequired(spec: Partial<DefinitionSpec> | undefined): boolean {
 function checkGroup({ metadata, spec }: CustomResourceDefinition, errors: FieldError[]): void {
   checkRequiredText(errors, 'spec.group', spec.group, isDnsSubdomain);
   if (spec.group !== '' && !spec.group.includes('.')) {
-    errors.push(invalid('spec.group', spec.group, 'should be a domain with at least one dot'));
+    errors.push(invalid('spec.group', spec.group, 'must be a domain with at least one dot'));
   }
   const annotation = 'api-approved.kubernetes.io';
   if (/(^|\.)(k8s|kubernetes)\.io$/.test(spec.group) && !metadata.annotations?.[annotation]) {
-    const reason = `protected groups must have approval annotation "${annotation}"`;
+    const reason = 'groups of Kubernetes are for definitions it has approved';
     errors.push(required(`metadata.annotations[${annotation}]`, reason));
   }
 }
 
-const isKindName: TextRule = (text) =>
-  isDns1035Label(text.toLowerCase()).map((why) => `may have mixed case, but should otherwise match: ${why}`);
+const isKindName: TextRule = (text) => isDns1035Label(text.toLowerCase()).map((why) => `in lower case, ${why}`);
 
 function checkNames(names: DefinitionNames, errors: FieldError[]): void {
   checkRequiredText(errors, 'spec.names.plural', names.plural, isDns1035Label);
@@ -72,11 +70,11 @@ function checkNames(names: DefinitionNames, errors: FieldError[]): void {
 function checkVersions({ versions = [] }: DefinitionSpec, errors: FieldError[]): void {
   const names = versions.map(({ name }) => name);
   if (versions.filter(({ storage }) => storage).length !== 1) {
-    const reason = 'must have exactly one version marked as storage version';
+    const reason = 'exactly one version must be the storage version';
     errors.push(invalid('spec.versions', shown(names), reason));
   }
   if (new Set(names).size !== names.length) {
-    errors.push(invalid('spec.versions', shown(names), 'must contain unique version names'));
+    errors.push(invalid('spec.versions', shown(names), 'every version needs a name of its own'));
   }
   for (const [index, version] of versions.entries())
     errors.push(...validateVersion(version, `spec.versions[${index}]`));
@@ -107,7 +105,7 @@ function checkUpdate(now: CustomResourceDefinition, before: CustomResourceDefini
   const names = new Set(now.spec.versions.map(({ name }) => name));
   for (const [index, version] of (now.status?.storedVersions ?? []).entries()) {
     if (names.has(version)) continue;
-    const reason = `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`;
+    const reason = `objects may be stored in this version: it stays in spec.versions until it is taken out of here`;
     errors.push(invalid(`status.storedVersions[${index}]`, version, reason));
   }
 }

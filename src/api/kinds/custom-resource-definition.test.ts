@@ -51,17 +51,17 @@ test.each<[string, Partial<CustomResourceDefinition['spec']>, string[]]>([
   [
     'no versions',
     { versions: [] },
-    ['spec.versions: Invalid value: []: must have exactly one version marked as storage version'],
+    ['spec.versions: Invalid value: []: exactly one version must be the storage version'],
   ],
   [
     'two storage versions',
     { versions: [exampleVersion(), exampleVersion({ name: 'v2' })] },
-    ['spec.versions: Invalid value: ["v1","v2"]: must have exactly one version marked as storage version'],
+    ['spec.versions: Invalid value: ["v1","v2"]: exactly one version must be the storage version'],
   ],
   [
     'one version twice',
     { versions: [exampleVersion(), exampleVersion({ storage: false })] },
-    ['spec.versions: Invalid value: ["v1","v1"]: must contain unique version names'],
+    ['spec.versions: Invalid value: ["v1","v1"]: every version needs a name of its own'],
   ],
   [
     'no schema',
@@ -86,7 +86,7 @@ test.each<[string, Partial<CustomResourceDefinition['spec']>, string[]]>([
     'unknown fields kept everywhere',
     { preserveUnknownFields: true },
     [
-      'spec.preserveUnknownFields: Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
+      'spec.preserveUnknownFields: Invalid value: true: must not be true; x-kubernetes-preserve-unknown-fields in the schema does the same',
     ],
   ],
   [
@@ -140,7 +140,7 @@ test('definition: group of Kubernetes without approval -> refused', () => {
   const definition = exampleDefinition({ group: 'harbour.k8s.io' });
   definition.metadata.name = 'boats.harbour.k8s.io';
   expect(check(definition)).toEqual([
-    'metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation "api-approved.kubernetes.io"',
+    'metadata.annotations[api-approved.kubernetes.io]: Required value: groups of Kubernetes are for definitions it has approved',
   ]);
 });
 
@@ -166,7 +166,7 @@ test('definition: a version that objects are stored in is removed -> refused', (
     status: { storedVersions: ['v1'] },
   };
   expect(check(now, before)).toEqual([
-    expect.stringMatching(/^status\.storedVersions\[0\]: Invalid value: "v1": missing/),
+    expect.stringMatching(/^status\.storedVersions\[0\]: Invalid value: "v1": objects may be stored/),
   ]);
 });
 

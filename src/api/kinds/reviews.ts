@@ -121,7 +121,7 @@ function judge(access: ApiAccess, user: User, spec: AccessSpec): Record<string, 
 function attributesOf(spec: AccessSpec): Attributes {
   const { resourceAttributes: of, nonResourceAttributes: ofPath } = spec;
   if ((of === undefined) === (ofPath === undefined)) {
-    throw new StatusError('BadRequest', 'spec: exactly one of nonResourceAttributes or resourceAttributes must be set');
+    throw new StatusError('BadRequest', 'spec: set resourceAttributes or nonResourceAttributes, and not both');
   }
   return {
     verb: of?.verb ?? ofPath?.verb ?? '',
@@ -138,7 +138,7 @@ function attributesOf(spec: AccessSpec): Attributes {
 function subjectOf(review: AnyObject): User {
   const { user = '', groups = [], uid, extra } = specOf<AccessSpec>(review);
   if (user === '' && groups.length === 0) {
-    throw new StatusError('BadRequest', 'spec: at least one of user or groups must be set');
+    throw new StatusError('BadRequest', 'spec: set user, groups or both');
   }
   return { name: user, groups, ...(uid === undefined ? {} : { uid }), ...(extra === undefined ? {} : { extra }) };
 }

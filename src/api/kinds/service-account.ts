@@ -77,7 +77,7 @@ function readSpec(body: AnyObject, name: string): TokenRequestSpec {
   const errors = validateSchema(schemaOf('authentication.v1.TokenRequestSpec'), spec, 'spec');
   const { expirationSeconds = lifetimeSecondsDefault, boundObjectRef } = spec;
   if (errors.length === 0 && expirationSeconds < lifetimeSecondsMin) {
-    const why = 'may not specify a duration less than 10 minutes';
+    const why = `must be at least ${lifetimeSecondsMin}`;
     errors.push(invalid('spec.expirationSeconds', expirationSeconds, why));
   }
   if (errors.length === 0 && boundObjectRef !== undefined && pluralOf(boundObjectRef.kind) === undefined) {
@@ -100,7 +100,7 @@ async function findBound(
   if (entry === undefined) throw new StatusError('NotFound', `${plural} ${JSON.stringify(name)} not found`);
   const { metadata } = JSON.parse(textOf(entry.value)) as AnyObject;
   if ((wanted.uid ?? '') !== '' && wanted.uid !== metadata.uid) {
-    const why = `the UID in the bound object reference (${wanted.uid}) does not match the UID in record (${metadata.uid})`;
+    const why = `its uid is ${metadata.uid}, spec.boundObjectRef says ${wanted.uid}`;
     throw new StatusError('Conflict', `Operation cannot be fulfilled on ${plural} ${JSON.stringify(name)}: ${why}`);
   }
   return { kind: plural === 'pods' ? 'Pod' : 'Secret', name, uid: metadata.uid ?? '' };

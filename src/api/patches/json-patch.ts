@@ -42,9 +42,7 @@ export function applyJsonPatch(document: unknown, patch: unknown, limits: PatchL
 export function parseJsonPatch(patch: unknown, limits: PatchLimits): Operation[] {
   if (!Array.isArray(patch)) throw new MalformedPatchError('a JSON patch must be a list of operations');
   if (patch.length > limits.operationsMax) {
-    throw new PatchError(
-      `The allowed maximum operations in a JSON patch is ${limits.operationsMax}, got ${patch.length}`,
-    );
+    throw new PatchError(`it has ${patch.length} operations, at most ${limits.operationsMax} are allowed`);
   }
   return patch.map(parseOperation);
 }

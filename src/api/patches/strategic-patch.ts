@@ -72,7 +72,7 @@ function mergeKeyed(current: unknown[], patch: readonly unknown[], field: Field,
     const key = item[mergeKey];
     if (key === undefined)
       throw new PatchError(
-        `${field.name}: map: ${JSON.stringify(item)} does not contain declared merge key: ${mergeKey}`,
+        `${field.name}: an item has no ${mergeKey}, by which items are told apart: ${JSON.stringify(item).slice(0, 200)}`,
       );
     const at = merged.findIndex((each) => isObject(each) && each[mergeKey] === key);
     const result = mergeObject(at < 0 ? {} : (merged[at] as JsonObject), item, messageOfMember(field));

@@ -84,7 +84,7 @@ function checkKeywords(schema: Schema, path: string, errors: FieldError[]): bool
   if (wrong.length > 0) return false;
   checkPattern(schema, path, errors);
   if (schema.uniqueItems === true) {
-    const reason = 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic';
+    const reason = 'takes time quadratic in the length; x-kubernetes-list-type: set does the same';
     errors.push(forbidden(`${path}.uniqueItems`, reason));
   }
   return true;

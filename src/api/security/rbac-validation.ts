@@ -1,7 +1,9 @@
-// Defaults and checks of roles and bindings, in the words of Kubernetes. Pure.
+// Defaults and checks of roles and bindings: the rules of Kubernetes. Pure.
 
 import { isSameJson } from '../../base/same-json.ts';
+import { checkRequiredText } from '../../model/checks.ts';
 import { type FieldError, invalid, notSupported, required } from '../../model/field-error.ts';
+import { isPathSegment } from '../../model/names.ts';
 import { rbacGroup } from './escalation.ts';
 import type { BindingObject, RoleObject, Subject } from './rbac-index.ts';
 import type { PolicyRule } from './rules.ts';
@@ -15,22 +17,22 @@ export function validateRole(role: RoleObject, scope: Scope): FieldError[] {
 function validateRule(rule: PolicyRule, field: string, scope: Scope): FieldError[] {
   const errors: FieldError[] = [];
   const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
-  if ((rule.verbs ?? []).length === 0) errors.push(required(`${field}.verbs`, 'verbs must contain at least one value'));
+  if ((rule.verbs ?? []).length === 0) errors.push(required(`${field}.verbs`, 'at least one verb'));
   if (nonResourceURLs.length > 0) {
     const urls = `${field}.nonResourceURLs`;
     if (scope === 'namespace') {
-      errors.push(invalid(urls, nonResourceURLs, 'namespaced rules cannot apply to non-resource URLs'));
+      errors.push(invalid(urls, nonResourceURLs, 'a rule of a namespace says nothing about URLs'));
     }
     if (apiGroups.length + resources.length + resourceNames.length > 0) {
-      errors.push(invalid(urls, nonResourceURLs, 'rules cannot apply to both regular resources and non-resource URLs'));
+      errors.push(invalid(urls, nonResourceURLs, 'a rule is about resources or about URLs, not both'));
     }
     return errors;
   }
   if (apiGroups.length === 0) {
-    errors.push(required(`${field}.apiGroups`, 'resource rules must supply at least one api group'));
+    errors.push(required(`${field}.apiGroups`, 'at least one API group'));
   }
   if (resources.length === 0) {
-    errors.push(required(`${field}.resources`, 'resource rules must supply at least one resource'));
+    errors.push(required(`${field}.resources`, 'at least one resource'));
   }
   return errors;
 }
@@ -66,10 +68,7 @@ function validateRoleRef({ roleRef }: BindingObject, scope: Scope): FieldError[]
   const kinds = scope === 'namespace' ? ['ClusterRole', 'Role'] : ['ClusterRole'];
   if (roleRef.apiGroup !== rbacGroup) errors.push(notSupported('roleRef.apiGroup', roleRef.apiGroup, [rbacGroup]));
   if (!kinds.includes(roleRef.kind)) errors.push(notSupported('roleRef.kind', roleRef.kind, kinds));
-  if ((roleRef.name ?? '') === '') errors.push(required('roleRef.name'));
-  else if (roleRef.name.includes('/') || roleRef.name.includes('%')) {
-    errors.push(invalid('roleRef.name', roleRef.name, "may not contain '/' or '%'"));
-  }
+  checkRequiredText(errors, 'roleRef.name', roleRef.name, isPathSegment);
   return errors;
 }
 

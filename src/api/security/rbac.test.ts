@@ -178,19 +178,16 @@ describe('rbac: what roles and bindings must look like', () => {
     await home.given(namespace('shop'));
     expect(await causes(home, 'clusterroles', role('r', { verbs: [] }))).toEqual([
       422,
-      'rules[0].verbs: Required value: verbs must contain at least one value',
-      'rules[0].apiGroups: Required value: resource rules must supply at least one api group',
-      'rules[0].resources: Required value: resource rules must supply at least one resource',
+      'rules[0].verbs: Required value: at least one verb',
+      'rules[0].apiGroups: Required value: at least one API group',
+      'rules[0].resources: Required value: at least one resource',
     ]);
     expect(
       await causes(home, 'namespaces/shop/roles', role('shop/r', { verbs: ['get'], nonResourceURLs: ['/x'] })),
-    ).toEqual([
-      422,
-      'rules[0].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs',
-    ]);
+    ).toEqual([422, 'rules[0].nonResourceURLs: Invalid value: ["/x"]: a rule of a namespace says nothing about URLs']);
     expect(await causes(home, 'clusterroles', role('r', { ...readPods, nonResourceURLs: ['/x'] }))).toEqual([
       422,
-      'rules[0].nonResourceURLs: Invalid value: ["/x"]: rules cannot apply to both regular resources and non-resource URLs',
+      'rules[0].nonResourceURLs: Invalid value: ["/x"]: a rule is about resources or about URLs, not both',
     ]);
   });
 

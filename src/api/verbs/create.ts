@@ -18,7 +18,7 @@ export async function create(engine: Engine, call: Call): Promise<Answer> {
   const { served } = call;
   if (served.kind.isNamespaced && call.namespace === '') throw methodNotAllowed();
   if (served.isTerminating) {
-    const message = 'create not allowed while custom resource definition is terminating';
+    const message = 'nothing can be created while the definition of the kind is being deleted';
     throw new StatusError('MethodNotAllowed', message);
   }
   checkWriteOptions(call);
@@ -62,7 +62,7 @@ async function tryCreate(engine: Engine, call: Call): Promise<Answer | typeof ag
 function prepareMetadata(engine: Engine, call: Call, object: AnyObject): boolean {
   const { metadata } = object;
   if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== '0') {
-    throw badRequest('resourceVersion should not be set on objects to be created');
+    throw badRequest('metadata.resourceVersion must be empty on create');
   }
   delete metadata.resourceVersion;
   const { hasGeneration = false } = call.served.kind.behaviour;

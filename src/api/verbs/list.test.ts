@@ -68,7 +68,7 @@ describe('list', () => {
     await store.compact(store.revision());
     const { status, body } = await send(`GET ${maps}?limit=2&continue=${first.metadata.continue}`);
     expect([status, body.reason]).toEqual([410, 'Expired']);
-    expect(body.message).toContain('The provided continue parameter is too old to display a consistent list result.');
+    expect(body.message).toContain('the continue token is too old');
     const rest = await ok(`GET ${maps}?limit=10&continue=${body.metadata.continue}`);
     expect(namesOf(rest)).toEqual(['m2', 'm3', 'm9']);
   });
@@ -92,17 +92,13 @@ describe('list', () => {
     [
       `continue=${Buffer.from('{"v":1,"rev":1,"after":"x"}').toString('base64url')}&resourceVersion=5`,
       400,
-      'specifying resource version is not allowed when using continue',
+      'resourceVersion and continue exclude each other',
     ],
     ['resourceVersion=x', 400, 'resourceVersion: Invalid value: "x"'],
-    ['resourceVersionMatch=Exact', 422, 'resourceVersionMatch is forbidden unless resourceVersion is provided'],
-    [
-      'resourceVersionMatch=Exact&resourceVersion=0',
-      422,
-      'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-    ],
+    ['resourceVersionMatch=Exact', 422, 'only together with resourceVersion'],
+    ['resourceVersionMatch=Exact&resourceVersion=0', 422, 'Exact needs a resourceVersion other than 0'],
     ['resourceVersionMatch=About&resourceVersion=1', 422, 'resourceVersionMatch: Unsupported value: "About"'],
-    ['sendInitialEvents=true', 422, 'sendInitialEvents is forbidden for list'],
+    ['sendInitialEvents=true', 422, 'sendInitialEvents: Forbidden: only for watch'],
     ['limit=ten', 400, 'limit: "ten" is not a whole number'],
   ])('?%s -> refused', async (query, status, message) => {
     const { send } = await withMaps(1);
@@ -133,7 +129,7 @@ describe('list', () => {
     await store.compact(store.revision());
     const { status, body } = await send(`GET ${maps}?resourceVersion=${then}&resourceVersionMatch=Exact`);
     expect([status, body.reason]).toEqual([410, 'Expired']);
-    expect(body.message).toBe('The resourceVersion for the provided list is too old.');
+    expect(body.message).toBe('the resourceVersion is too old to list at; list without one');
   });
 
   test('a revision from the future that comes -> the list waits for it', async () => {
@@ -199,8 +195,8 @@ describe('selectors', () => {
     ['labelSelector=a+in+x', 'unable to parse requirement'],
     ['labelSelector=a%3D%3D%3Db', 'unable to parse requirement'],
     ['labelSelector=,', 'unable to parse requirement'],
-    ['labelSelector=-a=b', 'name part must consist of alphanumeric characters'],
-    ['labelSelector=a%3D_b', 'a valid label must be an empty string or consist of'],
+    ['labelSelector=-a=b', 'name part must be letters'],
+    ['labelSelector=a%3D_b', 'must be letters, digits'],
     [
       'fieldSelector=spec.nope=1',
       '"spec.nope" is not a known field selector: only "metadata.name", "metadata.namespace"',

@@ -8,7 +8,7 @@ import type { Served } from '../registry.ts';
 import { waitForRevision } from '../revisions.ts';
 import { parseSelection, type Selection } from '../selectors.ts';
 import { StatusError } from '../status.ts';
-import { expired } from '../status-errors.ts';
+import { expired, tooOldForList } from '../status-errors.ts';
 import { objectKey, parsePlace, parseStored } from '../stored.ts';
 import { type ContinueToken, formatContinueToken, parseContinueToken } from './continue-token.ts';
 
@@ -136,9 +136,9 @@ function isSelected(served: Served, selection: Selection, entry: Entry): boolean
 }
 
 function tooOld(token: ContinueToken | undefined): StatusError {
-  if (token === undefined) return expired('The resourceVersion for the provided list is too old.');
+  if (token === undefined) return expired(tooOldForList);
   const message =
-    'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
+    'the continue token is too old; list again from the start, or go on with the token of this answer, which shows the rest as it is now';
   const continueToken = formatContinueToken({ revision: -1, after: token.after });
   return new StatusError('Expired', message, { metadata: { continue: continueToken } });
 }

@@ -73,7 +73,7 @@ function guarded<T>(apply: () => T): T {
   } catch (error) {
     if (error instanceof MalformedPatchError) throw badRequest(`error decoding patch: ${error.message}`, error);
     if (!(error instanceof PatchError)) throw error;
-    const message = `the server rejected our request due to an error in our request: ${error.message}`;
+    const message = `the patch cannot be applied: ${error.message}`;
     throw new StatusError('Invalid', message, { details: {}, cause: error });
   }
 }

@@ -96,17 +96,12 @@ describe('update', () => {
   });
 
   test.each([
-    [
-      'another name',
-      { metadata: { name: 'b' } },
-      400,
-      'the name of the object (b) does not match the name on the URL (a)',
-    ],
+    ['another name', { metadata: { name: 'b' } }, 400, 'metadata.name is "b", the URL says "a"'],
     [
       'another namespace',
       { metadata: { name: 'a', namespace: 'x' } },
       400,
-      'the namespace of the provided object does not match the namespace sent on the request',
+      'metadata.namespace is "x", the URL says "default"',
     ],
     [
       'another uid',
@@ -178,7 +173,7 @@ describe('finalizers', () => {
     };
     const refused = await send(`PUT ${maps}/a`, adding);
     expect(refused.body.message).toContain(
-      'metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/more"}',
+      'metadata.finalizers: Forbidden: the object is being deleted, none can be added: "example.com/more"',
     );
     // Whoever tries to bring it back does not.
     const undead = { ...marked, metadata: { ...marked.metadata, deletionTimestamp: null, labels: { still: 'here' } } };

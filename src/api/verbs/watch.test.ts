@@ -103,11 +103,8 @@ describe('watch', () => {
   });
 
   test.each([
-    ['sendInitialEvents=true', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'],
-    [
-      'resourceVersionMatch=NotOlderThan',
-      'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-    ],
+    ['sendInitialEvents=true', 'must be NotOlderThan with sendInitialEvents'],
+    ['resourceVersionMatch=NotOlderThan', 'only together with sendInitialEvents'],
   ])('?%s -> 422', async (query, message) => {
     const { send } = await createTestApi();
     const { status, body } = await send(`GET ${maps}?watch=true&${query}`);
