@@ -15,7 +15,7 @@ import {
   parseToken,
 } from '../model/peer-introduction.ts';
 import { type Secret, secretType } from '../model/secret.ts';
-import { callPeer } from './peer-call.ts';
+import { callPeer, type PeerAnswer } from './peer-call.ts';
 
 export interface PeerHome {
   readonly client: Client;
@@ -69,11 +69,22 @@ export async function addByToken(home: PeerHome, text: string, request: AddReque
   if (token === undefined) throw new Error('--token: this is no token of portolan peer token');
   const card = await ownCard(home);
   const { address, domain, bundle, secret } = token;
-  const body = { ...card, secret };
-  const answer = await callPeer({ address, domain, bundle, path: introductionPath, body });
-  if (answer.status !== 200) throw new Error(`${address} refused the introduction: ${answer.body.message}`);
-  await createPeer(home, { ...request, address, domain, bundle });
+  // Whoever dials a mesh that does not know it yet is refused and stops: so we first let the other in, then it us, and
+  // only then do we dial it.
+  await createPeer(home, { ...request, domain, bundle });
+  const answer = await introduceOurselves(token, { ...card, secret }).catch(async (error: unknown) => {
+    await home.client.delete(peerType, { namespace: home.namespace, name: request.name });
+    throw error;
+  });
+  const body = { spec: { address } };
+  await home.client.patch(peerType, { namespace: home.namespace, name: request.name }, { kind: 'merge', body });
   return [`peer ${request.name} added; it knows us as ${answer.body.peer}`];
+}
+
+async function introduceOurselves({ address, domain, bundle }: MeshCard, body: object): Promise<PeerAnswer> {
+  const answer = await callPeer({ address, domain, bundle, path: introductionPath, body });
+  if (answer.status === 200) return answer;
+  throw new Error(`${address} refused the introduction: ${answer.body.message}`);
 }
 
 export interface ManualRequest extends AddRequest {

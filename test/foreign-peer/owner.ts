@@ -9,6 +9,8 @@ export interface ForeignOwner {
   readonly port: number;
   /** What consumers said: `register`, `ack`, `nack 3 san: …`. */
   readonly heard: string[];
+  /** Id to description of what a consumer acknowledged last; taken off when it acknowledged that it is gone. */
+  readonly acknowledged: Map<string, string>;
   /** Metadata of each stream that was opened. */
   readonly headers: http2.IncomingHttpHeaders[];
   put(service: ForeignService): void;
@@ -25,11 +27,18 @@ export interface ForeignOwnerOptions {
   readonly ca: string;
 }
 
+interface Told {
+  readonly message: Buffer;
+  /** Without an FQDN when it was taken back. */
+  readonly service: ForeignService;
+}
+
 export async function startForeignOwner(options: ForeignOwnerOptions): Promise<ForeignOwner> {
   const catalog = new Map<string, ForeignService>();
   const heard: string[] = [];
+  const acknowledged = new Map<string, string>();
   const headersSeen: http2.IncomingHttpHeaders[] = [];
-  const streams = new Map<http2.ServerHttp2Stream, (message: Buffer) => void>();
+  const streams = new Map<http2.ServerHttp2Stream, (told: Told) => void>();
   const server = http2.createSecureServer({ ...options, requestCert: true, rejectUnauthorized: true });
   const sessions = new Set<http2.ServerHttp2Session>();
   server.on('session', (session) => {
@@ -42,17 +51,15 @@ export async function startForeignOwner(options: ForeignOwnerOptions): Promise<F
     stream.on('error', () => {});
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
-    const queue: Buffer[] = [];
-    let isWaiting = false;
+    const queue: Told[] = [];
+    let waitingFor: Told | undefined;
     const next = () => {
-      const message = queue[0];
-      if (isWaiting || message === undefined) return;
-      isWaiting = true;
-      queue.shift();
-      stream.write(frame(message));
+      if (waitingFor !== undefined || queue[0] === undefined) return;
+      waitingFor = queue.shift();
+      stream.write(frame((waitingFor as Told).message));
     };
-    const send = (message: Buffer) => {
-      queue.push(message);
+    const send = (told: Told) => {
+      queue.push(told);
       next();
     };
     const onMessage = (bytes: Buffer) => {
@@ -60,32 +67,39 @@ export async function startForeignOwner(options: ForeignOwnerOptions): Promise<F
       if (!request.has(3)) {
         heard.push(text(request, 1) === url ? 'register' : 'register with a wrong url');
         streams.set(stream, send);
-        for (const service of catalog.values()) send(response(1, service));
+        for (const service of catalog.values()) send({ message: response(1, service), service });
         return;
       }
-      heard.push(answerText(fieldsOf(request.get(3)?.[0] as Buffer)));
-      isWaiting = false;
+      const answer = answerText(fieldsOf(request.get(3)?.[0] as Buffer));
+      heard.push(answer);
+      if (answer === 'ack' && waitingFor !== undefined) {
+        const { id, fqdn, description = '' } = waitingFor.service;
+        if (fqdn === undefined) acknowledged.delete(id);
+        else acknowledged.set(id, description);
+      }
+      waitingFor = undefined;
       next();
     };
     stream.on('data', deframe(onMessage));
     stream.on('close', () => streams.delete(stream));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const tell = (message: Buffer) => {
-    for (const send of streams.values()) send(message);
+  const tell = (told: Told) => {
+    for (const send of streams.values()) send(told);
   };
   return {
     port: (server.address() as AddressInfo).port,
     heard,
+    acknowledged,
     headers: headersSeen,
     put: (service) => {
       const operation = catalog.has(service.id) ? 2 : 1;
       catalog.set(service.id, service);
-      tell(response(operation, service));
+      tell({ message: response(operation, service), service });
     },
     remove: (id) => {
       catalog.delete(id);
-      tell(response(3, { id }));
+      tell({ message: response(3, { id }), service: { id } });
     },
     breakStreams: () => {
       for (const session of sessions) session.destroy();

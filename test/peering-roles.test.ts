@@ -1,0 +1,121 @@
+// Two meshes as processes: homes, peering, and everything a person types.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRealHost } from '../src/base/real/host.ts';
+import { createRealWorld } from '../src/base/real/world.ts';
+import { type Client, createClient } from '../src/client/client.ts';
+import { findHome } from '../src/client/kubeconfig.ts';
+import { peerExportType } from '../src/model/peer-export.ts';
+import { serviceType } from '../src/model/service.ts';
+import { type ApiProcess, startApi } from './support/api-process.ts';
+import { type PeeringProcess, runPeerCli, startPeeringProcess } from './support/peering-process.ts';
+
+interface Mesh {
+  readonly api: ApiProcess;
+  readonly peering: PeeringProcess;
+  readonly client: Client;
+  peer(...args: string[]): ReturnType<typeof runPeerCli>;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'peering-roles-'));
+let east: Mesh;
+let west: Mesh;
+
+async function startMesh(name: string): Promise<Mesh> {
+  const api = await startApi({ data: join(folder, name) });
+  const peering = await startPeeringProcess({ kubeconfig: api.kubeconfig, trustDomain: `${name}.example` });
+  const world = createRealWorld();
+  const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig: api.kubeconfig });
+  const client = createClient(world.network.http(access), { world, userAgent: 'test' });
+  return { api, peering, client, peer: (...args) => runPeerCli(api.kubeconfig, ...args) };
+}
+
+beforeAll(async () => {
+  [east, west] = await Promise.all([startMesh('east'), startMesh('west')]);
+});
+
+afterAll(async () => {
+  for (const mesh of [east, west]) {
+    mesh?.client.close();
+    await mesh?.peering.stop();
+    await mesh?.api.stop();
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const eventually = <T>(read: () => Promise<T> | T) => expect.poll(read, { timeout: 30_000, interval: 200 });
+
+async function share(mesh: Mesh, service: string, peer: string): Promise<void> {
+  await mesh.client.create(serviceType, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: service, namespace: 'default' },
+    spec: { ports: [{ port: 80, appProtocol: 'http' }] },
+  });
+  await mesh.client.create(peerExportType, {
+    apiVersion: 'portolan.dev/v1alpha1',
+    kind: 'PeerExport',
+    metadata: { name: service, namespace: 'default' },
+    spec: { services: [service], peers: [peer] },
+  });
+}
+
+test('peer token and peer add -> two meshes know each other both ways, by one token that works once', async () => {
+  expect((await east.peer('list')).out).toContain('no peers');
+  const token = (await east.peer('token', 'west', '--allow', 'west.example')).out.trim();
+  expect(token).toMatch(/^portolan-peer-/);
+  const added = await west.peer('add', 'east', '--allow', 'east.example', '--token', token);
+  expect(added).toMatchObject({ code: 0, out: 'peer east added; it knows us as west\n' });
+  const again = await west.peer('add', 'other', '--allow', 'east.example', '--token', token);
+  expect(again.code).toBe(1);
+  expect(again.errors).toContain('this introduction is unknown, or was used already');
+  await share(east, 'checkout', 'west');
+  await share(west, 'billing', 'east');
+  await eventually(async () => (await west.peer('services', 'east')).out).toContain('checkout.default.east.example');
+  await eventually(async () => (await east.peer('services', 'west')).out).toContain('billing.default.west.example');
+});
+
+test('peer list, status and services -> names, ingress, both directions, the mode in force', async () => {
+  await eventually(async () => (await west.peer('list')).out).toMatch(/east +127\.0\.0\.1:\d+ +east\.example +Synced/);
+  const status = (await west.peer('status', 'east')).out;
+  expect(status).toMatch(/taking +Synced/);
+  expect(status).toContain('deletions by marker (exact)');
+  expect(status).toContain('last full sync 20');
+  const services = (await west.peer('services', 'east')).out;
+  expect(services).toContain('checkout.default.east.example,checkout.east.svc.peers.local');
+  expect(services).toContain('192.0.2.1:15443');
+});
+
+test('peer diff -> service by service; equal is exit code 0, different is 1', async () => {
+  await eventually(async () => (await west.peer('diff', 'east')).out).toContain('1 equal, 0 not');
+  expect((await west.peer('diff', 'east')).code).toBe(0);
+  const exported = await east.client.get(peerExportType, { namespace: 'default', name: 'checkout' });
+  const spec = { ...(exported['spec'] as object), fqdn: 'checkout.elsewhere.example', serviceId: 'x.east.example' };
+  await east.client.update(peerExportType, { ...exported, spec });
+  await eventually(async () => (await west.peer('diff', 'east')).out).toContain(
+    'refused here      x.east.example: fqdn',
+  );
+  expect((await west.peer('diff', 'east')).code).toBe(1);
+});
+
+test('peer retry -> asked for; metrics and status of the process -> there', async () => {
+  expect((await west.peer('retry', 'east')).out).toContain('peer east is tried again now');
+  const metrics = await (await fetch(`${west.peering.admin}/metrics`)).text();
+  expect(metrics).toContain('portolan_peering_last_full_sync_timestamp_seconds{peer="east",side="consumer"}');
+  const status = (await (await fetch(`${west.peering.admin}/status`)).json()) as { consumer: object[] };
+  expect(status.consumer).toHaveLength(1);
+});
+
+test('peer remove -> what it shared goes at once', async () => {
+  expect((await west.peer('remove', 'east')).code).toBe(0);
+  await eventually(async () => (await west.peer('services', 'east')).out).toContain('nothing is held of peer east');
+  expect((await west.peer('status', 'east')).errors).toContain('not found');
+});
+
+test('peer add by hand, and its mistakes -> said in words', async () => {
+  expect((await west.peer('add', 'x')).errors).toContain('give --token, or --domain and --bundle');
+  expect((await west.peer('add', 'x', '--token', 'nonsense')).errors).toContain('this is no token');
+});

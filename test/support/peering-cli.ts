@@ -1,0 +1,26 @@
+// The peering role and the peer verbs as a program of their own, for tests that start and kill them.
+
+import { Command } from 'commander';
+import { errorText } from '../../src/base/log.ts';
+import { createRealHost } from '../../src/base/real/host.ts';
+import { createRealWorld } from '../../src/base/real/world.ts';
+import { addPeerCommands } from '../../src/cli/peer.ts';
+import { addPeeringCommand } from '../../src/main/peering-command.ts';
+
+const program = new Command('portolan');
+addPeeringCommand(program);
+addPeerCommands(program, {
+  world: createRealWorld(),
+  host: createRealHost(),
+  print: (text) => process.stdout.write(`${text}\n`),
+  setExitCode: (code) => {
+    process.exitCode = code;
+  },
+});
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`portolan: ${errorText(error)}\n`);
+  process.exitCode = 1;
+}
