@@ -1,0 +1,109 @@
+// The documents are held to what is there: files that the walk names, and for each rule of the founding documents a test
+// that exists or the page that says why not.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const docs = fileURLToPath(new URL('../docs/', import.meta.url));
+const read = (path: string) => readFileSync(path, 'utf8');
+
+describe.each(['walk.md', 'seeds.md', 'glossary.md', 'decisions/README.md'])('docs/%s', (page) => {
+  const text = read(join(docs, page));
+  const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
+
+  test('its links -> lead to files that are there', () => {
+    const missing = links.filter((link) => !existsSync(join(docs, page, '..', link)));
+    expect(missing).toEqual([]);
+  });
+});
+
+test('docs/walk.md: -> every folder of src/ is on the way', () => {
+  const walk = read(join(docs, 'walk.md'));
+  for (const folder of ['base', 'model', 'store', 'api', 'client', 'controllers', 'cli', 'catalog', 'dns', 'main']) {
+    expect(walk, `src/${folder}/ is not on the walk`).toContain(`src/${folder}/`);
+  }
+});
+
+interface Row {
+  readonly seed: string;
+  readonly section: string;
+  readonly rule: string;
+  readonly held: string;
+}
+
+function rowsOf(text: string, part: 'built' | 'later'): Row[] {
+  const rows: Row[] = [];
+  let seed = '';
+  let isLater = false;
+  for (const line of text.split('\n')) {
+    if (line.startsWith('## ')) [seed, isLater] = [line.slice(3), false];
+    if (line.startsWith('### Not built yet')) isLater = true;
+    if (!line.startsWith('| ') || /^\| (section|---) /.test(line)) continue;
+    const [section = '', rule = '', held = ''] = line.slice(2, -2).split(' | ');
+    if (isLater === (part === 'later')) rows.push({ seed, section, rule, held });
+  }
+  return rows;
+}
+
+/** What is wrong with what a row names as its proof; empty if nothing is. */
+function wrongWith(held: string): string[] {
+  return held.split('<br>').flatMap((item) => {
+    const link = /^\[[^\]]+\]\(([^)#]+)(?:#([^)]+))?\)$/.exec(item);
+    if (link !== null) return wrongWithPage(link[1]!, link[2]);
+    const named = /^`([^`]+?\.test\.ts): ([^`]+)`$/.exec(item);
+    return named === null ? [`not a test or a decision: ${item}`] : wrongWithTest(named[1]!, named[2]!);
+  });
+}
+
+function wrongWithPage(link: string, anchor: string | undefined): string[] {
+  const path = join(docs, link);
+  if (!link.startsWith('decisions/') || !existsSync(path)) return [`no such decision: ${link}`];
+  const headings = [...read(path).matchAll(/^#+ (.+)$/gm)].map((match) => anchorOf(match[1]!));
+  return anchor === undefined || headings.includes(anchor) ? [] : [`${link} has no heading #${anchor}`];
+}
+
+function wrongWithTest(file: string, name: string): string[] {
+  const path = join(docs, '..', file);
+  if (!existsSync(path)) return [`no such file: ${file}`];
+  const lines = read(path)
+    .split('\n')
+    .filter((line) => !line.trim().startsWith('//'));
+  return lines.some((line) => line.includes(name)) ? [] : [`${file} has no test ${name}`];
+}
+
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+}
+
+describe('docs/seeds.md', () => {
+  const text = read(join(docs, 'seeds.md'));
+  const built = rowsOf(text, 'built');
+
+  test.each(built.map((row) => [`${row.seed.slice(0, 3)} ${row.section}: ${row.rule}`, row.held] as const))(
+    '%s -> has its test or its decision',
+    (_rule, held) => expect(wrongWith(held)).toEqual([]),
+  );
+
+  test('all five documents -> have rows; what is not built yet -> says why', () => {
+    const seeds = [...text.matchAll(/^## (\d{3}):/gm)].map((match) => match[1]);
+    expect(seeds).toEqual(['000', '001', '002', '003', '004']);
+    for (const { rule, held } of rowsOf(text, 'later')) expect(held.length, rule).toBeGreaterThan(3);
+    expect(built.length).toBeGreaterThan(100);
+  });
+
+  test('a row without a proof, with a test or a decision that is not there -> would be found', () => {
+    expect(wrongWith('')).not.toEqual([]);
+    expect(wrongWith('some day')).not.toEqual([]);
+    expect(wrongWith('`src/docs.test.ts: no test has` `this name`')).not.toEqual([]);
+    expect(wrongWith(`\`src/none.test.ts: x\``)).toEqual(['no such file: src/none.test.ts']);
+    expect(wrongWith(`\`src/house.test.ts: ${'x'.repeat(9)}\``)).toHaveLength(1);
+    expect(wrongWith('[0010](decisions/0010-left-out-of-the-seeds.md#nowhere)')).toHaveLength(1);
+    expect(wrongWith('[0099](decisions/0099.md)')).toHaveLength(1);
+    expect(wrongWith('[0010](decisions/0010-left-out-of-the-seeds.md#kube-proxy)')).toEqual([]);
+  });
+});
