@@ -171,6 +171,15 @@ test('consumer: exact snapshot -> what was not mentioned goes at its end, not be
   expect(stored(1)).toEqual(['reconciled exact, 1 gone', 'ack n3']);
 });
 
+test('consumer: exact snapshot, its services still on their way to the disk -> its end is acknowledged after them', () => {
+  const { take, stored } = open({ isExact: true });
+  take(upsert('n1', 'a'));
+  take(upsert('n2', 'b'));
+  expect(take(end('n3', ['a', 'b']))).toEqual([]);
+  expect(stored(2)).toEqual(['ack n2']);
+  expect(stored(1)).toEqual(['ack n1', 'reconciled exact, 0 gone', 'ack n3']);
+});
+
 test('consumer: exact snapshot, a refused service -> counts as mentioned and stays', () => {
   const { take, session } = open({ holds: ['a'], isExact: true });
   const bad = { san: '' };

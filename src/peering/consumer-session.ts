@@ -89,6 +89,7 @@ export class ConsumerSession {
   #mentioned: Map<string, Uint8Array> | undefined = new Map();
   readonly #digest = new Uint8Array(32);
   readonly #pending = new Map<number, Pending>();
+  #barrier: { readonly waitsFor: Set<number>; readonly then: () => ConsumerOutput[] } | undefined;
   #lastMessageMs = 0;
   #gapMsMax = 0;
   #suspectSinceMs: number | undefined;
@@ -150,9 +151,9 @@ export class ConsumerSession {
         this.#lastMessageMs = input.nowMs;
         return this.#received(input.message);
       case 'stored':
-        return this.#takePending(input.ticket)?.onStored() ?? [];
+        return [...(this.#takePending(input.ticket)?.onStored() ?? []), ...this.#lift(input.ticket)];
       case 'storeRefused':
-        return this.#takePending(input.ticket)?.onRefused(input.reason) ?? [];
+        return [...(this.#takePending(input.ticket)?.onRefused(input.reason) ?? []), ...this.#lift(input.ticket)];
       case 'tick':
         return this.#tick(input.nowMs, input.aliveMs);
     }
@@ -241,8 +242,15 @@ export class ConsumerSession {
     const gone = [...this.#unconfirmed];
     this.#unconfirmed.clear();
     const done: ConsumerOutput = { kind: 'reconciled', mode: 'exact', removed: gone.length, end };
-    if (gone.length === 0) return [done, this.#ack(nonce)];
-    return this.#remove(gone, () => [done, this.#ack(nonce)]);
+    const removal = gone.length === 0 ? [] : this.#remove(gone, () => []);
+    return [...removal, ...this.#afterAllPending(() => [done, this.#ack(nonce)])];
+  }
+
+  // The end of a snapshot is acknowledged like anything else: when all that it stands for is on disk.
+  #afterAllPending(then: () => ConsumerOutput[]): ConsumerOutput[] {
+    if (this.#pending.size === 0) return then();
+    this.#barrier = { waitsFor: new Set(this.#pending.keys()), then };
+    return [];
   }
 
   #whatIsWrongWith(end: SnapshotEnd): string | undefined {
@@ -278,6 +286,13 @@ export class ConsumerSession {
     const done: ConsumerOutput = { kind: 'reconciled', mode: 'quiescence', removed: gone.length };
     if (gone.length === 0) return [done];
     return this.#remove(gone, () => [done]);
+  }
+
+  #lift(ticket: number): ConsumerOutput[] {
+    const barrier = this.#barrier;
+    if (barrier === undefined || !barrier.waitsFor.delete(ticket) || barrier.waitsFor.size > 0) return [];
+    this.#barrier = undefined;
+    return barrier.then();
   }
 
   #takePending(ticket: number): Pending | undefined {
