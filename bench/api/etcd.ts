@@ -1,0 +1,62 @@
+// A real etcd on the same disk, to be compared with.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import net from 'node:net';
+import { Etcd3 } from 'etcd3';
+import { findCommand } from '../../scripts/counterparts.mjs';
+import { configMap } from './objects.ts';
+
+export interface Etcd {
+  /** Puts what a ConfigMap is, under a key of its own. */
+  put(): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+export async function startEtcd(directory: string): Promise<Etcd> {
+  const path = findCommand('etcd');
+  if (path === undefined) throw new Error('bench: no etcd here to compare with; install etcd-server');
+  mkdirSync(directory, { mode: 0o700 });
+  const [client, peer] = [`http://127.0.0.1:${await freePort()}`, `http://127.0.0.1:${await freePort()}`];
+  const args = ['--data-dir', directory, '--listen-client-urls', client, '--advertise-client-urls', client];
+  const peerArgs = ['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer];
+  const child = spawn(path, [...args, ...peerArgs, '--initial-cluster', `default=${peer}`], { stdio: 'ignore' });
+  const etcd = new Etcd3({ hosts: client });
+  await untilAnswers(etcd, child);
+  const value = JSON.stringify(configMap('x'.repeat(12)));
+  let count = 0;
+  return {
+    put: () =>
+      etcd
+        .put(`/registry/configmaps/bench/many-${(count += 1)}`)
+        .value(value)
+        .exec(),
+    stop: async () => {
+      etcd.close();
+      child.kill('SIGKILL');
+      await new Promise((resolve) => child.once('exit', resolve));
+    },
+  };
+}
+
+async function untilAnswers(etcd: Etcd3, child: ChildProcess): Promise<void> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    try {
+      await etcd.put('/ready').value('yes');
+      return;
+    } catch {
+      if (child.exitCode !== null) throw new Error(`bench: etcd exited with ${child.exitCode}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+  throw new Error('bench: etcd did not answer in 10 s');
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = net.createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as net.AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,55 @@
+// What is written and read: ConfigMaps as the plain counterpart of a put, and Services, which cost the most.
+
+import type { Connection } from '../../test/support/api-process.ts';
+
+export const services = '/api/v1/namespaces/bench/services';
+const configMaps = '/api/v1/namespaces/bench/configmaps';
+
+export function configMap(name: string) {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: 'bench', labels: { app: name, team: 'bench' } },
+    data: { settings: 'x'.repeat(200) },
+  };
+}
+
+function service(name: string) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace: 'bench', labels: { app: name, team: 'bench' } },
+    spec: {
+      selector: { app: name },
+      ports: [
+        { name: 'http', port: 80, targetPort: 8080 },
+        { name: 'metrics', port: 9090 },
+      ],
+    },
+  };
+}
+
+/** Creates objects under names of its own, one with every call. */
+export function creator(connection: Connection, kind: 'ConfigMap' | 'Service', prefix: string): () => Promise<void> {
+  const [path, make] = kind === 'Service' ? [services, service] : [configMaps, configMap];
+  let count = 0;
+  return async () => {
+    count += 1;
+    const name = `${prefix}-${count}`;
+    const { status, body } = await connection.request('POST', path, make(name));
+    if (status !== 201) throw new Error(`create ${kind} ${name}: ${status} ${body}`);
+  };
+}
+
+export async function createNamespace(connection: Connection): Promise<void> {
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'bench' } };
+  const { status, body } = await connection.request('POST', '/api/v1/namespaces', namespace);
+  if (status !== 201) throw new Error(`create namespace bench: ${status} ${body}`);
+}
+
+export function reader(connection: Connection, path: string): () => Promise<void> {
+  return async () => {
+    const { status, body } = await connection.request('GET', path);
+    if (status !== 200) throw new Error(`get ${path}: ${status} ${body}`);
+  };
+}

@@ -1,0 +1,33 @@
+// How soon a home answers, and what it takes when nobody asks anything of it.
+
+import { readFileSync } from 'node:fs';
+import { type ApiProcess, startApi } from '../../test/support/api-process.ts';
+import type { Figure } from '../report.ts';
+import { median, sleep } from './load.ts';
+
+export async function measureStart(directory: string): Promise<Figure[]> {
+  const data = `${directory}/start`;
+  const first = await startApi({ data });
+  await first.stop();
+  const readyMs: number[] = [];
+  const emptyMb: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    const api = await startApi({ data });
+    readyMs.push(api.readyMs);
+    // Long enough for what a start leaves behind to be collected.
+    await sleep(2000);
+    emptyMb.push(residentMb(api));
+    await api.stop();
+  }
+  const startMs = median(readyMs);
+  const restingMb = median(emptyMb);
+  return [
+    { name: 'start-up on an empty folder', value: first.readyMs, unit: 'ms' },
+    { name: 'start-up', value: startMs, unit: 'ms', wanted: 'under 1,000 ms', isMet: startMs < 1000 },
+    { name: 'memory, empty', value: restingMb, unit: 'MB', wanted: 'under 120 MB', isMet: restingMb < 120 },
+  ];
+}
+
+export function residentMb({ pid }: ApiProcess): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+}
