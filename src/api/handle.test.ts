@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Store, StoreUnavailableError } from '../store/store.ts';
-import type { Access, Attributes } from './access.ts';
+import type { Access, ApiRequest, Attributes } from './access.ts';
 import { StatusError } from './status.ts';
 import { allowAll, configMap, createTestApi, widgetDefinition, withMethods } from './testing/test-api.ts';
 
@@ -95,6 +95,27 @@ describe('access', () => {
     const { status, body } = await send(line);
     expect(body.message).toBe(message);
     expect([status, body.reason]).toEqual([403, 'Forbidden']);
+  });
+
+  test('a body that comes from afar -> received once it is known that its sender may send it, and not before', async () => {
+    const denied: Access = { ...allowAll, authorize: () => ({ isAllowed: false, reason: '' }) };
+    for (const [access, expected] of [
+      [denied, [403, false]],
+      [allowAll, [201, true]],
+    ] as const) {
+      const { api } = await createTestApi({ access });
+      let isReceived = false;
+      const request: ApiRequest & { body?: Uint8Array } = {
+        method: 'POST',
+        path: maps,
+        headers: {},
+        receiveBody: async () => {
+          isReceived = true;
+          request.body = Buffer.from(JSON.stringify(configMap('a')));
+        },
+      };
+      expect([(await api.handle(request)).status, isReceived]).toEqual(expected);
+    }
   });
 
   test.each([

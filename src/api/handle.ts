@@ -66,6 +66,7 @@ async function answer(parts: HandlerParts, request: ApiRequest, route: Route | u
   const decision = parts.access.authorize(user, route.attributes);
   if (!decision.isAllowed) throw forbidden(user, route.attributes, decision.reason);
   if (route.kind === 'path') return parts.answerPath(request, route);
+  if (request.receiveBody !== undefined) await request.receiveBody();
   return answerResource(parts.engine, request, route, user);
 }
 

@@ -9,6 +9,7 @@ import {
   type Http2Request,
   openBench,
   openTestPki,
+  readAnswer,
   type Script,
   Spout,
   sendHttp2,
@@ -235,6 +236,39 @@ describe('edge: what a request may take', () => {
     expect(seen).toEqual([]);
     const fitting = { method: 'POST', body: Buffer.alloc(100_000) };
     expect((await (protocol === 'http1' ? http1(fitting) : sendHttp2(http2(), fitting))).status).toBe(200);
+  });
+
+  test('edge: all bodies together too large -> 429 for the one too many, room again when one is done', async () => {
+    const { http2, seen } = await open(() => text('hello'), { limits: { ...limits, bodiesBytesMax: 150_000 } });
+    const session = http2();
+    const first = session.request({ ':method': 'POST', ':path': '/' });
+    first.write(Buffer.alloc(90_000));
+    await sendHttp2(session);
+    const second = await sendHttp2(session, { method: 'POST', body: Buffer.alloc(90_000) });
+    expect([second.status, second.headers['retry-after']]).toEqual([429, '1']);
+    first.end('.');
+    expect((await readAnswer(first)).status).toBe(200);
+    expect((await sendHttp2(session, { method: 'POST', body: Buffer.alloc(90_000) })).status).toBe(200);
+    expect(seen.map(({ body }) => body?.length)).toEqual([undefined, 90_001, 90_000]);
+  });
+
+  test('edge: refused before its body was read, over HTTP/2 -> answered, the body is not waited for', async () => {
+    const { http2 } = await open(() => text(''), { api: { handle: async () => text('no', 403) } });
+    const session = http2();
+    const post = session.request({ ':method': 'POST', ':path': '/' });
+    post.write(Buffer.alloc(50_000));
+    expect(await readAnswer(post)).toMatchObject({ status: 403, body: 'no' });
+    expect((await sendHttp2(session)).status).toBe(403);
+  });
+
+  test('edge: refused before its body was read, over HTTP/1.1 -> answered, the connection goes on', async () => {
+    const { raw } = await open(() => text(''), { api: { handle: async () => text('no', 403) } });
+    const socket = await raw({ ALPNProtocols: ['http/1.1'] });
+    const answers = drain(socket);
+    socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 50000\r\n\r\n${'x'.repeat(20_000)}`);
+    await once(socket, 'data');
+    socket.write(`${'x'.repeat(30_000)}GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+    expect((await answers).match(/HTTP\/1.1 403/g)).toHaveLength(2);
   });
 
   test('edge: headers too large over HTTP/1.1 -> 431', async () => {

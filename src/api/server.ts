@@ -61,6 +61,7 @@ class Edge implements ApiServer {
   readonly #bySession = new WeakMap<Http2Session, Connection>();
   readonly #exchanges = new Set<Exchange>();
   readonly #counters: EdgeCounters;
+  readonly #bodies = { bytes: 0 };
   readonly #forgetRenewals: () => void;
   #audit: AuditSink | undefined;
   #sweeping: NodeJS.Timeout | undefined;
@@ -190,6 +191,7 @@ class Edge implements ApiServer {
       auditId: this.#audit === undefined ? '' : world.random.uuid(),
       handle: (request) => api.handle(request),
       limits: this.#limits,
+      bodies: this.#bodies,
       log,
       nowMs: () => this.#nowMs(),
       onResponse: (begun) => {

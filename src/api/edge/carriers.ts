@@ -16,6 +16,8 @@ export interface Carrier {
   readonly hasResponded: boolean;
   /** Nothing more will be read of this request, however much there is. */
   refuseRest(): void;
+  /** The answer does not depend on the rest of the request: it is thrown away as it comes. */
+  ignoreRest(): void;
   /** Ends the exchange without a proper end, so that the other side knows that something is missing. */
   cut(why: 'stalled' | 'failed'): void;
   onGone(listener: () => void): void;
@@ -24,6 +26,11 @@ export interface Carrier {
 export function http2Carrier(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): Carrier {
   const endsWithHeaders = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
   if (headers.expect === '100-continue') stream.additionalHeaders({ ':status': 100 });
+  const refuseRest = () => {
+    // RFC 9113 section 8.1: a complete answer, then NO_ERROR, says that the rest of the request is not wanted.
+    stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
+    stream.resume();
+  };
   return {
     method: headers[':method'] ?? '',
     path: headers[':path'] ?? '',
@@ -42,11 +49,8 @@ export function http2Carrier(stream: ServerHttp2Stream, headers: IncomingHttpHea
     get hasResponded() {
       return stream.headersSent;
     },
-    refuseRest: () => {
-      // RFC 9113 section 8.1: a complete answer, then NO_ERROR, says that the rest of the request is not wanted.
-      stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
-      stream.resume();
-    },
+    refuseRest,
+    ignoreRest: refuseRest,
     cut: (why) => {
       stream.close(why === 'stalled' ? constants.NGHTTP2_ENHANCE_YOUR_CALM : constants.NGHTTP2_INTERNAL_ERROR);
       stream.destroy();
@@ -77,6 +81,8 @@ export function http1Carrier(request: IncomingMessage, response: ServerResponse)
       response.once('finish', () => request.socket.destroySoon());
       request.resume();
     },
+    // Node reads what is left before the next request of the connection; its time for a whole request bounds that.
+    ignoreRest: () => {},
     cut: () => request.socket.destroy(),
     onGone: (listener) => response.once('close', listener),
   };

@@ -20,6 +20,8 @@ export interface ExchangeOptions {
   readonly auditId: string;
   readonly handle: (request: ApiRequest) => Promise<HttpResponse>;
   readonly limits: EdgeLimits;
+  /** What all exchanges of the server hold of request bodies, together. */
+  readonly bodies: { bytes: number };
   readonly log: Log;
   /** Never goes back. */
   readonly nowMs: () => number;
@@ -37,6 +39,8 @@ export class Exchange {
   #abort: AbortController | undefined;
   #isGone = false;
   #isEnding = false;
+  #isReceived = false;
+  #bodyBytes = 0;
   /** Then the other side may never end its part, and the exchange is over once the answer has left. */
   #isRestRefused = false;
   #iterator: AsyncIterator<Uint8Array> | undefined;
@@ -74,6 +78,7 @@ export class Exchange {
       this.carrier.cut('failed');
     } finally {
       this.#deadlineMs = noDeadline;
+      this.#options.bodies.bytes -= this.#bodyBytes;
       this.#options.onDone(this);
     }
   }
@@ -106,8 +111,7 @@ export class Exchange {
 
   async #answer(): Promise<HttpResponse> {
     try {
-      const body = this.carrier.hasBody ? await this.#receive() : undefined;
-      return await this.#handle(body);
+      return await this.#handle();
     } catch (error) {
       if (this.#isGone) return { status: 499, headers: {}, body: new Uint8Array() };
       return errorResponse(error, this.#options.log);
@@ -115,7 +119,7 @@ export class Exchange {
   }
 
   #receive(): Promise<Uint8Array> {
-    const { carrier, limits } = this.#options;
+    const { carrier, limits, bodies } = this.#options;
     const { input } = carrier;
     return new Promise((resolve, reject) => {
       const chunks: Uint8Array[] = [];
@@ -132,7 +136,10 @@ export class Exchange {
       this.#wake = () => reject(new StatusError('BadRequest', 'the request broke off before its end'));
       input.on('data', (chunk: Uint8Array) => {
         length += chunk.length;
-        if (length > limits.bodyBytesMax) refuse(bodyTooLarge(limits));
+        if (length > limits.bodyBytesMax) return refuse(bodyTooLarge(limits));
+        this.#bodyBytes += chunk.length;
+        bodies.bytes += chunk.length;
+        if (bodies.bytes > limits.bodiesBytesMax) refuse(tooManyBodies());
         else chunks.push(chunk);
       });
       input.once('end', () => {
@@ -144,17 +151,18 @@ export class Exchange {
     });
   }
 
-  #handle(body: Uint8Array | undefined): Promise<HttpResponse> {
+  #handle(): Promise<HttpResponse> {
     const { limits, handle } = this.#options;
-    const request = this.#request(body);
     return new Promise((resolve, reject) => {
       let isLate = false;
-      this.#expire(limits.handleMsMax, () => {
-        isLate = true;
-        this.#abort?.abort();
-        reject(new StatusError('Timeout', `the request was not answered within ${limits.handleMsMax} ms`));
-      });
-      handle(request).then((response) => {
+      const expire = () =>
+        this.#expire(limits.handleMsMax, () => {
+          isLate = true;
+          this.#abort?.abort();
+          reject(new StatusError('Timeout', `the request was not answered within ${limits.handleMsMax} ms`));
+        });
+      expire();
+      handle(this.#request(expire)).then((response) => {
         if (isLate) return discard(response);
         this.#deadlineMs = noDeadline;
         resolve(response);
@@ -162,21 +170,29 @@ export class Exchange {
     });
   }
 
-  #request(body: Uint8Array | undefined): ApiRequest {
+  /** The time for handling begins anew once the body is there. */
+  #request(onBody: () => void): ApiRequest {
     const { carrier, peer, wallMs } = this.#options;
     const signal = () => this.#signal();
-    return {
+    const request: ApiRequest & { body?: Uint8Array } = {
       // RFC 9110 section 9.3.2: HEAD is GET without the body, which is left out when the answer is sent.
       method: carrier.method === 'HEAD' ? 'GET' : carrier.method,
       path: carrier.path,
       headers: carrier.headers,
-      body,
       get signal() {
         return signal();
       },
       ...peerFields(peer, wallMs),
       trail: this.trail,
+      ...(carrier.hasBody && {
+        receiveBody: async () => {
+          request.body = await this.#receive();
+          this.#isReceived = true;
+          onBody();
+        },
+      }),
     };
+    return request;
   }
 
   #signal(): AbortSignal {
@@ -191,6 +207,7 @@ export class Exchange {
     this.status = response.status;
     this.isStream = !(body instanceof Uint8Array);
     onResponse(this, response);
+    if (carrier.hasBody && !this.#isReceived && !this.#isRestRefused) carrier.ignoreRest();
     if (body instanceof Uint8Array) {
       carrier.respond(response.status, response.headers, body.length);
       await this.#sendBytes(body);
@@ -290,15 +307,24 @@ function errorResponse(error: unknown, log: Log): HttpResponse {
     error instanceof StatusError
       ? error
       : new StatusError('InternalError', `Internal error occurred: ${errorText(error)}`, { cause: error });
+  const { retryAfterSeconds } = status.details ?? {};
   return {
     status: status.code,
-    headers: { 'content-type': 'application/json' },
+    headers: {
+      'content-type': 'application/json',
+      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+    },
     body: Buffer.from(JSON.stringify(status.toStatus())),
   };
 }
 
 function bodyTooLarge(limits: EdgeLimits): StatusError {
   return new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${limits.bodyBytesMax}`);
+}
+
+function tooManyBodies(): StatusError {
+  const message = 'too many large requests are being received; try again later';
+  return new StatusError('TooManyRequests', message, { details: { retryAfterSeconds: 1 } });
 }
 
 function bodyTooSlow(limitMs: number): StatusError {

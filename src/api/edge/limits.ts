@@ -2,6 +2,8 @@
 
 export interface EdgeLimits {
   readonly bodyBytesMax: number;
+  /** What the bodies of all requests that are being received or handled may take together. */
+  readonly bodiesBytesMax: number;
   readonly headerBytesMax: number;
   readonly connectionsMax: number;
   readonly streamsPerConnectionMax: number;
@@ -23,6 +25,7 @@ export interface EdgeLimits {
 
 export const defaultLimits: EdgeLimits = {
   bodyBytesMax: 3 * 1024 * 1024,
+  bodiesBytesMax: 128 * 1024 * 1024,
   headerBytesMax: 64 * 1024,
   connectionsMax: 4096,
   streamsPerConnectionMax: 256,

@@ -68,6 +68,7 @@ export async function openBench(pki: Pki, script: Script, options: Partial<Serve
     listen: { host: '127.0.0.1', port: 0 },
     api: {
       handle: async (request) => {
+        await request.receiveBody?.();
         seen.push(request);
         return script(request);
       },
