@@ -100,6 +100,53 @@ describe.skipIf(!isReady)('a fresh clone (needs a git checkout, Node and npm)', 
     expect(code).not.toBe(0);
     expect(out.trimEnd().split('\n').at(-1)).toBe('0 passed, 1 failed, 0 skipped');
   });
+
+  test('a test that cannot run -> named and counted; where none may be skipped, that is a failure', async () => {
+    const checkout = join(directory, 'test');
+    const skipping = `import { test } from 'vitest';\ntest('runs', () => {});\ntest.skip('needs more than is here', () => {});\n`;
+    writeFileSync(join(checkout, 'src/base/queue.test.ts'), skipping);
+    const npmTest = (more: NodeJS.ProcessEnv) =>
+      run('npm', ['test', '--', 'src/base/queue.test.ts'], { cwd: checkout, env: { ...env, ...more } });
+    const allowed = await npmTest({});
+    expect(allowed.code).toBe(0);
+    expect(allowed.out).toContain('\nskipped: needs more than is here\n');
+    expect(allowed.out.trimEnd().split('\n').at(-1)).toBe('1 passed, 0 failed, 1 skipped');
+    expect((await npmTest({ PORTOLAN_FORBID_SKIPS: '1' })).code).not.toBe(0);
+  });
+});
+
+describe('.ci/run', () => {
+  /** An npm that only says how it was called, and fails when told to. */
+  async function runWithNpm(failing: string): Promise<{ code: number | null; out: string }> {
+    const tools = mkdtempSync(join(directory, 'tools-'));
+    const script = `#!/bin/sh\necho "npm $* skips=$PORTOLAN_FORBID_SKIPS"\n[ "$1" != "${failing}" ]\n`;
+    writeFileSync(join(tools, 'npm'), script, { mode: 0o755 });
+    return run(join(root, '.ci/run'), [], { env: { PATH: `${tools}:/usr/bin:/bin` } });
+  }
+
+  test('-> checks, then runs all tests and lets none be skipped', async () => {
+    const { code, out } = await runWithNpm('nothing');
+    expect([code, out]).toEqual([0, 'npm run check --silent skips=1\nnpm test --silent skips=1\n']);
+    expect((await runWithNpm('test')).code).not.toBe(0);
+  });
+
+  test('the check fails -> it ends with the counts all the same', async () => {
+    const { code, out } = await runWithNpm('run');
+    expect(code).not.toBe(0);
+    expect(out.trimEnd().split('\n').at(-1)).toBe('0 passed, 1 failed, 0 skipped');
+  });
+});
+
+test('npm test without root or apt -> says which packages it does not install, and goes on', async () => {
+  const script = `
+    process.getuid = () => 1000;
+    process.env.PATH = '/nowhere';
+    const { installCounterparts } = await import(${JSON.stringify(join(root, 'scripts/counterparts.mjs'))});
+    installCounterparts();
+  `;
+  const { code, err } = await run(process.execPath, ['--input-type=module', '-e', script]);
+  expect(code).toBe(0);
+  expect(err).toMatch(/not installing .*etcd-server.* \(needs root and apt\); tests that need them are skipped/);
 });
 
 async function untilSaid(holds: () => boolean): Promise<void> {
