@@ -230,6 +230,17 @@ describe('discovery', () => {
     expect((await send('GET /openapi/v3/apis/none/v1')).status).toBe(404);
   });
 
+  test('/openapi/v2 -> a document that describes nothing, in JSON and in protobuf', async () => {
+    const { ok, api } = await createTestApi();
+    expect(await ok('GET /openapi/v2')).toMatchObject({ swagger: '2.0', paths: {} });
+    const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+    const { status, headers, body } = await api.handle({ method: 'GET', path: '/openapi/v2', headers: { accept } });
+    expect([status, headers['content-type']]).toEqual([200, accept.replace('@', '.')]);
+    expect(Buffer.from(body as Uint8Array).toString('latin1')).toBe(
+      '\n\x032.0\x12\x17\n\x08Portolan\x12\x0bunversionedB\x00',
+    );
+  });
+
   test('/version -> what kubectl reads', async () => {
     const { ok } = await createTestApi();
     expect(await ok('GET /version')).toMatchObject({ major: '1', gitVersion: expect.stringMatching(/^v1\./) });

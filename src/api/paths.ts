@@ -8,6 +8,7 @@ import { aggregatedDiscovery, coreVersions, groupAnswer, groupList, resourceList
 import { answerHealth } from './health.ts';
 import { type Form, negotiate } from './negotiate.ts';
 import type { OpenApi } from './openapi.ts';
+import { answerOpenApiV2 } from './openapi-v2.ts';
 import { jsonResponse, textResponse } from './respond.ts';
 import type { PathRoute } from './route.ts';
 import { methodNotAllowed, noSuchResource } from './status-errors.ts';
@@ -65,6 +66,7 @@ function answerOpenApi(
   request: ApiRequest,
   { segments, query }: PathRoute,
 ): HttpResponse | undefined {
+  if (segments[1] === 'v2' && segments.length === 2) return answerOpenApiV2(request);
   if (segments[1] !== 'v3') return undefined;
   negotiate(request.headers['accept'], plainForms);
   if (segments.length === 2) return textResponse(openApi.index(), 200, 'application/json');
