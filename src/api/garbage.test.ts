@@ -143,6 +143,28 @@ describe('garbage', () => {
     expect(await names(api)).toEqual([]);
   });
 
+  test.each([
+    [['a'], ['a']],
+    [['a', 'b'], ['a']],
+    [['a', 'b', 'c'], ['a']],
+    [
+      ['a', 'b', 'c'],
+      ['a', 'b', 'c'],
+    ],
+  ])('owners in a circle %j that block each other, %j deleted in the foreground -> all go', async (circle, deleted) => {
+    const api = await createTestApi();
+    const made: Meta[] = [];
+    for (const name of circle) made.push(await api.ok(`POST ${maps}`, configMap(name)));
+    for (const [index, name] of circle.entries()) {
+      const owner = made[(index + circle.length - 1) % circle.length]!;
+      const metadata = ownedBy([owner], { blockOwnerDeletion: true });
+      await api.ok(`PATCH ${maps}/${name}`, { metadata }, merge);
+    }
+    for (const name of deleted) await api.ok(`DELETE ${maps}/${name}?propagationPolicy=Foreground`);
+    await api.time.advance(1_000);
+    expect(await names(api)).toEqual([]);
+  });
+
   test('an owner of a kind that is not served -> left alone', async () => {
     const api = await createTestApi();
     const reference = { apiVersion: 'nobody.example.com/v1', kind: 'Ghost' };

@@ -43,6 +43,7 @@ class Garbage {
   readonly #index: OwnerIndex;
   /** Owners in foreground deletion that wait for dependents: by uid, the owner's key. */
   readonly #waiting = new Map<string, string>();
+  readonly #waitingKeys = new Set<string>();
   /** Uids that have gone lately: enough to say so even if their kind is no longer served. */
   readonly #gone = new Set<string>();
 
@@ -61,7 +62,7 @@ class Garbage {
       if (owner !== undefined) keys.push(owner);
     }
     if (goneUid !== undefined) {
-      this.#waiting.delete(goneUid);
+      this.#stopWaiting(goneUid);
       const dependents = this.#index.dependents(goneUid);
       if (dependents.length > 0) this.#remember(goneUid);
       keys.push(...dependents);
@@ -110,16 +111,37 @@ class Garbage {
     const uid = owner.object.metadata.uid!;
     // Before looking, so that a dependent which goes meanwhile brings us back here.
     this.#waiting.set(uid, key);
-    for (const dependent of await this.#findDependents(uid)) {
-      const { metadata } = dependent.object;
-      if (metadata.deletionTimestamp !== undefined) continue;
-      const hasDependents = this.#index.dependents(metadata.uid!).length > 0;
-      await this.#delete(dependent, hasDependents ? 'Foreground' : undefined);
-    }
+    this.#waitingKeys.add(key);
+    for (const dependent of await this.#findDependents(uid)) await this.#deleteDependent(dependent);
     const left = await this.#findDependents(uid);
-    if (left.some(({ object }) => isBlocking(object, uid))) return;
-    this.#waiting.delete(uid);
+    if (left.some(({ object }) => object.metadata.uid !== uid && isBlocking(object, uid))) return;
+    this.#stopWaiting(uid);
     await this.#dropFinalizer(owner, foregroundFinalizer);
+  }
+
+  async #deleteDependent(dependent: Found): Promise<void> {
+    const { metadata } = dependent.object;
+    const dependents = this.#index.dependents(metadata.uid!);
+    // Owners in a circle would wait for each other for ever: as in Kubernetes, one that closes it blocks nobody.
+    const closesCircle = dependents.some((key) => this.#waitingKeys.has(key));
+    const current = closesCircle ? await this.#unblockOwners(dependent) : dependent;
+    if (metadata.deletionTimestamp !== undefined || current === undefined) return;
+    await this.#delete(current, dependents.length > 0 ? 'Foreground' : undefined);
+  }
+
+  async #unblockOwners(found: Found): Promise<Found | undefined> {
+    await this.#modify(found, ({ metadata }) => {
+      for (const owner of metadata.ownerReferences ?? []) delete owner.blockOwnerDeletion;
+    });
+    const now = await this.#find(objectKey(found.served.keyPrefix, found.namespace, found.name));
+    return now?.object.metadata.uid === found.object.metadata.uid ? now : undefined;
+  }
+
+  #stopWaiting(uid: string): void {
+    const key = this.#waiting.get(uid);
+    if (key === undefined) return;
+    this.#waiting.delete(uid);
+    this.#waitingKeys.delete(key);
   }
 
   async #checkOwners(dependent: Found): Promise<void> {
