@@ -87,9 +87,14 @@ export interface StatusSubject {
   readonly name: string;
 }
 
+/** More than a person reads; keeps an answer small however wrong the request is. */
+const causesMax = 500;
+
 /** 422 with every field error as a cause, in the words kubectl shows. */
 export function invalidObject(subject: StatusSubject, errors: readonly FieldError[]): StatusError {
-  const texts = errors.map((error) => `${error.field}: ${error.message}`);
+  const told = errors.slice(0, causesMax);
+  const texts = told.map((error) => `${error.field}: ${error.message}`);
+  if (told.length < errors.length) texts.push(`and ${errors.length - told.length} more`);
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
   const qualified = subject.group === '' ? subject.kind : `${subject.kind}.${subject.group}`;
   return new StatusError('Invalid', `${qualified} ${JSON.stringify(subject.name)} is invalid: ${list}`, {
@@ -97,7 +102,7 @@ export function invalidObject(subject: StatusSubject, errors: readonly FieldErro
       name: subject.name,
       group: subject.group,
       kind: subject.kind,
-      causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
+      causes: told.map(({ reason, message, field }) => ({ reason, message, field })),
     },
   });
 }

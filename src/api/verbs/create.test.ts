@@ -43,6 +43,14 @@ describe('create', () => {
     for (const name of names) expect(name).toMatch(/^job-[a-z0-9]{5}$/);
   });
 
+  test('wrong in a hundred thousand places -> 422 with the first of them, and how many more', async () => {
+    const { send } = await createTestApi();
+    const finalizers = Array(100_000).fill('!');
+    const { status, body } = await send(`POST ${maps}`, configMap('a', {}, { finalizers }));
+    expect([status, body.details.causes.length]).toEqual([422, 500]);
+    expect(body.message).toMatch(/, and 99500 more\]$/);
+  });
+
   test.each([
     ['no name', configMap(''), 422, 'metadata.name: Required value: name or generateName is required'],
     [
