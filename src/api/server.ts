@@ -95,7 +95,7 @@ class Edge implements ApiServer {
     return new Promise((resolve, reject) => {
       const onError = (cause: Error) => {
         clearInterval(this.#sweeping);
-        reject(new Error(`listen on ${host}:${port}: ${errorText(cause)}; choose another with --listen`, { cause }));
+        reject(new Error(`cannot listen on ${host}:${port}, choose another address with --listen`, { cause }));
       };
       this.#server.once('error', onError);
       this.#server.listen({ host, port, backlog: 1024 }, () => {
@@ -150,7 +150,9 @@ class Edge implements ApiServer {
       else stream.respond({ ':status': 431 }, { endStream: true });
     });
     // Such as too many open files: the next connection may fare better.
-    server.on('error', (error) => log.error('the server could not take a connection', { error: errorText(error) }));
+    server.on('error', (error) => {
+      if (server.listening) log.error('the server could not take a connection', { error: errorText(error) });
+    });
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseBrokenHttp1(error, socket as Socket));
     server.on('tlsClientError', (error) => log.debug('a tls handshake failed', { error: errorText(error) }));
     server.on('unknownProtocol', (socket) => socket.destroy());

@@ -62,5 +62,6 @@ function troubleOf(error: unknown): Trouble {
   // The low byte is the primary code; the rest says more.
   const primary = (errcode ?? 0) & 0xff;
   const kind = primary === fullCode ? 'full' : primary === busyCode ? 'locked' : 'broken';
-  return { kind, message: errcode === undefined ? message : `${message} (${errstr}, SQLite code ${errcode})` };
+  const more = errcode === undefined ? '' : ` (${errstr === message ? '' : `${errstr}, `}SQLite code ${errcode})`;
+  return { kind, message: message + more };
 }
