@@ -22,6 +22,8 @@ export interface SimClusterSetOptions {
   /** Between an agent's request and the home's answer. */
   readonly wrap?: (home: string, handler: HttpHandler) => HttpHandler;
   readonly onRequest?: (home: string, user: string, attributes: Attributes) => void;
+  /** Whether kinds can come and go: see SimHomeOptions. */
+  readonly hasDefinitions?: boolean;
   readonly logLevel?: LogLevel;
   /** Serves in place of the real agent: a deliberately broken one. */
   readonly createAgent?: typeof createAgent;
@@ -124,12 +126,13 @@ export class SimClusterSet {
   }
 
   #home(name: string, serviceRanges: readonly string[], mayDo: MayDo): SimHome {
-    const { wrap, onRequest, wallSkewMs } = this.#options;
+    const { wrap, onRequest, wallSkewMs, hasDefinitions } = this.#options;
     return new SimHome({
       simulation: this.simulation,
       name,
       serviceRanges,
       mayDo,
+      hasDefinitions,
       wallSkewMs: wallSkewMs?.(`home-${name}`),
       wrap: wrap === undefined ? undefined : (handler) => wrap(name, handler),
       onRequest: onRequest === undefined ? undefined : (user, attributes) => onRequest(name, user, attributes),

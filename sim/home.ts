@@ -5,7 +5,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Access, Attributes, User } from '../src/api/access.ts';
 import { type Api, createApi } from '../src/api/api.ts';
+import type { CustomResourceDefinition } from '../src/api/definitions/definition.ts';
+import { kindsFromDefinition } from '../src/api/definitions/kind-of.ts';
 import { loadDefinitions } from '../src/api/definitions/load.ts';
+import type { Kind } from '../src/api/kind.ts';
 import { customResourceDefinitionKind } from '../src/api/kinds/custom-resource-definition.ts';
 import { builtinKinds } from '../src/api/kinds/index.ts';
 import { StatusError } from '../src/api/status.ts';
@@ -17,6 +20,15 @@ import { MemoryDisk } from '../src/store/memory-journal.ts';
 import { createMemoryStore } from '../src/store/open.ts';
 import type { HttpHandler } from './virtual-network.ts';
 import { Simulation, type VirtualWorld } from './virtual-world.ts';
+
+const wantedDefinitions =
+  /^(addressclaims|clusters|clustersets|federatedservices|federations|peerexports|peers|peerservices|serviceexportpolicies|serviceexports|serviceimports|serviceshards)\.yaml$/;
+
+// Read once, and the same schemas in every home: what is compiled of them is shared too.
+const definitions = readDefinitions();
+const ourKinds: readonly Kind[] = definitions.map((definition) =>
+  kindsFromDefinition(definition as unknown as CustomResourceDefinition),
+);
 
 export type MayDo = (user: string, attributes: Attributes) => boolean;
 
@@ -31,6 +43,9 @@ export interface SimHomeOptions {
   /** May stand between the network and the api. */
   readonly wrap?: (handler: HttpHandler) => HttpHandler;
   readonly wallSkewMs?: number;
+  /** Whether our own kinds are there as CustomResourceDefinitions that can be deleted; else they are built in, which is
+   * quicker. Both come from the same files. */
+  readonly hasDefinitions?: boolean;
 }
 
 export class SimHome {
@@ -61,11 +76,12 @@ export class SimHome {
   }
 
   async start(): Promise<void> {
-    const { simulation, name, serviceRanges, wallSkewMs } = this.#options;
+    const { simulation, name, serviceRanges, wallSkewMs, hasDefinitions = false } = this.#options;
     const world = simulation.world(`home-${name}`, { wallSkewMs });
-    this.#disk ??= copyOf(await installedDisk());
+    this.#disk ??= hasDefinitions ? await install() : new MemoryDisk();
     const store = createMemoryStore({ world, disk: this.#disk });
-    const kinds = builtinKinds({ serviceRanges, random: world.random, extra: [customResourceDefinitionKind] });
+    const extra = hasDefinitions ? [customResourceDefinitionKind] : [customResourceDefinitionKind, ...ourKinds];
+    const kinds = builtinKinds({ serviceRanges, random: world.random, extra });
     const api = await createApi({ world, store, kinds, access: this.#access(), log: silentLog });
     await api.start();
     this.#process = { api, store, world };
@@ -124,14 +140,6 @@ function userOf(authorization: string | undefined): User {
   return { name, groups: name === 'admin' ? ['system:masters'] : [] };
 }
 
-// Installing the definitions takes longer than a short run: it is done once, and every home starts from a copy.
-let installed: Promise<MemoryDisk> | undefined;
-
-function installedDisk(): Promise<MemoryDisk> {
-  installed ??= install();
-  return installed;
-}
-
 async function install(): Promise<MemoryDisk> {
   const disk = new MemoryDisk();
   const world = new Simulation({ seed: 0 }).world('installer');
@@ -145,18 +153,15 @@ async function install(): Promise<MemoryDisk> {
     authorize: () => ({ isAllowed: true, reason: '' }),
   };
   const store = createMemoryStore({ world, disk });
-  const api = await createApi({ world, store, kinds, access, log: silentLog, definitions: definitions() });
+  const api = await createApi({ world, store, kinds, access, log: silentLog, definitions });
   await api.start();
   await api.stop();
   return disk;
 }
 
 /** The same files that a real cluster installs. */
-function definitions(): AnyObject[] {
+function readDefinitions(): AnyObject[] {
   const folder = fileURLToPath(new URL('../deploy/crds/', import.meta.url));
   const files = readdirSync(folder).filter((file) => wantedDefinitions.test(file));
   return loadDefinitions(files.map((file) => readFileSync(`${folder}${file}`, 'utf8')));
 }
-
-const wantedDefinitions =
-  /^(addressclaims|clusters|clustersets|federatedservices|federations|peerexports|peers|peerservices|serviceexportpolicies|serviceexports|serviceimports|serviceshards)\.yaml$/;

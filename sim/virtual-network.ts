@@ -19,7 +19,8 @@ export class VirtualNetwork {
   readonly #time: VirtualTime;
   readonly #latencyMs: () => number;
   readonly #servers = new Map<string, HttpHandler>();
-  readonly #links = new Map<string, LinkState>();
+  /** Caller, then server. */
+  readonly #links = new Map<string, Map<string, LinkState>>();
   readonly #open = new Set<Stream>();
 
   constructor(time: VirtualTime, latencyMs: () => number) {
@@ -37,7 +38,8 @@ export class VirtualNetwork {
   }
 
   setLink(from: string, server: string, state: LinkState): void {
-    this.#links.set(`${from} ${server}`, state);
+    const links = this.#links.get(from) ?? new Map<string, LinkState>();
+    this.#links.set(from, links.set(server, state));
     if (state === 'refused') this.breakStreams({ from, server });
   }
 
@@ -72,7 +74,7 @@ export class VirtualNetwork {
   }
 
   #link(from: string, server: string): LinkState {
-    return this.#links.get(`${from} ${server}`) ?? 'up';
+    return this.#links.get(from)?.get(server) ?? 'up';
   }
 
   #exchange(from: string, server: string, request: HttpRequest): Promise<HttpResponse> {

@@ -4,11 +4,24 @@
 import { setImmediate as realImmediate } from 'node:timers/promises';
 import type { Timer } from '../src/base/world.ts';
 
-interface Event {
+class Event implements Timer {
   readonly atMs: number;
   readonly order: number;
   run: (() => void) | undefined;
+
+  constructor(atMs: number, order: number, run: () => void) {
+    this.atMs = atMs;
+    this.order = order;
+    this.run = run;
+  }
+
+  cancel(): void {
+    this.run = undefined;
+  }
 }
+
+/** Turns asked for at once: asking costs more than taking one. */
+const turnsAtOnce = 32;
 
 export class VirtualTime {
   #nowMs = 0;
@@ -25,13 +38,9 @@ export class VirtualTime {
   }
 
   schedule(delayMs: number, run: () => void): Timer {
-    const event: Event = { atMs: this.#nowMs + Math.max(0, delayMs), order: this.#order++, run };
+    const event = new Event(this.#nowMs + Math.max(0, delayMs), this.#order++, run);
     push(this.#heap, event);
-    return {
-      cancel: () => {
-        event.run = undefined;
-      },
-    };
+    return event;
   }
 
   /** Lets everything that is already possible happen, without moving time. */
@@ -39,38 +48,17 @@ export class VirtualTime {
     await realImmediate();
   }
 
-  /** Pops the next event, runs it, and drains. False if there is none at or before `untilMs`. */
-  async step(untilMs = Number.POSITIVE_INFINITY): Promise<boolean> {
-    for (;;) {
-      const event = this.#heap[0];
-      if (event === undefined || event.atMs > untilMs) return false;
-      pop(this.#heap);
-      if (event.run === undefined) continue;
-      this.#nowMs = event.atMs;
-      event.run();
-      await this.drain();
-      return true;
-    }
-  }
-
   async advance(durationMs: number): Promise<void> {
     const untilMs = this.#nowMs + durationMs;
-    await this.drain();
-    while (await this.step(untilMs));
+    await this.#run(untilMs, () => false);
     this.#nowMs = untilMs;
   }
 
   /** Steps until the condition holds; fails loudly if it does not within the given virtual time. */
   async until(condition: () => boolean, options: { readonly withinMs: number; readonly what?: string }): Promise<void> {
     const untilMs = this.#nowMs + options.withinMs;
-    await this.drain();
-    while (!condition()) {
-      if (!(await this.step(untilMs))) {
-        throw new Error(
-          `${options.what ?? condition.toString()}: did not happen within ${options.withinMs} virtual ms`,
-        );
-      }
-    }
+    if (await this.#run(untilMs, condition)) return;
+    throw new Error(`${options.what ?? condition.toString()}: did not happen within ${options.withinMs} virtual ms`);
   }
 
   /** Steps until the promise settles. */
@@ -83,8 +71,47 @@ export class VirtualTime {
     await this.until(() => isSettled, { ...options, what: 'a promise' });
     return promise;
   }
-}
 
+  /**
+   * Each event in a turn of its own, so that all it made possible has happened before the next. Resolves to whether the
+   * condition came true before there was nothing left to do until then.
+   */
+  #run(untilMs: number, condition: () => boolean): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      let isOver = false;
+      const end = (settle: () => void) => {
+        isOver = true;
+        settle();
+      };
+      const turn = () => {
+        if (isOver) return;
+        try {
+          if (condition()) return end(() => resolve(true));
+          const event = this.#next(untilMs);
+          if (event === undefined) return end(() => resolve(false));
+          this.#nowMs = event.atMs;
+          event.run!();
+        } catch (error) {
+          end(() => reject(error));
+        }
+      };
+      const turns = () => {
+        for (let count = 0; count < turnsAtOnce; count += 1) setImmediate(turn);
+        setImmediate(() => isOver || turns());
+      };
+      turns();
+    });
+  }
+
+  #next(untilMs: number): Event | undefined {
+    for (;;) {
+      const event = this.#heap[0];
+      if (event === undefined || event.atMs > untilMs) return undefined;
+      pop(this.#heap);
+      if (event.run !== undefined) return event;
+    }
+  }
+}
 function isBefore(a: Event, b: Event): boolean {
   return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
 }

@@ -85,7 +85,8 @@ describe('definitions', () => {
 
   for (const plural of ['serviceexports', 'serviceimports']) {
     test(`definitions: ${plural} are not there, come, go and come again -> noticed without a restart`, async () => {
-      const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop'], agents: [] });
+      const set = new SimClusterSet({ clusters: ['east', 'west'], hasDefinitions: true });
+      await set.start({ namespaces: ['shop'], agents: [] });
       const name = `${plural}.multicluster.x-k8s.io`;
       const homes = ['east', 'west'].map((id) => set.home(id).admin);
       const definition = await homes[0]!.get(crdType, { name });
