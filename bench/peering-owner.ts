@@ -23,7 +23,7 @@ export type Order =
 
 const { clock } = createRealWorld();
 const idle = new Set<() => void>();
-let window = 256;
+let window = 1024;
 let revision = 0;
 
 const catalog = new OwnerCatalog({

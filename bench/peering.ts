@@ -4,6 +4,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import net from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { peerDefaults } from '../src/model/peer.ts';
 import { meshOf } from '../src/peering/testing/edge/mesh.ts';
 import { type BenchAccess, storingConsumer } from './peering-consumer.ts';
 import { lightConsumer } from './peering-light-consumer.ts';
@@ -12,6 +13,7 @@ import { type Figure, percentile, report } from './report.ts';
 
 const isQuick = process.argv.includes('--quick');
 const consumersMax = 50;
+const defaultWindow = peerDefaults.window;
 const ownerMesh = meshOf('owner.example');
 const consumerMeshes = Array.from({ length: consumersMax }, (_, n) => meshOf(`c${n}.example`));
 const figures: Figure[] = [];
@@ -20,6 +22,7 @@ const child: ChildProcess = fork(fileURLToPath(new URL('peering-owner.ts', impor
 function tell<T = void>(order: Order): Promise<T> {
   return new Promise((resolve, reject) => {
     child.once('message', (message) => resolve((message as { result: T }).result));
+    child.removeAllListeners('exit');
     child.once('exit', (code) => reject(new Error(`the owner exited with ${code}`)));
     child.send(order);
   });
@@ -36,14 +39,17 @@ const port = await tell<number>({ kind: 'start', ...ownerMesh.issue(), roots });
 const consumer = await storingConsumer();
 
 async function fullSync(services: number, wantedS?: number): Promise<void> {
-  await tell({ kind: 'fill', services, window: 256, peers: ['c0'] });
+  await tell({ kind: 'fill', services, window: defaultWindow, peers: ['c0'] });
+  const before = process.cpuUsage();
   const seconds = (await consumer.sync(accessOf(0, port), services)) / 1000;
+  const { user, system } = process.cpuUsage(before);
   figures.push({
     name: `full sync of ${services} services, stored and acknowledged`,
     value: seconds,
     unit: 's',
     ...(wantedS === undefined ? {} : { wanted: `${wantedS} s`, isMet: seconds <= wantedS }),
   });
+  figures.push({ name: '  of which the consumer and its home computed', value: (user + system) / 1e6, unit: 's' });
 }
 
 async function overDistance(services: number, window: number, wantedS?: number): Promise<void> {
@@ -60,7 +66,7 @@ async function overDistance(services: number, window: number, wantedS?: number):
 }
 
 async function fanOut(): Promise<void> {
-  await tell({ kind: 'fill', services: 1000, window: 256, peers: peersUpTo(consumersMax) });
+  await tell({ kind: 'fill', services: 1000, window: defaultWindow, peers: peersUpTo(consumersMax) });
   const accesses = peersUpTo(consumersMax).map((_, n) => accessOf(n, port));
   const startMs = performance.now();
   const all = accesses.map(lightConsumer);
@@ -71,7 +77,7 @@ async function fanOut(): Promise<void> {
 }
 
 async function burst(): Promise<void> {
-  await tell({ kind: 'fill', services: 1000, window: 256, peers: peersUpTo(10) });
+  await tell({ kind: 'fill', services: 1000, window: defaultWindow, peers: peersUpTo(10) });
   const all = peersUpTo(10).map((_, n) => lightConsumer(accessOf(n, port)));
   await Promise.all(all.map(({ synced }) => synced));
   const before = all.reduce((sum, { messages }) => sum + messages(), 0);
@@ -95,7 +101,7 @@ async function burst(): Promise<void> {
 }
 
 async function singleUpdates(): Promise<void> {
-  await tell({ kind: 'fill', services: 1000, window: 256, peers: ['c0'] });
+  await tell({ kind: 'fill', services: 1000, window: defaultWindow, peers: ['c0'] });
   await consumer.open(accessOf(0, port));
   await tell({ kind: 'single', updates: 200, peer: 'c0' });
   const times = (await tell<number[]>({ kind: 'single', updates: 1000, peer: 'c0' })).sort((one, other) => one - other);
@@ -129,7 +135,7 @@ async function slowRelay(target: number, delayMs: number): Promise<{ port: numbe
 try {
   await fullSync(4096);
   await fullSync(50_000, 10);
-  await overDistance(10_000, 256, 2);
+  await overDistance(10_000, defaultWindow, 2);
   await overDistance(isQuick ? 500 : 10_000, 1);
   await fanOut();
   await burst();

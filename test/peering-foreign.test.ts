@@ -82,6 +82,27 @@ test('foreign owner: a bad service among good ones -> NACK with the field, the r
   ]);
 });
 
+test('foreign owner: a message too large among good ones -> NACK with its size, the rest syncs', async () => {
+  const { owner, ours } = await takeFromForeign();
+  owner.put(db('a.foreign.example', { description: 'x'.repeat(5 * 1024 * 1024) }));
+  owner.put(db('b.foreign.example'));
+  await addForeign(ours, owner.port);
+  await eventually(() => heldBy(ours)).toEqual(['b.foreign.example']);
+  expect(owner.heard[1]).toMatch(/^nack 3 the message: Too long: 52\d+ bytes are more than 4194304/);
+  await eventually(async () => (await ours.peer('foreign')).status?.consumer?.refusals?.[0]?.reason).toContain(
+    'Too long',
+  );
+});
+
+test('foreign owner: fields that the home itself refuses -> NACK, not a stream that starts over and over', async () => {
+  const { owner, ours } = await takeFromForeign();
+  owner.put(db('a.foreign.example', { description: 'x'.repeat(10_000) }));
+  owner.put(db('b.foreign.example'));
+  await addForeign(ours, owner.port);
+  await eventually(() => owner.heard.length).toBe(3);
+  expect(owner.heard).toEqual(['register', expect.stringMatching(/^nack 3 .*spec\.description: Too long/), 'ack']);
+});
+
 test('foreign owner: it deletes while we are away -> gone after silence and grace, nothing else', async () => {
   const { owner, ours } = await takeFromForeign();
   for (const name of ['a', 'b']) owner.put(db(`${name}.foreign.example`));

@@ -83,7 +83,7 @@ export const refusalsShownMax = 20;
 export const peerDefaults = {
   versions: ['v1alpha1', 'v1alpha2'] as readonly PeerVersion[],
   retentionSeconds: 86_400,
-  window: 256,
+  window: 1024,
   quietSeconds: 3,
   graceSeconds: 60,
 };

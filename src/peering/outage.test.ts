@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { createInformer } from '../client/informer.ts';
 import type { PeerSpec } from '../model/peer.ts';
+import { peerExportType } from '../model/peer-export.ts';
 import { type PeerService, peerServiceType } from '../model/peer-service.ts';
 import type { PeeringOptions } from './peering.ts';
 import { type VirtualMesh, VirtualMeshes } from './testing/virtual-mesh.ts';
@@ -192,6 +193,13 @@ test("outage: the consumer's home is away -> nothing is acknowledged that is not
   await pair.consumer.home.start();
   await pair.equal(60_000);
   await pair.until(async () => pair.owner.peering?.owner.report('consumer')?.lag === 0, 10_000);
+});
+
+test('withdrawal: an export is taken back -> gone at the consumer within a second', async () => {
+  const pair = await synced('exact', 20);
+  await pair.all.time.settle(pair.owner.home.admin.delete(peerExportType, { namespace: 'shop', name: 'all' }));
+  await pair.all.time.advance(1000);
+  expect(await pair.consumer.held()).toEqual([]);
 });
 
 test('outage: a peer that comes back in a loop -> refused as Unavailable before it costs a catalog each time', async () => {

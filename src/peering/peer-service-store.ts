@@ -69,7 +69,8 @@ export type PeerServiceStatusPatch = { readonly [Field in keyof PeerServiceStatu
 
 export const firstSeenAnnotation = 'portolan.dev/first-seen';
 const noHash = new Uint8Array(0);
-const writesInFlight = 192;
+/** As many as an owner sends before it waits: the home commits together what comes together. */
+const writesInFlight = 1024;
 const retry = { firstMs: 100, delayMsMax: 30_000 };
 
 export class PeerServiceStore {
@@ -228,7 +229,8 @@ export class PeerServiceStore {
       return stored;
     }
     try {
-      this.#took(await this.#createOrUpdate(id, wanted));
+      const object = await this.#createOrUpdate(id, wanted);
+      this.#took(object, { isAsWritten: true });
       return stored;
     } catch (error) {
       if (!isInvalid(error)) throw error;
@@ -315,9 +317,9 @@ export class PeerServiceStore {
     }
   }
 
-  #took(object: PeerService): void {
+  #took(object: PeerService, { isAsWritten = false } = {}): void {
     const { annotations = {}, resourceVersion = '' } = object.metadata;
-    const isOurs = annotations[specHashAnnotation] === specHash(object.spec);
+    const isOurs = isAsWritten || annotations[specHashAnnotation] === specHash(object.spec);
     const firstSeenMs = Number(annotations[firstSeenAnnotation] ?? 0);
     this.#lastSeenMs = Math.max(this.#lastSeenMs, firstSeenMs);
     const stored: StoredService = {

@@ -297,7 +297,7 @@ describe('objects of our kinds', () => {
       versions: ['v1alpha1', 'v1alpha2'],
       allowedDomains: [],
       retentionSeconds: 86_400,
-      window: 256,
+      window: 1024,
       foreign: { quietSeconds: 3, graceSeconds: 60 },
     });
   });
