@@ -338,6 +338,26 @@ describe('rights', () => {
     member.close();
   });
 
+  test('rights: the namespace of older agents, if the set names one -> members keep imports and slices there, nothing else', async () => {
+    await atBroker('init --legacy-namespace older');
+    const member = await memberAt(west);
+    const metadata = { name: 'checkout-shop-west', namespace: 'older' };
+    const spec = { type: 'ClusterSetIP' as const, ports: [] };
+    await member.create(serviceImportType, {
+      apiVersion: 'multicluster.x-k8s.io/v1beta1',
+      kind: 'ServiceImport',
+      metadata,
+      spec,
+    });
+    await member.delete(serviceImportType, metadata);
+    expect((await member.list(endpointSliceType, { namespace: 'older' })).items).toEqual([]);
+    await refused(member.list(secretType, { namespace: 'older' }));
+    await refused(member.delete(namespaceType, { name: 'older' }));
+    member.close();
+    const merge = { kind: 'merge', body: { spec: { legacyNamespace: null } } } as const;
+    await broker.client.patch(clusterSetType, { namespace: 'prod', name: 'prod' }, merge);
+  });
+
   test('view: a member vandalises it -> nothing changes anywhere, and the view is put right', async () => {
     const member = await memberAt(west);
     const ref = { namespace: 'prod', name: record };
@@ -577,6 +597,24 @@ describe('leaving', () => {
     expect((await atBroker('remove west-2')).lines).toEqual(['cluster west-2 is no member of clusterset prod']);
     // The cluster comes back and is told; leaving cleans its home.
     expect((await at(west, 'leave')).lines).toEqual(['this cluster has left clusterset prod']);
+  });
+
+  test('broker remove: forced while its agent runs -> the agent says so and keeps what it has; joined again -> it goes on', async () => {
+    await atBroker('remove north --force');
+    const agent = agents.get('north')!;
+    await until('it is told', async () => (await stateOf(agent)) === 'refused');
+    const answer = await fetch(`${agent.admin}/readyz`);
+    expect([answer.status, await answer.text()]).toEqual([
+      503,
+      expect.stringContaining('portolan broker token north --renew'),
+    ]);
+    expect(await importLine(north.client, key)).toBe('ClusterSetIP http:81/TCP from north');
+    await at(north, `join ${await token('north')} --pod-cidr 10.3.0.0/16`);
+    await until('it works again', async () => (await stateOf(agent)) === 'leading');
+    await until(
+      'others see it',
+      async () => (await importLine(east.client, key)) === 'ClusterSetIP http:81/TCP from north',
+    );
   });
 
   test('leave: the last member -> the merged view is empty', async () => {

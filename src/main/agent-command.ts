@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import type { LogLevel } from '../base/log.ts';
-import { parseListen, processLog, untilStopped } from './process.ts';
+import { logLevelOption, parseListen, processLog, untilStopped } from './process.ts';
 
 interface AgentFlags {
   readonly kubeconfig?: string;
@@ -24,7 +24,7 @@ export function addAgentCommand(program: Command): void {
       'where /metrics, /livez and /readyz are; port 0 takes a free one',
       '127.0.0.1:0',
     )
-    .option('--log-level <level>', 'debug, info, warn or error', 'info')
+    .addOption(logLevelOption('info'))
     .addHelpText(
       'after',
       `
@@ -45,7 +45,7 @@ async function run(flags: AgentFlags): Promise<void> {
       import('../client/client.ts'),
       import('../client/kubeconfig.ts'),
     ]);
-  const { startAgentRole } = await import('./agent.ts');
+  const { notReady, startAgentRole } = await import('./agent.ts');
   const { startAdminEndpoint } = await import('./admin-endpoint.ts');
   const { Parts } = await import('./parts.ts');
   const world = createRealWorld();
@@ -72,8 +72,8 @@ async function run(flags: AgentFlags): Promise<void> {
     ...(brokerAccess === undefined ? {} : { brokerAccess }),
   });
   parts.add('agent', () => role.stop());
-  const notReady = () => (role.state().kind === 'no member' ? 'this cluster is no member of a clusterset' : '');
-  const admin = await startAdminEndpoint({ listen, metrics, notReady, status: () => role.state() }).catch(
+  const status = () => role.state();
+  const admin = await startAdminEndpoint({ listen, metrics, notReady: () => notReady(status()), status }).catch(
     async (error: unknown) => {
       await parts.stop();
       throw error;

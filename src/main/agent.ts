@@ -28,7 +28,8 @@ export interface AgentRoleOptions {
 
 export type AgentRoleState =
   | { readonly kind: 'no member' }
-  | { readonly kind: 'standby' | 'leading'; readonly clusterId: string; readonly clusterset: string };
+  /** Refused: the broker does not take our token, because it has run out or the cluster was removed. */
+  | { readonly kind: 'standby' | 'leading' | 'refused'; readonly clusterId: string; readonly clusterset: string };
 
 export interface AgentRole {
   state(): AgentRoleState;
@@ -40,6 +41,8 @@ interface Term {
   readonly membership: MembershipRecord;
   readonly candidate: Candidate;
   readonly broker: Client;
+  /** Whether the last we heard of the broker was that it does not know us. */
+  isRefused: boolean;
 }
 
 export function startAgentRole(options: AgentRoleOptions): AgentRole {
@@ -58,7 +61,11 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
 
   async function follow(): Promise<void> {
     const wanted = isStopped ? undefined : copy.current;
-    if (term?.key === (wanted && keyOf(wanted))) return;
+    if (term?.key === (wanted && keyOf(wanted))) {
+      // Another token, and another chance.
+      if (term !== undefined) term.isRefused = false;
+      return;
+    }
     await end();
     if (wanted !== undefined) term = begin(wanted);
   }
@@ -76,8 +83,17 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
     const { clusterset, clusterId, namespace } = membership;
     const log = options.log.with({ clusterset, cluster: clusterId });
     const access = options.brokerAccess ?? accessOf(membership, () => copy.current ?? membership);
-    const broker = createClient(world.network.http(access), { world, userAgent: `portolan-agent/${clusterId}` });
+    const onUnauthorized = () => {
+      access.onUnauthorized?.();
+      if (!begun.isRefused) log.warn(refusal(clusterId));
+      begun.isRefused = true;
+    };
+    const broker = createClient(world.network.http({ ...access, onUnauthorized }), {
+      world,
+      userAgent: `portolan-agent/${clusterId}`,
+    });
     const whileLeading = async (signal: AbortSignal) => {
+      begun.isRefused = false;
       const agent = createAgent({
         ...options,
         broker,
@@ -104,13 +120,15 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
       whileLeading,
       ...(options.leaderTimes === undefined ? {} : { times: options.leaderTimes }),
     });
-    return { key: keyOf(membership), membership, candidate, broker };
+    const begun: Term = { key: keyOf(membership), membership, candidate, broker, isRefused: false };
+    return begun;
   }
 
   function state(): AgentRoleState {
     if (term === undefined) return { kind: 'no member' };
     const { clusterId, clusterset } = term.membership;
-    return { kind: term.candidate.isLeader() ? 'leading' : 'standby', clusterId, clusterset };
+    const waiting = term.isRefused ? 'refused' : 'standby';
+    return { kind: term.candidate.isLeader() ? 'leading' : waiting, clusterId, clusterset };
   }
 
   copy.start();
@@ -122,6 +140,16 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
       await nextTurn();
     },
   };
+}
+
+/** Why the role does not work; empty if it does. */
+export function notReady(state: AgentRoleState): string {
+  if (state.kind === 'no member') return 'this cluster is no member of a clusterset';
+  return state.kind === 'refused' ? refusal(state.clusterId) : '';
+}
+
+function refusal(id: string): string {
+  return `the broker does not know this cluster any more: join again with what portolan broker token ${id} --renew gives, or leave`;
 }
 
 /** A renewed token changes nothing of this, and is used with the next request. */

@@ -24,10 +24,6 @@ export interface PolicyRule {
   verbs: string[];
 }
 
-export interface Role extends KubernetesObject {
-  rules: PolicyRule[];
-}
-
 export interface RoleBinding extends KubernetesObject {
   subjects: Subject[];
   roleRef: { apiGroup: string; kind: string; name: string };
