@@ -10,14 +10,15 @@ import { type ClusterSetSpec, clusterSetType } from '../src/model/cluster-set.ts
 import { namespaceType } from '../src/model/namespace.ts';
 import { type MayDo, SimHome } from './home.ts';
 import type { HttpHandler } from './virtual-network.ts';
-import { Simulation, type VirtualWorld } from './virtual-world.ts';
+import { Simulation, type VirtualWorld, type VirtualWorldOptions } from './virtual-world.ts';
 
 export interface SimClusterSetOptions {
   readonly seed?: number;
   readonly clusters: readonly string[];
   readonly set?: ClusterSetSpec;
   readonly member?: (id: string) => Partial<ClusterSpec>;
-  readonly wallSkewMs?: (name: string) => number;
+  /** Of the process of that name: `agent-east`, `home-east`, `home-broker`. */
+  readonly clock?: (name: string) => VirtualWorldOptions;
   readonly latencyMs?: { readonly min: number; readonly max: number };
   /** Between an agent's request and the home's answer. */
   readonly wrap?: (home: string, handler: HttpHandler) => HttpHandler;
@@ -85,7 +86,7 @@ export class SimClusterSet {
 
   startAgent(id: string): void {
     const name = `agent-${id}`;
-    const world = this.simulation.world(name, { wallSkewMs: this.#options.wallSkewMs?.(name) });
+    const world = this.simulation.world(name, this.#options.clock?.(name));
     const { logLevel } = this.#options;
     const write = (line: string) => void process.stderr.write(line);
     const agent = (this.#options.createAgent ?? createAgent)({
@@ -126,14 +127,14 @@ export class SimClusterSet {
   }
 
   #home(name: string, serviceRanges: readonly string[], mayDo: MayDo): SimHome {
-    const { wrap, onRequest, wallSkewMs, hasDefinitions } = this.#options;
+    const { wrap, onRequest, clock, hasDefinitions } = this.#options;
     return new SimHome({
       simulation: this.simulation,
       name,
       serviceRanges,
       mayDo,
       hasDefinitions,
-      wallSkewMs: wallSkewMs?.(`home-${name}`),
+      clock: clock?.(`home-${name}`),
       wrap: wrap === undefined ? undefined : (handler) => wrap(name, handler),
       onRequest: onRequest === undefined ? undefined : (user, attributes) => onRequest(name, user, attributes),
     });

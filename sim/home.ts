@@ -19,7 +19,7 @@ import type { LogStore } from '../src/store/log-store.ts';
 import { MemoryDisk } from '../src/store/memory-journal.ts';
 import { createMemoryStore } from '../src/store/open.ts';
 import type { HttpHandler } from './virtual-network.ts';
-import { Simulation, type VirtualWorld } from './virtual-world.ts';
+import { Simulation, type VirtualWorld, type VirtualWorldOptions } from './virtual-world.ts';
 
 const wantedDefinitions =
   /^(addressclaims|clusters|clustersets|federatedservices|federations|peerexports|peers|peerservices|serviceexportpolicies|serviceexports|serviceimports|serviceshards)\.yaml$/;
@@ -42,7 +42,7 @@ export interface SimHomeOptions {
   readonly onRequest?: (user: string, attributes: Attributes) => void;
   /** May stand between the network and the api. */
   readonly wrap?: (handler: HttpHandler) => HttpHandler;
-  readonly wallSkewMs?: number;
+  readonly clock?: VirtualWorldOptions;
   /** Whether our own kinds are there as CustomResourceDefinitions that can be deleted; else they are built in, which is
    * quicker. Both come from the same files. */
   readonly hasDefinitions?: boolean;
@@ -76,8 +76,8 @@ export class SimHome {
   }
 
   async start(): Promise<void> {
-    const { simulation, name, serviceRanges, wallSkewMs, hasDefinitions = false } = this.#options;
-    const world = simulation.world(`home-${name}`, { wallSkewMs });
+    const { simulation, name, serviceRanges, clock, hasDefinitions = false } = this.#options;
+    const world = simulation.world(`home-${name}`, clock);
     this.#disk ??= hasDefinitions ? await install() : new MemoryDisk();
     const store = createMemoryStore({ world, disk: this.#disk });
     const extra = hasDefinitions ? [customResourceDefinitionKind] : [customResourceDefinitionKind, ...ourKinds];

@@ -12,6 +12,7 @@ import { agentOf, isWrite, LossyNetwork, quiet } from './lossy.ts';
 import { addressViolations, findViolations } from './properties.ts';
 import { chance, pick, randomStep, type StepContext } from './steps.ts';
 import { readTruth } from './truth.ts';
+import { seededRandom, type VirtualWorldOptions } from './virtual-world.ts';
 
 export interface ScheduleOptions {
   readonly seed: number;
@@ -65,6 +66,7 @@ class ScheduleRun {
       seed: options.seed,
       clusters: this.#ids,
       set: this.#spec,
+      clock: randomClocks(options.seed),
       createAgent: options.createAgent,
       wrap: (home, handler) => this.#traced(home, (request) => lossy!.wrap(handler)(request)),
       onRequest: (home, user, { verb, namespace, resource }) =>
@@ -184,6 +186,21 @@ class ScheduleRun {
     }
     return lines.sort().join(', ');
   }
+}
+
+// No two clocks agree, some are hours off, and they drift a hundred times worse than real ones. A process has the same
+// clock after a restart.
+function randomClocks(seed: number): (name: string) => VirtualWorldOptions {
+  const random = seededRandom(seed + 0x9e3779b9);
+  const clocks = new Map<string, VirtualWorldOptions>();
+  return (name) => {
+    const known = clocks.get(name);
+    if (known !== undefined) return known;
+    const skewMsMax = random() < 0.2 ? 3 * 3_600_000 : 2_000;
+    const clock = { wallSkewMs: Math.round((random() * 2 - 1) * skewMsMax), clockRate: 1 + (random() - 0.5) * 0.02 };
+    clocks.set(name, clock);
+    return clock;
+  };
 }
 
 // Short leases, so that a run of a minute sees many; a small range, so that addresses collide and run out.

@@ -41,6 +41,18 @@ test('virtual world: clocks -> wall clocks are off as told, monotonic ones go to
   expect([a.clock.monotonicMs(), b.clock.monotonicMs()]).toEqual([1234, 1234]);
 });
 
+test('virtual world: a clock that drifts -> all of its process drifts, timers too', async () => {
+  const sim = new Simulation({ seed: 1 });
+  const [fast, slow] = [sim.world('fast', { clockRate: 1.25 }), sim.world('slow', { clockRate: 0.8 })];
+  const rang: number[] = [];
+  for (const world of [slow, fast]) world.timers.after(1000, () => rang.push(sim.time.nowMs));
+  const before = [fast, slow].map(({ clock }) => clock.wallMs());
+  await sim.time.advance(2000);
+  expect(rang).toEqual([800, 1250]);
+  expect([fast, slow].map(({ clock }) => clock.monotonicMs())).toEqual([2500, 1600]);
+  expect([fast, slow].map(({ clock }, index) => clock.wallMs() - before[index]!)).toEqual([2500, 1600]);
+});
+
 test('virtual world: revoked -> its timers are gone, what it waits for never comes, its disk outlives it', async () => {
   const sim = new Simulation({ seed: 1 });
   sim.network.listen('https://x', async () => ({ status: 200, headers: {}, body: Buffer.from('') }));

@@ -1,5 +1,5 @@
-// Worlds for simulated processes: one virtual time, one network and one seed for all of them; a clock skew, a disk and a
-// random stream for each. Revoking a World is what kill -9 is to a process: its timers are gone, nothing it waits for
+// Worlds for simulated processes: one virtual time, one network and one seed for all of them; clocks of its own that are off
+// and drift, a disk and a random stream for each. Revoking a World is what kill -9 is to a process: its timers are gone, nothing it waits for
 // ever comes.
 
 import type { Disk, Random, World } from '../src/base/world.ts';
@@ -14,8 +14,10 @@ export interface SimulationOptions {
 }
 
 export interface VirtualWorldOptions {
-  /** How far this process's wall clock is off. */
+  /** How far this process's wall clock is off when virtual time begins. */
   readonly wallSkewMs?: number;
+  /** Seconds its clocks count in a true second: 1 unless told otherwise. Its timers drift with them. */
+  readonly clockRate?: number;
 }
 
 export interface VirtualWorld extends World {
@@ -43,15 +45,14 @@ export class Simulation {
     const live = (run: () => void) => () => {
       if (!isRevoked) run();
     };
+    const { wallSkewMs = 0, clockRate = 1 } = options;
+    const monotonicMs = () => this.time.nowMs * clockRate;
     const files = this.#disks.get(name) ?? new Map<string, Uint8Array>();
     this.#disks.set(name, files);
     return {
       name,
-      clock: {
-        wallMs: () => this.#startWallMs + this.time.nowMs + (options.wallSkewMs ?? 0),
-        monotonicMs: () => this.time.nowMs,
-      },
-      timers: { after: (delayMs, run) => this.time.schedule(delayMs, live(run)) },
+      clock: { wallMs: () => this.#startWallMs + wallSkewMs + monotonicMs(), monotonicMs },
+      timers: { after: (delayMs, run) => this.time.schedule(delayMs / clockRate, live(run)) },
       random: randomFrom(seededRandom(Math.floor(this.#random() * 2 ** 32))),
       network: {
         http: (access) => {
@@ -109,7 +110,7 @@ function liveBody(
 }
 
 /** mulberry32: small, fast, and the same everywhere. */
-function seededRandom(seed: number): () => number {
+export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -136,13 +136,26 @@ describe('lease', () => {
   test('lease: clocks hours apart -> judged by what was seen, nobody is condemned, and Events say whose clock is off', async () => {
     const hours = 3_600_000;
     const { set, east, west } = await bothExport({
-      wallSkewMs: (name) => (name === 'agent-east' ? 7 * hours : name === 'home-west' ? 5 * hours : 0),
+      clock: (name) => ({ wallSkewMs: name === 'agent-east' ? 7 * hours : name === 'home-west' ? 5 * hours : 0 }),
     });
     await set.time.advance(120_000);
     for (const client of [east, west]) {
       expect(await sliceLines(client, key)).toEqual(bothAlive);
       expect(await eventLines(client, key)).toContain('Warning ClockSkew');
     }
+  });
+
+  test('lease: clocks that run at different speeds -> nobody alive is condemned, whoever dies still is', async () => {
+    const { set, east, west } = await bothExport({
+      clock: (name) => ({ clockRate: name.includes('east') ? 0.6 : name.includes('west') ? 1.25 : 1 }),
+    });
+    for (let minute = 0; minute < 10; minute += 1) {
+      await set.time.advance(60_000);
+      for (const client of [east, west]) expect(await sliceLines(client, key)).toEqual(bothAlive);
+    }
+    set.killAgent('west');
+    await set.time.advance(80_000);
+    expect(await sliceLines(east, key)).toEqual([bothAlive[0]]);
   });
 
   test('lease: a member without a lease -> given the lease time, then stale', async () => {
