@@ -25,7 +25,7 @@ export interface Engine {
 /** The watches that are open, so that they can be counted and ended. */
 export interface OpenWatches {
   /** Throws StatusError TooManyRequests when there are too many. Returns how to leave. */
-  enter(close: () => void): () => void;
+  enter(userName: string, close: () => void): () => void;
   count(): number;
   closeAll(): void;
 }

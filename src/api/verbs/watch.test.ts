@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { configMap, createTestApi, settle, type TestApi } from '../testing/test-api.ts';
+import type { Access } from '../access.ts';
+import { allowAll, configMap, createTestApi, settle, type TestApi } from '../testing/test-api.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const merge = { 'content-type': 'application/merge-patch+json' };
@@ -280,7 +281,7 @@ describe('watch', () => {
   );
 
   test('too many watches -> 429 with Retry-After; one that goes makes room', async () => {
-    const api = await createTestApi({ limits: { openWatchesMax: 2 } });
+    const api = await createTestApi({ limits: { openWatchesMax: 4 } });
     const first = (await api.watch(`${maps}?watch=true`)).read();
     await api.watch(`${maps}?watch=true`);
     const { status, headers, body } = await api.send(`GET ${maps}?watch=true`);
@@ -288,6 +289,23 @@ describe('watch', () => {
     first.close();
     await settle();
     await api.watch(`${maps}?watch=true`);
+  });
+
+  test('one user opens all they can -> half of what the others leave; another one still gets some', async () => {
+    const access: Access = {
+      ...allowAll,
+      authenticate: async ({ headers }) => ({ name: headers['x-user'] ?? '', groups: [] }),
+    };
+    const api = await createTestApi({ access, limits: { openWatchesMax: 8 } });
+    const openAll = async (user: string) => {
+      for (let count = 0; ; count++) {
+        const reply = await api.api.handle({ method: 'GET', path: `${maps}?watch=true`, headers: { 'x-user': user } });
+        if (reply.status !== 200) return count;
+      }
+    };
+    expect(await openAll('greedy')).toBe(4);
+    expect(await openAll('modest')).toBe(2);
+    expect(await openAll('late')).toBe(1);
   });
 
   test('the reader goes away, by its signal -> nothing is left of the watch', async () => {

@@ -70,7 +70,7 @@ function openStream(asked: Watching): EventStream {
     },
   });
   const end = () => stream.end();
-  closers.push(engine.watches.enter(end));
+  closers.push(engine.watches.enter(call.user.name, end));
   closers.push(call.served.onRetired(end));
   closers.push(followStore(asked, stream));
   const { signal } = call.request;
