@@ -8,7 +8,9 @@ import { createRealHost } from '../src/base/real/host.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { type Client, createClient } from '../src/client/client.ts';
 import { findHome } from '../src/client/kubeconfig.ts';
+import { type AddressClaim, addressClaimType } from '../src/model/address-claim.ts';
 import { peerExportType } from '../src/model/peer-export.ts';
+import { type PeerService, peerServiceType } from '../src/model/peer-service.ts';
 import { serviceType } from '../src/model/service.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { type PeeringProcess, runPeerCli, startPeeringProcess } from './support/peering-process.ts';
@@ -87,6 +89,17 @@ test('peer list, status and services -> names, ingress, both directions, the mod
   const services = (await west.peer('services', 'east')).out;
   expect(services).toContain('checkout.default.east.example,checkout.east.svc.peers.local');
   expect(services).toContain('192.0.2.1:15443');
+});
+
+test('a service of a peer -> an address of its own from the range for peers, which it keeps', async () => {
+  const { items } = await west.client.list<PeerService>(peerServiceType, { namespace: 'portolan-system' });
+  await eventually(async () => {
+    const { items } = await west.client.list<PeerService>(peerServiceType, { namespace: 'portolan-system' });
+    return items[0]?.status?.ips;
+  }).toEqual([expect.stringMatching(/^241\./), expect.stringMatching(/^fd/)]);
+  expect(items).toHaveLength(1);
+  const claims = await west.client.list<AddressClaim>(addressClaimType);
+  expect(claims.items.map(({ spec }) => spec.owner.kind)).toEqual(['PeerService', 'PeerService']);
 });
 
 test('peer diff -> service by service; equal is exit code 0, different is 1', async () => {

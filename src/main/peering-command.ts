@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import type { LogLevel } from '../base/log.ts';
+import { clusterSetDefaults } from '../model/cluster-set.ts';
 import type { PeerVersion } from '../model/peer.ts';
 import { parseListen, processLog, untilStopped } from './process.ts';
 
@@ -17,6 +18,7 @@ interface PeeringFlags {
   readonly zone: string[];
   readonly versions: string;
   readonly replicated?: boolean;
+  readonly addressRange: string[];
   readonly cert?: string;
   readonly key?: string;
   readonly bundle?: string;
@@ -42,6 +44,11 @@ export function addPeeringCommand(program: Command): void {
       'peers.local',
     ])
     .option('--versions <list>', 'versions of the protocol that are spoken', 'v1alpha1,v1alpha2')
+    .option(
+      '--address-range <cidr...>',
+      'where services of peers get their addresses from, one range for each family',
+      [...clusterSetDefaults.addressRanges.peers],
+    )
     .option('--replicated', 'another process like this works on the same home: one of them takes, both give')
     .option('--cert <file>', 'our certificate in PEM, looked at again and again (default: a Secret of the home)')
     .option('--key <file>', 'its key in PEM')
@@ -84,6 +91,7 @@ async function run(flags: PeeringFlags): Promise<void> {
     },
     ownZones: flags.zone,
     versions: parseVersions(flags.versions),
+    addressRanges: flags.addressRange,
     isReplicated: flags.replicated === true,
     ...filesOf(flags),
   });

@@ -14,6 +14,7 @@ import { type Peering, startPeering } from '../peering/peering.ts';
 import { dial } from '../peering/transport-client.ts';
 import { servePeering } from '../peering/transport-server.ts';
 import { Parts } from './parts.ts';
+import { startPeerAddresses } from './peer-addresses.ts';
 import { openIdentity } from './peering-identity.ts';
 
 export interface PeeringRoleOptions {
@@ -29,6 +30,8 @@ export interface PeeringRoleOptions {
   readonly ownZones: readonly string[];
   readonly versions: readonly PeerVersion[];
   readonly isReplicated: boolean;
+  /** Ranges from which services of peers get an address of their own; none if empty. */
+  readonly addressRanges: readonly string[];
   readonly files?: { readonly certificate: string; readonly key: string; readonly bundle: string };
 }
 
@@ -58,6 +61,11 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
       dial,
     });
     parts.add('peering', () => peering.stop());
+    if (options.addressRanges.length > 0) {
+      const ranges = options.addressRanges;
+      const addresses = await startPeerAddresses({ world, log, home: client, namespace, ranges });
+      parts.add('addresses', () => addresses.stop());
+    }
     const advertised = options.advertise.replace(/:0$/, `:${peering.port}`);
     const publish = () =>
       publishCard(client, namespace, { address: advertised, domain: trustDomain, bundle: identity.bundle() });

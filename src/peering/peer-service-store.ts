@@ -71,6 +71,7 @@ export const firstSeenAnnotation = 'portolan.dev/first-seen';
 const noHash = new Uint8Array(0);
 /** As many as an owner sends before it waits: the home commits together what comes together. */
 const writesInFlight = 1024;
+const attemptsMax = 4;
 const retry = { firstMs: 100, delayMsMax: 30_000 };
 
 export class PeerServiceStore {
@@ -238,17 +239,21 @@ export class PeerServiceStore {
     }
   }
 
+  // Others write to the status, such as the address of a service: then what we know of it is too old to be replaced.
   async #createOrUpdate(id: string, wanted: Extract<Wanted, { kind: 'present' }>): Promise<PeerService> {
     const { client } = this.#options;
-    const before = this.#stored.get(id);
-    const object = this.#object(id, wanted, before);
-    try {
-      if (before === undefined) return await client.create(peerServiceType, object);
-      return await client.update(peerServiceType, object);
-    } catch (error) {
-      if (!isAlreadyExists(error) && !isConflict(error) && !isNotFound(error)) throw error;
-      await this.#look(id);
-      throw error;
+    for (let attempt = 1; ; attempt += 1) {
+      const before = this.#stored.get(id);
+      const object = this.#object(id, wanted, before);
+      try {
+        if (before === undefined) return await client.create(peerServiceType, object);
+        return await client.update(peerServiceType, object);
+      } catch (error) {
+        const isOld = isAlreadyExists(error) || isConflict(error) || isNotFound(error);
+        if (!isOld) throw error;
+        await this.#look(id);
+        if (attempt === attemptsMax) throw error;
+      }
     }
   }
 
