@@ -3,7 +3,6 @@
 import type { HttpResponse } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
-import type { AnyObject } from '../model/object.ts';
 import type { Entry, Store } from '../store/store.ts';
 import type { ApiRequest, User } from './access.ts';
 import type { EventMemo } from './event-memo.ts';
@@ -68,5 +67,3 @@ export function contextOf(engine: Engine, call: Pick<Call, 'user' | 'nowMs' | 'i
 
 /** Who the server's own parts act as. */
 export const systemUser: User = { name: 'system:apiserver', groups: ['system:masters'] };
-
-export type { AnyObject };

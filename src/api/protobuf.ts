@@ -2,6 +2,7 @@
 // carried as JSON. One decoder for all built-in kinds, over the table of messages; answers are always JSON.
 
 import type { AnyObject } from '../model/object.ts';
+import { setMember } from './json-object.ts';
 import { type Field, isMessage, messageOf, messageOfKind, type Scalar } from './kinds/messages.ts';
 import { type Fields, specialValues } from './protobuf-special.ts';
 import { expectWireType, MalformedError, WireReader, wireTypes } from './protobuf-wire.ts';
@@ -153,7 +154,7 @@ function decodeMapEntry(field: Field, wireType: number, reader: WireReader, dept
       value = messageValue(field.type.message, entry.nested(), depth);
     }
   }
-  setOwn((into[field.name] ??= {}) as Fields, key, value ?? {});
+  setMember((into[field.name] ??= {}) as Fields, key, value ?? {});
 }
 
 const wireTypeOf: Readonly<Record<Scalar, number>> = {
@@ -183,12 +184,6 @@ function finite(value: number): number {
 
 function isZero(value: string | number | boolean): boolean {
   return value === '' || value === 0 || value === false;
-}
-
-/** A key may be any text, `__proto__` too. */
-function setOwn(target: Fields, key: string, value: unknown): void {
-  if (key !== '__proto__') target[key] = value;
-  else Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
 function atField(name: string, decode: () => void): void {

@@ -1,6 +1,7 @@
 // Brings what a client sent of a built-in kind into the one form the schemas describe: a quantity may be written as a
 // number. That null means absent is the business of schema defaults; what has a wrong type is left for the schema.
 
+import { isObject } from '../json-object.ts';
 import { type Field, flatFields } from './messages.ts';
 
 const quantity = 'resource.Quantity';
@@ -46,8 +47,4 @@ function normalizeQuantities(parent: Record<string, unknown>, field: Field): voi
 /** `1e21` is written with its exponent in both worlds: a quantity may have one. */
 function formatNumber(value: number): string {
   return String(value).replace('e+', 'e');
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@
 // one the document is of no use.
 
 import { isSameJson } from '../../base/same-json.ts';
-import { isObject, setMember } from './merge-patch.ts';
+import { isObject, setMember } from '../json-object.ts';
 
 export class PatchError extends Error {}
 

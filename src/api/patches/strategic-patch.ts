@@ -1,12 +1,10 @@
 // Strategic merge patch, of built-in kinds: a merge patch that knows by which key the items of a list are told apart,
 // from the same table that schemas and protobuf come from. Changes the target where it can.
 
+import { isObject, type JsonObject, setMember } from '../json-object.ts';
 import { type Field, flatFields } from '../kinds/messages.ts';
 import { specialSchemas } from '../kinds/schemas.ts';
 import { PatchError } from './json-patch.ts';
-import { isObject, setMember } from './merge-patch.ts';
-
-type JsonObject = Record<string, unknown>;
 
 /** `message` is the name of the target's message in the table of built-in kinds. */
 export function applyStrategicPatch(target: unknown, patch: unknown, message: string): unknown {

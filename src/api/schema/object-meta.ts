@@ -60,12 +60,3 @@ export const objectMetaSchema: Schema = {
 
 export const apiVersionSchema: Schema = { type: 'string', description: 'Group and version of this representation.' };
 export const kindSchema: Schema = { type: 'string', description: 'The kind of object this is.' };
-
-/** The same for the kinds' own fields: what lies beside apiVersion, kind and metadata. */
-export function objectSchema(fields: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema {
-  return {
-    type: 'object',
-    ...(required.length === 0 ? {} : { required }),
-    properties: { apiVersion: apiVersionSchema, kind: kindSchema, metadata: objectMetaSchema, ...fields },
-  };
-}
