@@ -34,7 +34,7 @@ export declare type SnapshotEnd = Message<"portolan.peering.v1.SnapshotEnd"> & {
   count: number;
 
   /**
-   * SHA-256 over the sorted ids and contents of the snapshot.
+   * Exclusive or of the SHA-256 of each resource in the snapshot.
    *
    * @generated from field: bytes digest = 4;
    */
