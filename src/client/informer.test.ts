@@ -172,6 +172,30 @@ describe('informer', () => {
     await sim.time.until(() => informer.size === 0, { withinMs: 120_000 });
   });
 
+  test('informer: a network falls silent that brought bookmarks before -> noticed after two and a half of them', async () => {
+    const { sim, home, informer } = await synced(['a']);
+    home.bookmark();
+    await sim.time.advance(100);
+    sim.network.setLink('agent', server, 'silent');
+    await sim.time.advance(149_000);
+    expect(informer.status().state.kind).toBe('watching');
+    await sim.time.advance(32_000);
+    expect(informer.status()).toMatchObject({ state: { kind: 'failing' }, staleSinceMs: expect.any(Number) });
+    home.delete('a');
+    sim.network.setLink('agent', server, 'up');
+    await sim.time.until(() => informer.size === 0, { withinMs: 60_000 });
+    expect(home.count('list')).toBe(1);
+  });
+
+  test('informer: a home that has nothing to tell for long -> asked anew once, never called failing', async () => {
+    const { sim, home, informer } = await synced(['a']);
+    const states = new Set<string>();
+    informer.onStatus(({ state }) => states.add(state.kind));
+    home.bookmark();
+    await sim.time.advance(290_000);
+    expect([home.count('watch'), home.count('list'), home.watchers, ...states]).toEqual([2, 1, 1]);
+  });
+
   test('informer: the home forbids -> what is known stays', async () => {
     const { sim, home, informer } = await synced(['a']);
     home.intercept = () => status(403, 'Forbidden', 'no');

@@ -3,7 +3,7 @@
 
 import { Backoff } from '../base/backoff.ts';
 import { errorText, type Log } from '../base/log.ts';
-import { sleep, type World } from '../base/world.ts';
+import { sleep, type Timer, type World } from '../base/world.ts';
 import type { KubernetesObject, ResourceType } from '../model/object.ts';
 import { ApiError, isGone, isNotFound } from './api-error.ts';
 import type { Client, Selection } from './client.ts';
@@ -57,6 +57,8 @@ const healthyWatchMs = 5_000;
 const watchMs = { min: 300_000, max: 600_000 };
 /** How long a home may be late in ending a watch before we take the connection for dead. */
 const watchGraceMs = 30_000;
+/** Homes that send bookmarks do so about each minute: a watch that brings nothing for this long is opened anew. */
+const silenceMsMax = 150_000;
 /** Discovery must say "no such kind" twice, this far apart: a home that is starting may not have loaded its kinds. */
 const absenceConfirmMs = 20_000;
 /** Lists that expired between pages before one without pages is tried. */
@@ -78,6 +80,8 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   let revision: string | undefined;
   let absentSinceMs: number | undefined;
   let expiredLists = 0;
+  /** Whether the home has sent a bookmark since the last watch that fell silent. */
+  let hasBookmarks = false;
 
   function enter(next: ReflectorState): void {
     const isNews = next.kind !== state.kind;
@@ -113,6 +117,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     const before = revision!;
     const controller = new AbortController();
     const guard = world.timers.after(timeoutMs + watchGraceMs, () => controller.abort(new Error('watch overdue')));
+    const listening = listenForSilence(() => controller.abort(new SilentWatch()));
     const stopWatch = () => controller.abort(signal.reason);
     signal.addEventListener('abort', stopWatch, { once: true });
     const wasWorthIt = () => revision !== before || world.clock.monotonicMs() - startedMs >= healthyWatchMs;
@@ -122,9 +127,26 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     } finally {
       if (wasWorthIt()) backoff.reset();
       guard.cancel();
+      listening.cancel();
       signal.removeEventListener('abort', stopWatch);
       controller.abort(new Error('watch ended'));
     }
+  }
+
+  /** A home that has nothing to tell sends no bookmarks either, so silence proves nothing: it is a reason to ask. */
+  function listenForSilence(onSilence: () => void): Pick<Timer, 'cancel'> {
+    const startedMs = world.clock.monotonicMs();
+    const look = () => {
+      const quietMs = world.clock.monotonicMs() - Math.max(startedMs, lastContactMs ?? 0);
+      const isSilent = hasBookmarks && quietMs >= silenceMsMax;
+      if (!isSilent) timer = world.timers.after(hasBookmarks ? silenceMsMax - quietMs : silenceMsMax, look);
+      else {
+        hasBookmarks = false;
+        onSilence();
+      }
+    };
+    let timer = world.timers.after(silenceMsMax, look);
+    return { cancel: () => timer.cancel() };
   }
 
   async function follow(from: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
@@ -144,6 +166,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     if (event.type === 'ERROR') throw errorOfEvent(type, event.object);
     if (event.type === 'DELETED') sink.remove(event.object);
     else if (event.type !== 'BOOKMARK') sink.upsert(event.object);
+    else hasBookmarks = true;
     revision = event.object.metadata.resourceVersion ?? revision;
   }
 
@@ -156,6 +179,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       }
       return (await watch(signal)) ? 'go on' : 'wait';
     } catch (error) {
+      if (error instanceof SilentWatch) return 'go on';
       if (!signal.aborted) await failed(error, signal);
       return isGone(error) && isFirstFailure() ? 'go on' : 'wait';
     }
@@ -225,6 +249,9 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     status: () => ({ state, lastContactMs, staleSinceMs }),
   };
 }
+
+/** Ends a watch that may be dead; the next one tells. */
+class SilentWatch extends Error {}
 
 function errorOfEvent(type: ResourceType, status: StatusLike): ApiError {
   return new ApiError(`watch ${type.plural}: ${status.message ?? 'the home ended the watch with an error'}`, {
