@@ -61,7 +61,7 @@ async function runBatch(count: number, seed: number) {
   const { random } = set.simulation.world('cases');
   const keys = Array.from({ length: count }, (_, index) => `shop/s${index}`);
   for (const key of keys) {
-    for (const id of ids) if (chance(random, 0.6)) await prepare(set, id, key, random);
+    for (const id of ids) if (chance(random, 0.8)) await prepare(set, id, key, random);
     if (chance(random, 0.3)) await set.time.advance(1_000);
   }
   await set.time.advance(10_000);

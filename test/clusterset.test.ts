@@ -599,7 +599,7 @@ describe('leaving', () => {
     expect((await at(west, 'leave')).lines).toEqual(['this cluster has left clusterset prod']);
   });
 
-  test('broker remove: forced while its agent runs -> the agent says so and keeps what it has; joined again -> it goes on', async () => {
+  test('broker remove: forced while its agent runs -> the agent says so; joined again -> it goes on', async () => {
     await atBroker('remove north --force');
     const agent = agents.get('north')!;
     await until('it is told', async () => (await stateOf(agent)) === 'refused');
@@ -608,7 +608,6 @@ describe('leaving', () => {
       503,
       expect.stringContaining('portolan broker token north --renew'),
     ]);
-    expect(await importLine(north.client, key)).toBe('ClusterSetIP http:81/TCP from north');
     await at(north, `join ${await token('north')} --pod-cidr 10.3.0.0/16`);
     await until('it works again', async () => (await stateOf(agent)) === 'leading');
     await until(

@@ -24,7 +24,7 @@ export interface PlannedObjects {
 }
 
 export async function readPlanFile(host: Host, path: string, defaultNamespace: string): Promise<PlannedObjects> {
-  const text = await host.readText(path === '-' ? '/dev/stdin' : path);
+  const text = path === '-' ? await readInput() : await host.readText(path);
   if (text === undefined) throw new Error(`-f ${path}: no such file`);
   const exports = new Map<string, ServiceExport>();
   const services = new Map<string, Service>();
@@ -41,6 +41,12 @@ export async function readPlanFile(host: Host, path: string, defaultNamespace: s
   }
   if (exports.size === 0) throw new Error(`-f ${path}: there is no ServiceExport in it`);
   return { exports, services, namespaces, ignored };
+}
+
+async function readInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 function parseObjects(text: string, path: string): AnyObject[] {
