@@ -28,8 +28,9 @@ describe('broker layout', () => {
     ['east.eu-west', undefined],
     ['', 'must not be empty'],
     ['a.b.c', 'has more than two labels; write NAME or NAME.CONTEXT'],
-    [`${'a'.repeat(64)}.b`, 'has a label of more than 63 characters'],
-    ['a'.repeat(129), 'must be no more than 128 characters'],
+    [`${'a'.repeat(31)}.${'b'.repeat(31)}`, undefined],
+    [`${'a'.repeat(32)}.${'b'.repeat(31)}`, 'must be no more than 63 characters'],
+    ['a'.repeat(64), 'must be no more than 63 characters'],
   ])('layout: cluster id %j -> %s', (id, problem) => {
     expect(clusterIdProblem(id)).toBe(problem);
   });

@@ -52,7 +52,8 @@ export function clusterSetNameProblem(name: string): string | undefined {
 }
 
 const clusterSetNameLengthMax = 40;
-const clusterIdLengthMax = 128;
+/** Imported slices carry the id as a label's value, which holds no more. */
+const clusterIdLengthMax = 63;
 
 /** As the About API has it: an RFC 1123 subdomain of one or two labels. */
 export function clusterIdProblem(id: string): string | undefined {
@@ -60,6 +61,5 @@ export function clusterIdProblem(id: string): string | undefined {
   if (id.length > clusterIdLengthMax) return `must be no more than ${clusterIdLengthMax} characters`;
   const labels = id.split('.');
   if (labels.length > 2) return 'has more than two labels; write NAME or NAME.CONTEXT';
-  if (labels.some((label) => label.length > nameLengthMax)) return 'has a label of more than 63 characters';
   return isDnsSubdomain(id)[0];
 }
