@@ -69,7 +69,7 @@ async function setUp() {
   await share('west', 2);
   const table = new FederationTable({ table: new NameTable({ serial: 1 }) });
   const attachment = attachFederation({
-    table,
+    sink: table,
     federation: 'myfederation',
     broker: client,
     clusterset: 'prod',

@@ -5,19 +5,19 @@ import type { Log } from '../base/log.ts';
 import type { Timer, World } from '../base/world.ts';
 import { isNotFound } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
-import { createInformer, type Informer } from '../client/informer.ts';
+import { createInformer, type Informer, type InformerReader } from '../client/informer.ts';
 import { memberLeaseName } from '../model/broker-layout.ts';
 import { type Cluster, clusterType } from '../model/cluster.ts';
 import { type ClusterSet, clusterSetDefaults, clusterSetType } from '../model/cluster-set.ts';
 import { type Federation, federationType } from '../model/federation.ts';
+import type { FederationSink } from '../model/federation-record.ts';
+import { federatedShard } from '../model/federation-shards.ts';
 import { type Lease, leaseType } from '../model/lease.ts';
 import { LeaseJudge, type LeaseTimes } from '../model/lease-judge.ts';
 import { type ServiceShard, serviceShardType } from '../model/service-shard.ts';
-import { federatedShard } from './federation-shards.ts';
-import type { FederationTable } from './federation-table.ts';
 
 export interface AttachFederationOptions {
-  readonly table: FederationTable;
+  readonly sink: FederationSink;
   /** Name of the Federation object. */
   readonly federation: string;
   readonly broker: Client;
@@ -28,6 +28,9 @@ export interface AttachFederationOptions {
 }
 
 export interface FederationAttachment {
+  /** The copies it is made from, for those who work beside it. */
+  readonly federations: InformerReader<Federation>;
+  readonly clusters: InformerReader<Cluster>;
   whenSynced(): Promise<void>;
   stop(): void;
 }
@@ -41,7 +44,7 @@ interface Member {
 const probeMs = 1000;
 
 export function attachFederation(options: AttachFederationOptions): FederationAttachment {
-  const { table, broker, clusterset, world, log } = options;
+  const { sink, broker, clusterset, world, log } = options;
   const shared = { client: broker, world, log };
   const federations = createInformer<Federation>({ ...shared, type: federationType, namespace: clusterset });
   const clusters = createInformer<Cluster>({ ...shared, type: clusterType, namespace: clusterset });
@@ -58,14 +61,18 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   function publish(member: Member, shard: ServiceShard): void {
     const present = federation();
     const wanted = present && federatedShard(shard, member.cluster, present);
-    if (wanted) table.upsertShard(wanted.key, wanted.record);
+    if (wanted) sink.upsertShard(wanted.key, wanted.record, seenNow(shard));
     else withdraw(member, shard);
+  }
+
+  function seenNow({ metadata }: ServiceShard) {
+    return { revision: metadata.resourceVersion ?? '', seenMs: world.clock.monotonicMs() };
   }
 
   function withdraw(member: Member, shard: ServiceShard): void {
     const bare = { metadata: { name: options.federation } } as Federation;
     const known = federatedShard(shard, member.cluster, bare);
-    if (known) table.removeShard(known.key);
+    if (known) sink.removeShard(known.key);
   }
 
   function addMember(cluster: Cluster): void {
@@ -97,7 +104,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
     members.delete(id);
     for (const shard of member.shards.values()) withdraw(member, shard);
     judge.forget(id);
-    table.setClusterAlive(id, true);
+    sink.setClusterAlive(id, true);
   }
 
   function see(id: string, lease: Lease): void {
@@ -106,7 +113,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   }
 
   function tellVerdict(id: string): void {
-    table.setClusterAlive(id, judge.verdict(id) === 'alive');
+    sink.setClusterAlive(id, judge.verdict(id) === 'alive');
   }
 
   clusters.on((_key, next, previous) => {
@@ -124,7 +131,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
 
   federations.on((_key, next, previous) => {
     if ((next ?? previous)?.metadata.name !== options.federation) return;
-    if (next) table.setPolicy(options.federation, next.spec?.policy ?? 'ordered');
+    if (next) sink.setPolicy(options.federation, next.spec?.policy ?? 'ordered');
     for (const member of members.values()) for (const shard of member.shards.values()) publish(member, shard);
   });
 
@@ -132,7 +139,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
     if (hasSynced || !federations.hasSynced || !clusters.hasSynced) return;
     for (const { shards, leases } of members.values()) if (!shards.hasSynced || !leases.hasSynced) return;
     hasSynced = true;
-    table.setSynced();
+    sink.setSynced();
     for (const waiter of waiters.splice(0)) waiter();
   }
 
@@ -146,10 +153,10 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
       judge.ownRenewed(world.clock.monotonicMs());
       for (const id of judge.suspects()) await lookOnceMore(id);
       for (const id of members.keys()) tellVerdict(id);
-      table.setStale(false);
+      sink.setStale(false);
     } catch {
       judge.ownRenewalFailed();
-      if (hasSynced) table.setStale(true);
+      if (hasSynced) sink.setStale(true);
     }
     if (!isStopped) timer = world.timers.after(probeMs, () => void probe());
   }
@@ -170,6 +177,8 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   void Promise.all([federations.whenSynced(), clusters.whenSynced()]).then(checkSynced);
   void probe();
   return {
+    federations,
+    clusters,
     whenSynced: () => (hasSynced ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
     stop: () => {
       isStopped = true;

@@ -5,7 +5,7 @@ import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createReflector, type Reflector } from '../client/reflector.ts';
-import { type EndpointSlice, endpointSliceType } from '../model/endpoint-slice.ts';
+import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../model/endpoint-slice.ts';
 import { type KubernetesObject, keyOf, type ResourceType } from '../model/object.ts';
 import { type Service, serviceType } from '../model/service.ts';
 import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
@@ -17,6 +17,8 @@ export interface AttachOptions {
   readonly client: Client;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
+  /** Which of the catalog's zones are wanted; both if absent. */
+  readonly zones?: readonly ZoneSource[];
 }
 
 export interface Attachment {
@@ -35,8 +37,8 @@ interface Source {
 }
 
 export function attachCatalog(options: AttachOptions): Attachment {
-  const { catalog } = options;
-  const sources: readonly Source[] = [
+  const { catalog, zones: wanted = ['services', 'imports'] } = options;
+  const all: readonly Source[] = [
     {
       type: serviceType,
       zones: ['services'],
@@ -59,6 +61,9 @@ export function attachCatalog(options: AttachOptions): Attachment {
       keys: () => catalog.keys('slices'),
     },
   ];
+  const sources = all.filter((source) => source.zones.some((zone) => wanted.includes(zone)));
+  // Slices of the cluster's own services are nine in ten: who does not need them does not ask.
+  const importedOnly = wanted.includes('services') ? {} : { labelSelector: importedServiceNameLabel };
   const synced = new Set<Source>();
   const failing = new Set<Source>();
   const waiters: (() => void)[] = [];
@@ -66,7 +71,8 @@ export function attachCatalog(options: AttachOptions): Attachment {
   function onListed(source: Source): void {
     synced.add(source);
     for (const zone of source.zones) {
-      if (sources.every((other) => !other.zones.includes(zone) || synced.has(other))) catalog.setSynced(zone);
+      if (wanted.includes(zone) && sources.every((other) => !other.zones.includes(zone) || synced.has(other)))
+        catalog.setSynced(zone);
     }
     if (synced.size === sources.length) for (const waiter of waiters.splice(0)) waiter();
   }
@@ -88,6 +94,7 @@ export function attachCatalog(options: AttachOptions): Attachment {
       ...options,
       log: options.log.with({ watch: source.type.plural }),
       type: source.type,
+      ...(source.type === endpointSliceType ? importedOnly : {}),
       sink: new ForwardingSink(source, () => onListed(source)),
       onState: () => onState(source, reflector),
     });

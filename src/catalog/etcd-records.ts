@@ -5,11 +5,11 @@ import { Backoff } from '../base/backoff.ts';
 import { type HttpTransport, readBody } from '../base/http.ts';
 import { errorText, type Log } from '../base/log.ts';
 import { sleep, type World } from '../base/world.ts';
-import type { FederationTable } from './federation-table.ts';
+import { type FederationSink, parseShardKey, parseShardRecord, type ShardSeen } from '../model/federation-record.ts';
 
 export interface EtcdRecordsOptions {
   readonly transport: HttpTransport;
-  readonly world: Pick<World, 'timers' | 'random'>;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   /** Records lie under `/<federation>/`. */
   readonly federation: string;
@@ -18,11 +18,13 @@ export interface EtcdRecordsOptions {
 export interface EtcdRecord {
   readonly key: string;
   readonly value: string;
+  readonly revision: string;
 }
 
 interface EtcdKeyValue {
   readonly key: string;
   readonly value?: string;
+  readonly mod_revision?: string;
 }
 
 interface EtcdWatchReply {
@@ -46,10 +48,7 @@ export class EtcdRecords {
       header: { revision: string };
       kvs?: EtcdKeyValue[];
     };
-    const records = (reply.kvs ?? []).map(({ key, value }) => ({
-      key: fromBase64(key),
-      value: fromBase64(value ?? ''),
-    }));
+    const records = (reply.kvs ?? []).map(recordOf);
     return { revision: Number(reply.header.revision), records };
   }
 
@@ -61,44 +60,33 @@ export class EtcdRecords {
     await this.#call('/v3/kv/deleterange', { key: toBase64(key) });
   }
 
-  /** Keeps a table equal to what lies in etcd until the signal ends it. */
-  async follow(table: FederationTable, signal: AbortSignal): Promise<void> {
+  /** Keeps a sink equal to what lies in etcd until the signal ends it. */
+  async follow(sink: FederationSink, signal: AbortSignal): Promise<void> {
     const { world, log } = this.#options;
     const backoff = new Backoff(world.random, { firstMs: 200, delayMsMax: 5000 });
+    const follower = new Follower(sink, this.#options);
     let revision: number | undefined;
     while (!signal.aborted) {
       try {
-        revision ??= await this.#fill(table);
-        table.setStale(false);
-        revision = await this.#watch(table, revision, signal, () => backoff.reset());
+        if (revision === undefined) {
+          const list = await this.list();
+          follower.fill(list.records);
+          revision = list.revision;
+        }
+        sink.setStale(false);
+        revision = await this.#watch(follower, revision, signal, () => backoff.reset());
       } catch (error) {
         if (signal.aborted) return;
         log.warn('etcd does not answer, keeping the records known', { error: errorText(error) });
-        table.setStale(true);
+        sink.setStale(true);
         await sleep(world.timers, backoff.nextMs(), signal).catch(() => {});
       }
     }
   }
 
-  async #fill(table: FederationTable): Promise<number> {
-    const { revision, records } = await this.list();
-    const present = new Set(records.map(({ key }) => key));
-    for (const { key, value } of records) this.#put(table, key, value);
-    for (const key of [...table.shardKeys()]) {
-      if (key.startsWith(`/${this.#options.federation}/`) && !present.has(key)) table.removeText(key);
-    }
-    table.setSynced();
-    return revision;
-  }
-
-  #put(table: FederationTable, key: string, value: string): void {
-    const wrong = table.putText(key, value);
-    if (wrong) this.#options.log.warn('a record in etcd cannot be read', { wrong });
-  }
-
   /** Ends with the last revision seen, or undefined if everything must be read again. */
   async #watch(
-    table: FederationTable,
+    follower: Follower,
     revision: number,
     signal: AbortSignal,
     onLife: () => void,
@@ -111,8 +99,8 @@ export class EtcdRecords {
       if (reply.result?.canceled) return undefined;
       onLife();
       for (const { type, kv } of reply.result?.events ?? []) {
-        if (type === 'DELETE') table.removeText(fromBase64(kv.key));
-        else this.#put(table, fromBase64(kv.key), fromBase64(kv.value ?? ''));
+        if (type === 'DELETE') follower.remove(fromBase64(kv.key));
+        else follower.put(recordOf(kv));
       }
       seen = Math.max(seen, Number(reply.result?.header?.revision ?? 0));
     }
@@ -153,6 +141,48 @@ export class EtcdRecords {
       for (const line of lines) if (line.trim() !== '') yield JSON.parse(line) as EtcdWatchReply;
     }
   }
+}
+
+/** Hands records on to a sink, and remembers which, so that a later list can take away what it does not bring. */
+class Follower {
+  readonly #sink: FederationSink;
+  readonly #options: EtcdRecordsOptions;
+  readonly #present = new Set<string>();
+
+  constructor(sink: FederationSink, options: EtcdRecordsOptions) {
+    this.#sink = sink;
+    this.#options = options;
+  }
+
+  fill(records: readonly EtcdRecord[]): void {
+    const present = new Set(records.map(({ key }) => key));
+    for (const record of records) this.put(record);
+    for (const key of [...this.#present]) if (!present.has(key)) this.remove(key);
+    this.#sink.setSynced();
+  }
+
+  /** A record that cannot be read is no record: what it said before is gone. */
+  put({ key: keyText, value, revision }: EtcdRecord): void {
+    const { log, world } = this.#options;
+    const key = parseShardKey(keyText);
+    if (!key) return log.warn('a key in etcd is not /<federation>/<namespace>/<service>/<cluster>', { key: keyText });
+    this.#present.add(keyText);
+    const record = parseShardRecord(value);
+    const seen: ShardSeen = { revision, seenMs: world.clock.monotonicMs() };
+    if (record) return this.#sink.upsertShard(key, record, seen);
+    log.warn('a record in etcd is not JSON with externalIP and clusterIP', { key: keyText });
+    this.#sink.removeShard(key);
+  }
+
+  remove(keyText: string): void {
+    this.#present.delete(keyText);
+    const key = parseShardKey(keyText);
+    if (key) this.#sink.removeShard(key);
+  }
+}
+
+function recordOf({ key, value = '', mod_revision: revision = '' }: EtcdKeyValue): EtcdRecord {
+  return { key: fromBase64(key), value: fromBase64(value), revision };
 }
 
 function toBase64(text: string): string {

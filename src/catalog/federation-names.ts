@@ -5,8 +5,8 @@
 import { parseAddress } from '../base/dns/address.ts';
 import { tryEncodeName } from '../base/dns/name.ts';
 import type { FederationPolicy } from '../model/federation.ts';
+import type { ShardRecord } from '../model/federation-record.ts';
 import { audience, type Order, order, type PackedRecord, type RecordSet, recordType, srvData } from './answers.ts';
-import type { ShardRecord } from './federation-record.ts';
 import type { LeftOut } from './owner-names.ts';
 
 const orderOf: Record<FederationPolicy, Order> = {
@@ -40,7 +40,7 @@ export function namesOfFederatedService(input: FederatedServiceInput): Federated
   const healthy = input.shards.filter((shard) => {
     if (!shard.isReady) leftOut.push({ what: `shard in cluster ${shard.cluster}`, why: 'not healthy' });
     else if (shard.externalIPs.length === 0) {
-      leftOut.push({ what: `shard in cluster ${shard.cluster} for other clusters`, why: 'no external address' });
+      leftOut.push({ what: `shard in cluster ${shard.cluster} for other clusters`, why: whyNoAddress(shard) });
     }
     return shard.isReady;
   });
@@ -57,6 +57,11 @@ export function namesOfFederatedService(input: FederatedServiceInput): Federated
   }
   addServiceLabels(sets, healthy, how, input);
   return { sets, leftOut };
+}
+
+function whyNoAddress({ hostnames }: NamedShard): string {
+  if (hostnames.length === 0) return 'no external address';
+  return `its load balancer ${hostnames.join(', ')} has only a name, and no address was found for it`;
 }
 
 function put(sets: Map<string, RecordSet[]>, name: string, more: readonly RecordSet[]): void {

@@ -3,14 +3,16 @@
 // cluster's lease lives.
 
 import type { FederationPolicy } from '../model/federation.ts';
-import { type FederatedNames, type NamedShard, namesAbove, namesOfFederatedService } from './federation-names.ts';
 import {
+  type FederationSink,
   formatShardKey,
   parseShardKey,
   parseShardRecord,
   type ShardKey,
   type ShardRecord,
-} from './federation-record.ts';
+  type ShardSeen,
+} from '../model/federation-record.ts';
+import { type FederatedNames, type NamedShard, namesAbove, namesOfFederatedService } from './federation-names.ts';
 import type { NameTable } from './name-table.ts';
 import { fixedNames, makeZone, type Zone } from './zones.ts';
 
@@ -26,7 +28,7 @@ export interface FederationTableOptions {
 
 const firstFederationZone = 2;
 
-export class FederationTable {
+export class FederationTable implements FederationSink {
   readonly zone: Zone;
   readonly #table: NameTable;
   readonly #services = new Map<string, Map<string, ShardRecord>>();
@@ -35,6 +37,8 @@ export class FederationTable {
   readonly #own = new Set<string>();
   /** Names that exist because something lies below them, and how much does. */
   readonly #above = new Map<string, number>();
+  /** By the shard's key. */
+  readonly #seen = new Map<string, ShardSeen>();
   readonly #policies = new Map<string, FederationPolicy>();
   readonly #deadClusters = new Set<string>();
   readonly #policy: FederationPolicy;
@@ -75,7 +79,8 @@ export class FederationTable {
     for (const [key, shards] of this.#services) if (shards.has(cluster)) this.#publish(key);
   }
 
-  upsertShard(key: ShardKey, record: ShardRecord): void {
+  upsertShard(key: ShardKey, record: ShardRecord, seen?: ShardSeen): void {
+    if (seen) this.#seen.set(formatShardKey(key), seen);
     const serviceKey = serviceKeyOf(key);
     const shards = this.#services.get(serviceKey) ?? new Map<string, ShardRecord>();
     this.#services.set(serviceKey, shards.set(key.cluster, record));
@@ -88,6 +93,7 @@ export class FederationTable {
   removeShard(key: ShardKey): void {
     const serviceKey = serviceKeyOf(key);
     const shards = this.#services.get(serviceKey);
+    this.#seen.delete(formatShardKey(key));
     if (!shards?.delete(key.cluster)) return;
     if (shards.size === 0) this.#services.delete(serviceKey);
     this.#publish(serviceKey);
@@ -109,6 +115,11 @@ export class FederationTable {
   removeText(keyText: string): void {
     const key = parseShardKey(keyText);
     if (key) this.removeShard(key);
+  }
+
+  /** Which revision of a shard is served, and since when. */
+  seenOf(key: ShardKey): ShardSeen | undefined {
+    return this.#seen.get(formatShardKey(key));
   }
 
   *shardKeys(): IterableIterator<string> {

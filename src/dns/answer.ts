@@ -96,6 +96,11 @@ export class Answer {
     this.#limit = this.#end - reserved;
   }
 
+  /** Goes on with a copy of the query it was begun with. */
+  adopt(query: Query): void {
+    this.#query = query;
+  }
+
   fail(code: number, error = -1, text = ''): void {
     this.rcode = code;
     this.extendedError = error;
@@ -136,6 +141,24 @@ export class Answer {
     this.at += 2;
     this.#body(section, type, ttl, from, start, length);
     return true;
+  }
+
+  /** A record with its owner written out. False if it does not fit. */
+  recordOf(section: Section, record: { owner: Uint8Array; type: number; ttl: number; rdata: Uint8Array }): boolean {
+    const { owner, rdata } = record;
+    if (this.at + owner.length + 10 + rdata.length > this.#limit) return false;
+    this.bytes.set(owner, this.at);
+    this.at += owner.length;
+    this.#body(section, record.type, record.ttl, rdata, 0, rdata.length);
+    return true;
+  }
+
+  /** The records another answer to the same question has so far: its pointers stay right, for it starts alike. */
+  recordsOf(other: Answer): void {
+    const from = other.start + Math.max(headerBytes, this.#query.questionEnd);
+    this.bytes.set(other.bytes.subarray(from, other.at), this.at);
+    this.at += other.at - from;
+    this.#counts[0] = other.answerCount;
   }
 
   #body(section: Section, type: number, ttl: number, from: Uint8Array, start: number, length: number): void {

@@ -1,9 +1,9 @@
 // A federation's authority: seed 001's example and what was made precise since.
 
 import { describe, expect, test } from 'vitest';
-import { formatShardKey, formatShardRecord, parseShardKey, parseShardRecord } from '../catalog/federation-record.ts';
 import { FederationTable, type FederationTableOptions } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
+import { formatShardKey, formatShardRecord, parseShardKey, parseShardRecord } from '../model/federation-record.ts';
 import { encodeSource, type SourceCluster } from './source-option.ts';
 import { AuthorityAsker } from './testing/authority.ts';
 

@@ -1,9 +1,11 @@
 // The path of every query, in this order. Each handler answers or hands on; nothing happens outside this list.
 
+import { isWithin } from '../base/dns/name.ts';
 import type { TsigKey } from '../base/dns/tsig.ts';
 import type { World } from '../base/world.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
+import { createAliasFollower } from './alias-follower.ts';
 import type { Answer } from './answer.ts';
 import { createAskerFinder } from './asker.ts';
 import type { Handler } from './handler.ts';
@@ -16,9 +18,10 @@ import { reverseHandler } from './handlers/reverse.ts';
 import { stubHandler } from './handlers/stub.ts';
 import { tsigHandler } from './handlers/tsig.ts';
 import { zoneHandler } from './handlers/zone.ts';
-import { type PeerConfig, Peers, SourceTagger } from './peers.ts';
+import { type PeerConfig, SourceTagger } from './peers.ts';
 import type { CatalogReader } from './reader.ts';
 import type { StubZones } from './stub-zones.ts';
+import type { Trust } from './trust.ts';
 import { type CacheOptions, ReplyCache } from './upstream/cache.ts';
 import type { Exchange } from './upstream/exchange.ts';
 import { Forwarder } from './upstream/forwarder.ts';
@@ -58,20 +61,21 @@ export interface ChainParts {
   readonly config: ChainConfig;
   readonly reader: CatalogReader;
   readonly stubZones: StubZones;
+  readonly trust: Trust;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly exchange: Exchange;
   readonly onAnswered?: (query: Query, answer: Answer) => void;
 }
 
 export function buildChain(parts: ChainParts): Handler[] {
-  const { config, reader, stubZones, world, exchange, onAnswered } = parts;
+  const { config, reader, stubZones, trust, world, exchange, onAnswered } = parts;
   const { clusterZone, clustersetZone, forward } = config;
   const local = reader.places.standAt(config.localCluster);
   const here = () => local;
   const cache = new ReplyCache(config.cache);
   const { attemptMs, hasRandomCase } = forward ?? {};
   const forwarding = { world, exchange, cache, attemptMs, hasRandomCase, onAnswered };
-  const peers = new Peers(config.peers);
+  const { peers } = trust;
   const tagger = new SourceTagger({ cluster: config.cluster, optionCode: config.sourceOption, peers });
   const asker = createAskerFinder({ peers, places: reader.places, local });
   const servers = new ServerSet(
@@ -79,21 +83,27 @@ export function buildChain(parts: ChainParts): Handler[] {
     { takesTurns: true },
   );
   const upstream = forward && forwardHandler({ forwarder: new Forwarder({ ...forwarding, servers }) });
+  const stub = stubHandler({ zones: stubZones, tagger, forwarding });
+  const follow = createAliasFollower({ handlers: [stub, ...present(upstream)], onAnswered });
+  const own = [...present(clusterZone), ...present(clustersetZone), ...config.federationZones];
+  const isOwn = (name: Uint8Array) => own.some((zone) => isWithin(name, name.length, zone.bytes));
+  const zoneOf = (name: string, zone: Zone) =>
+    zoneHandler({ name, zone, reader, standpointOf: name === 'authority' ? asker : here, follow, isOwn });
   return [
     aclHandler({ clients: config.clients }),
     ednsHandler(),
-    tsigHandler({ keys: config.keys ?? [], clock: world.clock }),
+    tsigHandler({ keys: () => trust.keys, clock: world.clock }),
     chaosHandler({ serverId: config.serverId }),
-    ...present(clusterZone && zoneHandler({ name: 'cluster', zone: clusterZone, reader, standpointOf: here })),
-    ...present(clustersetZone && zoneHandler({ name: 'clusterset', zone: clustersetZone, reader, standpointOf: here })),
-    ...config.federationZones.map((zone) => zoneHandler({ name: 'authority', zone, reader, standpointOf: asker })),
-    stubHandler({ zones: stubZones, tagger, forwarding }),
+    ...present(clusterZone && zoneOf('cluster', clusterZone)),
+    ...present(clustersetZone && zoneOf('clusterset', clustersetZone)),
+    ...config.federationZones.map((zone) => zoneOf('authority', zone)),
+    stub,
     ...present(clusterZone && reverseHandler({ reader, zone: clusterZone })),
     ...present(upstream),
     refuseHandler(),
   ];
 }
 
-function present(handler: Handler | undefined): Handler[] {
-  return handler ? [handler] : [];
+function present<T>(part: T | undefined): T[] {
+  return part === undefined ? [] : [part];
 }

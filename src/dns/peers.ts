@@ -16,10 +16,14 @@ export interface PeerConfig {
 export const nobody: PeerConfig = { ranges: [], identities: [] };
 
 export class Peers {
-  readonly #isInRange: (address: string) => boolean;
-  readonly #identities: ReadonlySet<string>;
+  #isInRange: (address: string) => boolean = () => false;
+  #identities: ReadonlySet<string> = new Set();
 
   constructor(config: PeerConfig) {
+    this.replace(config);
+  }
+
+  replace(config: PeerConfig): void {
     this.#isInRange = createAddressFilter(config.ranges);
     this.#identities = new Set(config.identities);
   }

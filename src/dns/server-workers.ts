@@ -10,6 +10,7 @@ import type { ChainConfig } from './chain.ts';
 import { createCounters } from './observe.ts';
 import { type DnsOptions, type ListenOptions, type Serving, tableOf } from './server.ts';
 import type { StubZone } from './stub-zones.ts';
+import type { TrustConfig } from './trust.ts';
 
 export interface WorkerSetup {
   readonly config: ChainConfig;
@@ -22,6 +23,7 @@ export interface WorkerSetup {
 export type ToWorker =
   | { readonly kind: 'news'; readonly news: CatalogNews }
   | { readonly kind: 'stubZones'; readonly zones: readonly StubZone[] }
+  | { readonly kind: 'trust'; readonly trust: TrustConfig }
   | { readonly kind: 'close' };
 
 export type FromWorker =
@@ -44,14 +46,14 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
   const all = new Set<SharedArrayBuffer>();
   const spare: SharedArrayBuffer[] = [];
   let stubZones = options.stubZones ?? [];
-  let { listen } = options;
+  let { listen, config } = options;
   let isClosing = false;
 
   async function start(): Promise<{ udpPort: number; tlsPort: number | undefined }> {
     // A thread that replaces another goes on counting where that one stopped.
     const counters = spare.pop() ?? createCounters();
     all.add(counters);
-    const workerData: WorkerSetup = { config: options.config, listen, memory: table.memory, stubZones, counters };
+    const workerData: WorkerSetup = { config, listen, memory: table.memory, stubZones, counters };
     const worker = new Worker(siblingModule(import.meta.url, 'worker'), { workerData });
     running.add(worker);
     worker.on('error', (error) => log.error('dns worker failed', { error }));
@@ -96,6 +98,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
       setStubZones: (zones) => {
         stubZones = zones;
         tell({ kind: 'stubZones', zones });
+      },
+      setTrust: (trust) => {
+        // Also for threads that come later.
+        config = { ...config, ...trust };
+        tell({ kind: 'trust', trust });
       },
       close,
     };

@@ -20,6 +20,7 @@ import { type Listening, listenUdp } from './server-udp.ts';
 import { startWorkers } from './server-workers.ts';
 import { DnsService } from './service.ts';
 import type { StubZone } from './stub-zones.ts';
+import type { TrustConfig } from './trust.ts';
 import type { CacheOptions } from './upstream/cache.ts';
 import type { Exchange } from './upstream/exchange.ts';
 import { createTransport } from './upstream/transport.ts';
@@ -43,6 +44,8 @@ export interface DnsOptions {
   readonly forward?: ForwardConfig;
   readonly cache?: CacheOptions;
   readonly stubZones?: readonly StubZone[];
+  /** Servers that answer the cluster's own domain, and reverse names, in our place: an existing CoreDNS. */
+  readonly clusterDomainForward?: readonly string[];
   /** Whose word about the asking cluster is taken; nobody's by default. */
   readonly peers?: PeerConfig;
   /** Keys that peers sign with (TSIG). */
@@ -75,17 +78,22 @@ export interface DnsServer extends Sockets {
   /** A line per query in the log, from now on or no longer. */
   setQueryLog(isOn: boolean): void;
   setStubZones(zones: readonly StubZone[]): void;
+  /** Whom to believe from now on. */
+  setTrust(trust: TrustConfig): void;
 }
 
 export async function startDns(options: DnsOptions): Promise<DnsServer> {
   const config = chainConfig(options);
   const { world, workers } = options;
+  const fixed = clusterStubs(options);
+  const withFixed = (zones: readonly StubZone[] = []) => [...zones, ...fixed];
+  const stubZones = withFixed(options.stubZones);
   const table = tableOf(options);
   const exchange = createTransport(world);
-  const explainer = createSelfExplainer({ ...options, config, table, exchange, stubZones: options.stubZones ?? [] });
+  const explainer = createSelfExplainer({ ...options, config, table, exchange, stubZones });
   const serving = workers
-    ? await startWorkers({ ...options, config, workers })
-    : await startHere({ ...options, config, exchange });
+    ? await startWorkers({ ...options, stubZones, config, workers })
+    : await startHere({ ...options, stubZones, config, exchange });
   let closing: Promise<void> | undefined;
   async function close(): Promise<void> {
     explainer.close();
@@ -96,9 +104,10 @@ export async function startDns(options: DnsOptions): Promise<DnsServer> {
     ...serving,
     explain: (request) => explainer.explain(request),
     setStubZones: (zones) => {
-      explainer.setStubZones(zones);
-      serving.setStubZones(zones);
+      explainer.setStubZones(withFixed(zones));
+      serving.setStubZones(withFixed(zones));
     },
+    setTrust: (trust) => serving.setTrust(trust),
     close: () => (closing ??= close()),
   };
 }
@@ -123,11 +132,19 @@ async function startHere(
     counters: () => [counters],
     setQueryLog: (isOn) => table.setQueryLog(isOn),
     setStubZones: (zones) => service.stubZones.replace(zones),
+    setTrust: (trust) => service.trust.replace(trust),
     close: async () => {
       stopNews();
       await sockets.close();
     },
   };
+}
+
+/** Whoever answers for the cluster's domain knows its addresses too. */
+function clusterStubs({ catalog, clusterDomainForward: nameservers = [] }: DnsOptions): StubZone[] {
+  if (!catalog || nameservers.length === 0) return [];
+  const zones = [catalog.clusterZone.name, 'in-addr.arpa', 'ip6.arpa'];
+  return zones.map((zone) => ({ zone, nameservers, sendsSource: false }));
 }
 
 /** The one table all zones of this server lie in. */
@@ -141,12 +158,13 @@ export function tableOf({ catalog, federations = [] }: Pick<DnsOptions, 'catalog
 
 function chainConfig(options: DnsOptions): ChainConfig {
   const { catalog } = options;
+  const isClusterForwarded = (options.clusterDomainForward ?? []).length > 0;
   return {
     serverId: options.serverId ?? 'portolan',
     clients: options.clients ?? defaultClients,
     cluster: catalog?.cluster ?? { id: '' },
     localCluster: catalog?.localCluster ?? 0,
-    clusterZone: catalog?.clusterZone,
+    clusterZone: isClusterForwarded ? undefined : catalog?.clusterZone,
     clustersetZone: catalog?.clustersetZone,
     federationZones: (options.federations ?? []).map(({ zone }) => zone),
     sourceOption: options.sourceOption ?? defaultSourceOption,

@@ -9,6 +9,7 @@ import { QueryObserver } from './observe.ts';
 import { CatalogReader } from './reader.ts';
 import { Responder } from './responder.ts';
 import { type StubZone, StubZones } from './stub-zones.ts';
+import { Trust } from './trust.ts';
 import type { Exchange } from './upstream/exchange.ts';
 
 export interface DnsServiceOptions {
@@ -27,18 +28,21 @@ export interface DnsServiceOptions {
 export class DnsService {
   readonly responder: Responder;
   readonly stubZones = new StubZones();
+  readonly trust: Trust;
   readonly #reader: CatalogReader;
 
   constructor(options: DnsServiceOptions) {
     const { config, world, exchange, counters, writeLine } = options;
     this.#reader = new CatalogReader(options.memory);
     this.stubZones.replace(options.stubZones);
+    this.trust = new Trust({ peers: config.peers, keys: config.keys ?? [] });
     const { clock } = world;
     const isLogging = () => this.#reader.isLogging;
     const observer = new QueryObserver({ clock, counters, isLogging, writeLine });
     const onAnswered = observer.answered.bind(observer);
+    const { stubZones, trust } = this;
     this.responder = new Responder({
-      chain: buildChain({ config, reader: this.#reader, stubZones: this.stubZones, world, exchange, onAnswered }),
+      chain: buildChain({ config, reader: this.#reader, stubZones, trust, world, exchange, onAnswered }),
       observer,
       clock,
       sourceOption: config.sourceOption,

@@ -21,6 +21,7 @@ const service = new DnsService({ ...setup, world, log, exchange, writeLine });
 port.on('message', (message: ToWorker) => {
   if (message.kind === 'news') service.take(message.news);
   else if (message.kind === 'stubZones') service.stubZones.replace(message.zones);
+  else if (message.kind === 'trust') service.trust.replace(message.trust);
   else void stop();
 });
 

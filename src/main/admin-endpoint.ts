@@ -12,6 +12,14 @@ export interface AdminEndpointOptions {
   readonly notReady: () => string;
   /** What the role knows, for `GET /status` in JSON. */
   readonly status: () => unknown;
+  /** More paths that only some roles have. */
+  readonly routes?: Readonly<Record<string, AdminRoute>>;
+}
+
+export interface AdminRoute {
+  readonly methods: readonly string[];
+  /** Answers in JSON; an error it throws is the caller's mistake. */
+  handle(request: { readonly method: string; readonly query: URLSearchParams }): Promise<unknown>;
 }
 
 export interface AdminEndpoint {
@@ -21,7 +29,9 @@ export interface AdminEndpoint {
 
 export function startAdminEndpoint(options: AdminEndpointOptions): Promise<AdminEndpoint> {
   const server = createServer((request, response) => {
-    const path = (request.url ?? '').split('?')[0] ?? '';
+    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    const route = options.routes?.[path];
+    if (route !== undefined) return follow(route, { method: request.method ?? '', query }, response);
     if (request.method !== 'GET') return answer(response, 405, 'only GET\n');
     respond(options, path, response).catch((error: unknown) => answer(response, 500, `${error}\n`));
   });
@@ -48,8 +58,22 @@ async function respond(options: AdminEndpointOptions, path: string, response: Se
     return why === '' ? answer(response, 200, 'ok\n') : answer(response, 503, `${why}\n`);
   }
   if (path === '/status') return answer(response, 200, `${JSON.stringify(options.status())}\n`, 'application/json');
-  if (path !== '/metrics') return answer(response, 404, 'there are /livez, /readyz, /status and /metrics\n');
+  const more = Object.keys(options.routes ?? {}).map((name) => `, ${name}`);
+  if (path !== '/metrics')
+    return answer(response, 404, `there are /livez, /readyz, /status, /metrics${more.join('')}\n`);
   answer(response, 200, await options.metrics.text(), options.metrics.contentType);
+}
+
+function follow(
+  route: AdminRoute,
+  { method, query }: { method: string; query: string },
+  response: ServerResponse,
+): void {
+  if (!route.methods.includes(method)) return answer(response, 405, `only ${route.methods.join(' and ')}\n`);
+  route.handle({ method, query: new URLSearchParams(query) }).then(
+    (value) => answer(response, 200, `${JSON.stringify(value)}\n`, 'application/json'),
+    (error: Error) => answer(response, 400, `${error.message}\n`),
+  );
 }
 
 function answer(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {

@@ -1,51 +1,98 @@
-// The parts of a federation's authority: the table of its names, the watches at the broker that feed it, and a DNS server
-// that answers for them.
+// The parts of a server that is a federation's authority and nothing else: the table of its names, what feeds it, and a DNS
+// server that answers for them.
 
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
-import { attachFederation } from '../catalog/attach-federation.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
-import type { Client } from '../client/client.ts';
-import type { PeerConfig } from '../dns/peers.ts';
-import { startDns } from '../dns/server.ts';
+import { type DnsServer, type ListenOptions, startDns } from '../dns/server.ts';
+import { createLookup } from '../dns/upstream/lookup.ts';
+import { createTransport } from '../dns/upstream/transport.ts';
+import { tcpConnection } from '../publish/providers/transport.ts';
+import { type AuthorityRole, type AuthoritySetup, startAuthorityRole } from './authority-role.ts';
 import { Parts } from './parts.ts';
 
-export interface AuthorityOptions {
+export interface AuthorityOptions extends AuthoritySetup {
   readonly world: World;
   readonly log: Log;
-  readonly broker: Client;
-  readonly clusterset: string;
-  /** Name of the Federation object at the broker. */
-  readonly federation: string;
-  readonly suffix?: string;
-  readonly hosts: readonly string[];
-  readonly port: number;
-  /** Whose word about the asking cluster is taken. */
-  readonly peers: PeerConfig;
+  readonly listen: ListenOptions;
+  readonly workers?: number;
+  readonly clients?: readonly string[];
+  /** Nameservers that know the names of load balancers. */
+  readonly forwardTo?: readonly string[];
+  readonly sourceOption?: number;
 }
 
 export interface Authority {
   readonly port: number;
+  readonly server: DnsServer;
+  readonly table: FederationTable;
+  readonly role: AuthorityRole;
   whenSynced(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export async function startAuthority(options: AuthorityOptions): Promise<Authority> {
-  const { world, log, broker, clusterset, federation, suffix } = options;
+  const { world, log } = options;
   const parts = new Parts(log);
   const names = new NameTable({ serial: Math.floor(world.clock.wallMs() / 1000) });
-  const table = new FederationTable({ table: names, ...(suffix === undefined ? {} : { suffix }) });
+  const table = federationTable(names, options);
   const server = await startDns({
     world,
     log,
     federations: [table],
-    listen: { hosts: options.hosts, port: options.port },
-    serverId: `authority of ${federation}`,
-    peers: options.peers,
+    listen: options.listen,
+    serverId: `authority of ${options.federation}`,
+    ...options.trust,
+    ...(options.workers === undefined ? {} : { workers: options.workers }),
+    ...(options.clients === undefined ? {} : { clients: options.clients }),
+    ...(options.sourceOption === undefined ? {} : { sourceOption: options.sourceOption }),
   });
   parts.add('dns server', () => server.close());
-  const attachment = attachFederation({ table, federation, broker, clusterset, world, log });
-  parts.add('federation', () => attachment.stop());
-  return { port: server.udpPort, whenSynced: () => attachment.whenSynced(), stop: () => parts.stop() };
+  const role = addAuthorityRole({ ...options, table, server }, parts);
+  return {
+    port: server.udpPort,
+    server,
+    table,
+    role,
+    whenSynced: () => role.whenSynced(),
+    stop: () => parts.stop(),
+  };
+}
+
+export function federationTable(
+  table: NameTable,
+  { suffix, ttlSeconds }: Pick<AuthoritySetup, 'suffix' | 'ttlSeconds'>,
+): FederationTable {
+  return new FederationTable({
+    table,
+    ...(suffix === undefined ? {} : { suffix }),
+    ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
+  });
+}
+
+type RoleOptions = AuthoritySetup &
+  Pick<AuthorityOptions, 'world' | 'log' | 'forwardTo'> & {
+    readonly table: FederationTable;
+    readonly server: DnsServer;
+  };
+
+export function addAuthorityRole(options: RoleOptions, parts: Parts): AuthorityRole {
+  const { world, server, forwardTo = [] } = options;
+  const exchange = createTransport(world);
+  parts.add('lookups', () => exchange.close());
+  const role = startAuthorityRole({
+    ...options,
+    setTrust: (trust) => server.setTrust(trust),
+    connect: (text) => tcpConnection({ ...parseHost(text), timers: world.timers }),
+    ...(forwardTo.length > 0 ? { lookUp: createLookup({ world, exchange, nameservers: forwardTo }) } : {}),
+  });
+  parts.add('authority', () => role.stop());
+  return role;
+}
+
+/** `host`, `host:port`, `[address]:port`, an address. */
+function parseHost(text: string): { host: string; port: number } {
+  const match = /^\[([^\]]+)\](?::(\d+))?$/.exec(text) ?? /^([^:]+)(?::(\d+))?$/.exec(text);
+  return { host: match?.[1] ?? text, port: Number(match?.[2] ?? 53) };
 }

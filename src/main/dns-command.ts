@@ -1,79 +1,80 @@
-// `portolan dns`: a cluster's resolver for cluster.local, clusterset.local, stub zones, and what lies beyond.
+// `portolan dns`: a cluster's resolver for cluster.local, clusterset.local, stub zones and what lies beyond; a federation's
+// authority; or both in one server. The flags are here; what is made of them is in dns-process.ts.
 
 import type { Command } from 'commander';
-import type { LogLevel } from '../base/log.ts';
-import { parseListen, processLog, untilStopped } from './process.ts';
-
-interface DnsFlags {
-  readonly listen: string[];
-  readonly kubeconfig?: string;
-  readonly context?: string;
-  readonly clusterId: string;
-  readonly zone?: string;
-  readonly region?: string;
-  readonly workers: string;
-  readonly client: string[];
-  readonly forward: string[];
-  readonly clusterNames?: boolean;
-  readonly logLevel: LogLevel;
-}
+import type { DnsFlags } from './dns-flags.ts';
+import { logLevelOption } from './process.ts';
 
 export function addDnsCommand(program: Command): void {
-  program
+  const command = program
     .command('dns')
-    .description("the cluster's resolver: cluster.local, clusterset.local, and what lies beyond")
-    .requiredOption('--cluster-id <id>', 'the cluster it stands in')
+    .description("the cluster's resolver, and a federation's authority")
+    .option('--cluster-id <id>', 'the cluster it stands in; without it only a federation is answered')
     .option('--listen <host:port...>', 'where to listen, UDP and TCP; port 0 takes a free one', ['127.0.0.1:53'])
+    .option(
+      '--admin-listen <host:port>',
+      'where /metrics, /livez, /readyz, /explain and /querylog are; port 0 takes a free one',
+      '127.0.0.1:0',
+    )
     .option('--kubeconfig <file>', 'the home to watch (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
     .option('--context <name>', 'a context of that file other than its current one')
     .option('--zone <zone>', 'the zone it stands in, for those who prefer near endpoints')
     .option('--region <region>', 'the region it stands in')
     .option('--workers <n>', 'threads that share the port; 0 serves in the main one', '0')
     .option('--client <cidr...>', 'who may ask (default: private and loopback addresses)', [])
-    .option('--forward <host:port...>', 'nameservers for all other names; without any they are refused', [])
-    .option('--cluster-names', 'also answer <cluster>.<service>.<namespace>.svc.clusterset.local')
-    .option('--log-level <level>', 'debug, info, warn or error', 'info')
-    .addHelpText('after', '\nUntil its watches have synced it answers SERVFAIL, never NXDOMAIN.\n')
-    .action(run);
+    .option('--ttl <seconds>', 'of answers from our own zones (default: 5, or what the federation says)')
+    .addOption(logLevelOption('info'));
+  addResolverOptions(command);
+  addAuthorityOptions(command);
+  command
+    .addHelpText(
+      'after',
+      `
+Until its watches have synced it answers SERVFAIL, never NXDOMAIN. Examples:
+  portolan dns --cluster-id east --kubeconfig east.kubeconfig --listen 10.96.0.10:53 --forward 192.0.2.53
+  portolan dns --cluster-id east --stub world.svc.federation=10.0.0.53,10.0.0.54
+  portolan dns --federation world --broker-kubeconfig broker.kubeconfig --clusterset prod --listen 10.0.0.53:53
+  portolan dns --federation world --etcd http://127.0.0.1:2379 --peer 10.0.0.0/8
+`,
+    )
+    .action(async (flags: DnsFlags) => (await import('./dns-process.ts')).runDns(flags));
 }
 
-async function run(flags: DnsFlags): Promise<void> {
-  const addresses = flags.listen.map(parseListen);
-  const ports = new Set(addresses.map(({ port }) => port));
-  if (ports.size !== 1) throw new Error(`--listen ${flags.listen.join(' ')}: all addresses must have the same port`);
-  const [{ createRealWorld }, { createRealHost }, { findHome }, { createClient }, { startResolver }] =
-    await Promise.all([
-      import('../base/real/world.ts'),
-      import('../base/real/host.ts'),
-      import('../client/kubeconfig.ts'),
-      import('../client/client.ts'),
-      import('./resolver.ts'),
-    ]);
-  const world = createRealWorld();
-  const log = processLog(world, flags.logLevel);
-  const access = await findHome({
-    host: createRealHost(),
-    clock: world.clock,
-    kubeconfig: flags.kubeconfig,
-    context: flags.context,
-  });
-  const transport = world.network.http(access);
-  const resolver = await startResolver({
-    world,
-    log,
-    home: createClient(transport, { world, userAgent: 'portolan-dns' }),
-    cluster: { id: flags.clusterId, zone: flags.zone, region: flags.region },
-    hosts: addresses.map(({ host }) => host),
-    port: addresses[0]?.port ?? 53,
-    workers: Number(flags.workers),
-    ...(flags.client.length === 0 ? {} : { clients: flags.client }),
-    forwardTo: flags.forward,
-    hasClusterNames: flags.clusterNames,
-  });
-  process.stdout.write(`listening ${addresses.map(({ host }) => `${host}:${resolver.port}`).join(' ')}\n`);
-  resolver.whenSynced().then(() => process.stdout.write('ready\n'));
-  await untilStopped(log, async () => {
-    await resolver.stop();
-    transport.close();
-  });
+function addResolverOptions(command: Command): void {
+  command
+    .option('--forward <host:port...>', 'nameservers for all other names; without any they are refused', [])
+    .option('--forward-zone <zone=ns,ns...>', 'nameservers for one zone, asked without word of who asks', [])
+    .option('--stub <zone=ns,ns...>', "a federation's zone and nameservers, which are told which cluster asks", [])
+    .option('--cluster-domain <domain>', "the cluster's own zone (default: cluster.local)")
+    .option('--clusterset-domain <domain>', "the clusterset's zone (default: clusterset.local)")
+    .option('--cluster-domain-forward <host:port...>', 'an existing CoreDNS that answers the cluster domain', [])
+    .option('--cluster-names', 'also answer <cluster>.<service>.<namespace>.svc.clusterset.local')
+    .option('--source-option <code>', 'the EDNS option that names the asking cluster, 65001 to 65534')
+    .option('--tls-port <port>', 'DNS over TLS, on the same addresses', '853')
+    .option('--tls-cert <file>', 'certificate for DNS over TLS; with --tls-key it is served')
+    .option('--tls-key <file>', 'its key')
+    .option('--tls-client-ca <file>', 'whose client certificates are believed over TLS')
+    .option('--stub-listen <host:port>', 'HTTPS endpoint where federations post their stub zones; off if absent')
+    .option('--stub-cert <file>', "the endpoint's certificate")
+    .option('--stub-key <file>', 'its key')
+    .option('--stub-client-ca <file>', 'who signs the certificates of those who post')
+    .option('--stub-identity <name...>', 'names in certificates that may post', [])
+    .option('--stub-file <file>', 'where posted stub zones survive a restart', '.portolan/stub-zones.json');
+}
+
+function addAuthorityOptions(command: Command): void {
+  command
+    .option('--federation <name>', 'be an authority of this federation')
+    .option('--suffix <domain>', 'its names end in this (default: federation, or what the federation says)')
+    .option('--broker-kubeconfig <file>', 'the broker, whose shards are its records')
+    .option('--clusterset <name>', 'the clusterset at the broker', 'clusterset')
+    .option('--etcd <url>', 'etcd, where its records are; with a broker, one of several authorities keeps them there')
+    .option(
+      '--peer <cidr...>',
+      'resolvers whose word about the asking cluster is taken, besides what the federation says',
+      [],
+    )
+    .option('--peer-identity <name...>', 'the same by names in client certificates, over TLS', [])
+    .option('--federation-cert <file>', "client certificate with which stub zones are posted to members' resolvers")
+    .option('--federation-key <file>', 'its key');
 }

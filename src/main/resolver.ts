@@ -1,13 +1,19 @@
-// The parts of a cluster's resolver: a catalog of names, three watches on the home that feed it, and the DNS server.
+// The parts of a cluster's resolver: a catalog of names, the watches on the home that feed it, the DNS server, the endpoint
+// that takes stub zones, and, if it is one, what makes it a federation's authority as well.
 
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import { attachCatalog } from '../catalog/attach.ts';
 import { Catalog } from '../catalog/catalog.ts';
+import type { FederationTable } from '../catalog/federation-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import type { Client } from '../client/client.ts';
-import { type DnsServer, startDns } from '../dns/server.ts';
+import { Federations } from '../dns/federations.ts';
+import { type DnsServer, type ListenOptions, startDns } from '../dns/server.ts';
+import { listenFederations } from '../dns/server-federations.ts';
 import type { StubZone } from '../dns/stub-zones.ts';
+import { addAuthorityRole, federationTable } from './authority.ts';
+import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
 import { Parts } from './parts.ts';
 
 export interface ResolverOptions {
@@ -15,47 +21,132 @@ export interface ResolverOptions {
   readonly log: Log;
   readonly home: Client;
   readonly cluster: ClusterPlace;
-  readonly hosts: readonly string[];
-  /** 0 takes a free one, the same for UDP and TCP. */
-  readonly port: number;
+  readonly listen: ListenOptions;
   readonly workers?: number;
   readonly clients?: readonly string[];
   /** Nameservers for names that are nobody's here; without any they are refused. */
   readonly forwardTo?: readonly string[];
+  /** An existing CoreDNS that answers the cluster's own domain. */
+  readonly clusterDomainForward?: readonly string[];
   readonly stubZones?: readonly StubZone[];
+  readonly stubEndpoint?: StubEndpoint;
+  readonly domains?: { readonly cluster?: string; readonly clusterset?: string; readonly ttlSeconds?: number };
   readonly hasClusterNames?: boolean;
+  readonly sourceOption?: number;
+  /** Of this federation the server is an authority too. */
+  readonly authority?: AuthoritySetup;
+}
+
+/** Where federations post their stub zones, and who may. */
+export interface StubEndpoint {
+  readonly host: string;
+  readonly port: number;
+  /** PEM, like the next two. */
+  readonly certificate: string;
+  readonly key: string;
+  /** Signs the certificates of those who may post. */
+  readonly clientAuthority: string;
+  /** Names in their certificates. */
+  readonly allowed: readonly string[];
+  /** Where what was posted survives a restart. */
+  readonly file: string;
+  readonly suffix?: string;
 }
 
 export interface Resolver {
   readonly port: number;
   readonly server: DnsServer;
-  /** Resolves when both zones can be answered; until then the answer is SERVFAIL. */
+  readonly catalog: Catalog;
+  readonly authority: { readonly table: FederationTable; readonly role: AuthorityRole } | undefined;
+  /** Port of the stub-zone endpoint, if there is one. */
+  readonly stubPort: number | undefined;
+  /** What it answers at present, in words; empty when everything can be answered. */
+  notReady(): string;
+  /** Resolves when all zones can be answered; until then the answer is SERVFAIL. */
   whenSynced(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export async function startResolver(options: ResolverOptions): Promise<Resolver> {
-  const { world, log, home, cluster } = options;
+  const { world, log, home, cluster, authority } = options;
   const parts = new Parts(log);
-  const catalog = new Catalog({
-    clock: world.clock,
-    timers: world.timers,
-    cluster,
-    hasClusterNames: options.hasClusterNames,
-  });
+  const catalog = makeCatalog(options);
+  const table = authority && federationTable(catalog.table, authority);
   const server = await startDns({
     world,
     log,
     catalog,
-    listen: { hosts: options.hosts, port: options.port },
+    ...(table ? { federations: [table] } : {}),
+    listen: options.listen,
     serverId: cluster.id,
-    ...(options.workers === undefined ? {} : { workers: options.workers }),
-    ...(options.clients === undefined ? {} : { clients: options.clients }),
-    ...(options.stubZones === undefined ? {} : { stubZones: options.stubZones }),
+    ...authority?.trust,
+    ...definedOf(options, ['workers', 'clients', 'stubZones', 'sourceOption', 'clusterDomainForward']),
     ...(options.forwardTo?.length ? { forward: { nameservers: options.forwardTo } } : {}),
   });
   parts.add('dns server', () => server.close());
-  const attachment = attachCatalog({ catalog, client: home, world, log });
-  parts.add('catalog', () => attachment.stop());
-  return { port: server.udpPort, server, whenSynced: () => attachment.whenSynced(), stop: () => parts.stop() };
+  try {
+    const stubPort = await addStubEndpoint(options, server, parts);
+    const isForwarded = (options.clusterDomainForward ?? []).length > 0;
+    const attachment = attachCatalog({
+      catalog,
+      client: home,
+      world,
+      log,
+      ...(isForwarded ? { zones: ['imports'] } : {}),
+    });
+    parts.add('catalog', () => attachment.stop());
+    const role = authority && addAuthorityRole({ ...options, ...authority, table: table!, server }, parts);
+    const zones = [...(isForwarded ? [catalog.clustersetZone] : catalog.zones), ...(table ? [table.zone] : [])];
+    return {
+      port: server.udpPort,
+      server,
+      catalog,
+      authority: role && { table: table!, role },
+      stubPort,
+      notReady: () => {
+        const waiting = zones.filter(({ id }) => !catalog.table.isReady(id)).map(({ name }) => name);
+        return waiting.length === 0 ? '' : `not read yet: ${waiting.join(', ')}`;
+      },
+      whenSynced: async () => void (await Promise.all([attachment.whenSynced(), role?.whenSynced()])),
+      stop: () => parts.stop(),
+    };
+  } catch (error) {
+    await parts.stop();
+    throw error;
+  }
+}
+
+function makeCatalog({ world, cluster, domains = {}, hasClusterNames }: ResolverOptions): Catalog {
+  return new Catalog({
+    clock: world.clock,
+    timers: world.timers,
+    cluster,
+    clusterDomain: domains.cluster,
+    clustersetDomain: domains.clusterset,
+    ttlSeconds: domains.ttlSeconds,
+    hasClusterNames,
+  });
+}
+
+async function addStubEndpoint(options: ResolverOptions, server: DnsServer, parts: Parts): Promise<number | undefined> {
+  const { stubEndpoint: endpoint, world, log } = options;
+  if (endpoint === undefined) return undefined;
+  const federations = new Federations({
+    disk: world.disk,
+    path: endpoint.file,
+    log,
+    allowed: endpoint.allowed,
+    fixed: options.stubZones ?? [],
+    onChange: (zones) => server.setStubZones(zones),
+    ...(endpoint.suffix === undefined ? {} : { suffix: endpoint.suffix }),
+  });
+  await federations.load();
+  const listening = await listenFederations({ ...endpoint, federations });
+  parts.add('stub-zone endpoint', () => listening.close());
+  return listening.port;
+}
+
+function definedOf<T extends object, K extends keyof T>(options: T, names: readonly K[]): Partial<Pick<T, K>> {
+  const entries = names.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]);
+  return Object.fromEntries(entries) as Partial<Pick<T, K>>;
 }

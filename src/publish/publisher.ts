@@ -18,6 +18,8 @@ export interface PublisherOptions {
   readonly wanted: () => readonly PublicSet[];
   /** How often the zone is read even if nothing is known to have changed. */
   readonly resyncMs?: number;
+  /** Told how each run ended: what was wrong, or an empty text. */
+  readonly onRun?: (problem: string) => void;
 }
 
 export interface RunResult {
@@ -91,11 +93,18 @@ export class Publisher {
 
   async #try(): Promise<boolean> {
     try {
-      const { failed } = await runOnce(this.#options);
+      const { failed, conflicts } = await runOnce(this.#options);
+      this.#options.onRun?.(problemOf(failed, conflicts));
       return failed === 0;
     } catch (error) {
       this.#options.log.warn('public zone cannot be brought up to date', { error: errorText(error) });
+      this.#options.onRun?.(`the public zone cannot be brought up to date: ${errorText(error)}`);
       return false;
     }
   }
+}
+
+function problemOf(failed: number, conflicts: readonly string[]): string {
+  if (failed > 0) return `${failed} public names were not written; they are tried again`;
+  return conflicts.length === 0 ? '' : `names that belong to somebody else: ${conflicts.slice(0, 5).join(', ')}`;
 }

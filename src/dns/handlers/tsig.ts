@@ -7,12 +7,13 @@ import type { Answer } from '../answer.ts';
 import type { Handler, Step } from '../handler.ts';
 import { extendedError, type Query, rcode } from '../wire.ts';
 
-export function tsigHandler(options: { readonly keys: readonly TsigKey[]; readonly clock: Clock }): Handler {
-  const { keys, clock } = options;
+export function tsigHandler(options: { readonly keys: () => readonly TsigKey[]; readonly clock: Clock }): Handler {
+  const { clock } = options;
   return {
     name: 'tsig',
     handle(query: Query, answer: Answer): Step {
       if (query.tsigAt === 0) return 'next';
+      const keys = options.keys();
       const timeSeconds = Math.floor(clock.wallMs() / 1000);
       const verdict = verifyMessage(query.packet.subarray(0, query.length), { keys, timeSeconds });
       if (verdict.kind === 'good') {

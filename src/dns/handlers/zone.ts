@@ -19,7 +19,9 @@ export interface ZoneHandlerOptions {
   /** Who asks, as far as the order of answers goes. */
   readonly standpointOf: (query: Query) => Standpoint;
   /** Resolves the target of an alias that leads out of our zones. */
-  readonly follow?: (query: Query, answer: Answer, target: Uint8Array) => Later;
+  readonly follow: (query: Query, answer: Answer, target: Uint8Array) => Step | Later;
+  /** Whether this server itself answers for a name: then what it does not find is not there. */
+  readonly isOwn: (name: Uint8Array) => boolean;
 }
 
 const questionOwner = 0xc000 | headerBytes;
@@ -106,7 +108,7 @@ export function zoneHandler(options: ZoneHandlerOptions): Handler {
         aliasAt + setHeaderBytes + recordHeaderBytes + (answer.at - target),
       );
       const entry = reader.names.find(name, name.length, hashBytes(name, 0, name.length));
-      if (entry < 0) return options.follow && !isOwn(name) ? options.follow(query, answer, name.slice()) : 'done';
+      if (entry < 0) return options.isOwn(name) ? 'done' : options.follow(query, answer, name.slice());
       const start = reader.names.valueStart(entry);
       const length = reader.names.valueLength(entry);
       const setAt = findSet(bytes, start, length, query.type);
@@ -118,10 +120,6 @@ export function zoneHandler(options: ZoneHandlerOptions): Handler {
     answer.truncate();
     answer.isTruncated = false;
     return 'done';
-  }
-
-  function isOwn(name: Uint8Array): boolean {
-    return isWithin(name, name.length, zone.bytes);
   }
 
   function negative(query: Query, answer: Answer): Step {

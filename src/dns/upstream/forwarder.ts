@@ -169,7 +169,8 @@ function fill(answer: Answer, cached: CachedReply, age: number | 'stale'): void 
   answer.body(reply, age === 'stale' ? { ttlSeconds: staleTtlSeconds } : { ageSeconds: age });
 }
 
-function copyOf(query: Query): Query {
+/** For those who answer later: the query itself is used again at once. */
+export function copyOf(query: Query): Query {
   const copy = new Query();
   copy.sourceOption = query.sourceOption;
   copy.receivedMs = query.receivedMs;

@@ -53,12 +53,10 @@ export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
   const authority = await startAuthority({
     world: deps.world,
     log: deps.log,
-    broker: client,
-    clusterset: demoClusterSet,
+    broker: { client, clusterset: demoClusterSet },
     federation: demoFederation.name,
-    hosts: ['127.0.0.1'],
-    port: 0,
-    peers: { ranges: ['127.0.0.1/32'], identities: [] },
+    listen: { hosts: ['127.0.0.1'], port: 0 },
+    trust: { peers: { ranges: ['127.0.0.1/32'], identities: [] }, keys: [] },
   });
   deps.parts.add('authority', () => authority.stop());
   await client.create(federationType, {
@@ -97,8 +95,7 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
     log: deps.log,
     home: client,
     cluster,
-    hosts: ['127.0.0.1'],
-    port: 0,
+    listen: { hosts: ['127.0.0.1'], port: 0 },
     stubZones: [
       {
         zone: `${demoFederation.name}.svc.${demoFederation.suffix}`,

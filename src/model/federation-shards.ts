@@ -1,10 +1,10 @@
 // From what members export at the broker to what a federation's authority answers. Pure.
 
-import type { Cluster } from '../model/cluster.ts';
-import type { Federation } from '../model/federation.ts';
-import { parseRecordName } from '../model/names-clusterset.ts';
-import type { ServiceShard } from '../model/service-shard.ts';
+import type { Cluster } from './cluster.ts';
+import type { Federation } from './federation.ts';
 import type { ShardKey, ShardRecord } from './federation-record.ts';
+import { parseRecordName } from './names-clusterset.ts';
+import type { ServiceShard } from './service-shard.ts';
 
 /** Undefined for a record that is not named after a service, or of a cluster outside the federation. */
 export function federatedShard(

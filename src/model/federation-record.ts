@@ -2,6 +2,8 @@
 // /<federation>/<namespace>/<service>/<cluster> and a JSON value. Seed 001's two plain fields are still read and written;
 // the other fields came later. Pure.
 
+import type { FederationPolicy } from './federation.ts';
+
 export interface ShardKey {
   readonly federation: string;
   readonly namespace: string;
@@ -26,6 +28,26 @@ export interface ShardRecord {
   readonly zone?: string;
   readonly region?: string;
   readonly isReady: boolean;
+}
+
+/** Where a record was read and when, for those who explain it. */
+export interface ShardSeen {
+  readonly revision: string;
+  /** Monotonic. */
+  readonly seenMs: number;
+}
+
+/** Takes what a federation consists of, one shard at a time, from whoever watches it. */
+export interface FederationSink {
+  upsertShard(key: ShardKey, record: ShardRecord, seen?: ShardSeen): void;
+  removeShard(key: ShardKey): void;
+  /** A cluster whose lease has run out is not healthy, whatever its shards say. */
+  setClusterAlive(cluster: string, isAlive: boolean): void;
+  setPolicy(federation: string, policy: FederationPolicy): void;
+  /** Everything there is has been told once. */
+  setSynced(): void;
+  /** The source cannot be asked at present. */
+  setStale(isStale: boolean): void;
 }
 
 export function formatShardKey(key: ShardKey): string {

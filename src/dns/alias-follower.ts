@@ -1,0 +1,96 @@
+// Finds the end of an alias that leads out of our own zones: asks for its target as a client would, through the handlers that
+// ask others, and puts what they say behind the alias. Without anybody to ask, the alias alone is the answer.
+
+import { decodeMessage } from '../base/dns/message.ts';
+import { encodeName } from '../base/dns/name.ts';
+import { signMessage } from '../base/dns/tsig.ts';
+import { Answer } from './answer.ts';
+import type { Handler, Later, Step } from './handler.ts';
+import { copyOf } from './upstream/forwarder.ts';
+import { classIn, extendedError, headerBytes, messageBytesMax, Query, rcode, udpPayloadMax } from './wire.ts';
+
+export interface AliasFollowerOptions {
+  /** Those who may know the target, in order. */
+  readonly handlers: readonly Handler[];
+  readonly onAnswered?: (query: Query, answer: Answer) => void;
+}
+
+export type FollowAlias = (query: Query, answer: Answer, target: Uint8Array) => Step | Later;
+
+export function createAliasFollower({ handlers, onAnswered }: AliasFollowerOptions): FollowAlias {
+  return (query, answer, target) => {
+    const question = questionFor(query, target);
+    const reply = new Answer(new Uint8Array(messageBytesMax));
+    const answering = ask(handlers, question, reply);
+    if (answering === undefined) return 'done';
+    return finish(copyOf(query), keep(answer, query), answering, onAnswered);
+  };
+}
+
+/** The same asker and type, another name, and as if over TCP: what comes back must be whole. */
+function questionFor(query: Query, target: Uint8Array): Query {
+  const packet = Buffer.alloc(headerBytes + target.length + 4);
+  packet.writeUInt16BE(0x0100, 2);
+  packet.writeUInt16BE(1, 4);
+  packet.set(target, headerBytes);
+  packet.writeUInt16BE(query.type, headerBytes + target.length);
+  packet.writeUInt16BE(classIn, headerBytes + target.length + 2);
+  const question = new Query();
+  question.transport = 'tcp';
+  question.clientAddress = query.clientAddress;
+  question.sourceOption = query.sourceOption;
+  question.read(packet);
+  return question;
+}
+
+function ask(handlers: readonly Handler[], question: Query, reply: Answer): Later | undefined {
+  reply.begin(question);
+  for (const handler of handlers) {
+    const step = handler.handle(question, reply);
+    if (step === 'next') continue;
+    if (step === 'drop') return Promise.resolve(undefined);
+    return step === 'done' ? Promise.resolve(reply.bytes.slice(0, reply.finish())) : step;
+  }
+  return undefined;
+}
+
+/** What is written so far, out of memory that is used again. */
+function keep(answer: Answer, query: Query): Answer {
+  const kept = new Answer(new Uint8Array(query.transport === 'udp' ? 2 * udpPayloadMax : messageBytesMax + 2));
+  kept.nsid = answer.nsid;
+  kept.begin(query);
+  kept.recordsOf(answer);
+  kept.isAuthoritative = answer.isAuthoritative;
+  kept.extendedError = answer.extendedError;
+  kept.signature = answer.signature;
+  kept.zone = answer.zone;
+  return kept;
+}
+
+async function finish(
+  query: Query,
+  answer: Answer,
+  answering: Later,
+  onAnswered: AliasFollowerOptions['onAnswered'],
+): Promise<Uint8Array> {
+  const reply = await answering;
+  answer.adopt(query);
+  answer.isRecursionAvailable = true;
+  if (reply) append(answer, reply);
+  else answer.fail(rcode.SERVFAIL, extendedError.noReachableAuthority, 'nobody answers for the target of this alias');
+  const length = answer.finish();
+  onAnswered?.(query, answer);
+  const message = answer.bytes.subarray(0, length);
+  const { signature } = answer;
+  return signature ? signMessage(message, signature.key, signature).message : message;
+}
+
+function append(answer: Answer, reply: Uint8Array): void {
+  const { flags, answers } = decodeMessage(reply);
+  answer.rcode = flags & 15;
+  if (answer.rcode !== rcode.NOERROR && answer.rcode !== rcode.NXDOMAIN)
+    answer.fail(answer.rcode, extendedError.noReachableAuthority, 'the target of this alias cannot be resolved');
+  for (const { name, type, ttl, rdata } of answers) {
+    if (!answer.recordOf('answer', { owner: encodeName(name), type, ttl, rdata })) return answer.truncate();
+  }
+}

@@ -1,0 +1,100 @@
+// ExternalName services whose names lie outside our zones: followed upstream, through stub zones, and left alone.
+
+import packet from 'dns-packet';
+import { describe, expect, test } from 'vitest';
+import { Asker, addImport, addService, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
+import type { Exchange } from './upstream/exchange.ts';
+
+type Records = Record<string, string | readonly [alias: string, address: string]>;
+
+/** An upstream that knows these names. */
+function upstream(records: Records): Exchange & { readonly asked: string[] } {
+  const asked: string[] = [];
+  return {
+    asked,
+    ask: async ({ message, server }) => {
+      const query = packet.decode(Buffer.from(message));
+      const [question] = query.questions!;
+      asked.push(`${question!.name} at ${server.host}`);
+      const found = records[question!.name];
+      if (found === undefined) return packet.encode({ type: 'response', id: 0, flags: 3, questions: query.questions });
+      const [alias, data] = typeof found === 'string' ? [undefined, found] : found;
+      const name = question!.name;
+      const answers = alias
+        ? [
+            { type: 'CNAME' as const, name, ttl: 60, data: alias },
+            { type: 'A' as const, name: alias, ttl: 60, data },
+          ]
+        : [{ type: 'A' as const, name, ttl: 60, data }];
+      return packet.encode({ type: 'response', id: 0, questions: query.questions, answers: answers as never });
+    },
+    close: () => {},
+  };
+}
+
+function setUp(records: Records, options: { isForwarding?: boolean } = {}) {
+  const { isForwarding = true } = options;
+  const exchange = upstream(records);
+  const catalog = makeCatalog();
+  addService(catalog, 'shop/partner', { externalName: 'api.partner.example' });
+  addService(catalog, 'shop/fed', { externalName: 'web.shop.world.svc.federation' });
+  addService(catalog, 'shop/set', { externalName: 'web.shop.svc.clusterset.local' });
+  addService(catalog, 'shop/nobody', { externalName: 'no.shop.svc.clusterset.local' });
+  addImport(catalog, 'shop/web', { ips: ['243.0.0.1'] });
+  syncAll(catalog);
+  const asker = new Asker(catalog, {
+    exchange,
+    stubZones: [{ zone: 'world.svc.federation', nameservers: ['192.0.2.99'], sendsSource: true }],
+    config: isForwarding ? { forward: { nameservers: ['192.0.2.53'] } } : {},
+  });
+  return { asker, exchange };
+}
+
+describe('ExternalName outside our zones', () => {
+  test('upstream knows its target -> the alias, then the addresses', async () => {
+    const { asker } = setUp({ 'api.partner.example': '203.0.113.7' });
+    const reply = await asker.askPacket('partner.shop.svc.cluster.local A');
+    expect(reply.answers).toMatchObject([
+      { type: 'CNAME', name: 'partner.shop.svc.cluster.local', data: 'api.partner.example', ttl: 5 },
+      { type: 'A', name: 'api.partner.example', data: '203.0.113.7', ttl: 60 },
+    ]);
+  });
+
+  test('its target is an alias itself -> the whole chain', async () => {
+    const { asker } = setUp({ 'api.partner.example': ['edge.cdn.example', '203.0.113.8'] });
+    expect(await asker.ask('partner.shop.svc.cluster.local A')).toBe(
+      'api.partner.example, edge.cdn.example, 203.0.113.8',
+    );
+  });
+
+  test('its target lies in a stub zone -> asked there', async () => {
+    const { asker, exchange } = setUp({ 'web.shop.world.svc.federation': '10.1.0.1' });
+    expect(await asker.ask('fed.shop.svc.cluster.local A')).toBe('web.shop.world.svc.federation, 10.1.0.1');
+    expect(exchange.asked).toEqual(['web.shop.world.svc.federation at 192.0.2.99']);
+  });
+
+  test('its target is ours -> answered from the catalog, nobody is asked', async () => {
+    const { asker, exchange } = setUp({});
+    expect(await asker.ask('set.shop.svc.cluster.local A')).toBe('web.shop.svc.clusterset.local, 243.0.0.1');
+    expect(await asker.ask('nobody.shop.svc.cluster.local A')).toBe('no.shop.svc.clusterset.local');
+    expect(exchange.asked).toEqual([]);
+  });
+
+  test('upstream says there is no such name -> NXDOMAIN with the alias', async () => {
+    const { asker } = setUp({});
+    expect(await asker.ask('partner.shop.svc.cluster.local A')).toBe('NXDOMAIN api.partner.example');
+  });
+
+  test('upstream is silent -> SERVFAIL with an extended error', async () => {
+    const { asker, exchange } = setUp({});
+    exchange.ask = () => Promise.reject(new Error('timed out'));
+    const reply = await asker.askPacket('partner.shop.svc.cluster.local A', { edns: true });
+    expect((reply as unknown as { rcode: string }).rcode).toBe('SERVFAIL');
+    expect(extendedErrorOf(reply)).toMatch(/^22 /);
+  });
+
+  test('nothing is forwarded -> the alias alone', async () => {
+    const { asker } = setUp({}, { isForwarding: false });
+    expect(await asker.ask('partner.shop.svc.cluster.local A')).toBe('api.partner.example');
+  });
+});

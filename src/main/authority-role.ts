@@ -1,0 +1,203 @@
+// What makes a DNS server a federation's authority: where its records come from (the broker's shards, or etcd), whom it
+// believes, and, for the one of several authorities that leads, what it does for the others: the records in etcd, the
+// resolvers of members, the public zone and the status.
+
+import type { HttpTransport } from '../base/http.ts';
+import { errorText, type Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import { attachFederation, type FederationAttachment } from '../catalog/attach-federation.ts';
+import { BalancerNames, type LookUp } from '../catalog/balancer-names.ts';
+import { EtcdRecords } from '../catalog/etcd-records.ts';
+import type { FederationTable } from '../catalog/federation-table.ts';
+import type { Client } from '../client/client.ts';
+import { type LeaderTimes, standForLeader } from '../client/leader.ts';
+import { runFederationRecords } from '../controllers/federation-records/controller.ts';
+import { runFederationStatus } from '../controllers/federation-status/controller.ts';
+import { runStubZones } from '../controllers/stub-zones/controller.ts';
+import type { TrustConfig } from '../dns/trust.ts';
+import type { Federation } from '../model/federation.ts';
+import type { FederationSink } from '../model/federation-record.ts';
+import { allOf, FederationShardSet } from '../model/federation-shard-set.ts';
+import { type Secret, secretType } from '../model/secret.ts';
+import { tsigKeyOf } from '../model/tsig-secret.ts';
+import { publishFederation } from '../publish/federation.ts';
+import type { DnsConnection } from '../publish/providers/rfc2136.ts';
+import { Parts } from './parts.ts';
+
+export interface AuthoritySetup {
+  /** Name of the federation, and of its object at the broker. */
+  readonly federation: string;
+  readonly suffix?: string;
+  readonly ttlSeconds?: number;
+  readonly broker?: { readonly client: Client; readonly clusterset: string };
+  /** Records are read from here; with a broker, the leader keeps them. */
+  readonly etcd?: HttpTransport;
+  /** Besides whom the Federation names. */
+  readonly trust: TrustConfig;
+  /** With it the leader tells members' resolvers; PEM. */
+  readonly identity?: { readonly certificate: string; readonly key: string };
+  readonly leaderTimes?: LeaderTimes;
+}
+
+export interface AuthorityRoleOptions extends AuthoritySetup {
+  readonly world: World;
+  readonly log: Log;
+  readonly table: FederationTable;
+  readonly setTrust: (trust: TrustConfig) => void;
+  /** For load balancers that have only a name; without it they are left out. */
+  readonly lookUp?: LookUp;
+  readonly connect: (server: string) => DnsConnection;
+}
+
+export interface AuthorityRole {
+  whenSynced(): Promise<void>;
+  isLeading(): boolean;
+  stop(): Promise<void>;
+}
+
+export function startAuthorityRole(options: AuthorityRoleOptions): AuthorityRole {
+  const { world, table, federation, broker, etcd } = options;
+  const log = options.log.with({ federation });
+  const parts = new Parts(log);
+  const sink = withLookUp(options, parts);
+  const records = etcd && new EtcdRecords({ transport: etcd, world, log, federation });
+  const shards = new FederationShardSet();
+  const followed = records && followEtcd(records, sink, parts);
+  let isLeading = () => false;
+  let attachment: FederationAttachment | undefined;
+  if (broker) {
+    const fromBroker = records ? allOf([shards, policyOnly(table)]) : allOf([shards, sink]);
+    attachment = attachFederation({
+      sink: fromBroker,
+      federation,
+      broker: broker.client,
+      clusterset: broker.clusterset,
+      world,
+      log,
+    });
+    parts.add('federation', () => attachment?.stop());
+    parts.add('trust', followTrust(options, attachment));
+    const candidate = standForLeader({
+      client: broker.client,
+      world,
+      log,
+      namespace: broker.clusterset,
+      name: `portolan-federation.${federation}`,
+      identity: world.random.uuid(),
+      whileLeading: (signal) => lead({ ...options, log, broker }, { attachment: attachment!, shards, records }, signal),
+      ...(options.leaderTimes === undefined ? {} : { times: options.leaderTimes }),
+    });
+    isLeading = () => candidate.isLeader();
+    parts.add('leader', () => candidate.stop());
+  }
+  return {
+    whenSynced: () => followed ?? attachment?.whenSynced() ?? Promise.resolve(),
+    isLeading: () => isLeading(),
+    stop: () => parts.stop(),
+  };
+}
+
+function withLookUp({ table, lookUp, world, log }: AuthorityRoleOptions, parts: Parts): FederationSink {
+  if (lookUp === undefined) return table;
+  const names = new BalancerNames({ sink: table, lookUp, world, log });
+  parts.add('names of load balancers', () => names.stop());
+  return names;
+}
+
+/** Resolves when etcd has been read once. */
+function followEtcd(records: EtcdRecords, sink: FederationSink, parts: Parts): Promise<void> {
+  const ending = new AbortController();
+  let following: Promise<void> = Promise.resolve();
+  parts.add('etcd', async () => {
+    ending.abort(new Error('stopping'));
+    await following;
+  });
+  return new Promise((resolve) => {
+    const noticing: FederationSink = {
+      ...allOf([sink]),
+      setSynced: () => {
+        sink.setSynced();
+        resolve();
+      },
+    };
+    following = records.follow(noticing, ending.signal);
+  });
+}
+
+/** Records come from etcd; only how to order them is the broker's to say. */
+function policyOnly(table: FederationTable): FederationSink {
+  const nothing = () => {};
+  return {
+    upsertShard: nothing,
+    removeShard: nothing,
+    setClusterAlive: nothing,
+    setPolicy: (federation, policy) => table.setPolicy(federation, policy),
+    setSynced: nothing,
+    setStale: nothing,
+  };
+}
+
+/** Whom the Federation names is believed besides those given at start. A key that cannot be read leaves all as it was. */
+function followTrust(options: AuthorityRoleOptions, { federations }: FederationAttachment): () => void {
+  const { broker, federation: name, log } = options;
+  const { client, clusterset } = broker!;
+  let turn = Promise.resolve();
+  const take = async ({ spec }: Federation) => {
+    const { ranges = [], certificateNames = [], tsigKeys = [] } = spec?.source ?? {};
+    const { peers, keys } = options.trust;
+    const secrets = await Promise.all(
+      tsigKeys.map((ref) => client.get<Secret>(secretType, { namespace: clusterset, name: ref.name })),
+    );
+    const found = secrets.map(tsigKeyOf);
+    for (const one of found) if ('problem' in one) throw new Error(one.problem);
+    options.setTrust({
+      peers: { ranges: [...peers.ranges, ...ranges], identities: [...peers.identities, ...certificateNames] },
+      keys: [...keys, ...found.flatMap((one) => ('problem' in one ? [] : [one]))],
+    });
+  };
+  return federations.on((key, next) => {
+    if (key !== `${clusterset}/${name}` || next === undefined) return;
+    turn = turn
+      .then(() => take(next))
+      .catch((error) => log.warn('whom to believe cannot be read', { error: errorText(error) }));
+  });
+}
+
+interface LeaderFacts {
+  readonly attachment: FederationAttachment;
+  readonly shards: FederationShardSet;
+  readonly records: EtcdRecords | undefined;
+}
+
+async function lead(
+  options: AuthorityRoleOptions & { readonly broker: NonNullable<AuthoritySetup['broker']> },
+  { attachment, shards, records }: LeaderFacts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { world, log, federation, identity } = options;
+  const { client: broker, clusterset } = options.broker;
+  const { federations, clusters } = attachment;
+  const shared = { world, log, broker, clusterset, federation, federations, clusters, shards };
+  const parts = new Parts(log);
+  const onState = () => status.nudge();
+  const stubZones = identity && runStubZones({ ...shared, identity, onState });
+  const publisher = publishFederation({ ...shared, connect: options.connect, onState });
+  const status = runFederationStatus({
+    ...shared,
+    stubZones: () => stubZones?.states() ?? [],
+    publicRecords: () => publisher.publicRecords(),
+    publicProblem: () => publisher.problem(),
+  });
+  parts.add('status', () => status.stop());
+  parts.add('public zone', () => publisher.stop());
+  if (stubZones) parts.add('stub zones', () => stubZones.stop());
+  if (records) {
+    const writer = runFederationRecords({ world, log, shards, store: records });
+    parts.add('federation records', () => writer.stop());
+  }
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  await parts.stop();
+}

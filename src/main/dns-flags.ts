@@ -1,0 +1,166 @@
+// The flags of `portolan dns` and what they mean. Pure but for the files that flags name.
+
+import type { Host } from '../base/host.ts';
+import type { LogLevel } from '../base/log.ts';
+import type { ListenOptions } from '../dns/server.ts';
+import type { StubZone } from '../dns/stub-zones.ts';
+import type { TrustConfig } from '../dns/trust.ts';
+import { parseServerAddress } from '../dns/upstream/servers.ts';
+import { parseRange } from '../model/ip.ts';
+import { parseListen } from './process.ts';
+import type { StubEndpoint } from './resolver.ts';
+
+export interface DnsFlags {
+  readonly listen: string[];
+  readonly adminListen: string;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly clusterId?: string;
+  readonly zone?: string;
+  readonly region?: string;
+  readonly workers: string;
+  readonly client: string[];
+  readonly forward: string[];
+  readonly forwardZone: string[];
+  readonly stub: string[];
+  readonly clusterDomain?: string;
+  readonly clustersetDomain?: string;
+  readonly clusterDomainForward: string[];
+  readonly clusterNames?: boolean;
+  readonly ttl?: string;
+  readonly sourceOption?: string;
+  readonly tlsPort: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly tlsClientCa?: string;
+  readonly stubListen?: string;
+  readonly stubCert?: string;
+  readonly stubKey?: string;
+  readonly stubClientCa?: string;
+  readonly stubIdentity: string[];
+  readonly stubFile: string;
+  readonly federation?: string;
+  readonly suffix?: string;
+  readonly brokerKubeconfig?: string;
+  readonly clusterset: string;
+  readonly etcd?: string;
+  readonly peer: string[];
+  readonly peerIdentity: string[];
+  readonly federationCert?: string;
+  readonly federationKey?: string;
+  readonly logLevel: LogLevel;
+}
+
+export function checkFlags(flags: DnsFlags): void {
+  if (flags.clusterId === undefined && flags.federation === undefined) {
+    throw new Error('dns: want --cluster-id ID (the resolver of a cluster), --federation NAME (an authority), or both');
+  }
+  if (flags.federation !== undefined && flags.brokerKubeconfig === undefined && flags.etcd === undefined) {
+    throw new Error(`--federation ${flags.federation}: want --broker-kubeconfig FILE or --etcd URL to read it from`);
+  }
+  for (const [flag, texts] of [
+    ['--forward', flags.forward],
+    ['--cluster-domain-forward', flags.clusterDomainForward],
+  ] as const) {
+    for (const text of texts) inFlag(`${flag} ${text}`, () => parseServerAddress(text));
+  }
+  for (const [flag, texts] of [
+    ['--client', flags.client],
+    ['--peer', flags.peer],
+  ] as const) {
+    for (const text of texts)
+      if (!parseRange(text)) throw new Error(`${flag} ${text}: want an address or a range such as 10.0.0.0/8`);
+  }
+}
+
+/** `ZONE=NS,NS`. Zones of `--stub` are federations' and are told which cluster asks. */
+export function stubZonesOf(flags: Pick<DnsFlags, 'stub' | 'forwardZone'>): StubZone[] {
+  const parse = (flag: string, sendsSource: boolean) => (text: string) => {
+    const [zone = '', servers = ''] = text.split('=', 2);
+    const nameservers = servers.split(',').filter((server) => server !== '');
+    if (zone === '' || nameservers.length === 0)
+      throw new Error(`${flag} ${text}: want ZONE=NAMESERVER,NAMESERVER, such as world.svc.federation=10.0.0.53`);
+    for (const server of nameservers) inFlag(`${flag} ${text}`, () => parseServerAddress(server));
+    return { zone: zone.replace(/\.$/, '').toLowerCase(), nameservers, sendsSource };
+  };
+  return [...flags.stub.map(parse('--stub', true)), ...flags.forwardZone.map(parse('--forward-zone', false))];
+}
+
+export function numberIn(flag: string, text: string, range: { readonly min: number; readonly max: number }): number {
+  const value = Number(text);
+  if (!/^\d{1,9}$/.test(text) || value < range.min || value > range.max)
+    throw new Error(`${flag} ${text}: want a number from ${range.min} to ${range.max}`);
+  return value;
+}
+
+export async function listenOf(host: Host, flags: DnsFlags): Promise<ListenOptions> {
+  const addresses = flags.listen.map(parseListen);
+  const ports = new Set(addresses.map(({ port }) => port));
+  if (ports.size !== 1) throw new Error(`--listen ${flags.listen.join(' ')}: all addresses must have the same port`);
+  const listen = { hosts: addresses.map((address) => address.host), port: addresses[0]?.port ?? 53 };
+  const { tlsCert, tlsKey } = flags;
+  if (tlsCert === undefined && tlsKey === undefined) return listen;
+  const [certificate, key] = await pair(host, { cert: ['--tls-cert', tlsCert], key: ['--tls-key', tlsKey] });
+  const clientAuthority = flags.tlsClientCa && (await fileOf(host, '--tls-client-ca', flags.tlsClientCa));
+  const material = { certificate, key, ...(clientAuthority ? { clientAuthority } : {}) };
+  const port = numberIn('--tls-port', flags.tlsPort, { min: 0, max: 65_535 });
+  return { ...listen, tls: { port, material } };
+}
+
+export async function stubEndpointOf(host: Host, flags: DnsFlags): Promise<StubEndpoint | undefined> {
+  const { stubListen, stubCert, stubKey, stubClientCa, stubIdentity } = flags;
+  if (stubListen === undefined) return undefined;
+  if (stubClientCa === undefined || stubIdentity.length === 0)
+    throw new Error(
+      `--stub-listen ${stubListen}: want --stub-client-ca FILE and --stub-identity NAME, or anybody could post`,
+    );
+  const [certificate, key] = await pair(host, { cert: ['--stub-cert', stubCert], key: ['--stub-key', stubKey] });
+  return {
+    ...parseListen(stubListen),
+    certificate,
+    key,
+    clientAuthority: await fileOf(host, '--stub-client-ca', stubClientCa),
+    allowed: stubIdentity,
+    file: flags.stubFile,
+    ...(flags.suffix === undefined ? {} : { suffix: flags.suffix }),
+  };
+}
+
+/** What the authority shows resolvers when it posts stub zones. */
+export async function identityOf(
+  host: Host,
+  { federationCert, federationKey }: DnsFlags,
+): Promise<{ certificate: string; key: string } | undefined> {
+  if (federationCert === undefined && federationKey === undefined) return undefined;
+  const [certificate, key] = await pair(host, {
+    cert: ['--federation-cert', federationCert],
+    key: ['--federation-key', federationKey],
+  });
+  return { certificate, key };
+}
+
+export function trustOf({ peer, peerIdentity }: Pick<DnsFlags, 'peer' | 'peerIdentity'>): TrustConfig {
+  return { peers: { ranges: peer, identities: peerIdentity }, keys: [] };
+}
+
+type FileFlag = readonly [flag: string, path: string | undefined];
+
+async function pair(host: Host, { cert, key }: { cert: FileFlag; key: FileFlag }): Promise<[string, string]> {
+  if (cert[1] === undefined) throw new Error(`${key[0]}: want ${cert[0]} FILE too`);
+  if (key[1] === undefined) throw new Error(`${cert[0]}: want ${key[0]} FILE too`);
+  return [await fileOf(host, cert[0], cert[1]), await fileOf(host, key[0], key[1])];
+}
+
+async function fileOf(host: Host, flag: string, path: string): Promise<string> {
+  const text = await host.readText(path);
+  if (text === undefined) throw new Error(`${flag} ${path}: no such file`);
+  return text;
+}
+
+function inFlag<T>(what: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    throw new Error(`${what}: ${(cause as Error).message}`, { cause });
+  }
+}

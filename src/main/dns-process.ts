@@ -1,0 +1,188 @@
+// The process of `portolan dns`: from flags to a running server, its admin endpoint, and its end.
+
+import type { HttpTransport } from '../base/http.ts';
+import { errorText, type Log } from '../base/log.ts';
+import { createRealHost } from '../base/real/host.ts';
+import { createRealWorld } from '../base/real/world.ts';
+import type { World } from '../base/world.ts';
+import { isNotFound } from '../client/api-error.ts';
+import { type Client, createClient } from '../client/client.ts';
+import { findHome } from '../client/kubeconfig.ts';
+import type { DnsServer } from '../dns/server.ts';
+import { type Federation, federationType } from '../model/federation.ts';
+import { startAuthority } from './authority.ts';
+import type { AuthoritySetup } from './authority-role.ts';
+import { startDnsAdmin } from './dns-admin.ts';
+import {
+  checkFlags,
+  type DnsFlags,
+  identityOf,
+  listenOf,
+  numberIn,
+  stubEndpointOf,
+  stubZonesOf,
+  trustOf,
+} from './dns-flags.ts';
+import { Parts } from './parts.ts';
+import { parseListen, processLog, untilStopped } from './process.ts';
+import { startResolver } from './resolver.ts';
+
+interface Running {
+  readonly server: DnsServer;
+  readonly admin: Omit<Parameters<typeof startDnsAdmin>[0], 'world' | 'listen' | 'server'>;
+  readonly stubPort: number | undefined;
+  whenSynced(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface Hands {
+  readonly world: World;
+  readonly log: Log;
+  readonly host: ReturnType<typeof createRealHost>;
+  readonly parts: Parts;
+}
+
+export async function runDns(flags: DnsFlags): Promise<void> {
+  checkFlags(flags);
+  const adminListen = parseListen(flags.adminListen);
+  const world = createRealWorld();
+  const log = processLog(world, flags.logLevel);
+  const parts = new Parts(log);
+  const hands = { world, log, host: createRealHost(), parts };
+  try {
+    const running = await start(flags, hands);
+    parts.add('dns', () => running.stop());
+    const { server, admin } = running;
+    const endpoint = await startDnsAdmin({ ...admin, world, listen: adminListen, server });
+    parts.add('admin endpoint', () => endpoint.close());
+    const stopped = untilStopped(log, () => parts.stop());
+    sayWhereItListens(flags, running, endpoint.url);
+    running.whenSynced().then(() => process.stdout.write('ready\n'));
+    await stopped;
+  } catch (error) {
+    await parts.stop();
+    throw error;
+  }
+}
+
+function sayWhereItListens(flags: DnsFlags, { server, stubPort }: Running, adminUrl: string): void {
+  const hosts = flags.listen
+    .map((text) => parseListen(text).host)
+    .map((host) => (host.includes(':') ? `[${host}]` : host));
+  const say = (text: string) => process.stdout.write(`${text}\n`);
+  say(`admin ${adminUrl}`);
+  if (server.tlsPort !== undefined) say(`tls ${hosts.map((host) => `${host}:${server.tlsPort}`).join(' ')}`);
+  if (stubPort !== undefined) say(`stub zones https://${parseListen(flags.stubListen!).host}:${stubPort}`);
+  say(`listening ${hosts.map((host) => `${host}:${server.udpPort}`).join(' ')}`);
+}
+
+async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
+  const { world, log, host } = hands;
+  const authority = flags.federation === undefined ? undefined : await authorityOf(flags, hands);
+  const sourceOption =
+    flags.sourceOption === undefined
+      ? undefined
+      : numberIn('--source-option', flags.sourceOption, { min: 65_001, max: 65_534 });
+  const common = {
+    world,
+    log,
+    listen: await listenOf(host, flags),
+    workers: numberIn('--workers', flags.workers, { min: 0, max: 256 }),
+    forwardTo: flags.forward,
+    ...(flags.client.length === 0 ? {} : { clients: flags.client }),
+    ...(sourceOption === undefined ? {} : { sourceOption }),
+  };
+  if (flags.clusterId === undefined) return startAuthorityOnly(common, authority!);
+  const home = await clientAt(flags.kubeconfig, flags.context, hands);
+  const resolver = await startResolver({
+    ...common,
+    home,
+    cluster: { id: flags.clusterId, zone: flags.zone, region: flags.region },
+    stubZones: stubZonesOf(flags),
+    stubEndpoint: await stubEndpointOf(host, flags),
+    domains: { cluster: flags.clusterDomain, clusterset: flags.clustersetDomain, ttlSeconds: ttlOf(flags) },
+    clusterDomainForward: flags.clusterDomainForward,
+    hasClusterNames: flags.clusterNames,
+    ...(authority === undefined ? {} : { authority }),
+  });
+  const { catalog, authority: running } = resolver;
+  return {
+    server: resolver.server,
+    stubPort: resolver.stubPort,
+    admin: {
+      catalog,
+      zones: [...catalog.zones, ...(running ? [running.table.zone] : [])],
+      notReady: () => resolver.notReady(),
+      status: () => ({ cluster: flags.clusterId, ...(running ? { isLeading: running.role.isLeading() } : {}) }),
+    },
+    whenSynced: () => resolver.whenSynced(),
+    stop: () => resolver.stop(),
+  };
+}
+
+type Common = Omit<Parameters<typeof startAuthority>[0], keyof AuthoritySetup>;
+
+async function startAuthorityOnly(common: Common, setup: AuthoritySetup): Promise<Running> {
+  const authority = await startAuthority({ ...common, ...setup });
+  const { server, table, role } = authority;
+  return {
+    server,
+    stubPort: undefined,
+    admin: {
+      zones: [table.zone],
+      notReady: () => (table.table.isReady(table.zone.id) ? '' : `not read yet: ${table.zone.name}`),
+      status: () => ({ federation: setup.federation, isLeading: role.isLeading() }),
+    },
+    whenSynced: () => authority.whenSynced(),
+    stop: () => authority.stop(),
+  };
+}
+
+async function authorityOf(flags: DnsFlags, hands: Hands): Promise<AuthoritySetup> {
+  const { world, parts, host } = hands;
+  const federation = flags.federation!;
+  const broker =
+    flags.brokerKubeconfig === undefined ? undefined : await clientAt(flags.brokerKubeconfig, undefined, hands);
+  const etcd: HttpTransport | undefined =
+    flags.etcd === undefined ? undefined : world.network.http({ server: flags.etcd });
+  if (etcd) parts.add('etcd client', () => etcd.close());
+  const said = broker && (await readFederation(broker, flags, hands.log));
+  const suffix = flags.suffix ?? said?.spec?.suffix;
+  const ttlSeconds = ttlOf(flags) ?? said?.spec?.ttlSeconds;
+  const identity = await identityOf(host, flags);
+  return {
+    federation,
+    trust: trustOf(flags),
+    ...(suffix === undefined ? {} : { suffix }),
+    ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
+    ...(broker === undefined ? {} : { broker: { client: broker, clusterset: flags.clusterset } }),
+    ...(etcd === undefined ? {} : { etcd }),
+    ...(identity === undefined ? {} : { identity }),
+  };
+}
+
+const firstLookMs = 3000;
+
+/** Its suffix and TTL are taken at start. A broker that is away must not keep us from answering what etcd knows. */
+async function readFederation(broker: Client, flags: DnsFlags, log: Log): Promise<Federation | undefined> {
+  const ref = { namespace: flags.clusterset, name: flags.federation! };
+  try {
+    return await broker.get<Federation>(federationType, ref, { timeoutMs: firstLookMs });
+  } catch (error) {
+    if (isNotFound(error)) log.warn('there is no such federation yet; answering by defaults', ref);
+    else log.warn('the broker does not answer; suffix and TTL are the defaults', { error: errorText(error) });
+    return undefined;
+  }
+}
+
+function ttlOf({ ttl }: DnsFlags): number | undefined {
+  return ttl === undefined ? undefined : numberIn('--ttl', ttl, { min: 0, max: 86_400 });
+}
+
+async function clientAt(kubeconfig: string | undefined, context: string | undefined, hands: Hands): Promise<Client> {
+  const { world, host, parts } = hands;
+  const access = await findHome({ host, clock: world.clock, kubeconfig, context });
+  const client = createClient(world.network.http(access), { world, userAgent: 'portolan-dns' });
+  parts.add('client', () => client.close());
+  return client;
+}
