@@ -1,6 +1,6 @@
 // `portolan api` as a process: how it starts, what it leaves on disk, how it stops, and what it does when killed.
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import https from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -78,12 +78,9 @@ describe('portolan api: starting', () => {
     const api = await start({ data });
     const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
     expect(modeOf(api.kubeconfig)).toBe('600');
-    for (const key of ['ca.key', 'service-account.key']) {
-      const path = join(data, 'pki', key);
-      if (existsSync(path)) expect(modeOf(path)).toBe('600');
-    }
-    expect(modeOf(join(data, 'pki', 'ca.key'))).toBe('600');
-    expect(modeOf(join(data, 'store', 'facts.db')).slice(1)).toMatch(/^(00|44)$/);
+    for (const key of ['ca.key', 'server.key', 'service-account.key'])
+      expect(modeOf(join(data, 'pki', key))).toBe('600');
+    expect(modeOf(join(data, 'store', 'facts.db'))).toBe('600');
   });
 
   test('the same folder twice -> the second is refused and says why, the first goes on', async () => {
@@ -283,6 +280,29 @@ describe('portolan api: stopping', () => {
     await new Promise<void>((resolve) => stream.once('response', () => resolve()));
     expect(await api.stop('SIGTERM')).toBe(0);
     expect(await ended).toBe('end');
+  });
+
+  test('a request under way -> finished first; two signals at once are one, another one later ends it', async () => {
+    const data = newData();
+    const api = await start({ data });
+    const connection = await open(api);
+    const posts = [connection.post(maps), connection.post(maps)];
+    for (const post of posts) post.on('error', () => {}).write('{"metadata":');
+    await connection.request('GET', '/livez');
+    // As under npm, where the terminal and the script both deliver one Ctrl-C.
+    api.child.kill('SIGINT');
+    api.child.kill('SIGTERM');
+    await until(() => api.errors().includes('"msg":"stopping"'));
+    const answered = new Promise<number>((resolve) =>
+      posts[0]!.once('response', (headers) => resolve(Number(headers[':status']))),
+    );
+    posts[0]!.end('{"name":"late"}}');
+    expect(await answered).toBe(201);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(api.child.exitCode).toBe(null);
+    api.child.kill('SIGINT');
+    expect(await api.stop()).toBe(1);
+    expect(await names(await open(await start({ data })))).toContain('late');
   });
 
   test('SIGINT -> as SIGTERM; stopped and started on the same port, the old kubeconfig still works', async () => {

@@ -80,6 +80,8 @@ export interface Reply {
 export interface Connection {
   request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
   stream(path: string): http2.ClientHttp2Stream;
+  /** A POST whose body is still to be written. */
+  post(path: string): http2.ClientHttp2Stream;
   close(): void;
 }
 
@@ -98,6 +100,7 @@ export function connect(kubeconfig: string, windowBytes = 1 << 24): Promise<Conn
   const connection: Connection = {
     request: (method, path, body, headers) => request(session, method, path, body, headers),
     stream: (path) => session.request({ ':path': path }),
+    post: (path) => session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/json' }),
     close: () => session.destroy(),
   };
   return new Promise((resolve, reject) => {
