@@ -52,6 +52,12 @@ export function isGone(error: unknown): boolean {
   return hasCode(error, 410);
 }
 
+/** The home has not come as far as the revision: it was put back to an earlier state, or lags far behind. */
+export function isAhead(error: unknown): boolean {
+  const causes = hasCode(error, 504) ? (error.details?.causes ?? []) : [];
+  return causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
+}
+
 export function isInvalid(error: unknown): boolean {
   return hasCode(error, 422);
 }

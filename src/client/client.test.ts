@@ -96,6 +96,19 @@ describe('client', () => {
     expect(requests).toEqual([expected]);
   });
 
+  test('client: a list as Kubernetes answers it, types said once -> each item has its type; items null -> none', async () => {
+    const { sim, client } = start((request) =>
+      json(200, {
+        kind: 'NodeList',
+        metadata: {},
+        items: request.path.includes('limit') ? null : [{ metadata: { name: 'n' } }],
+      }),
+    );
+    const list = await sim.time.settle(client.list(nodes));
+    expect(list.items).toEqual([{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } }]);
+    expect((await sim.time.settle(client.list(nodes, { limit: 5 }))).items).toEqual([]);
+  });
+
   test('client: a Status -> ApiError with code, reason, details and the request it answers', async () => {
     const body = {
       kind: 'Status',

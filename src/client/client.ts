@@ -3,7 +3,7 @@
 
 import type { HttpTransport } from '../base/http.ts';
 import type { World } from '../base/world.ts';
-import type { AnyObject, KubernetesObject, ResourceType } from '../model/object.ts';
+import { type AnyObject, apiVersionOf, type KubernetesObject, type ResourceType } from '../model/object.ts';
 import { objectPath, type Query, withQuery } from './paths.ts';
 import { createRequester } from './request.ts';
 import { decodeWatch, type WatchEvent } from './watch-stream.ts';
@@ -124,8 +124,10 @@ export function createClient(transport: HttpTransport, options: ClientOptions): 
   const { send, stream } = createRequester(transport, options);
   const client: Client = {
     get: (type, ref, request) => send({ method: 'GET', path: objectPath(type, ref), ...request }),
-    list: (type, list = {}) =>
-      send({ method: 'GET', path: withQuery(objectPath(type, list), listQuery(list)), ...list }),
+    list: async <T extends KubernetesObject>(type: ResourceType, list: ListOptions = {}) => {
+      const path = withQuery(objectPath(type, list), listQuery(list));
+      return withTypes(type, await send<List<T>>({ method: 'GET', path, ...list }));
+    },
     listPaged: (type, list) => pages(client, type, list ?? {}),
     watch: async (type, watch) => {
       const path = withQuery(objectPath(type, watch), watchQuery(watch));
@@ -174,6 +176,17 @@ export function createClient(transport: HttpTransport, options: ClientOptions): 
     close: () => transport.close(),
   };
   return client;
+}
+
+// Kubernetes says the type of built-in kinds once for the whole list, and not in each item; no items may be null.
+function withTypes<T extends KubernetesObject>(type: ResourceType, list: List<T>): List<T> {
+  const apiVersion = apiVersionOf(type);
+  const items = list.items ?? [];
+  for (const item of items) {
+    item.apiVersion ??= apiVersion;
+    item.kind ??= type.kind;
+  }
+  return { ...list, items };
 }
 
 async function* pages<T extends KubernetesObject>(

@@ -89,6 +89,21 @@ describe('informer', () => {
     expect(home.count('list')).toBe(2);
   });
 
+  test('informer: the home is put back to an earlier state -> list again, what it no longer has is told as deleted', async () => {
+    const { sim, home, informer, told } = await synced(['a', 'b']);
+    told.length = 0;
+    home.intercept = (url) =>
+      url.searchParams.has('watch') && Number(url.searchParams.get('resourceVersion')) > home.revision
+        ? status(504, 'Timeout', 'too large', [{ reason: 'ResourceVersionTooLarge' }])
+        : undefined;
+    home.putBack(11);
+    home.endWatches();
+    await sim.time.advance(10_000);
+    expect(told).toEqual(['shop/b: 0 -> -']);
+    home.put('c', { spin: 3 });
+    await sim.time.until(() => informer.get('shop/c') !== undefined, { withinMs: 10_000 });
+  });
+
   test('informer: deleted and made anew under the same name meanwhile -> the delete is told before the add', async () => {
     const { sim, home, told } = await synced(['a']);
     told.length = 0;

@@ -1,11 +1,11 @@
 // List, then watch from the list's revision; resume from the last revision seen when a watch ends; list again only when
-// the home says that revision is gone. Decides when to try again; leaves what objects mean to its sink.
+// the home says that revision is gone or still to come. Decides when to try again; leaves what objects mean to its sink.
 
 import { Backoff } from '../base/backoff.ts';
 import { errorText, type Log } from '../base/log.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
 import type { KubernetesObject, ResourceType } from '../model/object.ts';
-import { ApiError, isGone, isNotFound } from './api-error.ts';
+import { ApiError, isAhead, isGone, isNotFound } from './api-error.ts';
 import type { Client, Selection } from './client.ts';
 import { isServed } from './discovery.ts';
 import type { StatusLike, WatchEvent } from './watch-stream.ts';
@@ -181,7 +181,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     } catch (error) {
       if (error instanceof SilentWatch) return 'go on';
       if (!signal.aborted) await failed(error, signal);
-      return isGone(error) && isFirstFailure() ? 'go on' : 'wait';
+      return isUnwatchable(error) && isFirstFailure() ? 'go on' : 'wait';
     }
   }
 
@@ -193,8 +193,8 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
 
   async function failed(error: unknown, signal: AbortSignal): Promise<void> {
     if (!isNotFound(error)) absentSinceMs = undefined;
-    if (isGone(error)) {
-      log.info('revision is gone, listing again', { revision, error: errorText(error) });
+    if (isUnwatchable(error)) {
+      log.info('revision cannot be watched from, listing again', { revision, error: errorText(error) });
       if (revision === undefined) expiredLists += 1;
       revision = undefined;
       return;
@@ -252,6 +252,11 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
 
 /** Ends a watch that may be dead; the next one tells. */
 class SilentWatch extends Error {}
+
+/** The revision is forgotten, or not known because the home was put back to an earlier state. */
+function isUnwatchable(error: unknown): boolean {
+  return isGone(error) || isAhead(error);
+}
 
 function errorOfEvent(type: ResourceType, status: StatusLike): ApiError {
   return new ApiError(`watch ${type.plural}: ${status.message ?? 'the home ended the watch with an error'}`, {

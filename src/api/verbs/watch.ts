@@ -17,7 +17,7 @@ import { listEntries, prefixOf } from './list.ts';
 export async function watch(engine: Engine, call: Call, form: Form): Promise<Answer> {
   const options = parseListOptions(call.query, true);
   const isInitialWanted = options.sendInitialEvents ?? !options.revision;
-  if (isInitialWanted && options.revision) await waitForRevision(engine, options.revision);
+  if (options.revision) await waitForRevision(engine, options.revision);
   const isFromNow = isInitialWanted || !options.revision;
   const asked: Watching = {
     engine,

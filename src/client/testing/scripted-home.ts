@@ -67,6 +67,15 @@ export class ScriptedHome {
     this.#record({ revision: this.revision, type: 'DELETED', object });
   }
 
+  /** As from a backup: whatever came after the revision has never happened. */
+  putBack(revision: number): void {
+    for (const [name, { metadata }] of this.objects) {
+      if (Number(metadata.resourceVersion) > revision) this.objects.delete(name);
+    }
+    while ((this.#history.at(-1)?.revision ?? 0) > revision) this.#history.pop();
+    this.revision = revision;
+  }
+
   bookmark(): void {
     this.revision += 1;
     const object = { kind: this.#type.kind, apiVersion: 'v1', metadata: { resourceVersion: String(this.revision) } };
@@ -167,8 +176,16 @@ export function json(code: number, body: object, headers: Record<string, string>
   };
 }
 
-export function status(code: number, reason: string, message: string): HttpResponse {
-  return json(code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message });
+export function status(code: number, reason: string, message: string, causes: readonly object[] = []): HttpResponse {
+  return json(code, {
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    code,
+    reason,
+    message,
+    details: { causes },
+  });
 }
 
 function byName(a: AnyObject, b: AnyObject): number {
