@@ -71,7 +71,7 @@ export async function crashRun(options: CrashOptions): Promise<{ checked: number
   let checked = 0;
   try {
     for (let kill = 0; kill < options.kills; kill += 1) {
-      const until = performance.now() + options.random() * 400;
+      const until = performance.now() + options.random() * 800;
       while (performance.now() < until) {
         put(Math.floor(options.random() * options.services));
         await sleep(1);

@@ -1,0 +1,147 @@
+// The link on its own: its states by the names of seed 000, Appendix A, and what it does to an owner that misbehaves.
+
+import { expect, test } from 'vitest';
+import { SimHome } from '../../sim/home.ts';
+import { Simulation } from '../../sim/virtual-world.ts';
+import { silentLog } from '../base/log.ts';
+import { ConsumerLink, type LinkLimits } from './consumer-link.ts';
+import { codes } from './messages.ts';
+import { PeerServiceStore } from './peer-service-store.ts';
+import { serviceOf } from './testing/services.ts';
+import type { ClientHandlers, DialOptions } from './transport-client.ts';
+import { v1alpha1, v1alpha2 } from './wire.ts';
+
+async function start(limits: Partial<LinkLimits> = {}, versions: ('v1alpha1' | 'v1alpha2')[] = ['v1alpha1']) {
+  const simulation = new Simulation({ seed: 1 });
+  const home = new SimHome({ simulation, name: 'home', serviceRanges: ['10.96.0.0/16'], mayDo: () => true });
+  await simulation.time.settle(home.start());
+  const world = simulation.world('link');
+  const store = new PeerServiceStore({
+    client: home.admin,
+    world,
+    log: silentLog,
+    namespace: 'default',
+    peer: 'owner',
+  });
+  const dialed: { options: DialOptions; handlers: ClientHandlers }[] = [];
+  const log: string[] = [];
+  const state = { unsentBytes: 0 };
+  const link = new ConsumerLink({
+    ...{ world, log: silentLog, peer: 'owner', store, limits },
+    config: {
+      address: 'https://owner.example:8008',
+      versions,
+      roots: [],
+      isExpected: () => true,
+      names: { allowedDomains: ['*'], ownZones: [] },
+      accepts: () => true,
+      quietMs: 3000,
+      graceMs: 60_000,
+      retentionMs: 0,
+    },
+    credentials: () => ({ certificate: 'c', key: 'k' }),
+    dial: (options, handlers) => {
+      dialed.push({ options, handlers });
+      return {
+        send: (bytes) => log.push(v1alpha1.decodeConsumerMessage(Buffer.from(bytes))?.kind ?? '?'),
+        get unsentBytes() {
+          return state.unsentBytes;
+        },
+        pause: () => log.push('pause'),
+        resume: () => log.push('resume'),
+        cancel: (code = codes.cancelled, reason = '') => handlers.onClosed(code, reason),
+      };
+    },
+    onChanged: () => states.push(link.state.kind),
+  });
+  const states: string[] = [];
+  link.start();
+  const message = (id: string, nonce = id) =>
+    Buffer.from(v1alpha1.encodeOwnerMessage({ kind: 'create', nonce, offer: v1alpha1.encodeOffer(serviceOf(id)) }));
+  const last = () => dialed[dialed.length - 1]!;
+  return { time: simulation.time, link, log, states, dialed, last, message, state };
+}
+
+test('link: one conversation -> dialing (1), registering (2), updating (4), receiving (3), waiting (5)', async () => {
+  const { time, link, states, last, message, log } = await start();
+  expect(link.state.kind).toBe('dialing');
+  expect(log).toEqual(['subscribe']);
+  last().handlers.onOpened({});
+  expect(link.state.kind).toBe('registering');
+  last().handlers.onMessage(message('a'));
+  expect(link.state.kind).toBe('updating');
+  await time.advance(500);
+  expect(link.state.kind).toBe('receiving');
+  expect(log).toEqual(['subscribe', 'ack']);
+  last().handlers.onAlive();
+  await time.advance(10_000);
+  last().handlers.onAlive();
+  await time.advance(2000);
+  expect(states.at(-1)).toBe('waiting');
+});
+
+test('link: the owner is Unavailable -> backing off (6) from 1 s, growing; then dialing (1) again', async () => {
+  const { time, link, last, dialed } = await start();
+  const delays: number[] = [];
+  for (let n = 0; n < 5; n += 1) {
+    last().handlers.onClosed(codes.unavailable, 'not now');
+    expect(link.state).toMatchObject({ kind: 'backingOff', reason: 'not now' });
+    const before = time.nowMs;
+    const count = dialed.length;
+    await time.until(() => dialed.length > count, { withinMs: 120_000 });
+    delays.push(time.nowMs - before);
+    expect(link.state.kind).toBe('dialing');
+  }
+  expect(delays[0]).toBeGreaterThanOrEqual(1000);
+  expect(delays[0]).toBeLessThanOrEqual(2000);
+  expect(delays[4]).toBeGreaterThan(8000);
+});
+
+test.each([
+  ['Unauthenticated', codes.unauthenticated],
+  ['InvalidArgument', codes.invalidArgument],
+])('link: %s -> stopped (7), not retried however long; retried when asked', async (_name, code) => {
+  const { time, link, last, dialed } = await start();
+  last().handlers.onClosed(code, 'no');
+  expect(link.state).toEqual({ kind: 'stopped', code, reason: 'no' });
+  await time.advance(24 * 3_600_000);
+  expect(dialed).toHaveLength(1);
+  link.retry();
+  expect(dialed).toHaveLength(2);
+});
+
+test('link: Unimplemented -> the next version at once; none left -> stopped', async () => {
+  const { link, last, dialed } = await start({}, ['v1alpha1', 'v1alpha2']);
+  last().handlers.onClosed(codes.unimplemented, '');
+  expect(dialed.map(({ options }) => options.path)).toEqual([v1alpha1.path, v1alpha2.path]);
+  last().handlers.onClosed(codes.unimplemented, '');
+  expect(link.state.kind).toBe('stopped');
+});
+
+test('link: bytes that are no message (data transmission error) -> stopped (9) with InvalidArgument', async () => {
+  const { link, last } = await start();
+  last().handlers.onOpened({});
+  last().handlers.onMessage(Buffer.from([0xff, 0xff, 0xff]));
+  expect(link.state).toMatchObject({ kind: 'stopped', code: codes.invalidArgument });
+});
+
+test('link: an owner sends faster than the disk takes -> reading pauses and goes on, nothing is lost', async () => {
+  const { time, link, last, message, log } = await start({ pendingPause: 4 });
+  last().handlers.onOpened({});
+  for (let n = 0; n < 10; n += 1) last().handlers.onMessage(message(`s${n}`));
+  expect(log.filter((entry) => entry === 'pause')).toHaveLength(1);
+  await time.advance(1000);
+  expect(log.filter((entry) => entry === 'resume')).toHaveLength(1);
+  expect(log.filter((entry) => entry === 'ack')).toHaveLength(10);
+  expect(link.report().services).toBe(10);
+});
+
+test('link: an owner floods us and does not read our answers -> InvalidArgument, stopped', async () => {
+  const { time, link, last, message, state } = await start();
+  last().handlers.onOpened({});
+  state.unsentBytes = 100 * 1024 * 1024;
+  last().handlers.onMessage(message('a'));
+  await time.advance(1000);
+  expect(link.state).toMatchObject({ kind: 'stopped', code: codes.invalidArgument });
+  expect((link.state as { reason: string }).reason).toContain('floods');
+});

@@ -1,0 +1,51 @@
+import { afterEach, expect, test } from 'vitest';
+import { type Peer, peerType } from '../model/peer.ts';
+import { formatToken, introductionName, parseToken } from '../model/peer-introduction.ts';
+import { type Secret, secretType } from '../model/secret.ts';
+import { hashOf, introduce } from './introduction.ts';
+import { type MemoryHome, memoryHome, namespace } from './testing/edge/memory-home.ts';
+
+let home: MemoryHome | undefined;
+afterEach(() => home?.stop());
+
+async function setUp(expiresMs: number) {
+  home = await memoryHome();
+  const { client } = home;
+  const terms = JSON.stringify({ peer: 'west', allowedDomains: ['west.example'], expiresMs });
+  await client.create<Secret>(secretType, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: introductionName(hashOf('sesame')), namespace },
+    stringData: { terms },
+  });
+  const say = (body: object) => introduce({ client, namespace, nowMs: 1000, body: Buffer.from(JSON.stringify(body)) });
+  return { client, say };
+}
+
+const card = { secret: 'sesame', address: 'west.example:8008', domain: 'west.example', bundle: 'PEM' };
+
+test('introduction: the right secret -> a Peer under the terms of the token; a second time -> refused', async () => {
+  const { client, say } = await setUp(2000);
+  expect(await say(card)).toEqual({ status: 200, body: '{"peer":"west"}' });
+  const peer = await client.get<Peer>(peerType, { namespace, name: 'west' });
+  expect(peer.spec).toMatchObject({
+    address: 'west.example:8008',
+    trust: { domain: 'west.example', bundle: 'PEM' },
+    allowedDomains: ['west.example'],
+  });
+  expect((await say(card)).status).toBe(401);
+});
+
+test('introduction: expired, a wrong secret, no introduction at all -> refused, no Peer', async () => {
+  const { client, say } = await setUp(999);
+  expect((await say({ ...card, secret: 'guess' })).status).toBe(401);
+  expect((await say({ hello: 'world' })).status).toBe(400);
+  expect(await say(card)).toMatchObject({ status: 401, body: expect.stringContaining('expired') });
+  expect((await client.list(peerType, { namespace })).items).toEqual([]);
+});
+
+test('token: written and read again; anything else -> none', () => {
+  expect(parseToken(formatToken(card))).toEqual(card);
+  expect(parseToken('portolan-peer-AAAA')).toBeUndefined();
+  expect(parseToken('something')).toBeUndefined();
+});
