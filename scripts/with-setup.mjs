@@ -16,10 +16,9 @@ const jobs = {
     await build();
     exec(node, args);
   },
+  lint,
   check: () => {
-    must('types', 'tsc', ['-p', root]);
-    must('lint', 'biome', ['check', '--error-on-warnings', root]);
-    must('unused code', 'knip', ['--directory', root]);
+    lint();
     must('house rules and fast tests', node, [`${root}node_modules/vitest/vitest.mjs`, 'run', '--project', 'fast']);
   },
   test: async () => {
@@ -31,6 +30,12 @@ const jobs = {
 
 if (!(job in jobs)) throw new Error(`with-setup: no job ${job}, there are ${Object.keys(jobs).join(', ')}`);
 await jobs[job]();
+
+function lint() {
+  must('types', 'tsc', ['-p', root]);
+  must('lint', 'biome', ['check', '--error-on-warnings', root]);
+  must('unused code', 'knip', ['--directory', root]);
+}
 
 function must(what, command, commandArgs) {
   console.log(`\n— ${what}`);
