@@ -3,12 +3,12 @@
 
 import type { HttpResponse } from '../base/http.ts';
 import { apiVersionOf } from '../model/object.ts';
+import type { Entry } from '../store/store.ts';
 import type { Answer, Call, ListAnswer } from './call.ts';
 import type { Form } from './negotiate.ts';
-import type { Served } from './registry.ts';
 import type { StatusError } from './status.ts';
 import { encodeAnswer, encodeList, parseStored } from './stored.ts';
-import { metadataOf, parseIncludeObject, type TableOptions, tableOf } from './table.ts';
+import { metadataOf, parseIncludeObject, rowOf, type TableOptions, tableOf } from './table.ts';
 
 const jsonHeaders = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' } as const;
 
@@ -73,10 +73,15 @@ function listBody(call: Call, form: Form, list: ListAnswer): HttpResponse['body'
   const { served } = call;
   const metadata = listMetadata(list);
   if (form.kind === 'table') {
-    const objects = list.entries.map((entry) => parseStored(served, entry));
-    return encodeJson(tableOf(served, objects, metadata, tableOptions(call, form)));
+    const options = tableOptions(call, form);
+    return encodeParsed(list.entries, tableOf(served, [], metadata, options), (entry) =>
+      rowOf(served, parseStored(served, entry), options),
+    );
   }
-  if (form.kind === 'metadata') return encodeJson(metadataList(served, list, form.version));
+  if (form.kind === 'metadata') {
+    const empty = { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${form.version}`, metadata, items: [] };
+    return encodeParsed(list.entries, empty, (entry) => metadataOf(parseStored(served, entry), form.version));
+  }
   const kind = served.kind.listKind;
   const opening = `{"kind":"${kind}","apiVersion":"${apiVersionOf({ group: served.kind.group, version: served.version.name })}","metadata":${JSON.stringify(metadata)},"items":[`;
   return encodeList(served, list.entries, opening);
@@ -90,11 +95,23 @@ function listMetadata({ revision, continueToken, remainingItemCount }: ListAnswe
   };
 }
 
-function metadataList(served: Served, list: ListAnswer, version: string): unknown {
-  return {
-    kind: 'PartialObjectMetadataList',
-    apiVersion: `meta.k8s.io/${version}`,
-    metadata: listMetadata(list),
-    items: list.entries.map((entry) => metadataOf(parseStored(served, entry), version)),
+/** What is made of so many parsed objects keeps nobody waiting. */
+const chunkLength = 500;
+
+/** An answer whose last member is an empty list, with that list filled. A long one is made chunk by chunk, as it is read. */
+function encodeParsed(
+  entries: readonly Entry[],
+  empty: unknown,
+  itemOf: (entry: Entry) => unknown,
+): Buffer | AsyncIterable<Uint8Array> {
+  const opening = JSON.stringify(empty).slice(0, -2);
+  const encode = (from: number) => {
+    const items = entries.slice(from, from + chunkLength).map((entry) => JSON.stringify(itemOf(entry)));
+    const isLast = from + chunkLength >= entries.length;
+    return Buffer.from(`${from === 0 ? opening : ','}${items.join(',')}${isLast ? ']}' : ''}`);
   };
+  if (entries.length <= chunkLength) return encode(0);
+  return (async function* () {
+    for (let from = 0; from < entries.length; from += chunkLength) yield encode(from);
+  })();
 }

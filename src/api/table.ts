@@ -41,23 +41,25 @@ export function tableOf(
   listMetadata: object,
   options: TableOptions,
 ): unknown {
-  const columns = columnsOf(served);
+  // The rows come last: a long list is made by putting them into a table that has none.
   return {
     kind: 'Table',
     apiVersion: `meta.k8s.io/${options.version}`,
     metadata: listMetadata,
-    columnDefinitions: columns.map(({ name, type, format = '', description = '', priority }) => ({
+    columnDefinitions: columnsOf(served).map(({ name, type, format = '', description = '', priority }) => ({
       name,
       type,
       format,
       description,
       priority,
     })),
-    rows: objects.map((object) => ({
-      cells: columns.map((column) => column.value(object, options.nowMs)),
-      ...included(object, options),
-    })),
+    rows: objects.map((object) => rowOf(served, object, options)),
   };
+}
+
+export function rowOf(served: Served, object: AnyObject, options: TableOptions): unknown {
+  const cells = columnsOf(served).map((column) => column.value(object, options.nowMs));
+  return { cells, ...included(object, options) };
 }
 
 function included(object: AnyObject, { includeObject, version }: TableOptions): { object?: unknown } {

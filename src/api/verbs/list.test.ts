@@ -294,14 +294,19 @@ describe('forms of an answer', () => {
   });
 });
 
-test('list: a long one -> made chunk by chunk, the same JSON', async () => {
+test.each([
+  ['json', 'application/json', 3],
+  ['a table', 'application/json;as=Table;v=v1;g=meta.k8s.io', 5],
+  ['metadata', 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io', 5],
+])('list: a long one as %s -> made chunk by chunk, the same JSON', async (_form, accept, chunkCount) => {
   const { api, ok } = await createTestApi();
   for (let index = 0; index < 2500; index++) await ok(`POST ${maps}`, configMap(`m${index}`));
-  const { body } = await api.handle({ method: 'GET', path: maps, headers: {} });
+  const { body } = await api.handle({ method: 'GET', path: maps, headers: { accept } });
   const chunks: Uint8Array[] = [];
   for await (const chunk of body as AsyncIterable<Uint8Array>) chunks.push(chunk);
-  expect(chunks).toHaveLength(3);
-  expect(JSON.parse(Buffer.concat(chunks).toString()).items).toHaveLength(2500);
+  expect(chunks).toHaveLength(chunkCount);
+  const { items, rows } = JSON.parse(Buffer.concat(chunks).toString());
+  expect(items ?? rows).toHaveLength(2500);
 });
 
 test('list: a label selector -> objects whose bytes show that they do not match are not parsed', () => {
