@@ -496,7 +496,9 @@ describe('agents that stop and start', () => {
     await pause(1_000);
     const homes = [broker, east, west, north];
     const before = await Promise.all(homes.map(({ client }) => everything(client)));
-    for (const agent of agents.values()) await agent.stop();
+    for (const agent of agents.values()) expect(await agent.stop()).toBe(0);
+    const leader = await broker.client.get<Lease>(leaseType, { namespace: 'prod-members', name: 'east' });
+    expect(leader.spec?.holderIdentity ?? '').toBe('');
     for (const home of [east, west, north]) await startAgent(home);
     for (const agent of agents.values()) {
       await until('leading again', async () => (await stateOf(agent)) === 'leading');
@@ -583,6 +585,11 @@ describe('leaving', () => {
       /^cluster west-2 renewed its lease \d+ s ago: run portolan leave/,
     );
     await agents.get('west')!.stop('SIGKILL');
+    await until('the others judge it', async () => {
+      const { clusters } = JSON.parse((await at(east, 'status -o json')).lines.join('\n'));
+      return clusters.some(({ id, lease }: { id: string; lease: string }) => id === 'west-2' && lease === 'stale');
+    });
+    expect((await at(east, `explain ${key}`)).lines.join('\n')).toMatch(/^west-2 +\S+ +stale +yes +http +1 +all$/m);
     await until(
       'its lease has run out',
       async () => (await atBroker('remove west-2').catch(() => undefined)) !== undefined,

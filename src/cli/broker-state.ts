@@ -27,11 +27,13 @@ export async function readClusterSet(client: Client, clusterset: string): Promis
 
 export async function readMembers(client: Client, clusterset: string): Promise<KnownMember[]> {
   const { items } = await client.list<Cluster>(clusterType, { namespace: clusterset });
-  const members: KnownMember[] = [];
-  for (const cluster of items) {
-    members.push({ id: cluster.metadata.name, cluster, record: await readRecord(client, cluster.spec.namespace) });
-  }
-  return members;
+  return Promise.all(
+    items.map(async (cluster) => ({
+      id: cluster.metadata.name,
+      cluster,
+      record: await readRecord(client, cluster.spec.namespace),
+    })),
+  );
 }
 
 export async function readRecord(client: Client, namespace: string): Promise<MemberRecord | undefined> {

@@ -126,6 +126,9 @@ async function untilForgotten(deps: ClusterSetDeps, broker: Client, namespace: s
     }
     await sleep(deps.world.timers, forgottenLookMs);
   }
+  throw new Error(
+    `the broker deletes namespace ${namespace} and still knows this cluster's account; run portolan leave again, or have the admin remove the cluster`,
+  );
 }
 
 function isForgotten(error: unknown): boolean {

@@ -39,7 +39,8 @@ export interface AgentProcess {
   readonly pid: number;
   readonly admin: string;
   log(): string;
-  stop(signal?: NodeJS.Signals): Promise<void>;
+  /** Resolves with the exit code; null after a signal that cannot be caught. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
 export interface Typed {
@@ -120,7 +121,7 @@ function agentOf(child: ChildProcess): Promise<AgentProcess> {
   child.stderr!.on('data', (chunk) => {
     log += chunk;
   });
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   return new Promise((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`portolan agent ended with ${code}: ${out}${log}`)));
     child.stdout!.on('data', (chunk) => {
@@ -133,7 +134,7 @@ function agentOf(child: ChildProcess): Promise<AgentProcess> {
         log: () => log,
         stop: async (signal = 'SIGTERM') => {
           if (child.exitCode === null && child.signalCode === null) child.kill(signal);
-          await exited;
+          return exited;
         },
       });
     });
