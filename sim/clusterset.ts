@@ -180,8 +180,14 @@ export async function createNamespace(home: SimHome, name: string): Promise<void
 }
 
 // All members read; each writes its own namespace and the merged view.
-const brokerRights: MayDo = (user, { verb, namespace, resource, path }) => {
+const brokerRights: MayDo = (user, { verb, namespace, resource, subresource, path }) => {
   if (path !== undefined || ['get', 'list', 'watch'].includes(verb)) return true;
   if ((namespace === setName || namespace === legacyNamespace) && resource === 'serviceimports') return true;
+  if (isPlacementStatus({ namespace, resource, subresource })) return true;
   return memberNamespace(user.slice('agent-'.length)) === namespace;
 };
+
+/** What became of a FederatedService: members write it beside the merged view. */
+export function isPlacementStatus(asked: Pick<Attributes, 'namespace' | 'resource' | 'subresource'>): boolean {
+  return asked.namespace === setName && asked.resource === 'federatedservices' && asked.subresource === 'status';
+}

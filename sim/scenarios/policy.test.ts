@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { Client } from '../../src/client/client.ts';
-import { type FederatedServiceSpec, federatedServiceType } from '../../src/model/federated-service.ts';
+import { eventType, type KubernetesEvent } from '../../src/model/event.ts';
+import {
+  type FederatedService,
+  type FederatedServiceSpec,
+  federatedServiceType,
+} from '../../src/model/federated-service.ts';
 import { namespaceType } from '../../src/model/namespace.ts';
 import { type Service, serviceType } from '../../src/model/service.ts';
 import { type ServiceExport, serviceExportType } from '../../src/model/service-export.ts';
@@ -127,6 +132,16 @@ const template = {
   spec: { ports: [{ name: 'http', port: 80 }], selector: { app: 'checkout' } },
 };
 
+/** `east Placed `, one line a cluster; then the condition. */
+async function placementLines(set: SimClusterSet): Promise<string[]> {
+  const found = await find<FederatedService>(set.broker.admin, federatedServiceType, `${setName}/checkout.shop`);
+  const { clusters = [], conditions = [] } = found?.status ?? {};
+  return [
+    ...clusters.map(({ cluster, state, message }) => `${cluster} ${state} ${message ?? ''}`),
+    ...conditions.map(({ type, status, reason, message }) => `${type}=${status}/${reason} ${message}`),
+  ];
+}
+
 describe('placement', () => {
   test('placement: a federated service for one cluster -> service and export there, imported everywhere; moved -> moved', async () => {
     const { set, east, west, settle } = await twoClusters();
@@ -179,6 +194,67 @@ describe('placement', () => {
       made.metadata.resourceVersion,
     );
     expect(await find(east, serviceExportType, 'shop/checkout')).toBeUndefined();
+    const { items } = await east.list<KubernetesEvent>(eventType, { namespace: 'shop' });
+    expect(items.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
+      'PlacementRefused: FederatedService checkout.shop is not placed in this cluster: somebody else made a Service shop/checkout; delete it, or leave this cluster out',
+    ]);
+  });
+
+  test('placement: placed, refused, no namespace, no such member -> the status says which, and follows', async () => {
+    const { set, east, west } = await twoClusters();
+    await east.create(serviceType, service('shop/checkout', { ports: [{ name: 'mine', port: 9 }] }));
+    await set.broker.admin.create(
+      federatedServiceType,
+      federated({ clusters: ['east', 'west', 'nowhere'], template: { spec: template.spec } }),
+    );
+    await set.time.advance(15_000);
+    expect(await placementLines(set)).toEqual([
+      'east Refused somebody else made a Service shop/checkout; delete it, or leave this cluster out',
+      'west Placed ',
+      'nowhere Pending no such cluster is a member of the clusterset',
+      'Ready=False/Refused placed in 1 of 3 clusters; east: somebody else made a Service shop/checkout; delete it, or leave this cluster out (and 1 more)',
+    ]);
+    await east.delete(serviceType, { namespace: 'shop', name: 'checkout' });
+    await west.delete(namespaceType, { name: 'shop' });
+    await set.time.advance(15_000);
+    expect((await placementLines(set)).slice(0, 2)).toEqual([
+      'east Placed ',
+      'west Pending there is no namespace shop',
+    ]);
+  });
+
+  test('placement: agents restarted while one refuses -> nobody writes a status, nobody says it again', async () => {
+    const { set, east } = await twoClusters();
+    await east.create(serviceType, service('shop/checkout', { ports: [{ name: 'mine', port: 9 }] }));
+    await set.broker.admin.create(federatedServiceType, federated({ template }));
+    await set.time.advance(15_000);
+    const look = async () => [
+      (await find(set.broker.admin, federatedServiceType, `${setName}/checkout.shop`))?.metadata.resourceVersion,
+      (await east.list(eventType, { namespace: 'shop' })).items.length,
+    ];
+    const before = await look();
+    expect(before[1]).toBe(1);
+    for (const id of ['east', 'west']) await set.stopAgent(id);
+    for (const id of ['east', 'west']) set.startAgent(id);
+    await set.time.advance(60_000);
+    expect(await look()).toEqual(before);
+  });
+
+  test('placement: a member vandalises the status -> put right', async () => {
+    const { set } = await twoClusters();
+    await set.broker.admin.create(federatedServiceType, federated({ template }));
+    await set.time.advance(15_000);
+    const right = await placementLines(set);
+    const body = { status: { clusters: [{ cluster: 'west', state: 'Refused', message: 'says east' }] } };
+    const ref = { namespace: setName, name: 'checkout.shop' };
+    const east = set.memberClient('east');
+    const patched = east.patch(federatedServiceType, ref, { kind: 'merge', body }, { subresource: 'status' });
+    await set.time.settle(patched);
+    expect(await placementLines(set)).not.toEqual(right);
+    await set.time.advance(5_000);
+    expect(await placementLines(set)).toEqual(right);
+    const spec = east.patch(federatedServiceType, ref, { kind: 'merge', body: { spec: { clusters: [] } } });
+    await expect(set.time.settle(spec)).rejects.toMatchObject({ code: 403 });
   });
 
   test('placement: the namespace comes later -> placed then; removed while the agent is down -> cleaned when it is back', async () => {

@@ -10,6 +10,7 @@ import { sleep, type Timer, type World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { type FederatedService, federatedServiceType } from '../model/federated-service.ts';
+import type { KubernetesObject } from '../model/object.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../model/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
 import type { AgentContext, Membership } from './context.ts';
@@ -18,6 +19,7 @@ import { createHomeCopies } from './home-copies.ts';
 import { LeaseController } from './lease/controller.ts';
 import { LegacyRecords } from './legacy/records.ts';
 import { Members } from './members.ts';
+import { createPlacementProblems } from './placement/problems.ts';
 import { PolicyCopy } from './policy-copy.ts';
 import { recordKey } from './sources.ts';
 import { type ControllerName, type Controllers, runControllers } from './wiring.ts';
@@ -65,6 +67,13 @@ export function createAgent(options: AgentOptions): Agent {
     clusterId: membership.clusterId,
     onService: (key) => controllers?.add(['import', 'conditions', 'legacy'], key),
   });
+  const events = createEventRecorder({ home, world, log });
+  const placementProblems = createPlacementProblems({
+    events,
+    log,
+    exists: (name) =>
+      federated.hasSynced ? federated.get(`${membership.clusterset}/${name}`) !== undefined : undefined,
+  });
   const lease = new LeaseController({
     ...options,
     log,
@@ -73,10 +82,12 @@ export function createAgent(options: AgentOptions): Agent {
     namespace: membership.namespace,
     systemNamespace: options.systemNamespace ?? 'portolan-system',
     times: () => policy.current.lease,
+    annotations: (present) => placementProblems.annotations(present),
     onVerdict: (clusterId) => {
       for (const key of members.servicesOf(clusterId)) controllers?.add(merging, key);
       // Who writes a view, or clears it away, depends on who lives.
-      for (const key of viewKeys()) controllers?.add(['scribe'], key);
+      for (const key of recordKeys(views)) controllers?.add(['scribe'], key);
+      placementsChanged();
     },
   });
   const context: AgentContext = {
@@ -85,7 +96,7 @@ export function createAgent(options: AgentOptions): Agent {
     copies,
     members,
     legacy,
-    events: createEventRecorder({ home, world, log }),
+    events,
     policy: () => policy.current,
     addressRules: () => policy.rules,
     addressRulesOf: (clusterId) => policy.rulesOf(clusterId),
@@ -98,8 +109,8 @@ export function createAgent(options: AgentOptions): Agent {
   let controllers: Controllers | undefined;
   let wasEverybodyUpgraded = false;
 
-  function viewKeys(): string[] {
-    return Array.from(views.values(), recordKey).filter((key) => key !== undefined);
+  function placementsChanged(): void {
+    for (const key of recordKeys(federated)) controllers?.add(['placement-status'], key);
   }
 
   async function becomeReady(): Promise<void> {
@@ -124,9 +135,10 @@ export function createAgent(options: AgentOptions): Agent {
 
   function policyChanged(): void {
     legacy.follow(policy.current.legacyNamespace);
-    const keys = new Set([...copies.exports.keys(), ...copies.imports.keys(), ...viewKeys()]);
+    const keys = new Set([...copies.exports.keys(), ...copies.imports.keys(), ...recordKeys(views)]);
     for (const member of members.all()) for (const key of members.servicesOf(member.id)) keys.add(key);
     for (const key of keys) controllers?.add(all, key);
+    placementsChanged();
   }
 
   function upgradesChanged(): void {
@@ -153,8 +165,18 @@ export function createAgent(options: AgentOptions): Agent {
     start: () => {
       const ready = becomeReady();
       ready.catch((error: unknown) => stopping.signal.aborted || log.error('agent did not become ready', { error }));
-      controllers = runControllers({ context, allocator, legacy, views, policies, federated, ready });
+      controllers = runControllers({
+        context,
+        allocator,
+        legacy,
+        views,
+        policies,
+        federated,
+        placementProblems,
+        ready,
+      });
       policy.onChange(policyChanged);
+      members.onPlacements(placementsChanged);
       for (const part of parts) part.start();
       every(sweepMs, sweep);
       every(upgradeCheckMs, upgradesChanged);
@@ -168,4 +190,9 @@ export function createAgent(options: AgentOptions): Agent {
       await controllers?.stop();
     },
   };
+}
+
+/** Keys of the services that records of the broker are named after. */
+function recordKeys(records: { values(): Iterable<KubernetesObject> }): string[] {
+  return Array.from(records.values(), recordKey).filter((key) => key !== undefined);
 }

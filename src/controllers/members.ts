@@ -12,6 +12,7 @@ import type { EndpointSlice } from '../model/endpoint-slice.ts';
 import { endpointSliceType } from '../model/endpoint-slice.ts';
 import { type Lease, leaseType } from '../model/lease.ts';
 import { formatServiceKey, parseRecordName, recordName, type ServiceKey } from '../model/names-clusterset.ts';
+import { placementsAnnotation } from '../model/placement.ts';
 import { type ServiceShard, serviceShardType } from '../model/service-shard.ts';
 import { publishedServiceKey } from './published-slice.ts';
 
@@ -50,6 +51,7 @@ export class Members {
   readonly #serviceHandlers = new Set<(serviceKey: string, clusterId: string) => void>();
   readonly #upgradeHandlers = new Set<(clusterId: string) => void>();
   readonly #leaseHandlers = new Set<(clusterId: string, lease: Lease | undefined) => void>();
+  readonly #placementHandlers = new Set<() => void>();
   readonly #memberHandlers = new Set<(clusterId: string, member: Member | undefined) => void>();
 
   constructor(options: MembersOptions) {
@@ -128,6 +130,11 @@ export class Members {
     this.#upgradeHandlers.add(handler);
   }
 
+  /** Told when what a member says of its placements has changed. */
+  onPlacements(handler: () => void): void {
+    this.#placementHandlers.add(handler);
+  }
+
   onLease(handler: (clusterId: string, lease: Lease | undefined) => void): void {
     this.#leaseHandlers.add(handler);
   }
@@ -204,6 +211,8 @@ export class Members {
   #tellLease(id: string, next: Lease | undefined, previous: Lease | undefined): void {
     if ((next ?? previous)?.metadata.name !== memberLeaseName) return;
     for (const handler of this.#leaseHandlers) handler(id, next);
+    const [says, said] = [next, previous].map((lease) => lease?.metadata.annotations?.[placementsAnnotation]);
+    if (says !== said) for (const handler of this.#placementHandlers) handler();
   }
 }
 

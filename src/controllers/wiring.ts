@@ -24,6 +24,8 @@ import { createLegacyController } from './legacy/controller.ts';
 import type { LegacyRecords } from './legacy/records.ts';
 import { type Controller, runController } from './loop.ts';
 import { createPlacementController } from './placement/controller.ts';
+import type { PlacementProblems } from './placement/problems.ts';
+import { createPlacementStatusController } from './placement/status.ts';
 import { createPolicyController } from './policy/controller.ts';
 import { createScribeController } from './scribe/controller.ts';
 import { gateOf, keyed, own, recordKey, type Source } from './sources.ts';
@@ -36,6 +38,7 @@ export interface WiringOptions {
   readonly views: Informer<ServiceImport>;
   readonly policies: Informer<ServiceExportPolicy>;
   readonly federated: Informer<FederatedService>;
+  readonly placementProblems: PlacementProblems;
   /** Until then nothing is reconciled. */
   readonly ready: Promise<void>;
 }
@@ -48,6 +51,7 @@ export type ControllerName =
   | 'policy'
   | 'policy-status'
   | 'placement'
+  | 'placement-status'
   | 'legacy';
 
 export interface Controllers {
@@ -83,7 +87,8 @@ export function runControllers(options: WiringOptions): Controllers {
   const conditions = createConditionsController({ context, publication: publishing.publication });
   const importing = createImportController(context, options.allocator);
   const policing = createPolicyController(context, policies);
-  const placing = createPlacementController(context, federated);
+  const placing = createPlacementController({ context, federated, problems: options.placementProblems });
+  const placed = createPlacementStatusController(context, federated);
   const older = createLegacyController(context, options.legacy);
   const scribe = createScribeController(context, views);
 
@@ -124,6 +129,7 @@ export function runControllers(options: WiringOptions): Controllers {
     policing.reconcileStatus,
   );
   run('placement', [...exported, keyed(federated, recordKey), namespaces(placementsIn)], placing.reconcile);
+  run('placement-status', [services, keyed(federated, recordKey)], placed.reconcile);
   run('legacy', [...exported, services, keyed(copies.imports, legacyKey)], older.reconcile);
 
   function placementsIn(namespace: string): string[] {

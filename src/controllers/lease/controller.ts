@@ -22,6 +22,8 @@ export interface LeaseOptions {
   readonly namespace: string;
   readonly systemNamespace: string;
   readonly times: () => LeaseTimes & { readonly renewMs: number };
+  /** What our lease says besides that we live, in place of what it says now. */
+  readonly annotations: (present: Lease | undefined) => Record<string, string>;
   readonly onVerdict: (clusterId: string, verdict: LeaseVerdict) => void;
 }
 
@@ -95,11 +97,12 @@ export class LeaseController {
   }
 
   #leaseFor(present: Lease | undefined): Lease {
-    const { world, clusterId, namespace, times } = this.#options;
+    const { world, clusterId, namespace, times, annotations } = this.#options;
+    const metadata = present?.metadata ?? { name: memberLeaseName, namespace };
     return {
       apiVersion: apiVersionOf(leaseType),
       kind: leaseType.kind,
-      metadata: present?.metadata ?? { name: memberLeaseName, namespace },
+      metadata: { ...metadata, annotations: annotations(present) },
       spec: {
         ...present?.spec,
         holderIdentity: clusterId,

@@ -1,29 +1,48 @@
 // Places the FederatedServices of the broker in this cluster: makes the Service and its ServiceExport where the template
 // says so, and takes them away again. What somebody else made under the same name is left alone, and said.
 
+import { errorText } from '../../base/log.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import { isSameJson } from '../../base/same-json.ts';
+import { isInvalid } from '../../client/api-error.ts';
 import type { Informer } from '../../client/informer.ts';
 import { type FederatedService, isPlacedIn, serviceFromTemplate } from '../../model/federated-service.ts';
 import { parseServiceKey, recordName } from '../../model/names-clusterset.ts';
 import { apiVersionOf } from '../../model/object.ts';
+import type { PlacementProblem } from '../../model/placement.ts';
 import { type Service, serviceType } from '../../model/service.ts';
 import { type ServiceExport, serviceExportType } from '../../model/service-export.ts';
 import type { AgentContext } from '../context.ts';
 import { ensure, ensureAbsent } from '../ensure.ts';
+import type { PlacementProblems } from './problems.ts';
 
 /** On Services and ServiceExports: the FederatedService they were made from. */
 export const placementLabel = 'portolan.dev/federated-service';
 
-export function createPlacementController(context: AgentContext, federated: Informer<FederatedService>) {
+/** What keeps a service out may go away without a word: other address ranges, another version of the home. */
+const retryMs = 300_000;
+
+export interface PlacementOptions {
+  readonly context: AgentContext;
+  readonly federated: Informer<FederatedService>;
+  readonly problems: PlacementProblems;
+}
+
+export function createPlacementController({ context, federated, problems }: PlacementOptions) {
   const { copies, home, membership } = context;
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const service = parseServiceKey(key);
     const template = federated.get(`${membership.clusterset}/${recordName(service)}`);
     const isWanted = template?.metadata.deletionTimestamp === undefined && template !== undefined;
-    if (!isWanted || !isPlacedIn(template, membership.clusterId)) return remove(key);
-    return place(key, template);
+    if (!isWanted || !isPlacedIn(template, membership.clusterId)) {
+      problems.clear(recordName(service));
+      return remove(key);
+    }
+    const problem = await tryToPlace(key, template);
+    if (problem === undefined) problems.clear(template.metadata.name);
+    else await problems.set(template.metadata.name, problem, copies.services.get(key));
+    return problem && { requeueAfterMs: retryMs };
   }
 
   async function remove(key: string): Promise<undefined> {
@@ -34,19 +53,29 @@ export function createPlacementController(context: AgentContext, federated: Info
     if (service !== undefined && isPlaced(service)) await ensureAbsent(home, serviceType, service);
   }
 
-  async function place(key: string, template: FederatedService): Promise<undefined> {
-    const namespace = copies.namespaces.get(parseServiceKey(key).namespace);
-    // A namespace is its owner's to make: the service follows when it is there.
-    if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return;
-    const present = copies.services.get(key);
-    if (present !== undefined && !isPlaced(present)) {
-      context.log.warn('federated service not placed: somebody else made a service of that name', { service: key });
-      return;
+  async function tryToPlace(key: string, template: FederatedService): Promise<PlacementProblem | undefined> {
+    try {
+      return await place(key, template);
+    } catch (error) {
+      if (!isInvalid(error)) throw error;
+      return { state: 'Refused', message: errorText(error) };
     }
+  }
+
+  async function place(key: string, template: FederatedService): Promise<PlacementProblem | undefined> {
+    const { namespace: name } = parseServiceKey(key);
+    const namespace = copies.namespaces.get(name);
+    // A namespace is its owner's to make: the service follows when it is there.
+    if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined)
+      return { state: 'Pending', message: `there is no namespace ${name}` };
+    const present = copies.services.get(key);
+    if (present !== undefined && !isPlaced(present))
+      return { state: 'Refused', message: `somebody else made a Service ${key}; delete it, or leave this cluster out` };
     await placeService(template, present);
     const presentExport = copies.exports.get(key);
-    if (presentExport !== undefined && !isPlaced(presentExport)) return;
+    if (presentExport !== undefined && !isPlaced(presentExport)) return undefined;
     await ensure({ client: home, type: serviceExportType, present: presentExport, wanted: exportFor(template, key) });
+    return undefined;
   }
 
   // The home adds to a Service what the template leaves open (addresses, node ports): only what it says is compared.

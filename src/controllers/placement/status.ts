@@ -1,0 +1,63 @@
+// Writes into each FederatedService what became of it in every cluster. One member writes, the first by id that lives;
+// people read it, nothing of ours derives from it. What it says comes from what members have in their own namespaces.
+
+import type { WorkResult } from '../../base/queue.ts';
+import { isSameJson } from '../../base/same-json.ts';
+import { isNotFound } from '../../client/api-error.ts';
+import type { Informer } from '../../client/informer.ts';
+import { formatTime, withConditions } from '../../model/conditions.ts';
+import { type FederatedService, federatedServiceType } from '../../model/federated-service.ts';
+import { parseServiceKey, recordName } from '../../model/names-clusterset.ts';
+import {
+  type MemberPlacement,
+  parseProblems,
+  placedClusters,
+  placementCondition,
+  placementsAnnotation,
+} from '../../model/placement.ts';
+import type { AgentContext } from '../context.ts';
+import { type Member, memberLeaseName, shardOf } from '../members.ts';
+
+/** When a member's records have not all been listed yet, the key is looked at again after this time. */
+const unsyncedRetryMs = 1_000;
+
+export function createPlacementStatusController(context: AgentContext, federated: Informer<FederatedService>) {
+  const { broker, members, membership, world } = context;
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const name = recordName(parseServiceKey(key));
+    const present = federated.get(`${membership.clusterset}/${name}`);
+    if (present === undefined || present.metadata.deletionTimestamp !== undefined) return undefined;
+    if (!members.hasSynced) return { requeueAfterMs: unsyncedRetryMs };
+    if (members.all().find(({ id }) => context.verdict(id) === 'alive')?.id !== membership.clusterId) return undefined;
+    const clusters = placedClusters(
+      present,
+      members.all().map((member) => placementOf(member, key, name)),
+    );
+    const stamp = { now: formatTime(world.clock.wallMs()), observedGeneration: present.metadata.generation };
+    const conditions = [...withConditions(present.status?.conditions, [placementCondition(clusters)], stamp)];
+    const status = { ...present.status, clusters, conditions };
+    if (!isSameJson(status, present.status)) await write({ ...present, status });
+    return undefined;
+  }
+
+  function placementOf(member: Member, key: string, name: string): MemberPlacement {
+    const lease = member.leases.get(`${member.cluster.spec.namespace}/${memberLeaseName}`);
+    return {
+      cluster: member.id,
+      isAlive: context.verdict(member.id) === 'alive',
+      hasShard: shardOf(member, parseServiceKey(key)) !== undefined,
+      problem: parseProblems(lease?.metadata.annotations?.[placementsAnnotation]).get(name),
+    };
+  }
+
+  async function write(object: FederatedService): Promise<void> {
+    try {
+      await broker.updateStatus(federatedServiceType, object);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  return { reconcile };
+}
