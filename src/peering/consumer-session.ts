@@ -116,11 +116,6 @@ export class ConsumerSession {
     return this.#pending.size;
   }
 
-  /** Held, and not named by the owner on this stream so far. */
-  unconfirmed(): Iterable<string> {
-    return this.#unconfirmed;
-  }
-
   /** Takes them off as the remains of an owner that came back without them. */
   forgetUnconfirmed(): string[] {
     const gone = [...this.#unconfirmed];

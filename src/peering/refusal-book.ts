@@ -21,10 +21,6 @@ export class RefusalBook {
     return this.#reasons.size;
   }
 
-  reason(id: string): string | undefined {
-    return this.#reasons.get(id);
-  }
-
   newest(): { id: string; reason: string }[] {
     const shown = [...this.#reasons].slice(-refusalsShownMax).reverse();
     return shown.map(([id, reason]) => ({ id, reason: reason.slice(0, reasonLengthMax) }));

@@ -74,8 +74,6 @@ export class VirtualPeering {
   readonly #faults = new Map<string, LinkFault>();
   readonly #stalled = new Set<string>();
   readonly #connections = new Set<Connection>();
-  /** How many streams were dialed. */
-  dials = 0;
 
   constructor(options: VirtualPeeringOptions) {
     this.#options = options;
@@ -137,7 +135,6 @@ export class VirtualPeering {
 
   #connect(options: DialOptions, handlers: ClientHandlers): ClientCall {
     const { timers, latencyMs = 1 } = this.#options;
-    this.dials += 1;
     const from = options.certificate;
     const { address } = options;
     const isSilent = () => this.#faults.get(address) === 'silent';

@@ -10,7 +10,6 @@ import { silentLog } from '../../../base/log.ts';
 import { createMetrics, type Metrics } from '../../../base/metrics.ts';
 import { createRealWorld } from '../../../base/real/world.ts';
 import { type Client, createClient } from '../../../client/client.ts';
-import type { AnyObject } from '../../../model/object.ts';
 import { type Peer, type PeerSpec, peerType } from '../../../model/peer.ts';
 import { type PeerExport, type PeerExportSpec, peerExportType } from '../../../model/peer-export.ts';
 import { type PeerService, peerServiceType } from '../../../model/peer-service.ts';
@@ -173,8 +172,4 @@ export async function introduceTo(
     allowedDomains: [owner.mesh.domain],
     ...changes.asOwner,
   });
-}
-
-export function fieldsOf(object: unknown): AnyObject {
-  return object as AnyObject;
 }
