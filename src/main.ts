@@ -7,6 +7,7 @@ import { errorText } from './base/log.ts';
 import { createRealHost } from './base/real/host.ts';
 import { createRealWorld } from './base/real/world.ts';
 import { addClusterSetCommands } from './cli/clusterset.ts';
+import { addDigCommand } from './cli/dig.ts';
 import { addRegisterCommands } from './cli/register.ts';
 import { addAgentCommand } from './main/agent-command.ts';
 import { addApiCommand } from './main/api-command.ts';
@@ -38,6 +39,7 @@ addUpCommand(program);
 addApiCommand(program);
 addAgentCommand(program);
 addDnsCommand(program);
+addDigCommand(program, hands);
 addRegisterCommands(program, hands);
 addClusterSetCommands(program, {
   ...hands,

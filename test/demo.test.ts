@@ -76,6 +76,25 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     expect(answer).toEqual([expect.stringMatching(/^10\.102\./), '127.1.0.1', '127.3.0.1']);
   });
 
+  test('demo: dig from a cluster -> the answer and what stands behind each record', () => {
+    const text = run(find('dig db.shop.svc.clusterset.local', '--from south'));
+    expect(text).toMatch(/^db\.shop\.svc\.clusterset\.local A from south: NOERROR by clusterset$/m);
+    expect(text).toMatch(
+      /A 127\.1\.0\.2 .*\n +ServiceImport shop\/db, revision \d+, .* old\n +EndpointSlice shop\/\S+, cluster east/,
+    );
+    const json = JSON.parse(run(`${find('dig checkout.shop.world', '--from west')} -o json`));
+    expect(json).toMatchObject({ handler: 'stub', from: 'west', authority: { handler: 'authority', from: 'west' } });
+    expect(json.authority.records[0].sources).toMatchObject([{}, { kind: 'shard', cluster: 'west' }]);
+  });
+
+  test('demo: dig for a cluster that is not there, or without a demo -> an error that says so', () => {
+    expect(() => run(`bin/portolan dig x.y.svc.clusterset.local --from north --dir ${directory}`)).toThrow(
+      'the demo has east, west, south',
+    );
+    expect(() => run('bin/portolan dig x.y --dir /nonexistent')).toThrow('no demo runs in /nonexistent');
+    expect(() => run(`bin/portolan dig x.y NONSENSE --dir ${directory}`)).toThrow('type NONSENSE is not one of');
+  });
+
   test('demo: two clusters disagree -> the conflict says who won and why', () => {
     expect(run(find('describe serviceexport cart'))).toContain('PortConflict,SessionAffinityConflict');
   });

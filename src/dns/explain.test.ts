@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createMetrics } from '../base/metrics.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
+import { parseShardRecord } from '../model/federation-record.ts';
 import { formatExplanation } from './explain.ts';
 import { explain } from './explainer.ts';
 import { observeChanges, registerDnsMetrics } from './metrics.ts';
@@ -12,7 +13,9 @@ const clock = { wallMs: () => 0, monotonicMs: () => 6000 };
 function setUp() {
   const catalog = makeCatalog();
   const federation = new FederationTable({ table: catalog.table });
-  federation.putText('/fed/shop/web/west', '{"externalIP": "104.0.0.1", "clusterIP": "10.0.0.1"}');
+  const west = { federation: 'fed', namespace: 'shop', service: 'web', cluster: 'west' };
+  const record = parseShardRecord('{"externalIP": "104.0.0.1", "clusterIP": "10.0.0.1"}')!;
+  federation.upsertShard(west, record, { revision: '77', seenMs: 1000 });
   federation.putText('/fed/shop/web/east', '{"externalIP": "104.0.0.2", "clusterIP": "10.0.0.2", "ready": false}');
   federation.setSynced();
   addImport(catalog, 'shop/db', {
@@ -60,10 +63,52 @@ describe('explain', () => {
     );
   });
 
+  test('the address of a whole import -> the slices of every cluster that stands behind it', async () => {
+    const { why, catalog } = setUp();
+    addImport(catalog, 'shop/web', {
+      ips: ['243.0.0.1'],
+      ports: ['http:80'],
+      slices: [
+        { cluster: 'east', endpoints: ['10.1.0.1'] },
+        { cluster: 'west', endpoints: [{ ip: '10.2.0.1', ready: false }] },
+      ],
+    });
+    catalog.flush();
+    for (const type of ['A', 'SRV']) {
+      const text = await why('web.shop.svc.clusterset.local', type);
+      expect(text).toContain('EndpointSlice shop/web-east, cluster east');
+      expect(text).not.toContain('EndpointSlice shop/web-west');
+    }
+  });
+
+  test('a name of an SRV record -> the slice its endpoint is in', async () => {
+    const { why, catalog } = setUp();
+    addImport(catalog, 'shop/cart', {
+      type: 'Headless',
+      ports: ['http:80'],
+      slices: [
+        { cluster: 'east', ports: ['http:80'], endpoints: ['10.1.0.9'] },
+        { cluster: 'west', ports: ['http:80'], endpoints: ['10.2.0.9'] },
+      ],
+    });
+    catalog.flush();
+    const lines = (await why('_http._tcp.cart.shop.svc.clusterset.local', 'SRV')).split('\n');
+    const at = lines.findIndex((line) => line.includes('10-1-0-9.east.cart'));
+    expect(lines.slice(at + 1, at + 3)).toEqual([
+      expect.stringContaining('ServiceImport shop/cart'),
+      expect.stringContaining('EndpointSlice shop/cart-east, cluster east'),
+    ]);
+  });
+
+  test('a cluster asked for that a cluster zone knows nothing of -> said to be seen from here', async () => {
+    const { why } = setUp();
+    expect(await why('db.shop.svc.clusterset.local', 'A', 'south')).toContain('A from west');
+  });
+
   test('a federated name -> the shards, from the cluster that is asked for', async () => {
     const text = await why('web.shop.fed.svc.federation', 'A', 'west');
     expect(text).toContain('A 10.0.0.1');
-    expect(text).toContain('shard /fed/shop/web/west, cluster west');
+    expect(text).toContain('shard /fed/shop/web/west, cluster west, revision 77, 5.0 s old');
     expect(text).toContain('left out: shard in cluster east: not healthy');
     expect(await why('web.shop.fed.svc.federation', 'A', 'south')).toContain('A 104.0.0.1');
   });

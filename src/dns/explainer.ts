@@ -3,12 +3,13 @@
 
 import { formatAddress } from '../base/dns/address.ts';
 import { decodeMessage, encodeMessage, type ResourceRecord } from '../base/dns/message.ts';
-import { decodeName } from '../base/dns/name.ts';
+import { decodeName, tryEncodeName } from '../base/dns/name.ts';
 import type { Clock } from '../base/world.ts';
 import { recordType } from '../catalog/answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { SliceFacts } from '../catalog/facts.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
+import { endpointName } from '../catalog/owner-names.ts';
 import { Answer } from './answer.ts';
 import type { ExplainedRecord, Explanation, RecordSource } from './explain.ts';
 import type { DnsService } from './service.ts';
@@ -21,6 +22,8 @@ export interface ExplainerOptions {
   readonly catalog?: Catalog;
   readonly federations?: readonly FederationTable[];
   readonly sourceOption: number;
+  /** Where names go that are nobody's here. */
+  readonly forwardTo?: readonly string[];
 }
 
 export interface ExplainRequest {
@@ -47,13 +50,27 @@ export async function explain(options: ExplainerOptions, request: ExplainRequest
   return {
     name,
     type: typeName,
-    from: request.from ?? options.catalog?.cluster.id ?? '',
+    from: (isPerCluster(handler) ? request.from : undefined) ?? options.catalog?.cluster.id ?? request.from ?? '',
     rcode: rcodeNames[reply.flags & 15] ?? String(reply.flags & 15),
     handler,
     extendedError: extendedErrorIn(reply.additionals),
-    records: reply.answers.map((record) => explainRecord(record, facts, handler)),
+    records: reply.answers.map((record) => explainRecord(record, facts, upstreamOf(options, name, handler))),
     leftOut: facts?.leftOut ?? [],
   };
+}
+
+/** Only these answer differently for different clusters; a cluster's own zones are as that cluster sees them. */
+function isPerCluster(handler: string): boolean {
+  return handler === 'authority' || handler === 'stub';
+}
+
+/** Who was asked for a name that others answer. */
+function upstreamOf({ service, forwardTo = [] }: ExplainerOptions, name: string, handler: string): RecordSource[] {
+  if (handler === 'forward') return [{ kind: 'upstream', name: forwardTo.join(', ') }];
+  if (handler !== 'stub') return [];
+  const bytes = tryEncodeName(name);
+  const entry = bytes && service.stubZones.find(bytes, bytes.length);
+  return entry ? [{ kind: 'upstream', name: `${entry.nameservers.join(', ')} for ${entry.zone}` }] : [];
 }
 
 async function ask(options: ExplainerOptions, name: string, type: number, from: string | undefined) {
@@ -80,8 +97,14 @@ async function ask(options: ExplainerOptions, name: string, type: number, from: 
 
 interface Facts {
   readonly owner: RecordSource;
+  /** Its address stands for the endpoints of all its slices. */
+  readonly isVirtual: boolean;
   readonly slices: readonly { readonly source: RecordSource; readonly facts: SliceFacts }[];
-  readonly shards: readonly { readonly source: RecordSource; readonly addresses: readonly string[] }[];
+  readonly shards: readonly {
+    readonly source: RecordSource;
+    readonly cluster: string;
+    readonly addresses: readonly string[];
+  }[];
   readonly leftOut: readonly { readonly what: string; readonly why: string }[];
 }
 
@@ -89,7 +112,7 @@ interface Facts {
 function factsBehind(options: ExplainerOptions, name: string): Facts | undefined {
   const { catalog, clock } = options;
   for (const federation of options.federations ?? []) {
-    const facts = factsOfShards(federation, name);
+    const facts = factsOfShards(federation, name, clock);
     if (facts) return facts;
   }
   if (!catalog) return undefined;
@@ -101,6 +124,7 @@ function factsBehind(options: ExplainerOptions, name: string): Facts | undefined
     if (!namespace || !service) return undefined;
     const ownerKey = `${zone.source === 'services' ? 's' : 'i'}/${namespace}/${service}`;
     const { owner, slices } = catalog.factsOf(ownerKey);
+    const isVirtual = owner.ips.length > 0;
     const ageMs = (seenMs: number) => Math.max(0, clock.monotonicMs() - seenMs);
     return {
       owner: {
@@ -108,6 +132,7 @@ function factsBehind(options: ExplainerOptions, name: string): Facts | undefined
         name: `${namespace}/${service}`,
         ...(owner.isPresent ? { revision: owner.resourceVersion, ageMs: ageMs(owner.seenMs) } : {}),
       },
+      isVirtual,
       slices: slices.map((facts) => ({
         facts,
         source: {
@@ -135,40 +160,56 @@ function factsBehind(options: ExplainerOptions, name: string): Facts | undefined
   return undefined;
 }
 
-function factsOfShards(federation: FederationTable, name: string): Facts | undefined {
+function factsOfShards(federation: FederationTable, name: string, clock: Clock): Facts | undefined {
   const suffix = `.svc.${federation.zone.name}`;
   if (!name.endsWith(suffix)) return undefined;
   const [service, namespace, federationName] = name.slice(0, -suffix.length).split('.').slice(-3);
   if (!service || !namespace || !federationName) return undefined;
   const key = `/${federationName}/${namespace}/${service}`;
   const shards = federation.shardsOf(key);
+  const ageMs = (seenMs: number) => Math.max(0, clock.monotonicMs() - seenMs);
+  const seenOf = (cluster: string) => {
+    const seen = federation.seenOf({ federation: federationName, namespace, service, cluster });
+    return seen ? { revision: seen.revision, ageMs: ageMs(seen.seenMs) } : {};
+  };
   return {
     owner: { kind: 'zone', name: federation.zone.name },
+    isVirtual: false,
     slices: [],
     shards: shards
       .filter((shard) => shard.isReady)
       .map((shard) => ({
-        source: { kind: 'shard', name: `${key}/${shard.cluster}`, cluster: shard.cluster },
+        source: { kind: 'shard', name: `${key}/${shard.cluster}`, cluster: shard.cluster, ...seenOf(shard.cluster) },
+        cluster: shard.cluster,
         addresses: [...shard.clusterIPs, ...shard.externalIPs],
       })),
     leftOut: federation.leftOutOf(key),
   };
 }
 
-function explainRecord(record: ResourceRecord, facts: Facts | undefined, handler: string): ExplainedRecord {
-  const { type, rdata, ttl } = record;
+function explainRecord(record: ResourceRecord, facts: Facts | undefined, upstream: RecordSource[]): ExplainedRecord {
+  const { type, ttl } = record;
   const value = textOf(record);
   const text = `${typeNames.get(type) ?? `TYPE${type}`} ${value}`;
-  if (!facts) {
-    const isForeign = handler === 'forward' || handler === 'stub';
-    return { text, ttlSeconds: ttl, sources: isForeign ? [{ kind: 'upstream', name: handler }] : [] };
-  }
-  const isAddress = type === recordType.A || type === recordType.AAAA;
-  const slices = facts.slices.filter(({ facts: slice }) =>
-    slice.endpoints.some(({ address, isReady }) => isReady && isAddress && Buffer.compare(address, rdata) === 0),
+  if (!facts) return { text, ttlSeconds: ttl, sources: upstream };
+  const slices = facts.slices.filter(({ facts: slice }) => isBehind(record, slice, facts.isVirtual));
+  const target = type === recordType.SRV ? decodeName(record.rdata, 6) : '';
+  const shards = facts.shards.filter(
+    ({ addresses, cluster }) => addresses.includes(value) || target.startsWith(`${cluster}.`),
   );
-  const shards = facts.shards.filter(({ addresses }) => addresses.includes(value));
   return { text, ttlSeconds: ttl, sources: [facts.owner, ...[...slices, ...shards].map(({ source }) => source)] };
+}
+
+/** Whether a record leads to an endpoint of this slice: by its address, by its name, or by the address of them all. */
+function isBehind({ type, rdata }: ResourceRecord, slice: SliceFacts, isVirtual: boolean): boolean {
+  const ready = slice.endpoints.filter(({ isReady }) => isReady);
+  if (isVirtual) return ready.length > 0;
+  if (type === recordType.A || type === recordType.AAAA)
+    return ready.some(({ address }) => Buffer.compare(address, rdata) === 0);
+  if (type !== recordType.SRV) return false;
+  const [host, cluster] = decodeName(rdata, 6).split('.');
+  const isOfCluster = slice.cluster === '' || slice.cluster.split('.')[0] === cluster;
+  return isOfCluster && ready.some((endpoint) => endpointName(endpoint) === host);
 }
 
 function textOf({ type, rdata }: ResourceRecord): string {

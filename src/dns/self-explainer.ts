@@ -46,7 +46,16 @@ export function createSelfExplainer(options: SelfExplainerOptions): SelfExplaine
   const stopNews = table.onNews((news) => service.take(news));
   return {
     explain: (request) =>
-      explain({ ...options, service, clock: world.clock, sourceOption: config.sourceOption }, request),
+      explain(
+        {
+          ...options,
+          service,
+          clock: world.clock,
+          sourceOption: config.sourceOption,
+          forwardTo: config.forward?.nameservers ?? [],
+        },
+        request,
+      ),
     setStubZones: (zones) => service.stubZones.replace(zones),
     close: stopNews,
   };

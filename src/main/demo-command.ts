@@ -40,13 +40,14 @@ async function run(flags: { dir: string; logLevel: LogLevel }, deps: ClusterSetD
   const parts = new Parts(log);
   try {
     const demo = await startDemo({ ...deps, log, directory, parts }, (line) => process.stdout.write(`  ${line}\n`));
+    const stopped = untilStopped(log, () => parts.stop());
     process.stdout.write(screen(demo, { directory, portolan: portolanPath() }));
     process.stdout.write('ready\n');
+    await stopped;
   } catch (error) {
     await parts.stop();
     throw error;
   }
-  await untilStopped(log, () => parts.stop());
 }
 
 async function order(verb: string, cluster: string, dir: string): Promise<string> {

@@ -13,6 +13,7 @@ import { createAgent } from '../../controllers/agent.ts';
 import { federationType } from '../../model/federation.ts';
 import { parseJoinToken } from '../../model/join-token.ts';
 import { type Authority, startAuthority } from '../authority.ts';
+import { type DnsAdminOptions, startDnsAdmin } from '../dns-admin.ts';
 import { type Home, startHome } from '../home.ts';
 import type { Parts } from '../parts.ts';
 import { type Resolver, startResolver } from '../resolver.ts';
@@ -30,6 +31,8 @@ export interface DemoBroker {
   readonly home: Home;
   readonly client: Client;
   readonly authority: Authority;
+  /** URL of the authority's admin endpoint. */
+  readonly admin: string;
 }
 
 export interface RunningCluster {
@@ -37,6 +40,8 @@ export interface RunningCluster {
   readonly home: Home;
   readonly client: Client;
   readonly resolver: Resolver;
+  /** URL of the resolver's admin endpoint. */
+  readonly admin: string;
   readonly brokerLink: CutTransport;
 }
 
@@ -59,13 +64,20 @@ export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
     trust: { peers: { ranges: ['127.0.0.1/32'], identities: [] }, keys: [] },
   });
   deps.parts.add('authority', () => authority.stop());
+  const { server, table } = authority;
+  const admin = await startAdmin(deps, 'authority', {
+    server,
+    zones: [table.zone],
+    notReady: () => (table.table.isReady(table.zone.id) ? '' : 'not read yet'),
+    status: () => ({ federation: demoFederation.name, isLeading: authority.role.isLeading() }),
+  });
   await client.create(federationType, {
     apiVersion: 'portolan.dev/v1alpha1',
     kind: 'Federation',
     metadata: { name: demoFederation.name, namespace: demoClusterSet },
     spec: { suffix: demoFederation.suffix, nameservers: [`127.0.0.1:${authority.port}`] },
   });
-  return { home, client, authority };
+  return { home, client, authority, admin };
 }
 
 export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: DemoCluster): Promise<RunningCluster> {
@@ -105,7 +117,25 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
     ],
   });
   deps.parts.add(`${cluster.id}: resolver`, () => resolver.stop());
-  return { cluster, home, client, resolver, brokerLink };
+  const { server, catalog } = resolver;
+  const admin = await startAdmin(deps, cluster.id, {
+    server,
+    catalog,
+    zones: catalog.zones,
+    notReady: () => resolver.notReady(),
+    status: () => ({ cluster: cluster.id }),
+  });
+  return { cluster, home, client, resolver, admin, brokerLink };
+}
+
+async function startAdmin(
+  { world, parts }: DemoDeps,
+  of: string,
+  options: Omit<DnsAdminOptions, 'world' | 'listen'>,
+): Promise<string> {
+  const endpoint = await startDnsAdmin({ ...options, world, listen: { host: '127.0.0.1', port: 0 } });
+  parts.add(`${of}: admin endpoint`, () => endpoint.close());
+  return endpoint.url;
 }
 
 async function startDemoHome(deps: DemoDeps, name: string, serviceRanges: readonly string[]): Promise<Home> {

@@ -14,8 +14,8 @@ import {
   startCluster,
 } from './clusterset.ts';
 import { type ControlServer, startControl } from './control.ts';
-import { demoClusters, demoNamespace, samples } from './samples.ts';
-import { type SampleServices, startSamples } from './services.ts';
+import { type DemoCluster, demoClusters, demoNamespace, samples } from './samples.ts';
+import { startSamples } from './services.ts';
 
 export interface Demo {
   readonly broker: DemoBroker;
@@ -26,13 +26,15 @@ export interface Demo {
 export interface DemoFile {
   readonly broker: { readonly kubeconfig: string };
   readonly clusters: Readonly<Record<string, DemoFileCluster>>;
-  readonly federation: { readonly name: string; readonly suffix: string; readonly dns: string };
+  readonly federation: { readonly name: string; readonly suffix: string; readonly dns: string; readonly admin: string };
   readonly control: { readonly port: number; readonly secret: string };
 }
 
 interface DemoFileCluster {
   readonly kubeconfig: string;
   readonly dns: string;
+  /** Where the resolver explains its answers. */
+  readonly admin: string;
   readonly region: string;
   readonly zone: string;
 }
@@ -45,15 +47,7 @@ export async function startDemo(deps: DemoDeps, say: (line: string) => void): Pr
   mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
   const broker = await startBroker(deps);
   say(`broker     ${broker.home.server}  authority of the federation 127.0.0.1:${broker.authority.port}`);
-  const clusters: RunningCluster[] = [];
-  const services = new Map<string, SampleServices>();
-  for (const cluster of demoClusters) {
-    const running = await startCluster(deps, broker, cluster);
-    services.set(cluster.id, await startSamples(cluster, running.client));
-    deps.parts.add(`${cluster.id}: sample services`, () => services.get(cluster.id)?.stop());
-    clusters.push(running);
-    say(`${cluster.id.padEnd(10)} ${running.home.server}  dns 127.0.0.1:${running.resolver.port}`);
-  }
+  const clusters = await Promise.all(demoClusters.map((cluster) => startOne(deps, broker, cluster, say)));
   const control = await startControl({
     secret: deps.world.random.uuid(),
     handle: (verb, id) => act(clusters, verb, id),
@@ -63,6 +57,19 @@ export async function startDemo(deps: DemoDeps, say: (line: string) => void): Pr
   await broker.authority.whenSynced();
   writeDemoFile(deps.directory, { broker, clusters, control });
   return { broker, clusters };
+}
+
+async function startOne(
+  deps: DemoDeps,
+  broker: DemoBroker,
+  cluster: DemoCluster,
+  say: (line: string) => void,
+): Promise<RunningCluster> {
+  const running = await startCluster(deps, broker, cluster);
+  const services = await startSamples(cluster, running.client);
+  deps.parts.add(`${cluster.id}: sample services`, () => services.stop());
+  say(`${cluster.id.padEnd(10)} ${running.home.server}  dns 127.0.0.1:${running.resolver.port}`);
+  return running;
 }
 
 async function act(clusters: readonly RunningCluster[], verb: string, id: string): Promise<string> {
@@ -110,15 +117,15 @@ async function hasAll(client: Client, names: readonly string[]): Promise<boolean
 }
 
 function writeDemoFile(directory: string, demo: Demo & { readonly control: ControlServer }): void {
-  const clusters = demo.clusters.map(({ cluster, home, resolver }) => {
+  const clusters = demo.clusters.map(({ cluster, home, resolver, admin }) => {
     const { region, zone } = cluster;
-    return [cluster.id, { kubeconfig: home.kubeconfig, dns: `127.0.0.1:${resolver.port}`, region, zone }];
+    return [cluster.id, { kubeconfig: home.kubeconfig, dns: `127.0.0.1:${resolver.port}`, admin, region, zone }];
   });
   const { port, secret } = demo.control;
   const file: DemoFile = {
     broker: { kubeconfig: demo.broker.home.kubeconfig },
     clusters: Object.fromEntries(clusters),
-    federation: { ...demoFederation, dns: `127.0.0.1:${demo.broker.authority.port}` },
+    federation: { ...demoFederation, dns: `127.0.0.1:${demo.broker.authority.port}`, admin: demo.broker.admin },
     control: { port, secret },
   };
   writeFileSync(`${directory}/demo.json`, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });

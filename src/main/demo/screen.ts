@@ -21,6 +21,10 @@ Portolan: a broker and three clusters are ready. In another terminal, try
     dig @127.0.0.1 -p ${dns('west')} checkout.shop.world.svc.federation +short
     dig @127.0.0.1 -p ${dns('south')} checkout.shop.world.svc.federation +short
 
+  why an answer is what it is: what stands behind each record, what was left out
+    ${options.portolan} dig db.shop.svc.clusterset.local --from south --dir ${options.directory}
+    ${options.portolan} dig checkout.shop.world.svc.federation --from west --dir ${options.directory}
+
   two clusters that disagree, and who won
     kubectl --kubeconfig ${kubeconfig('west')} describe serviceexport cart -n shop
 

@@ -1,0 +1,224 @@
+// What the leading authority of a federation does for the others, against a simulated broker and resolvers whose stub-zone
+// endpoints are the real ones.
+
+import { describe, expect, test } from 'vitest';
+import { SimHome } from '../../sim/home.ts';
+import { Simulation } from '../../sim/virtual-world.ts';
+import { silentLog } from '../base/log.ts';
+import { FederationTable } from '../catalog/federation-table.ts';
+import { NameTable } from '../catalog/name-table.ts';
+import { createClient } from '../client/client.ts';
+import { Federations } from '../dns/federations.ts';
+import type { StubZone } from '../dns/stub-zones.ts';
+import type { TrustConfig } from '../dns/trust.ts';
+import { memberLeaseName } from '../model/broker-layout.ts';
+import { clusterType } from '../model/cluster.ts';
+import { type Federation, federationType } from '../model/federation.ts';
+import { leaseType } from '../model/lease.ts';
+import { namespaceType } from '../model/namespace.ts';
+import type { AnyObject } from '../model/object.ts';
+import { secretType } from '../model/secret.ts';
+import { serviceShardType } from '../model/service-shard.ts';
+import { type AuthorityRole, startAuthorityRole } from './authority-role.ts';
+
+const portolan = 'portolan.dev/v1alpha1';
+
+function object(apiVersion: string, kind: string, namespace: string | undefined, name: string, rest: object = {}) {
+  return { apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) }, ...rest } as AnyObject;
+}
+
+async function setUp() {
+  const sim = new Simulation({ seed: 1 });
+  const broker = new SimHome({ simulation: sim, name: 'broker', serviceRanges: ['10.96.0.0/16'], mayDo: () => true });
+  await broker.start();
+  const { admin } = broker;
+  await admin.create(namespaceType, object('v1', 'Namespace', undefined, 'prod'));
+  const resolvers = new Map<string, { zones: readonly StubZone[]; posts: number }>();
+
+  /** A member's resolver with the real endpoint; who calls is a matter of TLS, which is not simulated. */
+  async function startResolver(id: string): Promise<void> {
+    const state = { zones: [] as readonly StubZone[], posts: 0 };
+    const federations = new Federations({
+      disk: sim.world(`${id}-resolver`).disk,
+      path: 'stub-zones.json',
+      log: silentLog,
+      allowed: ['federation'],
+      onChange: (zones) => (state.zones = zones),
+    });
+    await federations.load();
+    sim.network.listen(`https://${id}-resolver`, (request) => {
+      if (request.method === 'POST') state.posts += 1;
+      return federations.handle(request, 'federation');
+    });
+    resolvers.set(id, state);
+  }
+
+  async function join(id: string, endpoint: string | undefined = `https://${id}-resolver`): Promise<void> {
+    const namespace = `prod-m-${id}`;
+    await admin.create(namespaceType, object('v1', 'Namespace', undefined, namespace));
+    const resolver = endpoint === '' ? {} : { resolver: { endpoint } };
+    await admin.create(clusterType, object(portolan, 'Cluster', 'prod', id, { spec: { namespace, ...resolver } }));
+    const spec = { holderIdentity: id };
+    await admin.create(leaseType, object('coordination.k8s.io/v1', 'Lease', namespace, memberLeaseName, { spec }));
+  }
+
+  const share = (id: string, service: string) =>
+    admin.create(
+      serviceShardType,
+      object(portolan, 'ServiceShard', `prod-m-${id}`, `${service}.shop`, {
+        spec: {
+          type: 'ClusterSetIP',
+          exportedAt: '2026-01-01T00:00:00Z',
+          clusterIPs: ['10.0.0.1'],
+          loadBalancer: [{ ip: '104.0.0.1' }],
+          readyEndpoints: 1,
+        },
+      }),
+    );
+
+  const trusts: TrustConfig[] = [];
+  function start(name: string): AuthorityRole {
+    const world = sim.world(name);
+    const access = { server: broker.url, bearerToken: async () => name };
+    const client = createClient(world.network.http(access), { world, userAgent: name });
+    return startAuthorityRole({
+      world,
+      log: silentLog,
+      table: new FederationTable({ table: new NameTable({ serial: 1 }) }),
+      federation: 'world',
+      broker: { client, clusterset: 'prod' },
+      trust: { peers: { ranges: ['192.0.2.1/32'], identities: [] }, keys: [] },
+      identity: { certificate: 'certificate', key: 'key' },
+      setTrust: (trust) => trusts.push(trust),
+      connect: () => ({ exchange: () => Promise.reject(new Error('there is no public DNS here')) }),
+    });
+  }
+
+  const federation = () => admin.get<Federation>(federationType, { namespace: 'prod', name: 'world' });
+  const change = async (spec: Federation['spec']) =>
+    admin.update(federationType, { ...(await federation()), spec } as Federation);
+  const serversOf = (id: string) => resolvers.get(id)?.zones[0]?.nameservers.join() ?? '';
+  const statusIs = (check: (status: Federation['status']) => boolean) => {
+    let last: Federation['status'];
+    const look = () => void federation().then(({ status }) => (last = status));
+    return sim.time.until(
+      () => {
+        look();
+        return check(last);
+      },
+      { withinMs: 30_000 },
+    );
+  };
+  await admin.create(
+    federationType,
+    object(portolan, 'Federation', 'prod', 'world', { spec: { nameservers: ['10.0.0.53'] } }),
+  );
+  return { sim, admin, startResolver, join, share, start, change, serversOf, resolvers, federation, statusIs, trusts };
+}
+
+describe('stub zones of a federation', () => {
+  test('a member joins -> posted to its resolver; nameservers change -> posted again; it leaves -> deleted', async () => {
+    const { sim, admin, startResolver, join, start, change, serversOf } = await setUp();
+    await startResolver('east');
+    await startResolver('west');
+    await join('east');
+    start('authority');
+    await sim.time.until(() => serversOf('east') === '10.0.0.53', { withinMs: 10_000 });
+    await join('west');
+    await sim.time.until(() => serversOf('west') === '10.0.0.53', { withinMs: 5000 });
+    await change({ nameservers: ['10.0.0.53', '10.0.0.54:5353'] });
+    await sim.time.until(() => serversOf('east') === '10.0.0.53,10.0.0.54:5353', { withinMs: 5000 });
+    await admin.delete(clusterType, { namespace: 'prod', name: 'east' });
+    await sim.time.until(() => serversOf('east') === '', { withinMs: 5000 });
+    expect(serversOf('west')).toBe('10.0.0.53,10.0.0.54:5353');
+  });
+
+  test('a member leaves while no authority runs -> deleted when one does', async () => {
+    const { sim, admin, startResolver, join, start, serversOf } = await setUp();
+    await startResolver('east');
+    await join('east');
+    const first = start('authority');
+    await sim.time.until(() => serversOf('east') !== '', { withinMs: 10_000 });
+    let isStopped = false;
+    void first.stop().then(() => (isStopped = true));
+    await sim.time.until(() => isStopped, { withinMs: 30_000 });
+    await admin.delete(clusterType, { namespace: 'prod', name: 'east' });
+    start('authority');
+    await sim.time.until(() => serversOf('east') === '', { withinMs: 30_000 });
+  });
+
+  test('a resolver is away -> Failed in the status, and told when it is back', async () => {
+    const { sim, startResolver, join, start, serversOf, statusIs } = await setUp();
+    await join('east');
+    start('authority');
+    await statusIs((status) => status?.stubZones?.[0]?.state === 'Failed');
+    await startResolver('east');
+    await sim.time.until(() => serversOf('east') !== '', { withinMs: 120_000 });
+    await statusIs((status) => status?.stubZones?.[0]?.state === 'Posted');
+  });
+
+  test('a member outside the federation, or without an endpoint -> left alone, and the status says so', async () => {
+    const { sim, startResolver, join, start, change, serversOf, statusIs } = await setUp();
+    await startResolver('east');
+    await startResolver('west');
+    await change({ nameservers: ['10.0.0.53'], clusters: ['east', 'south'] });
+    await join('east');
+    await join('west');
+    await join('south', '');
+    start('authority');
+    await sim.time.until(() => serversOf('east') !== '', { withinMs: 10_000 });
+    await statusIs((status) => status?.stubZones?.length === 2);
+    expect(serversOf('west')).toBe('');
+    await statusIs((status) => (status?.stubZones?.[1]?.message ?? '').includes('names no resolver endpoint'));
+  });
+});
+
+describe('an authority that leads', () => {
+  test('two authorities -> one leads; the leader dies -> the other takes over', async () => {
+    const { sim, startResolver, join, start, serversOf, change } = await setUp();
+    await startResolver('east');
+    await join('east');
+    const first = start('first');
+    await sim.time.until(() => first.isLeading(), { withinMs: 10_000 });
+    const second = start('second');
+    await sim.time.advance(20_000);
+    expect([first.isLeading(), second.isLeading()]).toEqual([true, false]);
+    sim.network.setLink('first', 'https://broker', 'refused');
+    await sim.time.until(() => second.isLeading(), { withinMs: 60_000 });
+    expect(first.isLeading()).toBe(false);
+    await change({ nameservers: ['10.0.0.99'] });
+    await sim.time.until(() => serversOf('east') === '10.0.0.99', { withinMs: 5000 });
+  });
+
+  test('services come and go -> counted in the status; nothing changes -> nothing is written', async () => {
+    const { sim, join, share, start, federation, statusIs, startResolver } = await setUp();
+    await startResolver('east');
+    await join('east');
+    await share('east', 'web');
+    start('authority');
+    await statusIs((status) => status?.services === 1 && status.conditions?.[0]?.status === 'True');
+    await share('east', 'cart');
+    await statusIs((status) => status?.services === 2);
+    const before = (await federation()).metadata.resourceVersion;
+    await sim.time.advance(60_000);
+    expect((await federation()).metadata.resourceVersion).toBe(before);
+  });
+
+  test('the federation names whom to believe -> believed besides those given at start; a bad key changes nothing', async () => {
+    const { sim, admin, start, change, trusts } = await setUp();
+    const data = { name: 'peer', secret: Buffer.alloc(32, 1).toString('base64') };
+    const inBase64 = Object.fromEntries(Object.entries(data).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
+    await admin.create(secretType, object('v1', 'Secret', 'prod', 'peer-key', { data: inBase64 }));
+    start('authority');
+    await change({ source: { ranges: ['10.0.0.0/8'], certificateNames: ['east'], tsigKeys: [{ name: 'peer-key' }] } });
+    await sim.time.until(() => trusts.at(-1)?.keys.length === 1, { withinMs: 5000 });
+    expect(trusts.at(-1)).toMatchObject({
+      peers: { ranges: ['192.0.2.1/32', '10.0.0.0/8'], identities: ['east'] },
+      keys: [{ name: 'peer', algorithm: 'hmac-sha256' }],
+    });
+    const count = trusts.length;
+    await change({ source: { tsigKeys: [{ name: 'no-such-key' }] } });
+    await sim.time.advance(5000);
+    expect(trusts).toHaveLength(count);
+  });
+});
