@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { clusterType } from '../../src/model/cluster.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/model/endpoint-slice.ts';
 import { serviceType } from '../../src/model/service.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
 import { serviceShardType } from '../../src/model/service-shard.ts';
-import { createNamespace, memberNamespace, SimClusterSet, type SimClusterSetOptions } from '../clusterset.ts';
+import { createNamespace, memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
 import { conditionMessage, eventLines, exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';
 import { exportService, service, serviceExport, slice } from '../manifests.ts';
 
@@ -298,5 +299,27 @@ describe('export: clusterset policies', () => {
     await exportService(east, key, { endpoints: ['10.1.0.1', '10.2.0.1'] });
     await settle();
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+  });
+
+  test('export: the cluster publishes translated addresses -> others get those, it keeps its own; changed -> follows', async () => {
+    const translations = [{ from: '10.1.0.0/16', to: '100.64.0.0/24' }];
+    const set = new SimClusterSet({
+      clusters: ['east', 'west'],
+      member: (id) => (id === 'east' ? { translations, allowedRanges: ['100.64.0.0/10'] } : {}),
+    });
+    await set.start({ namespaces: ['shop'] });
+    const [east, west] = [set.home('east').admin, set.home('west').admin];
+    await exportService(east, key, { endpoints: ['10.1.0.7', '10.1.8.8'] });
+    await set.time.advance(4_000);
+    expect(await sliceLines(west, key)).toEqual(['east: 100.64.0.7 on http>8080']);
+    expect(await sliceLines(east, key)).toEqual(['east: 10.1.0.7 on http>8080']);
+    expect(await conditionMessage(east, key, 'Ready')).toContain(
+      'endpoint 10.1.8.8 refused: the range that its own is translated to has no such address',
+    );
+    const body = { spec: { translations: [{ from: '10.1.0.0/16', to: '100.64.0.0/16' }] } };
+    await set.broker.admin.patch(clusterType, { namespace: setName, name: 'east' }, { kind: 'merge', body });
+    await set.time.advance(4_000);
+    expect(await sliceLines(west, key)).toEqual(['east: 100.64.0.7 100.64.8.8 on http>8080']);
+    expect(await sliceLines(east, key)).toEqual(['east: 10.1.0.7 10.1.8.8 on http>8080']);
   });
 });

@@ -98,6 +98,7 @@ export function createAgent(options: AgentOptions): Agent {
     legacy,
     events,
     policy: () => policy.current,
+    publishing: () => policy.publishingOf(membership.clusterId),
     addressRules: () => policy.rules,
     addressRulesOf: (clusterId) => policy.rulesOf(clusterId),
     verdict: (clusterId) => lease.verdict(clusterId),

@@ -10,6 +10,7 @@ import type { EventRecorder } from './events.ts';
 import type { HomeCopies } from './home-copies.ts';
 import type { LegacyRecords } from './legacy/records.ts';
 import type { Members } from './members.ts';
+import type { Publishing } from './policy-copy.ts';
 import type { SetPolicy } from './set-policy.ts';
 
 export interface Membership {
@@ -33,6 +34,8 @@ export interface AgentContext {
   readonly legacy: Pick<LegacyRecords, 'recordsOf' | 'hasSynced'>;
   readonly events: EventRecorder;
   readonly policy: () => SetPolicy;
+  /** What this cluster's own addresses must be and become. */
+  readonly publishing: () => Publishing;
   /** Addresses that no cluster may offer. The same object until the policy changes. */
   readonly addressRules: () => AddressRules;
   /** The same, with the ranges that the named cluster joined with. */

@@ -2,6 +2,7 @@
 // import in each cluster, the conditions on each export. Pure: the agents arrive at the same by the same rules, and
 // whoever plans a change, explains a state or checks a simulation asks here.
 
+import type { Translation } from '../model/address-translation.ts';
 import type { WantedCondition } from '../model/conditions.ts';
 import { type EndpointSlice, serviceNameLabel, sourceClusterLabel } from '../model/endpoint-slice.ts';
 import { exportConditions, judgeService } from '../model/export-conditions.ts';
@@ -29,6 +30,8 @@ export interface ClusterFacts {
   readonly services: ReadonlyMap<string, Service>;
   readonly exports: ReadonlyMap<string, ServiceExport>;
   readonly slices: readonly EndpointSlice[];
+  /** How its addresses are seen from other clusters. */
+  readonly translations?: readonly Translation[];
   /** What it published before it fell silent: counts in place of what its home says now. */
   readonly left?: ReadonlyMap<string, ServiceShard>;
 }
@@ -104,13 +107,21 @@ function publishedBy(facts: ClusterFacts, policy: SetPolicy): Map<string, Publis
     for (const [key, shard] of facts.left) published.set(key, { shard });
     return published;
   }
-  const rules = { virtualRanges: policy.virtualRanges, allowedRanges: [] };
+  const { translations } = facts;
+  const rules = { virtualRanges: policy.virtualRanges, allowedRanges: [], translations };
   for (const [key, serviceExport] of facts.exports) {
     const service = facts.services.get(key);
     if (service === undefined || judgeService(service, key).kind === 'invalid') continue;
     const sources = facts.slices.filter((slice) => standsBehind(slice, key));
     const plan = planSlices({ service, sources, mode: policy.endpoints, rules });
-    const shard = planShard({ service, serviceExport, readyCount: plan.readyCount, clusterSetIps: [], namespace: '' });
+    const shard = planShard({
+      service,
+      serviceExport,
+      readyCount: plan.readyCount,
+      clusterSetIps: [],
+      namespace: '',
+      translations,
+    });
     published.set(key, { shard, plan });
   }
   return published;

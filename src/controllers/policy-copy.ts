@@ -5,6 +5,8 @@ import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer, type Informer } from '../client/informer.ts';
+import { inverse, type PublishingRules, readTranslations, type Translation } from '../model/address-translation.ts';
+import type { Cluster } from '../model/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../model/cluster-set.ts';
 import type { AddressRules } from '../model/endpoint-address.ts';
 import { parseRange } from '../model/ip.ts';
@@ -19,11 +21,20 @@ export interface PolicyCopyOptions {
   readonly clusterset: string;
 }
 
+export interface Publishing {
+  readonly rules: PublishingRules;
+  /** From what it published back to its own addresses. */
+  readonly inverse: readonly Translation[];
+  /** What is wrong with what the admin said of it. */
+  readonly notes: readonly string[];
+}
+
 export class PolicyCopy {
   readonly #sets: Informer<ClusterSet>;
   readonly #options: PolicyCopyOptions;
   readonly #rulesByRanges = new Map<string, AddressRules>();
   readonly #handlers = new Set<() => void>();
+  #publishing: { cluster: Cluster | undefined; from: AddressRules; publishing: Publishing } | undefined;
   #current: SetPolicy = readSetPolicy(undefined);
 
   constructor(options: PolicyCopyOptions) {
@@ -59,6 +70,17 @@ export class PolicyCopy {
 
   rulesOf(clusterId: string): AddressRules {
     return this.#rulesFor(this.#options.members.get(clusterId)?.cluster.spec.allowedRanges ?? []);
+  }
+
+  /** For what the cluster itself publishes. The same object until the policy or the cluster changes. */
+  publishingOf(clusterId: string): Publishing {
+    const cluster = this.#options.members.get(clusterId)?.cluster;
+    const rules = this.rulesOf(clusterId);
+    if (this.#publishing?.cluster === cluster && this.#publishing?.from === rules) return this.#publishing.publishing;
+    const { translations, notes } = readTranslations(cluster?.spec.translations);
+    const publishing = { rules: { ...rules, translations }, inverse: inverse(translations), notes };
+    this.#publishing = { cluster, from: rules, publishing };
+    return publishing;
   }
 
   onChange(handler: () => void): void {

@@ -1,6 +1,7 @@
 // Between a Service with its export, the ServiceShard that says so at the broker, and the Shard that merging reads.
 // Pure. What another cluster wrote is taken field by field, and what makes no sense in it is left out.
 
+import { type Translation, translate } from '../model/address-translation.ts';
 import { recordName, type ServiceKey } from '../model/names-clusterset.ts';
 import { apiVersionOf } from '../model/object.ts';
 import { isHeadless, type Service } from '../model/service.ts';
@@ -17,6 +18,7 @@ export interface ShardPlanRequest {
   readonly clusterSetIps: readonly string[];
   /** This member's namespace at the broker. */
   readonly namespace: string;
+  readonly translations?: readonly Translation[];
 }
 
 export function planShard(request: ShardPlanRequest): ServiceShard {
@@ -51,7 +53,7 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
       ...(serviceExport.spec?.exportedAnnotations === undefined
         ? {}
         : { exportedAnnotations: serviceExport.spec.exportedAnnotations }),
-      ...(isHeadless(service) ? {} : { clusterIPs: spec.clusterIPs ?? [] }),
+      ...(isHeadless(service) ? {} : { clusterIPs: publishedIps(spec.clusterIPs ?? [], request.translations) }),
       ...(loadBalancerOf(service) === undefined ? {} : { loadBalancer: loadBalancerOf(service) }),
       ...(clusterSetIps.length === 0 ? {} : { clusterSetIPs: [...clusterSetIps] }),
       readyEndpoints: readyCount,
@@ -76,6 +78,10 @@ export function readShard(record: ServiceShard, cluster: string): Shard {
     labels: spec.exportedLabels ?? {},
     annotations: spec.exportedAnnotations ?? {},
   };
+}
+
+function publishedIps(addresses: readonly string[], translations: readonly Translation[] | undefined): string[] {
+  return addresses.map((address) => translate(address, translations)).filter((address) => address !== undefined);
 }
 
 function keyOfService(service: Service): ServiceKey {

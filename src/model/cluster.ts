@@ -1,5 +1,6 @@
 // Cluster: a member of the clusterset, at the broker in the namespace of the set. Its name is the cluster's id.
 
+import type { TranslationSpec } from './address-translation.ts';
 import type { Condition, KubernetesObject, ResourceType } from './object.ts';
 
 export const clusterType: ResourceType = {
@@ -24,6 +25,8 @@ export interface ClusterSpec {
   zone?: string;
   /** Addresses that its endpoints and services may have; any if empty. */
   allowedRanges?: string[];
+  /** Where its own ranges lie for other clusters, address for address; its allowedRanges are as others see them. */
+  translations?: TranslationSpec[];
   /** Where its resolver takes stub zones; the bundle is base64 of PEM. */
   resolver?: { endpoint: string; caBundle?: string };
 }

@@ -70,7 +70,7 @@ export function createExportController({ context, onPublication }: ExportControl
       service: facts.service,
       sources: copies.slices.byIndex(slicesByService, key),
       mode: context.policy().endpoints,
-      rules: context.addressRulesOf(context.membership.clusterId),
+      rules: context.publishing().rules,
     };
     const plan = planSlices(request, planSource);
     try {
@@ -81,7 +81,8 @@ export function createExportController({ context, onPublication }: ExportControl
       setPublication(key, { kind: 'failed', message: `not written to the broker: ${errorText(error)}` });
       throw error;
     }
-    setPublication(key, { kind: 'published', notes: [...plan.notes, ...longNames(key, facts.service, plan)] });
+    const notes = [...context.publishing().notes, ...plan.notes, ...longNames(key, facts.service, plan)];
+    setPublication(key, { kind: 'published', notes });
   }
 
   async function publishSlices(key: string, self: Member, slices: readonly PublishedSlice[]): Promise<void> {
@@ -115,6 +116,7 @@ export function createExportController({ context, onPublication }: ExportControl
       readyCount: plan.readyCount,
       clusterSetIps: copies.imports.get(key)?.spec.ips ?? [],
       namespace: membership.namespace,
+      translations: context.publishing().rules.translations,
     });
     const present = ownShard(key, facts.self);
     const written = await ensure<ServiceShard>({ client: broker, type: serviceShardType, present, wanted });

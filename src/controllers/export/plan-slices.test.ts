@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { readTranslations } from '../../model/address-translation.ts';
 import type { EndpointSlice } from '../../model/endpoint-slice.ts';
 import { parseRange } from '../../model/ip.ts';
 import type { Service } from '../../model/service.ts';
@@ -94,5 +95,27 @@ describe('plan slices', () => {
     expect(plan().slices[0]).toBe(plan().slices[0]);
     const other = planSlices({ service: service(), sources, mode: 'Pods', rules: { ...rules } }, planner);
     expect(other.slices[0]).not.toBe(plan().slices[0]);
+  });
+
+  test('plan slices: translated ranges -> addresses as others reach them, in both modes; what has none is left out and said', () => {
+    const { translations } = readTranslations([
+      { from: '10.1.0.0/16', to: '100.64.0.0/24' },
+      { from: '10.96.0.0/16', to: '100.96.0.0/16' },
+      { from: 'fd00::/64', to: 'fd99::/64' },
+    ]);
+    // What must lie in the ranges that the cluster joined with is what others see.
+    const allowedRanges = ['100.64.0.0/10', 'fd99::/64'].map((text) => parseRange(text)!);
+    const sources = [slice('a', [ready('10.1.0.7'), ready('10.1.9.9'), ready('10.3.0.1')])];
+    const request = { service: service(), sources, rules: { ...rules, allowedRanges, translations } };
+    const pods = planSlices({ ...request, mode: 'Pods' });
+    expect(pods.slices.map(({ endpoints }) => endpoints.flatMap(({ addresses }) => addresses))).toEqual([
+      ['100.64.0.7'],
+    ]);
+    expect(pods.notes).toEqual([
+      'endpoint 10.1.9.9 refused: the range that its own is translated to has no such address',
+      'endpoint 10.3.0.1 refused: it lies outside the address ranges that the cluster joined with',
+    ]);
+    const own = planSlices({ ...request, mode: 'ClusterIP' });
+    expect(own.slices.map(({ endpoints }) => endpoints[0]?.addresses)).toEqual([['100.96.0.1'], ['fd99::1']]);
   });
 });

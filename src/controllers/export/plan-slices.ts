@@ -1,7 +1,8 @@
 // Plans what a cluster publishes of its endpoints: each source slice becomes one slice at the broker, never re-packed,
-// with addresses, readiness, zone and hostname and nothing else. Pure.
+// with addresses as others reach them, readiness, zone and hostname and nothing else. Pure.
 
-import { type AddressRules, refusal } from '../../model/endpoint-address.ts';
+import { type PublishingRules, translate } from '../../model/address-translation.ts';
+import { refusal } from '../../model/endpoint-address.ts';
 import { type Endpoint, type EndpointPort, type EndpointSlice, isReady } from '../../model/endpoint-slice.ts';
 import { isHeadless, type Service } from '../../model/service.ts';
 
@@ -26,14 +27,14 @@ export interface SlicePlanRequest {
   readonly service: Service;
   readonly sources: readonly EndpointSlice[];
   readonly mode: EndpointMode;
-  readonly rules: AddressRules;
+  readonly rules: PublishingRules;
 }
 
 /** Plans each source slice once: the same slice gives the very same plan for as long as the rules stay. */
-export type SlicePlanner = (source: EndpointSlice, rules: AddressRules) => PodSlicePlan;
+export type SlicePlanner = (source: EndpointSlice, rules: PublishingRules) => PodSlicePlan;
 
 export function createSlicePlanner(): SlicePlanner {
-  const plans = new WeakMap<EndpointSlice, { rules: AddressRules; plan: PodSlicePlan }>();
+  const plans = new WeakMap<EndpointSlice, { rules: PublishingRules; plan: PodSlicePlan }>();
   return (source, rules) => {
     const known = plans.get(source);
     if (known?.rules === rules) return known.plan;
@@ -56,13 +57,14 @@ export function planSlices(request: SlicePlanRequest, planSource: SlicePlanner =
 }
 
 const notesMax = 5;
+const untranslated = 'the range that its own is translated to has no such address';
 
 export interface PodSlicePlan {
   readonly slice: PublishedSlice | undefined;
   readonly notes: readonly string[];
 }
 
-export function planPodSlice(source: EndpointSlice, rules: AddressRules): PodSlicePlan {
+export function planPodSlice(source: EndpointSlice, rules: PublishingRules): PodSlicePlan {
   const { name, namespace } = source.metadata;
   if (source.addressType === 'FQDN') {
     return { slice: undefined, notes: [`slice ${name} left out: it holds host names, not addresses`] };
@@ -78,11 +80,12 @@ export function planPodSlice(source: EndpointSlice, rules: AddressRules): PodSli
   return { slice, notes };
 }
 
-function planEndpoint(endpoint: Endpoint, rules: AddressRules, notes: string[]): Endpoint | undefined {
-  const addresses = endpoint.addresses.filter((address) => {
-    const why = refusal(address, rules);
+function planEndpoint(endpoint: Endpoint, rules: PublishingRules, notes: string[]): Endpoint | undefined {
+  const addresses = endpoint.addresses.flatMap((address) => {
+    const published = translate(address, rules.translations);
+    const why = published === undefined ? untranslated : refusal(published, rules);
     if (why !== undefined) notes.push(`endpoint ${address} refused: ${why}`);
-    return why === undefined;
+    return why === undefined ? [published!] : [];
   });
   if (addresses.length === 0) return undefined;
   const { ready, serving, terminating } = endpoint.conditions ?? {};
@@ -107,13 +110,15 @@ function planPort(port: EndpointPort): EndpointPort {
   };
 }
 
-function clusterIpSlices(service: Service, hasReady: boolean, rules: AddressRules): PublishedSlice[] {
+function clusterIpSlices(service: Service, hasReady: boolean, rules: PublishingRules): PublishedSlice[] {
   const { name, namespace } = service.metadata;
   const addresses = service.spec?.clusterIPs ?? (service.spec?.clusterIP ? [service.spec.clusterIP] : []);
   const ports = (service.spec?.ports ?? []).map(({ name: portName, protocol, port, appProtocol }) =>
     planPort({ name: portName, protocol, port, appProtocol }),
   );
   return addresses
+    .map((address) => translate(address, rules.translations))
+    .filter((address) => address !== undefined)
     .filter((address) => refusal(address, rules) === undefined)
     .map((address) => {
       const addressType = address.includes(':') ? ('IPv6' as const) : ('IPv4' as const);

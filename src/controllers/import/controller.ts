@@ -98,9 +98,12 @@ export function createImportController(context: AgentContext, allocator: Allocat
         const portNames = merge.portNames.get(cluster) ?? new Map<string, string>();
         const rules = context.addressRulesOf(cluster);
         const { isTrusted } = standing;
+        const translations = cluster === membership.clusterId ? context.publishing().inverse : undefined;
         return published()
           .filter(({ addressType }) => addressType !== 'FQDN')
-          .map((slice) => planSlice({ service, cluster, published: slice, portNames, isTrusted, rules, owner }));
+          .map((slice) =>
+            planSlice({ service, cluster, published: slice, portNames, isTrusted, rules, translations, owner }),
+          );
       });
   }
 

@@ -1,6 +1,7 @@
 // Plans the slices behind an import: each slice that a cluster published becomes one slice here, under the merged port
 // names and with only the ports and addresses that cluster may serve. Pure.
 
+import { type Translation, translate } from '../../model/address-translation.ts';
 import { digestOf } from '../../model/bounded-name.ts';
 import { type AddressRules, refusal } from '../../model/endpoint-address.ts';
 import {
@@ -27,6 +28,8 @@ export interface ImportedSliceRequest {
   /** False marks every endpoint as not ready: the cluster's lease has run out. */
   readonly isTrusted: boolean;
   readonly rules: AddressRules;
+  /** Back to what the addresses are here, for what this very cluster published. */
+  readonly translations?: readonly Translation[];
   readonly owner: OwnerReference;
 }
 
@@ -57,14 +60,18 @@ export function planImportedSlice(request: ImportedSliceRequest): EndpointSlice 
 
 /** Plans each published slice once: as long as nothing it depends on changes, the very same object comes back. */
 export function createImportedSlicePlanner(): (request: ImportedSliceRequest) => EndpointSlice {
-  const plans = new WeakMap<EndpointSlice, { signature: string; rules: AddressRules; planned: EndpointSlice }>();
+  const plans = new WeakMap<
+    EndpointSlice,
+    { signature: string; request: ImportedSliceRequest; planned: EndpointSlice }
+  >();
   return (request) => {
-    const { published, rules, cluster, isTrusted, owner, portNames } = request;
+    const { published, rules, translations, cluster, isTrusted, owner, portNames } = request;
     const signature = JSON.stringify([cluster, isTrusted, owner, [...portNames]]);
     const known = plans.get(published);
-    if (known !== undefined && known.signature === signature && known.rules === rules) return known.planned;
+    const isSame = known?.signature === signature && known.request.rules === rules;
+    if (isSame && known.request.translations === translations) return known.planned;
     const planned = planImportedSlice(request);
-    plans.set(published, { signature, rules, planned });
+    plans.set(published, { signature, request, planned });
     return planned;
   };
 }
@@ -86,8 +93,11 @@ function planPorts(ports: readonly EndpointPort[], names: ReadonlyMap<string, st
 }
 
 // What another cluster wrote is read field by field: nothing it adds reaches this home.
-function planEndpoint(endpoint: Endpoint, { isTrusted, rules }: ImportedSliceRequest): Endpoint | undefined {
-  const addresses = endpoint.addresses.filter((address) => refusal(address, rules) === undefined);
+function planEndpoint(endpoint: Endpoint, request: ImportedSliceRequest): Endpoint | undefined {
+  const { isTrusted, rules, translations } = request;
+  const addresses = endpoint.addresses
+    .filter((address) => refusal(address, rules) === undefined)
+    .map((address) => translate(address, translations) ?? address);
   if (addresses.length === 0) return undefined;
   const { ready = true, serving = ready, terminating = false } = endpoint.conditions ?? {};
   return {
