@@ -124,9 +124,9 @@ describe('.ci/run', () => {
     return run(join(root, '.ci/run'), [], { env: { PATH: `${tools}:/usr/bin:/bin` } });
   }
 
-  test('-> checks, then runs all tests and lets none be skipped', async () => {
+  test('-> types, lint and unused code, then all tests, and lets none be skipped', async () => {
     const { code, out } = await runWithNpm('nothing');
-    expect([code, out]).toEqual([0, 'npm run check --silent skips=1\nnpm test --silent skips=1\n']);
+    expect([code, out]).toEqual([0, 'npm run lint --silent skips=1\nnpm test --silent skips=1\n']);
     expect((await runWithNpm('test')).code).not.toBe(0);
   });
 
