@@ -22,10 +22,12 @@ export interface Metrics {
 }
 
 const prefix = 'portolan_';
+const derivedUnit = /_(ms|millis|milliseconds|us|micros|microseconds|ns|minutes|hours|kb|kib|mb|mib)(_|$)/;
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const once = <M>(name: string, make: (fullName: string) => M): M => {
+    if (derivedUnit.test(name)) throw new Error(`metric ${name}: use base units, seconds or bytes`);
     const fullName = prefix + name;
     return (registry.getSingleMetric(fullName) as M | undefined) ?? make(fullName);
   };
@@ -36,7 +38,10 @@ export function createMetrics(): Metrics {
     registers: [registry],
   });
   return {
-    counter: (options) => once(options.name, (name) => new Counter(common(options, name))),
+    counter: (options) => {
+      if (!options.name.endsWith('_total')) throw new Error(`metric ${options.name}: a counter's name ends in _total`);
+      return once(options.name, (name) => new Counter(common(options, name)));
+    },
     gauge: (options) =>
       once(options.name, (name) => {
         const { collect } = options;
