@@ -38,7 +38,7 @@ export async function runPlanCases(options: {
   let conflicting = 0;
   for (let done = 0; done < options.count; done += batchSize) {
     const count = Math.min(batchSize, options.count - done);
-    const batch = await runBatch(count, options.seed + done);
+    const batch = await runBatch(count, options.seed + done / batchSize);
     wrong.push(...batch.wrong);
     conflicting += batch.conflicting;
   }
@@ -56,7 +56,7 @@ async function runBatch(count: number, seed: number) {
   const set = await new SimClusterSet({
     clusters: ids,
     seed,
-    set: { ports: seed % 100 === 1 ? 'union' : 'intersection' },
+    set: { ports: seed % 2 === 1 ? 'union' : 'intersection' },
   }).start({ namespaces: ['shop'] });
   const { random } = set.simulation.world('cases');
   const keys = Array.from({ length: count }, (_, index) => `shop/s${index}`);
