@@ -11,7 +11,7 @@ const node = findNode();
 process.env.PATH = `${root}node_modules/.bin:${process.env.PATH}`;
 
 const jobs = {
-  start: () => exec(`${root}bin/portolan`, ['up', ...args]),
+  start: () => exec(`${root}bin/portolan`, ['demo', ...args]),
   run: async () => {
     await build();
     exec(node, args);

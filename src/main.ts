@@ -8,11 +8,13 @@ import { createRealHost } from './base/real/host.ts';
 import { createRealWorld } from './base/real/world.ts';
 import { addClusterSetCommands } from './cli/clusterset.ts';
 import { addDigCommand } from './cli/dig.ts';
+import { addPeerCommands } from './cli/peer.ts';
 import { addRegisterCommands } from './cli/register.ts';
 import { addAgentCommand } from './main/agent-command.ts';
 import { addApiCommand } from './main/api-command.ts';
 import { addDemoCommand } from './main/demo-command.ts';
 import { addDnsCommand } from './main/dns-command.ts';
+import { addPeeringCommand } from './main/peering-command.ts';
 import { addUpCommand } from './main/up-command.ts';
 
 enableCompileCache();
@@ -40,13 +42,10 @@ addApiCommand(program);
 addAgentCommand(program);
 addDnsCommand(program);
 addDigCommand(program, hands);
+addPeeringCommand(program);
+addPeerCommands(program, hands);
 addRegisterCommands(program, hands);
-addClusterSetCommands(program, {
-  ...hands,
-  setExitCode: (code) => {
-    process.exitCode = code;
-  },
-});
+addClusterSetCommands(program, hands);
 
 for (const command of program.commands) {
   command.showHelpAfterError(`(portolan ${command.name()} --help shows what it takes)`);

@@ -58,15 +58,13 @@ describe.skipIf(!isReady)('a fresh clone (needs a git checkout, Node and npm)', 
     }
     const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
     try {
-      const ready = /ready at (https:\/\/\S+)[\s\S]*KUBECONFIG=(\S+)/;
       await Promise.race([
-        untilSaid(() => ready.test(out)),
+        untilSaid(() => /^ready$/m.test(out)),
         exited.then((code) => Promise.reject(new Error(`npm start ended with ${code}: ${out}`))),
       ]);
-      const [, server, kubeconfig] = ready.exec(out)!;
-      expect(kubeconfig).toBe(join(checkout, '.portolan/admin.kubeconfig'));
-      expect(server).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
-      const connection = await connect(kubeconfig!);
+      const { broker } = JSON.parse(readFileSync(join(checkout, '.portolan/demo/demo.json'), 'utf8'));
+      expect(broker.kubeconfig).toBe(join(checkout, '.portolan/demo/broker/admin.kubeconfig'));
+      const connection = await connect(broker.kubeconfig);
       expect((await connection.request('GET', '/readyz')).status).toBe(200);
       connection.close();
       // As a terminal does it: the whole group hears of it.
@@ -74,7 +72,7 @@ describe.skipIf(!isReady)('a fresh clone (needs a git checkout, Node and npm)', 
       // npm ends itself by the signal it was sent; what it ran has stopped by then, its database closed in good order.
       expect(await exited).toBeOneOf([0, null]);
       await until(() => processesIn(checkout).length === 0);
-      expect(readdirSync(join(checkout, '.portolan/store'))).toEqual(['facts.db']);
+      expect(readdirSync(join(checkout, '.portolan/demo/east/store'))).toEqual(['facts.db']);
     } finally {
       for (const pid of processesIn(checkout)) process.kill(Number(pid), 'SIGKILL');
     }

@@ -27,7 +27,7 @@ const elsewhere = ['npm start', 'npm test'];
 describe('README', () => {
   test('its commands -> all are run by a test: here, or in a fresh clone', () => {
     expect(commandsOf(blocks[0]!)).toEqual(elsewhere);
-    expect(blocks).toHaveLength(3);
+    expect(blocks).toHaveLength(4);
     const freshClone = readFileSync(join(root, 'test/fresh-clone.test.ts'), 'utf8');
     for (const command of elsewhere) expect(freshClone).toContain(`'${command.split(' ')[1]}'`);
   });
@@ -102,6 +102,31 @@ describeWith(['kubectl'], 'README and portolan up', () => {
     for (const help of [...readme.matchAll(/`(bin\/portolan [a-z -]*help)`/g)]) {
       expect((await shell(help[1]!)).out).toContain('Usage: portolan');
     }
+  });
+
+  test('a clusterset of your own -> init, token, join, agent, export, status, explain', async () => {
+    for (const name of ['broker', 'east']) {
+      await start(['api', '--data', join(checkout, name), '--listen', '127.0.0.1:0'], /^ready /m);
+      symlinkSync(join(checkout, name, 'admin.kubeconfig'), join(checkout, `${name}.kubeconfig`));
+    }
+    const east = 'kubectl --kubeconfig east.kubeconfig';
+    await shell(`${east} create namespace shop && ${east} create service clusterip checkout --tcp=80:8080 -n shop`);
+    let token = '';
+    const said: string[] = [];
+    for (const line of commandsOf(blocks[3]!)) {
+      const command = line.replace('TOKEN', token);
+      if (command.includes(' agent ')) {
+        await start(command.split(' ').slice(1), /ready/);
+        continue;
+      }
+      const { code, out, err } = await shell(command);
+      expect([command, code, code === 0 ? '' : out + err]).toEqual([command, 0, '']);
+      if (command.includes('broker token')) token = out.trim();
+      said.push(out);
+    }
+    expect(said.join('')).toContain('this cluster is east in clusterset prod');
+    expect(said.at(-2)).toMatch(/east/);
+    expect(said.at(-1)).toMatch(/checkout/);
   });
 
   test('portolan up -> every line it prints to be typed works', async () => {
