@@ -48,6 +48,8 @@ export class Members {
   readonly #options: MembersOptions;
   readonly clusters: Informer<Cluster>;
   readonly #members = new Map<string, Member>();
+  /** The members in order; undefined when one has come, changed or gone since. */
+  #sorted: readonly Member[] | undefined;
   readonly #serviceHandlers = new Set<(serviceKey: string, clusterId: string) => void>();
   readonly #upgradeHandlers = new Set<(clusterId: string) => void>();
   readonly #leaseHandlers = new Set<(clusterId: string, lease: Lease | undefined) => void>();
@@ -80,8 +82,9 @@ export class Members {
   }
 
   /** In the order of text, so that whoever walks them does so alike everywhere. */
-  all(): Member[] {
-    return [...this.#members.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  all(): readonly Member[] {
+    this.#sorted ??= [...this.#members.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    return this.#sorted;
   }
 
   /** The first list of everything is in: what is not here is not there. */
@@ -149,8 +152,10 @@ export class Members {
     if (id === undefined) return;
     const present = this.#members.get(id);
     const isSamePlace = next !== undefined && present?.cluster.spec.namespace === next.spec.namespace;
+    this.#sorted = undefined;
     if (present !== undefined && !isSamePlace) this.#remove(present);
     if (next !== undefined) this.#members.set(id, isSamePlace ? { ...present!, cluster: next } : this.#add(next));
+    this.#sorted = undefined;
     for (const handler of this.#memberHandlers) handler(id, this.#members.get(id));
   }
 
@@ -187,6 +192,7 @@ export class Members {
   #remove(member: Member): void {
     stopMember(member);
     this.#members.delete(member.id);
+    this.#sorted = undefined;
     for (const shard of member.shards.values()) this.#tellShard(member.id, shard);
     for (const slice of member.slices.values()) this.#tellSlice(member.id, undefined, slice);
   }

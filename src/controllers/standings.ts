@@ -61,8 +61,7 @@ function isFor(record: ServiceShard, exporter: string, reader: string | undefine
 
 /** Members whose records are not all here yet: what they had before must not be taken for withdrawn. */
 export function unsyncedMembers(context: AgentContext): string[] {
-  return context.members
-    .all()
-    .filter((member) => !hasMemberSynced(member))
-    .map(({ id }) => id);
+  const unsynced: string[] = [];
+  for (const member of context.members.all()) if (!hasMemberSynced(member)) unsynced.push(member.id);
+  return unsynced;
 }

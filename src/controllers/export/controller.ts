@@ -1,6 +1,7 @@
 // Publishes what this cluster exports: for each valid ServiceExport one ServiceShard and its slices in this member's
 // namespace at the broker; for everything else nothing, whatever an earlier run left there.
 
+import { inParallel } from '../../base/in-parallel.ts';
 import { errorText } from '../../base/log.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import { boundedName } from '../../model/bounded-name.ts';
@@ -18,6 +19,8 @@ import { publishedRecord } from '../published-slice.ts';
 import { planShard } from '../shard-record.ts';
 import { createSlicePlanner, type PublishedSlice, planSlices, type SlicePlan } from './plan-slices.ts';
 
+/** Of one service, to one home. */
+const writes = { atOnceMax: 8 };
 /** Clocks further apart than this are worth a word. */
 const skewMsMax = 5 * 60_000;
 
@@ -87,12 +90,10 @@ export function createExportController({ context, onPublication }: ExportControl
 
   async function publishSlices(key: string, self: Member, slices: readonly PublishedSlice[]): Promise<void> {
     const present = new Map(self.slices.byIndex(byService, key).map((slice) => [slice.metadata.name, slice]));
-    for (const slice of slices) {
-      const name = boundedName(slice.name);
-      await publishSlice(key, present.get(name), slice);
-      present.delete(name);
-    }
-    for (const leftover of present.values()) await ensureAbsent(broker, endpointSliceType, leftover);
+    const names = new Set(slices.map(({ name }) => boundedName(name)));
+    await inParallel(slices, writes, (slice) => publishSlice(key, present.get(boundedName(slice.name)), slice));
+    const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
+    await inParallel(leftovers, writes, (slice) => ensureAbsent(broker, endpointSliceType, slice));
   }
 
   async function publishSlice(key: string, present: EndpointSlice | undefined, slice: PublishedSlice): Promise<void> {

@@ -2,6 +2,7 @@
 // slices, in each namespace that exists here. Hand edits are put back; slices of other writers are left alone.
 
 import type { Allocator } from '../../addresses/allocator.ts';
+import { inParallel } from '../../base/in-parallel.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import { type EndpointSlice, endpointSliceType } from '../../model/endpoint-slice.ts';
 import { type Merge, mergeOutcome } from '../../model/merge.ts';
@@ -22,6 +23,8 @@ export interface ImportController {
   reconcile(key: string): Promise<WorkResult | undefined>;
 }
 
+/** Of one service, to one home. */
+const writes = { atOnceMax: 8 };
 /** When a member's records have not all been listed yet, the key is looked at again after this time. */
 const unsyncedRetryMs = 1_000;
 
@@ -72,11 +75,11 @@ export function createImportController(context: AgentContext, allocator: Allocat
 
   async function bringSlices(key: string, facts: Facts, owner: ServiceImport): Promise<void> {
     const present = new Map(ourSlices(key).map((slice) => [slice.metadata.name, slice]));
-    for (const wanted of wantedSlices(facts, ownerReference(owner))) {
-      await bringSlice(present.get(wanted.metadata.name), wanted);
-      present.delete(wanted.metadata.name);
-    }
-    for (const leftover of present.values()) await ensureAbsent(home, endpointSliceType, leftover);
+    const slices = wantedSlices(facts, ownerReference(owner));
+    const names = new Set(slices.map(({ metadata }) => metadata.name));
+    await inParallel(slices, writes, (slice) => bringSlice(present.get(slice.metadata.name), slice));
+    const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
+    await inParallel(leftovers, writes, (slice) => ensureAbsent(home, endpointSliceType, slice));
   }
 
   async function bringSlice(present: EndpointSlice | undefined, wanted: EndpointSlice): Promise<void> {
