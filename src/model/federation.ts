@@ -51,8 +51,3 @@ export interface FederationStatus {
   observedGeneration?: number;
   conditions?: Condition[];
 }
-
-/** The zone of a federation: `<federation>.svc.<suffix>`, without a trailing dot. */
-export function federationZone(federation: Federation): string {
-  return `${federation.metadata.name}.svc.${federation.spec?.suffix ?? 'federation'}`;
-}

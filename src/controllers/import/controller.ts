@@ -14,7 +14,7 @@ import type { AgentContext } from '../context.ts';
 import { ensure, ensureAbsent, isAsWanted } from '../ensure.ts';
 import { slicesByImport } from '../home-copies.ts';
 import { type CountedRecord, countedRecords, unsyncedMembers } from '../standings.ts';
-import { type HeldAddresses, holdAddresses, importOwner } from './addresses.ts';
+import { holdAddresses, importOwner } from './addresses.ts';
 import { isOurImport, planImport } from './plan-import.ts';
 import { createImportedSlicePlanner, isOurSlice } from './plan-slices.ts';
 import { writeImportStatus } from './status.ts';
@@ -123,8 +123,6 @@ export interface Facts {
   readonly records: readonly CountedRecord[];
   readonly merge: Merge;
 }
-
-export type { HeldAddresses };
 
 // A cluster none of whose ports is part of the import serves nobody. One that declares none has no port to be wrong.
 function servesSomething(merge: Merge, shard: CountedRecord['shard']): boolean {
