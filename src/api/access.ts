@@ -15,7 +15,7 @@ export interface ApiRequest extends HttpRequest {
   readonly clientCertificate?: { readonly commonName: string; readonly organizations: readonly string[] };
   /** Why the client certificate that was presented counts for nothing. */
   readonly clientCertificateError?: string;
-  /** Fills in `body`. Who is not allowed to send one does not get to fill our memory with it, so this is called only
+  /** Fills in `body`, once. Who is not allowed to send one does not get to fill our memory with it, so this is called only
    *  after that is known. Absent when the body is there already, or there is none. */
   readonly receiveBody?: () => Promise<void>;
   /** Where the edge wants to find out afterwards who asked: `authenticate` fills it. */

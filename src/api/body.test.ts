@@ -74,6 +74,12 @@ describe('content types', () => {
     expect((await ok(`POST ${maps}`, text, yaml)).data.a.length).toBe(510_000);
   });
 
+  test('YAML of two documents -> 400, one object is asked for', async () => {
+    const { send } = await createTestApi();
+    const { status, body } = await send(`POST ${maps}`, 'metadata: {name: a}\n---\nmetadata: {name: b}\n', yaml);
+    expect([status, body.message]).toEqual([400, expect.stringContaining('more than one document')]);
+  });
+
   test('YAML nested without end -> 400', async () => {
     const { send } = await createTestApi();
     const { status, body } = await send(`POST ${maps}`, `a: ${'['.repeat(100_000)}`, yaml);

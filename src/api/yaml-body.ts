@@ -21,7 +21,8 @@ export function decodeYaml(body: Uint8Array): DecodedBody {
   try {
     // The library looks for repeated keys in quadratic time; we look ourselves.
     const document = yaml().parseDocument(text, { uniqueKeys: false, merge: false });
-    if (document.errors[0] !== undefined) throw document.errors[0];
+    const [wrong] = document.errors;
+    if (wrong !== undefined) throw wrong.code === 'MULTIPLE_DOCS' ? notYaml('it holds more than one document') : wrong;
     const duplicates: string[] = [];
     noteRepeatedKeys(document.contents, '', duplicates);
     const value = document.toJS({ maxAliasCount: aliasesMax });

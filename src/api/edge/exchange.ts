@@ -184,13 +184,13 @@ export class Exchange {
       },
       ...peerFields(peer, wallMs),
       trail: this.trail,
-      ...(carrier.hasBody && {
-        receiveBody: async () => {
-          request.body = await this.#receive();
-          this.#isReceived = true;
-          onBody();
-        },
-      }),
+      ...(carrier.hasBody && { receiveBody: () => (received ??= receive()) }),
+    };
+    let received: Promise<void> | undefined;
+    const receive = async () => {
+      request.body = await this.#receive();
+      this.#isReceived = true;
+      onBody();
     };
     return request;
   }
