@@ -1,0 +1,51 @@
+// Changes at a steady pace, one endpoint each, spread over all services: how long until the last cluster has them. Beside
+// it, as a measure of the machine at that time, how long the same write takes to the watchers of its own home.
+
+import { slice } from '../../sim/manifests.ts';
+import { endpointSliceType, sourceClusterLabel } from '../../src/model/endpoint-slice.ts';
+import { type Figure, percentile } from '../report.ts';
+import { watchArrivals } from './arrivals.ts';
+import { type BenchSet, pause } from './clusterset.ts';
+
+export interface ChangesOptions {
+  readonly name: string;
+  readonly services: number;
+  readonly seconds: number;
+  readonly changesPerSecond: number;
+  readonly p99MsWanted?: number;
+}
+
+export async function measureChanges(running: BenchSet, options: ChangesOptions): Promise<Figure[]> {
+  const { name, p99MsWanted } = options;
+  const clients = new Map(running.clusters.map(({ id, client }) => [id, client]));
+  const [imported, atHome] = [await watchArrivals(clients, sourceClusterLabel), await watchSources(running)];
+  for (let index = 0; index < options.seconds * options.changesPerSecond; index += 1) {
+    const at = index % options.services;
+    const cluster = running.clusters[at % running.clusters.length]!;
+    const address = `10.200.${Math.floor(index / 250)}.${1 + (index % 250)}`;
+    const { metadata, endpoints } = slice(`shop/s${at}`, { endpoints: [address, '10.1.0.2'] });
+    imported.expect(address);
+    atHome.get(cluster.id)!.expect(address);
+    void cluster.client.patch(endpointSliceType, metadata, { kind: 'merge', body: { endpoints } });
+    await pause(1000 / options.changesPerSecond);
+  }
+  await imported.settle();
+  for (const arrivals of [imported, ...atHome.values()]) arrivals.stop();
+  const sortedMs = imported.sortedMs();
+  const homeMs = [...atHome.values()].flatMap((arrivals) => arrivals.sortedMs()).sort((a, b) => a - b);
+  const p99 = percentile(sortedMs, 0.99);
+  const wanted = p99MsWanted === undefined ? {} : { wanted: `under ${p99MsWanted} ms`, isMet: p99 < p99MsWanted };
+  return [
+    { name: `${name}: change to the last cluster, p50`, value: percentile(sortedMs, 0.5), unit: 'ms' },
+    { name: `${name}: change to the last cluster, p99`, value: p99, unit: 'ms', ...wanted },
+    { name: `${name}: the same write to its own home's watchers, p50`, value: percentile(homeMs, 0.5), unit: 'ms' },
+    { name: `${name}: the same write to its own home's watchers, p99`, value: percentile(homeMs, 0.99), unit: 'ms' },
+  ];
+}
+
+async function watchSources({ clusters }: BenchSet) {
+  const watches = clusters.map(
+    async ({ id, client }) => [id, await watchArrivals(new Map([[id, client]]), `!${sourceClusterLabel}`)] as const,
+  );
+  return new Map(await Promise.all(watches));
+}
