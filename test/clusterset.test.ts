@@ -653,6 +653,22 @@ describe('leaving', () => {
   });
 });
 
+describe('everything goes at once', () => {
+  test('agent: told to stop while its broker and its home go away -> it ends, cleanly', async () => {
+    for (const round of [1, 2, 3]) {
+      const lateBroker = await set.startHome(`late-broker-${round}`);
+      const late = await set.startHome(`late-${round}`);
+      await at(lateBroker, 'broker init');
+      await at(late, `join --broker-kubeconfig ${lateBroker.kubeconfig} --cluster-id late`);
+      const agent = await set.startAgent(await set.agentKubeconfig(late));
+      await until('leading', async () => (await stateOf(agent)) === 'leading');
+      await until('at work', () => agent.log().includes('controller has synced'));
+      const [code] = await Promise.all([agent.stop(), lateBroker.stop(), late.stop()]);
+      expect(code).toBe(0);
+    }
+  });
+});
+
 function exportYaml(name: string): string {
   return `apiVersion: multicluster.x-k8s.io/v1beta1\nkind: ServiceExport\nmetadata: {name: ${name}, namespace: shop}\n`;
 }

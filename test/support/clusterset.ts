@@ -33,6 +33,7 @@ export interface TestHome {
   readonly kubeconfig: string;
   /** The admin's, over TLS. */
   readonly client: Client;
+  stop(): Promise<void>;
 }
 
 export interface AgentProcess {
@@ -60,7 +61,7 @@ export class TestClusterSet {
     this.#homes.push(home);
     const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig: home.kubeconfig });
     const client = this.clientAt(access);
-    return { name, server: home.server, kubeconfig: home.kubeconfig, client };
+    return { name, server: home.server, kubeconfig: home.kubeconfig, client, stop: () => home.stop() };
   }
 
   clientAt(access: Parameters<typeof world.network.http>[0]): Client {

@@ -23,7 +23,7 @@ export function createHttpClient(access: HttpAccess, options: { pingTimes?: Ping
   /** A connection with room for one more request, if one is open. */
   function ready(): Carrier | undefined {
     if (isClosed) throw new Error(`${access.server}: this client was closed`);
-    sessions = sessions.filter((session) => session.isOpen());
+    sessions = sessions.filter((session) => !session.isGone());
     return http1 ?? sessions.find((session) => session.hasRoom());
   }
 
@@ -38,8 +38,13 @@ export function createHttpClient(access: HttpAccess, options: { pingTimes?: Ping
   async function open(): Promise<void> {
     const { socket, protocol } = await openConnection(access);
     if (isClosed) socket.destroy();
-    else if (protocol === 'h2') sessions.push(createHttp2Session({ socket, server: origin, ...options }));
-    else http1 = createHttp1Sender({ server: origin, first: socket, open: reopen });
+    else if (protocol === 'h2') {
+      const session = createHttp2Session({ socket, server: origin, ...options });
+      // What is sent before it is known how many requests the server takes may have to wait for others to end, and a
+      // watch does not end.
+      await session.whenReady;
+      sessions.push(session);
+    } else http1 = createHttp1Sender({ server: origin, first: socket, open: reopen });
   }
 
   /** Another HTTP/1.1 connection. If there is none to be had, the next request asks anew which protocol to speak. */

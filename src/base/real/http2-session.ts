@@ -11,7 +11,8 @@ import { UnprocessedError } from './unprocessed-error.ts';
 export interface Http2Session {
   send(request: HttpRequest): Promise<HttpResponse>;
   hasRoom(): boolean;
-  isOpen(): boolean;
+  /** Nothing is left of it: one that takes no more requests may still have some under way. */
+  isGone(): boolean;
   /** Lets requests under way end. */
   retire(): void;
   destroy(): void;
@@ -24,10 +25,12 @@ export interface PingTimes {
 
 /** A dead connection is noticed within the sum of both. */
 const defaultPingTimes: PingTimes = { pingEveryMs: 10_000, pingAnswerMs: 15_000 };
+/** Whoever gave up sooner had its own reasons. */
+const unansweredMs = 500;
 const streamWindowBytes = 1024 * 1024;
 const connectionWindowBytes = 16 * 1024 * 1024;
-/** Until the server has said how many it takes. */
-const streamsAtFirst = 100;
+/** For a server that does not say how many it takes. */
+const streamsMaxDefault = 100;
 
 export interface Http2SessionOptions {
   readonly socket: Socket;
@@ -45,6 +48,8 @@ export function createHttp2Session({
     settings: { enablePush: false, initialWindowSize: streamWindowBytes },
   });
   let openStreams = 0;
+  /** A request was given up without an answer, and the peer has not been heard since: nothing new goes this way. */
+  let isSuspect = false;
   let failure: Error | undefined;
   session.once('connect', () => session.setLocalWindowSize(connectionWindowBytes));
   session.on('error', (error) => {
@@ -54,13 +59,27 @@ export function createHttp2Session({
     failure = error;
     session.destroy(error);
   });
-  session.once('close', stopPings);
+  session.once('close', () => {
+    stopPings();
+    socket.destroy();
+  });
 
-  const streamsMax = () => {
-    const announced = session.remoteSettings?.maxConcurrentStreams;
-    return announced === undefined ? streamsAtFirst : announced;
-  };
+  const whenReady = new Promise<void>((resolve, reject) => {
+    session.once('remoteSettings', () => resolve());
+    session.once('close', () =>
+      reject(new UnprocessedError(`${server}: the connection closed before it could be used`, { cause: failure })),
+    );
+  });
+  const streamsMax = () => session.remoteSettings.maxConcurrentStreams ?? streamsMaxDefault;
   const isOpen = () => !session.closed && !session.destroyed;
+
+  function suspect(): void {
+    if (isSuspect || session.destroyed) return;
+    isSuspect = true;
+    session.ping((error) => {
+      if (error === null) isSuspect = false;
+    });
+  }
 
   function send(request: HttpRequest): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
@@ -68,7 +87,12 @@ export function createHttp2Session({
       const stream = openStream(session, request, what);
       openStreams += 1;
       const describe = (cause: unknown) => describeFailure(what, { stream, cause, sessionFailure: failure });
-      const onAbort = () => cancel(stream, request.signal?.reason);
+      const sentMs = performance.now();
+      let isAnswered = false;
+      const onAbort = () => {
+        if (!isAnswered && performance.now() - sentMs >= unansweredMs) suspect();
+        cancel(stream, request.signal?.reason);
+      };
       request.signal?.addEventListener('abort', onAbort, { once: true });
       stream.once('close', () => {
         openStreams -= 1;
@@ -77,6 +101,7 @@ export function createHttp2Session({
       });
       stream.on('error', (error) => reject(describe(error)));
       stream.once('response', (headers) => {
+        isAnswered = true;
         const wasCutOff = () => stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted;
         resolve({
           status: Number(headers[':status']),
@@ -90,10 +115,15 @@ export function createHttp2Session({
 
   return {
     send,
-    isOpen,
-    hasRoom: () => isOpen() && openStreams < streamsMax(),
+    whenReady,
+    isGone: () => session.destroyed && socket.destroyed,
+    hasRoom: () => isOpen() && !isSuspect && openStreams < streamsMax(),
     retire: () => session.close(),
-    destroy: () => session.destroy(),
+    // The session lets go of its socket at times without closing it, when the server goes away meanwhile.
+    destroy: () => {
+      session.destroy();
+      socket.destroy();
+    },
   };
 }
 
