@@ -42,8 +42,8 @@ export function createHttpClient(access: HttpAccess, options: { pingTimes?: Ping
       const session = createHttp2Session({ socket, server: origin, ...options });
       // What is sent before it is known how many requests the server takes may have to wait for others to end, and a
       // watch does not end.
-      await session.whenReady;
       sessions.push(session);
+      await session.whenReady;
     } else http1 = createHttp1Sender({ server: origin, first: socket, open: reopen });
   }
 

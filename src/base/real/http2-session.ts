@@ -10,6 +10,8 @@ import { UnprocessedError } from './unprocessed-error.ts';
 
 export interface Http2Session {
   send(request: HttpRequest): Promise<HttpResponse>;
+  /** Resolves when the server has said how many requests it takes at once; until then there is room for none. */
+  readonly whenReady: Promise<void>;
   hasRoom(): boolean;
   /** Nothing is left of it: one that takes no more requests may still have some under way. */
   isGone(): boolean;
@@ -48,6 +50,7 @@ export function createHttp2Session({
     settings: { enablePush: false, initialWindowSize: streamWindowBytes },
   });
   let openStreams = 0;
+  let isReady = false;
   /** A request was given up without an answer, and the peer has not been heard since: nothing new goes this way. */
   let isSuspect = false;
   let failure: Error | undefined;
@@ -65,7 +68,10 @@ export function createHttp2Session({
   });
 
   const whenReady = new Promise<void>((resolve, reject) => {
-    session.once('remoteSettings', () => resolve());
+    session.once('remoteSettings', () => {
+      isReady = true;
+      resolve();
+    });
     session.once('close', () =>
       reject(new UnprocessedError(`${server}: the connection closed before it could be used`, { cause: failure })),
     );
@@ -117,7 +123,7 @@ export function createHttp2Session({
     send,
     whenReady,
     isGone: () => session.destroyed && socket.destroyed,
-    hasRoom: () => isOpen() && !isSuspect && openStreams < streamsMax(),
+    hasRoom: () => isReady && isOpen() && !isSuspect && openStreams < streamsMax(),
     retire: () => session.close(),
     // The session lets go of its socket at times without closing it, when the server goes away meanwhile.
     destroy: () => {
