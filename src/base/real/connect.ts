@@ -11,6 +11,11 @@ export interface Connection {
 }
 
 const connectTimeoutMs = 10_000;
+/**
+ * The kernel repeats an unanswered SYN after 1, 3, 7 … s. Whoever was cut off would notice the mended line that late, so
+ * another try is made beside it.
+ */
+const unansweredMs = 500;
 /** With the kernel's ten probes one second apart a dead peer is noticed in 20 s, also where no PING can be sent. */
 const keepAliveMs = 10_000;
 
@@ -61,25 +66,41 @@ function secure(access: HttpAccess, target: Target): Promise<Socket> {
 
 function established(access: HttpAccess, event: string, open: () => Socket): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const fail = (cause: unknown) => {
+    const tries = new Set<Socket>();
+    const end = (winner?: Socket) => {
       clearTimeout(timer);
-      socket?.destroy();
+      clearInterval(again);
+      for (const socket of tries) if (socket !== winner) socket.on('error', () => {}).destroy();
+    };
+    const fail = (cause: unknown) => {
+      end();
       reject(new ConnectionError(`connect to ${access.server}`, cause));
     };
+    const start = () => {
+      let socket: Socket;
+      try {
+        socket = open();
+      } catch (error) {
+        return fail(error);
+      }
+      tries.add(socket);
+      const lost = (cause: unknown) => {
+        tries.delete(socket);
+        if (tries.size === 0) fail(cause);
+      };
+      socket.once('error', lost);
+      socket.once('close', () => lost(new Error('closed during the handshake')));
+      // Somebody is there: what takes time from now on is theirs, and another try would only add to it.
+      socket.once('connect', () => clearInterval(again));
+      socket.once(event, () => {
+        end(socket);
+        socket.removeAllListeners('close');
+        socket.removeListener('error', lost);
+        resolve(socket);
+      });
+    };
     const timer = setTimeout(() => fail(new Error(`no connection within ${connectTimeoutMs} ms`)), connectTimeoutMs);
-    let socket: Socket | undefined;
-    try {
-      socket = open();
-    } catch (error) {
-      return fail(error);
-    }
-    socket.once('error', fail);
-    socket.once('close', () => fail(new Error('closed during the handshake')));
-    socket.once(event, () => {
-      clearTimeout(timer);
-      socket.removeAllListeners('close');
-      socket.removeListener('error', fail);
-      resolve(socket);
-    });
+    const again = setInterval(start, unansweredMs);
+    start();
   });
 }

@@ -28,6 +28,10 @@ export interface LeaseOptions {
 }
 
 const memoryName = 'portolan-lease-verdicts';
+/** A renewal that hangs on a dead connection is given up, so that the next one goes another way. */
+const renewalMs = { min: 2000, max: 10_000 };
+/** After a failure we are in a hurry: the others count the time. */
+const hurryMs = 500;
 
 export class LeaseController {
   readonly #options: LeaseOptions;
@@ -69,30 +73,34 @@ export class LeaseController {
   async #round(): Promise<void> {
     if (this.#isStopped) return;
     const { world, log, times } = this.#options;
+    let waitMs = times().renewMs;
     try {
       await this.#renew();
       this.#judge.ownRenewed(world.clock.monotonicMs());
       for (const suspect of this.#judge.suspects()) await this.#lookAgain(suspect);
       await this.#tell();
     } catch (error) {
+      waitMs = Math.min(waitMs, hurryMs);
       this.#judge.ownRenewalFailed();
       log.warn('own lease not renewed, so nobody else is judged', { error });
     }
-    if (!this.#isStopped) this.#timer = world.timers.after(times().renewMs, () => void this.#round());
+    if (!this.#isStopped) this.#timer = world.timers.after(waitMs, () => void this.#round());
   }
 
   async #renew(): Promise<void> {
     const { broker, namespace } = this.#options;
     const own = this.#options.members.get(this.#options.clusterId);
     const known = own?.leases.get(`${namespace}/${memberLeaseName}`);
+    const { renewMs } = this.#options.times();
+    const limit = { timeoutMs: Math.min(renewalMs.max, Math.max(renewalMs.min, 2 * renewMs)) };
     try {
-      if (known === undefined) await broker.create(leaseType, this.#leaseFor(undefined));
-      else await broker.update(leaseType, this.#leaseFor(known));
+      if (known === undefined) await broker.create(leaseType, this.#leaseFor(undefined), limit);
+      else await broker.update(leaseType, this.#leaseFor(known), limit);
     } catch (error) {
       if (!isConflict(error) && !isAlreadyExists(error) && !isNotFound(error)) throw error;
       const present = await this.#read(namespace);
-      if (present === undefined) await broker.create(leaseType, this.#leaseFor(undefined));
-      else await broker.update(leaseType, this.#leaseFor(present));
+      if (present === undefined) await broker.create(leaseType, this.#leaseFor(undefined), limit);
+      else await broker.update(leaseType, this.#leaseFor(present), limit);
     }
   }
 
