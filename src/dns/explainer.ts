@@ -46,7 +46,8 @@ export async function explain(options: ExplainerOptions, request: ExplainRequest
     throw new Error(`explain ${name}: type ${typeName} is not one of ${[...typeNames.values()].join(', ')}`);
   const { message, handler } = await ask(options, name, type, request.from);
   const reply = decodeMessage(message);
-  const facts = factsBehind(options, name);
+  const isForeign = handler === 'stub' || handler === 'forward';
+  const facts = isForeign ? undefined : factsBehind(options, name);
   return {
     name,
     type: typeName,

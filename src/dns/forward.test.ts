@@ -296,6 +296,17 @@ describe('dns stub zones', () => {
     expect(await asker.ask(question)).toBe('3.3.3.3');
   });
 
+  test('an answer of a federation with a long TTL -> asked for again soon, so that failing over does not wait', async () => {
+    const { net, asker } = stub();
+    net.servers.set('192.0.2.1:53', answering('104.32.64.128', 300));
+    expect(await asker.askPacket(question)).toMatchObject({ answers: [{ ttl: 300 }] });
+    expect(await asker.ask(question)).toBe('104.32.64.128');
+    expect(net.asked).toHaveLength(1);
+    net.servers.set('192.0.2.1:53', answering('104.32.64.130', 300));
+    net.nowMs += 600;
+    expect(await asker.ask(question)).toBe('104.32.64.130');
+  });
+
   test('a federation that is a black hole -> cluster.local is answered without waiting', async () => {
     const { net, asker } = stub();
     net.servers.set('192.0.2.1:53', () => new Promise(() => {}));

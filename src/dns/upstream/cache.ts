@@ -47,10 +47,11 @@ export class ReplyCache {
     return undefined;
   }
 
-  put(key: string, reply: Reply, nowMs: number): CachedReply {
+  /** `freshMsMax` makes it be asked for again earlier than its TTL says; what clients are told stays. */
+  put(key: string, reply: Reply, nowMs: number, freshMsMax = Number.POSITIVE_INFINITY): CachedReply {
     const isFailure = reply.rcode !== 0 && reply.rcode !== 3;
     const ttl = isFailure ? failureTtlSeconds : Math.min(reply.ttlSeconds, this.#options.ttlSecondsMax);
-    const entry = { reply, storedMs: nowMs, freshUntilMs: nowMs + 1000 * ttl };
+    const entry = { reply, storedMs: nowMs, freshUntilMs: nowMs + Math.min(1000 * ttl, freshMsMax) };
     const before = this.#entries.get(key);
     // A failure never replaces an answer that could still be served as stale.
     if (isFailure && before) return entry;

@@ -35,6 +35,8 @@ export interface SourceTag {
   readonly key: string;
 }
 
+/** A federation's answers depend on who is healthy: failing over must not wait for a TTL that was meant for clients. */
+const federationFreshMs = 500;
 const defaultAttemptMs = 400;
 const tcpMs = 2000;
 const waitingMax = 10_000;
@@ -105,7 +107,8 @@ export class Forwarder {
       const reply = await this.#try(server, message);
       if (!reply) continue;
       if (reply.rcode === rcode.NOERROR || reply.rcode === rcode.NXDOMAIN) {
-        return { kind: 'fresh', cached: cache.put(key, reply, world.clock.monotonicMs()) };
+        const freshMsMax = source ? federationFreshMs : undefined;
+        return { kind: 'fresh', cached: cache.put(key, reply, world.clock.monotonicMs(), freshMsMax) };
       }
       failure ??= reply;
     }

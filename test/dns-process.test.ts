@@ -1,0 +1,270 @@
+// `portolan dns` as a process: what it answers while it starts, its admin endpoint, DNS over TLS, the endpoint for stub zones,
+// an existing server for the cluster domain, and flags that make no sense.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request as httpsRequest } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { silentLog } from '../src/base/log.ts';
+import { createRealWorld } from '../src/base/real/world.ts';
+import { type Client, createClient } from '../src/client/client.ts';
+import { describeAnswer, encodeQuestion } from '../src/dns/testing/ask.ts';
+import { makeAuthority } from '../src/dns/testing/edge/certs.ts';
+import { askTcp, askUdp, framed, readFrames } from '../src/dns/testing/edge/client.ts';
+import { type Home, startHome } from '../src/main/home.ts';
+import { namespaceType } from '../src/model/namespace.ts';
+import { serviceType } from '../src/model/service.ts';
+import { type DnsProcess, freePort, startDnsProcess, until } from './support/dns-process.ts';
+import { runPortolan } from './support/portolan.ts';
+
+const world = createRealWorld();
+const directory = mkdtempSync(join(tmpdir(), 'portolan-dns-'));
+const running = new Set<DnsProcess>();
+let home: Home;
+let client: Client;
+let homePort: number;
+
+async function startTheHome(): Promise<void> {
+  home = await startHome({
+    world,
+    log: silentLog,
+    directory: `${directory}/home`,
+    listen: { host: '127.0.0.1', port: homePort },
+  });
+  client = createClient(home.transport, { world, userAgent: 'test' });
+}
+
+async function start(...args: string[]): Promise<DnsProcess> {
+  const dns = await startDnsProcess(args);
+  running.add(dns);
+  return dns;
+}
+
+const resolver = (...args: string[]) => start('--cluster-id', 'east', '--kubeconfig', home.kubeconfig, ...args);
+
+async function addService(name: string, clusterIP: string): Promise<void> {
+  const spec = { clusterIP, ports: [{ name: 'http', port: 80, protocol: 'TCP' as const }] };
+  const metadata = { name, namespace: 'shop' };
+  await client.create(serviceType, { apiVersion: 'v1', kind: 'Service', metadata, spec });
+}
+
+async function admin(dns: DnsProcess, path: string, method = 'GET'): Promise<string> {
+  const response = await fetch(`${dns.admin}${path}`, { method });
+  return `${response.status} ${(await response.text()).trim()}`;
+}
+
+beforeAll(async () => {
+  homePort = await freePort();
+  await startTheHome();
+  await client.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+  await addService('web', '10.96.7.7');
+});
+
+afterAll(async () => {
+  await Promise.all([...running].map((dns) => dns.stop('SIGKILL')));
+  await home.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+describe('portolan dns', () => {
+  test('queries run through the whole start-up -> SERVFAIL is seen, NXDOMAIN for an existing name never', async () => {
+    await home.stop();
+    const dns = await resolver();
+    const seen: string[] = [];
+    let isAsking = true;
+    const asking = (async () => {
+      while (isAsking) seen.push(await askUdp(dns.target, 'web.shop.svc.cluster.local A'));
+    })();
+    await until('SERVFAIL', () => seen.includes('SERVFAIL'));
+    expect(await admin(dns, '/readyz')).toMatch(/^503 not read yet: cluster\.local, clusterset\.local/);
+    expect(await admin(dns, '/livez')).toBe('200 ok');
+    await startTheHome();
+    await until('an answer', () => seen.includes('10.96.7.7'));
+    isAsking = false;
+    await asking;
+    expect(new Set(seen)).toEqual(new Set(['SERVFAIL', '10.96.7.7']));
+    await dns.whenReady();
+    expect(await admin(dns, '/readyz')).toBe('200 ok');
+  });
+
+  test('its home goes away -> goes on answering', async () => {
+    const dns = await resolver();
+    await dns.whenReady();
+    await home.stop();
+    expect(await askUdp(dns.target, 'web.shop.svc.cluster.local A')).toBe('10.96.7.7');
+    await startTheHome();
+  });
+
+  test('metrics -> queries by zone and rcode, time per answer, time from a change to its answer', async () => {
+    const dns = await resolver();
+    await dns.whenReady();
+    await askUdp(dns.target, 'web.shop.svc.cluster.local A');
+    await askTcp(dns.target, 'no.shop.svc.cluster.local A');
+    await addService('late', '10.96.7.8');
+    await until(
+      'the new name',
+      async () => (await askUdp(dns.target, 'late.shop.svc.cluster.local A')) === '10.96.7.8',
+    );
+    const text = await admin(dns, '/metrics');
+    expect(text).toMatch(/portolan_dns_queries_total\{zone="cluster\.local",rcode="NOERROR"\} [1-9]/);
+    expect(text).toMatch(/portolan_dns_queries_total\{zone="cluster\.local",rcode="NXDOMAIN"\} [1-9]/);
+    expect(text).toMatch(/portolan_dns_query_seconds_bucket\{le="\+Inf"\} [1-9]/);
+    expect(text).toMatch(/portolan_dns_change_to_answer_seconds_count [1-9]/);
+  });
+
+  test('explain and the query log -> asked and switched while it runs', async () => {
+    const dns = await resolver();
+    await dns.whenReady();
+    const why = await admin(dns, '/explain?name=web.shop.svc.cluster.local');
+    expect(JSON.parse(why.slice(4))).toMatchObject({
+      handler: 'cluster',
+      records: [{ text: 'A 10.96.7.7', sources: [{ kind: 'Service', name: 'shop/web' }] }],
+    });
+    expect(await admin(dns, '/explain')).toMatch(/^400 want \/explain\?name=NAME/);
+    const typed = await runPortolan(['dig', 'web.shop.svc.cluster.local', '--admin', dns.admin]);
+    expect(typed.out).toContain('A 10.96.7.7');
+    await askUdp(dns.target, 'quiet.shop.svc.cluster.local A');
+    expect(await admin(dns, '/querylog?state=on', 'POST')).toBe('200 {"queryLog":"on"}');
+    await askUdp(dns.target, 'loud.shop.svc.cluster.local A');
+    await until('a line', () => dns.log().includes('loud.shop.svc.cluster.local'));
+    expect(dns.log()).not.toContain('quiet.shop');
+    expect(await admin(dns, '/querylog?state=off', 'POST')).toBe('200 {"queryLog":"off"}');
+    expect(await admin(dns, '/querylog?state=maybe', 'POST')).toMatch(/^400 /);
+    expect(await admin(dns, '/querylog', 'DELETE')).toMatch(/^405 /);
+  });
+
+  test('two threads -> both transports answer, and the log of both is one', async () => {
+    const dns = await resolver('--workers', '2');
+    await dns.whenReady();
+    await admin(dns, '/querylog?state=on', 'POST');
+    for (let i = 0; i < 8; i++) expect(await askUdp(dns.target, 'web.shop.svc.cluster.local A')).toBe('10.96.7.7');
+    expect(await askTcp(dns.target, 'web.shop.svc.cluster.local A')).toBe('10.96.7.7');
+    await until('nine lines', () => dns.log().split('"name":"web.shop.svc.cluster.local"').length === 10);
+  });
+
+  test('a certificate -> DNS over TLS on the same address', async () => {
+    const authority = makeAuthority('dns authority');
+    const { certificate, key } = authority.issue('dns', { kind: 'server', hosts: ['127.0.0.1'] });
+    writeFileSync(`${directory}/tls.crt`, certificate);
+    writeFileSync(`${directory}/tls.key`, key, { mode: 0o600 });
+    const dns = await resolver(
+      '--tls-port',
+      '0',
+      '--tls-cert',
+      `${directory}/tls.crt`,
+      '--tls-key',
+      `${directory}/tls.key`,
+    );
+    await dns.whenReady();
+    const socket = connectTls({
+      host: '127.0.0.1',
+      port: dns.tlsPort,
+      ca: authority.certificate,
+      ALPNProtocols: ['dot'],
+    });
+    const reading = readFrames(socket, 1);
+    socket.write(framed(encodeQuestion('web.shop.svc.cluster.local A')));
+    expect(describeAnswer((await reading)[0]!)).toBe('10.96.7.7');
+    socket.destroy();
+  });
+
+  test('stub zones and zones of others given at start, an existing server for the cluster domain -> asked there', async () => {
+    const other = await resolver();
+    await other.whenReady();
+    const dns = await resolver(
+      '--cluster-domain-forward',
+      `127.0.0.1:${other.port}`,
+      '--forward-zone',
+      `svc.cluster.test=127.0.0.1:${other.port}`,
+    );
+    await dns.whenReady();
+    expect(await askUdp(dns.target, 'web.shop.svc.cluster.local A')).toBe('10.96.7.7');
+    expect(await askUdp(dns.target, '7.7.96.10.in-addr.arpa PTR')).toBe('web.shop.svc.cluster.local');
+    expect(JSON.parse((await admin(dns, '/explain?name=web.shop.svc.cluster.local')).slice(4))).toMatchObject({
+      handler: 'stub',
+      records: [{ sources: [{ kind: 'upstream', name: `127.0.0.1:${other.port} for cluster.local` }] }],
+    });
+    expect(await askUdp(dns.target, 'x.svc.cluster.test A')).toBe('REFUSED');
+  });
+
+  describe('the endpoint for stub zones', () => {
+    const authority = makeAuthority('federation authority');
+    const issued = {
+      listed: authority.issue('federation-agent', { kind: 'client' }),
+      unlisted: authority.issue('somebody', { kind: 'client' }),
+      foreign: makeAuthority('another authority').issue('federation-agent', { kind: 'client' }),
+    };
+    const file = `${directory}/stub-zones.json`;
+
+    async function startWithEndpoint(): Promise<DnsProcess> {
+      const { certificate, key } = authority.issue('resolver', { kind: 'server', hosts: ['127.0.0.1'] });
+      writeFileSync(`${directory}/stub.crt`, certificate);
+      writeFileSync(`${directory}/stub.key`, key, { mode: 0o600 });
+      writeFileSync(`${directory}/ca.crt`, authority.certificate);
+      const flags = { listen: '127.0.0.1:0', cert: `${directory}/stub.crt`, key: `${directory}/stub.key` };
+      const more = { 'client-ca': `${directory}/ca.crt`, identity: 'federation-agent', file };
+      return resolver(...Object.entries({ ...flags, ...more }).flatMap(([flag, value]) => [`--stub-${flag}`, value]));
+    }
+
+    function send(dns: DnsProcess, method: string, who?: keyof typeof issued, body = ''): Promise<number> {
+      const identity = who === undefined ? {} : { cert: issued[who].certificate, key: issued[who].key };
+      const options = { method, ca: authority.certificate, agent: false as const, ...identity };
+      return new Promise((resolve, reject) => {
+        const request = httpsRequest(`${dns.stubs}/federations/world`, options, (response) => {
+          response.resume();
+          response.on('end', () => resolve(response.statusCode ?? 0));
+        });
+        request.on('error', reject);
+        request.end(body);
+      });
+    }
+
+    test('a listed certificate posts -> asked there, also after a restart, until it deletes', async () => {
+      const upstream = await resolver('--clusterset-domain', 'world.svc.federation');
+      await upstream.whenReady();
+      const nameservers = JSON.stringify({ nameservers: [`127.0.0.1:${upstream.port}`] });
+      const dns = await startWithEndpoint();
+      await dns.whenReady();
+      const name = 'dns-version.world.svc.federation TXT';
+      expect(await askUdp(dns.target, name)).toBe('REFUSED');
+      expect(await send(dns, 'POST', 'listed', nameservers)).toBe(200);
+      expect(await askUdp(dns.target, name)).toBe('"1.0.0"');
+      await dns.stop();
+      const again = await startWithEndpoint();
+      await again.whenReady();
+      expect(await askUdp(again.target, name)).toBe('"1.0.0"');
+      expect(await send(again, 'GET', 'listed')).toBe(200);
+      expect(await send(again, 'DELETE', 'listed')).toBe(200);
+      expect(await askUdp(again.target, name)).toBe('REFUSED');
+    });
+
+    test('an unlisted certificate, one of another authority, none, or nonsense -> refused, nothing changes', async () => {
+      const dns = await startWithEndpoint();
+      const body = '{"nameservers": ["127.0.0.1:9"]}';
+      expect(await send(dns, 'POST', 'unlisted', body)).toBe(403);
+      expect(await send(dns, 'POST', 'foreign', body)).toBe(401);
+      expect(await send(dns, 'POST', undefined, body)).toBe(401);
+      expect(await send(dns, 'POST', 'listed', '{"nameservers": ["not an address"]}')).toBe(400);
+      expect(await send(dns, 'GET', 'listed')).toBe(404);
+    });
+  });
+
+  test.each([
+    [[], 'want --cluster-id ID'],
+    [['--federation', 'world'], 'want --broker-kubeconfig FILE or --etcd URL'],
+    [['--cluster-id', 'a', '--forward', 'nonsense'], '--forward nonsense: nameserver "nonsense": want an address'],
+    [['--cluster-id', 'a', '--stub', 'zone'], '--stub zone: want ZONE=NAMESERVER'],
+    [['--cluster-id', 'a', '--client', '10.0.0.0/99'], '--client 10.0.0.0/99: want an address or a range'],
+    [['--cluster-id', 'a', '--workers', '-1'], '--workers -1: want a number'],
+    [['--cluster-id', 'a', '--tls-cert', 'x'], '--tls-cert: want --tls-key FILE too'],
+    [['--cluster-id', 'a', '--stub-listen', '127.0.0.1:0'], 'or anybody could post'],
+    [['--cluster-id', 'a', '--listen', '127.0.0.1:1', '127.0.0.2:2'], 'all addresses must have the same port'],
+  ])('flags %j -> an error that says %s', async (flags, message) => {
+    const kubeconfig = flags.includes('--cluster-id') ? ['--kubeconfig', home.kubeconfig] : [];
+    const { code, err } = await runPortolan(['dns', ...kubeconfig, ...flags]);
+    expect(err).toContain(message);
+    expect(code).toBe(1);
+  });
+});
