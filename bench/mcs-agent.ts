@@ -1,4 +1,5 @@
-// An agent as a process, for mcs/join.ts: `mcs-agent.ts HOME-KUBECONFIG BROKER-KUBECONFIG CLUSTERSET ID NAMESPACE`. Runs until it is killed.
+// An agent as a process, for mcs/join.ts: `mcs-agent.ts HOME-KUBECONFIG BROKER-KUBECONFIG CLUSTERSET ID NAMESPACE`. Runs until it is
+// killed, and says what it holds in memory when it is sent a message.
 
 import { silentLog } from '../src/base/log.ts';
 import { createRealHost } from '../src/base/real/host.ts';
@@ -29,3 +30,7 @@ const agent = createAgent({
   membership: { clusterset, clusterId, namespace },
 });
 agent.start();
+process.on('message', () => {
+  globalThis.gc?.();
+  process.send?.(process.memoryUsage());
+});

@@ -18,7 +18,7 @@ import { createEventRecorder } from './events.ts';
 import { createHomeCopies } from './home-copies.ts';
 import { LeaseController } from './lease/controller.ts';
 import { LegacyRecords } from './legacy/records.ts';
-import { Members } from './members.ts';
+import { type Member, Members } from './members.ts';
 import { createPlacementProblems } from './placement/problems.ts';
 import { PolicyCopy } from './policy-copy.ts';
 import { recordKey } from './sources.ts';
@@ -142,6 +142,17 @@ export function createAgent(options: AgentOptions): Agent {
     placementsChanged();
   }
 
+  /** A member that comes or goes, or whose ranges change, concerns the services it has; we ourselves all of them. */
+  function memberChanged(clusterId: string, member: Member | undefined): void {
+    if (clusterId === membership.clusterId) return policyChanged();
+    for (const key of members.servicesOf(clusterId)) controllers?.add(merging, key);
+    placementsChanged();
+    // Views that nobody exports any more may have been for this one to clear away.
+    if (member === undefined) for (const key of recordKeys(views)) controllers?.add(['scribe'], key);
+    if (policy.current.legacyNamespace !== undefined)
+      for (const key of copies.exports.keys()) controllers?.add(['legacy'], key);
+  }
+
   function upgradesChanged(): void {
     const isEverybodyUpgraded = controllers?.isEverybodyUpgraded() ?? false;
     if (isEverybodyUpgraded === wasEverybodyUpgraded) return;
@@ -177,6 +188,7 @@ export function createAgent(options: AgentOptions): Agent {
         ready,
       });
       policy.onChange(policyChanged);
+      members.onMember(memberChanged);
       members.onPlacements(placementsChanged);
       for (const part of parts) part.start();
       every(sweepMs, sweep);

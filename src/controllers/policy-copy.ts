@@ -44,8 +44,6 @@ export class PolicyCopy {
     this.#sets.on((_key, next, previous) => {
       if ((next ?? previous)?.metadata.name === clusterset) this.#changed(next);
     });
-    // A member that comes or goes changes whose addresses are allowed.
-    options.members.onMember(() => this.#tell());
   }
 
   start(): void {
