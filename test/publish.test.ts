@@ -9,6 +9,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
+import { type Client, createClient } from '../src/client/client.ts';
+import { type Authority, startAuthority } from '../src/main/authority.ts';
+import { type Home, startHome } from '../src/main/home.ts';
+import { memberLeaseName } from '../src/model/broker-layout.ts';
+import { clusterType } from '../src/model/cluster.ts';
+import { type Federation, federationType } from '../src/model/federation.ts';
+import { leaseType } from '../src/model/lease.ts';
+import { namespaceType } from '../src/model/namespace.ts';
+import type { AnyObject, ResourceType } from '../src/model/object.ts';
+import { secretType } from '../src/model/secret.ts';
+import { serviceShardType } from '../src/model/service-shard.ts';
 import { createRfc2136Provider } from '../src/publish/providers/rfc2136.ts';
 import { tcpConnection } from '../src/publish/providers/transport.ts';
 import { runOnce } from '../src/publish/publisher.ts';
@@ -265,6 +276,124 @@ for (const [kind, command, start] of [
     });
   });
 }
+
+describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'portolan-public-'));
+  let server: RealServer;
+  let broker: Home;
+  let client: Client;
+  let authority: Authority;
+  const federationRef = { namespace: 'prod', name: 'myfederation' };
+  const name = `myservice.myns.myfederation.svc.federation.${zone}`;
+
+  const make = (type: ResourceType, namespace: string | undefined, name: string, rest: object = {}) =>
+    client.create(type, {
+      apiVersion: type.group === '' ? type.version : `${type.group}/${type.version}`,
+      kind: type.kind,
+      metadata: { name, ...(namespace ? { namespace } : {}) },
+      ...rest,
+    } as AnyObject);
+
+  async function joinAndShare(id: string, ip: string): Promise<void> {
+    const namespace = `prod-m-${id}`;
+    await make(namespaceType, undefined, namespace);
+    await make(clusterType, 'prod', id, { spec: { namespace } });
+    await make(leaseType, namespace, memberLeaseName, { spec: {} });
+    const spec = { type: 'ClusterSetIP', exportedAt: '2026-01-01T00:00:00Z', readyEndpoints: 1 };
+    const addresses = { clusterIPs: ['10.0.3.64'], loadBalancer: [{ ip }] };
+    await make(serviceShardType, namespace, 'myservice.myns', { spec: { ...spec, ...addresses } });
+    await make(serviceShardType, namespace, 'inside.myns', { spec: { ...spec, clusterIPs: ['10.0.3.65'] } });
+  }
+
+  const changeFederation = async (spec: Federation['spec']) =>
+    client.update(federationType, {
+      ...(await client.get<Federation>(federationType, federationRef)),
+      spec,
+    } as Federation);
+  const statusOf = async () => (await client.get<Federation>(federationType, federationRef)).status;
+  const published = () => dig(server.port, name, 'A');
+
+  async function until(what: string, condition: () => Promise<boolean> | boolean): Promise<void> {
+    for (let i = 0; i < 300; i++) {
+      if (await condition()) return;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    throw new Error(`after 30 s still not: ${what}`);
+  }
+
+  beforeAll(async () => {
+    server = await startBind();
+    const listen = { host: '127.0.0.1', port: 0 };
+    broker = await startHome({ world, log: silentLog, directory, listen });
+    client = createClient(broker.transport, { world, userAgent: 'test' });
+    await make(namespaceType, undefined, 'prod');
+    await make(federationType, 'prod', 'myfederation', { spec: {} });
+    await joinAndShare('foo', '104.32.64.128');
+    await joinAndShare('bar', '104.32.64.130');
+    authority = await startAuthority({
+      world,
+      log: silentLog,
+      federation: 'myfederation',
+      broker: { client, clusterset: 'prod' },
+      listen: { hosts: ['127.0.0.1'], port: 0 },
+      trust: { peers: { ranges: [], identities: [] }, keys: [] },
+    });
+    await authority.whenSynced();
+  });
+
+  afterAll(async () => {
+    await authority?.stop();
+    await broker?.stop();
+    await stop(server);
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const publicDns = (): NonNullable<Federation['spec']>['public'] => ({
+    domain: zone,
+    ttlSeconds: 60,
+    provider: { type: 'RFC2136', rfc2136: { server: `127.0.0.1:${server.port}`, tsigSecret: { name: 'dns-key' } } },
+  });
+
+  test('a federation that says nothing of it -> nothing is published', async () => {
+    await until('the status', async () => (await statusOf())?.services === 2);
+    expect(published()).toEqual([]);
+    expect((await statusOf())?.publicRecords).toBeUndefined();
+  });
+
+  test('a domain without its Secret -> said in the status; with it -> exactly the external addresses', async () => {
+    await changeFederation({ public: publicDns() });
+    await until('the problem', async () => (await statusOf())?.conditions?.[0]?.reason === 'PublicZoneFailed');
+    const data = { name: key.name, algorithm: key.algorithm, secret: secret.toString('base64') };
+    await make(secretType, 'prod', 'dns-key', { stringData: data });
+    await until('the records', () => published().length === 2);
+    expect(published()).toEqual(['104.32.64.128', '104.32.64.130']);
+    expect(dig(server.port, `inside.myns.myfederation.svc.federation.${zone}`, 'A')).toEqual([]);
+    await until('the count', async () => (await statusOf())?.publicRecords === 1);
+    await until('all well', async () => (await statusOf())?.conditions?.[0]?.status === 'True');
+  });
+
+  test('a shard is withdrawn, then a cluster leaves -> gone from the zone, foreign records stay', async () => {
+    await client.delete(serviceShardType, { namespace: 'prod-m-bar', name: 'myservice.myns' });
+    await until('one address', () => published().join() === '104.32.64.128');
+    await client.delete(clusterType, { namespace: 'prod', name: 'foo' });
+    await until('no address', () => published().length === 0);
+    expect(dig(server.port, `www.${zone}`, 'A')).toEqual(['192.0.2.80']);
+  });
+
+  test('the federation no longer wants it -> what was published is taken back', async () => {
+    await make(serviceShardType, 'prod-m-bar', 'myservice.myns', {
+      spec: {
+        type: 'ClusterSetIP',
+        exportedAt: '2026-01-01T00:00:00Z',
+        readyEndpoints: 1,
+        loadBalancer: [{ ip: '104.32.64.130' }],
+      },
+    });
+    await until('published', () => published().length === 1);
+    await changeFederation({});
+    await until('taken back', () => published().length === 0);
+  });
+});
 
 function seeded(seed: number): () => number {
   let state = seed;
