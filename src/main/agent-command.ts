@@ -36,7 +36,7 @@ other takes over. Example:
 }
 
 async function run(flags: AgentFlags): Promise<void> {
-  const listen = parseListen(flags.adminListen);
+  const listen = parseListen(flags.adminListen, '--admin-listen');
   const [{ createRealWorld }, { createRealHost }, { createMetrics }, { createClient }, { findHome }] =
     await Promise.all([
       import('../base/real/world.ts'),

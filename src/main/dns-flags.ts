@@ -94,7 +94,7 @@ export function numberIn(flag: string, text: string, range: { readonly min: numb
 }
 
 export async function listenOf(host: Host, flags: DnsFlags): Promise<ListenOptions> {
-  const addresses = flags.listen.map(parseListen);
+  const addresses = flags.listen.map((text) => parseListen(text));
   const ports = new Set(addresses.map(({ port }) => port));
   if (ports.size !== 1) throw new Error(`--listen ${flags.listen.join(' ')}: all addresses must have the same port`);
   const listen = { hosts: addresses.map((address) => address.host), port: addresses[0]?.port ?? 53 };

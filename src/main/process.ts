@@ -36,11 +36,11 @@ export function untilStopped(log: Log, stop: () => Promise<void>): Promise<void>
 }
 
 /** The host is said outright: whoever wants all addresses writes 0.0.0.0 or [::]. */
-export function parseListen(text: string): { host: string; port: number } {
+export function parseListen(text: string, flag = '--listen'): { host: string; port: number } {
   const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
   const port = Number(parts?.[3]);
   if (parts === null || port > 65535) {
-    throw new Error(`--listen ${text}: expected HOST:PORT, such as 127.0.0.1:6443, [::1]:6443 or 0.0.0.0:0`);
+    throw new Error(`${flag} ${text}: expected HOST:PORT, such as 127.0.0.1:6443, [::1]:6443 or 0.0.0.0:0`);
   }
   return { host: parts[1] ?? parts[2] ?? '', port };
 }

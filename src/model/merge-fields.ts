@@ -24,7 +24,10 @@ export const mergedFields: readonly MergedField[] = [
   {
     reason: 'SessionAffinityConfigConflict',
     path: 'spec.sessionAffinityConfig',
-    say: (shard) => `${affinityTimeoutSeconds(shard) ?? 'no'} s timeout`,
+    say: (shard) => {
+      const seconds = affinityTimeoutSeconds(shard);
+      return seconds === undefined ? 'no timeout' : `${seconds} s timeout`;
+    },
     isCompared: (shard, decider) => shard.sessionAffinity === decider.sessionAffinity,
   },
   { reason: 'LabelsConflict', path: 'metadata.labels', say: (shard) => formatMap(shard.labels), isCompared: always },
