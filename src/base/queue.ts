@@ -41,6 +41,8 @@ export function createQueue(options: QueueOptions): Queue {
   const { world, work, concurrency = 1 } = options;
   /** In the order of their coming, which a Map keeps. The value is when the key was added. */
   const waiting = new Map<string, number>();
+  // Goes on where it was: a new one would walk past all that was taken out since the Map last tidied itself.
+  let order = waiting.entries();
   const working = new Set<string>();
   const addedWhileWorking = new Set<string>();
   const delayed = new Map<string, { readonly atMs: number; readonly timer: Timer }>();
@@ -87,11 +89,18 @@ export function createQueue(options: QueueOptions): Queue {
     delayed.delete(key);
   }
 
+  function firstWaiting(): readonly [key: string, addedMs: number] | undefined {
+    if (waiting.size === 0) return undefined;
+    let next = order.next();
+    if (next.done) next = (order = waiting.entries()).next();
+    return next.value;
+  }
+
   function pump(): void {
     while (state === 'running' && working.size < concurrency) {
-      const first = waiting.entries().next();
-      if (first.done) break;
-      const [key, addedMs] = first.value;
+      const first = firstWaiting();
+      if (first === undefined) break;
+      const [key, addedMs] = first;
       waiting.delete(key);
       working.add(key);
       meter.waited(world.clock.monotonicMs() - addedMs);
