@@ -121,16 +121,17 @@ async function* encodeChunks(served: Served, entries: readonly Entry[], opening:
 
 function encodeItems(served: Served, entries: readonly Entry[], opening: string, closing: string): Buffer {
   const openings = entries.map((entry) => openingOf(served, entry.revision));
+  const values = entries.map((entry) => entry.value);
   let length = Buffer.byteLength(opening) + Math.max(0, entries.length - 1) + closing.length;
   for (let index = 0; index < entries.length; index++) {
-    length += openings[index]!.length + entries[index]!.value.length - storedOpening.length;
+    length += openings[index]!.length + values[index]!.length - storedOpening.length;
   }
   const bytes = Buffer.allocUnsafe(length);
   let at = bytes.write(opening, 0);
   for (let index = 0; index < entries.length; index++) {
     if (index > 0) bytes[at++] = 0x2c;
     at += bytes.write(openings[index]!, at, 'latin1');
-    const value = entries[index]!.value;
+    const value = values[index]!;
     bytes.set(value.subarray(storedOpening.length), at);
     at += value.length - storedOpening.length;
   }

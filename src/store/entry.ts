@@ -16,17 +16,23 @@ export interface EntryFields {
 
 export class StoredEntry implements Entry {
   readonly key: string;
-  readonly value: Uint8Array;
   readonly createRevision: number;
   readonly revision: number;
+  /** One character per byte: a text takes its length and little more, an array of bytes 300 bytes beside its own. */
+  readonly #bytes: string;
   #row: number;
 
   constructor(fields: EntryFields) {
     this.key = fields.key;
-    this.value = fields.value;
+    this.#bytes = bufferOf(fields.value).toString('latin1');
     this.createRevision = fields.createRevision;
     this.revision = fields.revision;
     this.#row = fields.row;
+  }
+
+  /** Made anew each time. */
+  get value(): Uint8Array {
+    return Buffer.from(this.#bytes, 'latin1');
   }
 
   get row(): number {
@@ -39,7 +45,7 @@ export class StoredEntry implements Entry {
   }
 
   get sizeBytes(): number {
-    return this.key.length + this.value.byteLength + overheadBytes;
+    return this.key.length + this.#bytes.length + overheadBytes;
   }
 }
 
@@ -81,8 +87,6 @@ export class StoredEvent implements StoreEvent {
   }
 }
 
-/** The same bytes in a buffer of their own size: a small view must not keep a large pool alive. */
-export function compactBytes(bytes: Uint8Array): Uint8Array {
-  const isWhole = bytes.byteLength === bytes.buffer.byteLength && bytes.constructor === Uint8Array;
-  return isWhole ? bytes : new Uint8Array(bytes);
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }

@@ -1,7 +1,7 @@
 // Decides what one batch of commits does: compares are evaluated in order, against the state on disk and what the
 // commits before them in the batch have changed. Pure: nothing is visible until the batch is on disk.
 
-import { compactBytes, StoredEntry, StoredEvent } from './entry.ts';
+import { StoredEntry, StoredEvent } from './entry.ts';
 import type { JournalRow } from './journal.ts';
 import type { CommitRequest, CommitResult } from './store.ts';
 
@@ -52,7 +52,7 @@ export class BatchPlan {
     const revision = this.#revision + 1;
     for (const { key, value } of writes) {
       const previous = this.#current(key);
-      if (value !== undefined) this.#put(key, compactBytes(value), previous, revision);
+      if (value !== undefined) this.#put(key, value, previous, revision);
       else if (previous !== undefined) this.#remove(key, previous, revision);
     }
     if (this.events.at(-1)?.revision === revision) this.#revision = revision;
@@ -61,8 +61,9 @@ export class BatchPlan {
 
   #put(key: string, value: Uint8Array, previous: StoredEntry | undefined, revision: number): void {
     const createRevision = previous?.createRevision ?? revision;
-    const entry = new StoredEntry({ key, value, createRevision, revision, row: this.#nextRow++ });
-    this.rows.push(entry);
+    const row = { key, value, createRevision, revision, row: this.#nextRow++ };
+    const entry = new StoredEntry(row);
+    this.rows.push(row);
     this.#record(new StoredEvent({ revision, key, entry, previous, tombstoneRow: 0 }));
   }
 

@@ -28,7 +28,11 @@ export class SqliteJournal implements Journal {
 
   private constructor(path: string) {
     this.#path = path;
-    this.#worker = new Worker(siblingModule(import.meta.url, 'worker'), { execArgv: [] });
+    this.#worker = new Worker(siblingModule(import.meta.url, 'worker'), {
+      execArgv: [],
+      // It holds next to nothing for longer than a batch; room for young objects would only lie around.
+      resourceLimits: { maxYoungGenerationSizeMb: 6 },
+    });
     this.#worker.on('message', (answer: Answer) => this.#take(answer));
     this.#worker.on('error', (error) =>
       this.#break(new JournalBrokenError(`store ${path}: its thread died`, { cause: error })),

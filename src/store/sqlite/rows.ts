@@ -64,15 +64,15 @@ export function* unpackRawRows({ numbers, bytes }: PackedRows): Iterable<RawRow>
   }
 }
 
-/** The rows with values in buffers of their own, so that the packed bytes can go. Makes nothing else: at start it runs
- *  for every row there is. */
+/** The rows, with values that are views into the packed bytes. Makes nothing else: at start it runs for every row there
+ *  is. */
 export function unpackRows({ numbers, bytes }: PackedRows, take: (row: JournalRow) => void): void {
   const text = Buffer.from(bytes.buffer);
   let offset = 0;
   for (let index = 0; index < numbers.length; index += numbersPerRow) {
     const key = text.toString('utf8', offset, (offset += numbers[index + 3]!));
     const valueLength = numbers[index + 4]!;
-    const value = valueLength < 0 ? undefined : bytes.slice(offset, (offset += valueLength));
+    const value = valueLength < 0 ? undefined : bytes.subarray(offset, (offset += valueLength));
     take({ row: numbers[index]!, revision: numbers[index + 1]!, createRevision: numbers[index + 2]!, key, value });
   }
 }

@@ -1,7 +1,7 @@
 // Small helpers of the contract suite: text as values, a watch that writes down what it is told, bounded waiting.
 
 import { vi } from 'vitest';
-import type { CommitRequest, CommitResult, Store, StoreEvent, StoreWatch } from '../store.ts';
+import type { CommitRequest, CommitResult, Entry, Store, StoreEvent, StoreWatch } from '../store.ts';
 
 export function bytes(value: string): Uint8Array {
   return new TextEncoder().encode(value);
@@ -9,6 +9,13 @@ export function bytes(value: string): Uint8Array {
 
 export function text(value: Uint8Array): string {
   return Buffer.from(value).toString();
+}
+
+/** Its fields as a test compares them, wherever the entry takes them from. */
+export function plain(entry: Entry | undefined): Entry | undefined {
+  if (entry === undefined) return undefined;
+  const { key, value, createRevision, revision } = entry;
+  return { key, value: new Uint8Array(value), createRevision, revision };
 }
 
 export function commit(store: Store, request: Partial<CommitRequest>): Promise<CommitResult> {
