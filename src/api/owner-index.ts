@@ -24,20 +24,28 @@ export interface OwnerChange {
 const mention = Buffer.from('"ownerReferences":[');
 
 export function createOwnerIndex(): OwnerIndex {
-  const dependentsByOwner = new Map<string, Set<string>>();
+  // Most owners have one dependent: that one is held without a set around it.
+  const dependentsByOwner = new Map<string, string | Set<string>>();
 
   const add = (uid: string, key: string) => {
     const dependents = dependentsByOwner.get(uid);
-    if (dependents === undefined) dependentsByOwner.set(uid, new Set([key]));
-    else dependents.add(key);
+    if (dependents === undefined) dependentsByOwner.set(uid, key);
+    else if (typeof dependents === 'object') dependents.add(key);
+    else if (dependents !== key) dependentsByOwner.set(uid, new Set([dependents, key]));
   };
   const drop = (uid: string, key: string) => {
     const dependents = dependentsByOwner.get(uid);
-    if (dependents?.delete(key) && dependents.size === 0) dependentsByOwner.delete(uid);
+    if (dependents === key) dependentsByOwner.delete(uid);
+    else if (typeof dependents === 'object' && dependents.delete(key) && dependents.size === 0) {
+      dependentsByOwner.delete(uid);
+    }
   };
 
   return {
-    dependents: (uid) => [...(dependentsByOwner.get(uid) ?? [])],
+    dependents: (uid) => {
+      const dependents = dependentsByOwner.get(uid) ?? [];
+      return typeof dependents === 'string' ? [dependents] : [...dependents];
+    },
     apply: ({ key, entry, previous }) => {
       const before = ownersOf(previous);
       const now = ownersOf(entry);

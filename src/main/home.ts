@@ -96,12 +96,15 @@ function startControllers(
   { transport, metrics, parts }: { transport: HttpTransport; metrics: Metrics; parts: Parts },
 ): void {
   const client = createClient(transport, { world, userAgent: 'portolan-home' });
-  const endpoints = runEndpointsController({ client, world, log, metrics });
+  const endpoints = runEndpointsController({ client, world, log, metrics, concurrency: endpointsConcurrency });
   parts.add('endpoints controller', () => endpoints.stop());
   const prober = createRealProber();
   const registrations = runRegistrationController({ client, world, log, prober, metrics });
   parts.add('registration controller', () => registrations.stop());
 }
+
+/** Each write waits for the disk, and those that wait together share one wait. */
+const endpointsConcurrency = 16;
 
 const self = { commonName: 'system:portolan', organizations: ['system:masters'] };
 

@@ -26,6 +26,7 @@ import {
   type ServiceFacts,
   selects,
   serviceFacts,
+  sliceFacts,
 } from './facts.ts';
 import { endpointsManager, planSlices } from './plan.ts';
 import { groupEndpoints } from './pod-endpoint.ts';
@@ -99,6 +100,7 @@ function createInformers({ client, world, log }: EndpointsControllerOptions): In
       ...common,
       type: endpointSliceType,
       labelSelector: `${sliceManagedByLabel}=${endpointsManager}`,
+      keep: sliceFacts,
       indexes: { service: (slice) => [serviceKeyOf(slice)] },
     }),
   };

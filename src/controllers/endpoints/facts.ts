@@ -1,9 +1,11 @@
 // What is kept of Services, Pods and Nodes to make endpoints of them, and nothing else: there may be many.
 
+import { type EndpointSlice, sliceManagedByLabel } from '../../model/endpoint-slice.ts';
 import type { Node } from '../../model/node.ts';
 import type { Pod } from '../../model/pod.ts';
 import { isHeadless, type Service, type ServicePort } from '../../model/service.ts';
 import type { IpFamily } from '../../model/shard.ts';
+import { endpointsManager } from './plan.ts';
 
 export interface ServiceFacts {
   readonly namespace: string;
@@ -91,6 +93,20 @@ function namedPortsOf({ spec }: Pod): PodFacts['namedPorts'] {
     }
   }
   return named;
+}
+
+/** Without what the server sets anyway; texts that all our slices share are held once. */
+export function sliceFacts({ metadata: whole, addressType, endpoints, ports }: EndpointSlice): EndpointSlice {
+  const { creationTimestamp: _created, generation: _generation, ...metadata } = whole;
+  const labels = { ...metadata.labels, [sliceManagedByLabel]: endpointsManager };
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { ...metadata, labels },
+    addressType,
+    endpoints,
+    ...(ports && { ports }),
+  };
 }
 
 export function nodeFacts(node: Node): NodeFacts {
