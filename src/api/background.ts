@@ -62,11 +62,11 @@ export function followStore(options: FollowOptions): Background {
 
 /** All that is there at one revision, which is returned. */
 async function forEachEntry(engine: Engine, prefix: string, see: (event: StoreEvent) => void): Promise<number> {
-  let page = await engine.store.range({ prefix, limit: pageLength });
+  let page = await engine.store.range({ prefix, limit: pageLength, countMax: 1 });
   for (;;) {
     for (const entry of page.entries) see({ revision: entry.revision, key: entry.key, entry, previous: undefined });
     if (page.remaining === 0) return page.revision;
     const after = page.entries.at(-1)!.key;
-    page = await engine.store.range({ prefix, limit: pageLength, after, revision: page.revision });
+    page = await engine.store.range({ prefix, limit: pageLength, countMax: 1, after, revision: page.revision });
   }
 }

@@ -1,7 +1,7 @@
 // The store's contract as a suite. Uses nothing but the Store interface: every implementation must pass it as it is.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { CompactedError, FutureRevisionError, type Store } from './store.ts';
+import { CompactedError, FutureRevisionError, type RangeRequest, type Store } from './store.ts';
 import { storeModelContract } from './testing/model.ts';
 import { bytes, commit, type Observed, observe, plain, put, text, until } from './testing/tools.ts';
 
@@ -82,6 +82,19 @@ function rangeContract(store: () => Store): void {
     expect(await keys({ prefix: '/', revision: then, limit: 1 })).toBe('/a +3');
     expect(await keys({ prefix: '/', revision: then, limit: 2, after: '/a' })).toBe('/b /c +1');
     expect(await keys({ prefix: '/', limit: 2 })).toBe('/a /aa +3');
+  });
+
+  test('range: told how far to count -> counts no further, now and at an older revision', async () => {
+    for (const key of ['/a', '/b', '/c', '/d']) await put(store(), key, '1');
+    await commit(store(), { writes: [{ key: '/b' }] });
+    const remaining = async (request: Partial<RangeRequest>) =>
+      (await store().range({ prefix: '', ...request })).remaining;
+    expect(await remaining({ limit: 1 })).toBe(2);
+    expect(await remaining({ limit: 1, countMax: 1 })).toBe(1);
+    expect(await remaining({ limit: 2, countMax: 5 })).toBe(1);
+    expect(await remaining({ limit: 3, countMax: 1 })).toBe(0);
+    expect(await remaining({ limit: 1, countMax: 9, revision: 4 })).toBe(3);
+    expect(await remaining({ limit: 1, countMax: 0 })).toBe(0);
   });
 
   test('range: a revision that has not happened -> FutureRevisionError naming the newest', async () => {

@@ -18,6 +18,7 @@ export interface PageRequest {
   readonly prefix: string;
   readonly after: string | undefined;
   readonly limit: number;
+  readonly countMax: number | undefined;
   readonly undo: Undo | undefined;
 }
 
@@ -56,9 +57,14 @@ export class Keyspace {
 
   page(request: PageRequest): Page {
     const undone = request.undo === undefined ? [] : undoneInRange(request.undo, request);
+    const { limit, countMax } = request;
+    if (countMax !== undefined) {
+      const entries = this.#collect({ ...request, limit: limit + countMax }, undone);
+      return { entries: entries.slice(0, limit), remaining: Math.max(0, entries.length - limit) };
+    }
     const entries = this.#collect(request, undone);
     const last = entries.length === 0 ? request.after : entries.at(-1)!.key;
-    return { entries, remaining: entries.length < request.limit ? 0 : this.#countAfter(request, last, undone) };
+    return { entries, remaining: entries.length < limit ? 0 : this.#countAfter(request, last, undone) };
   }
 
   #collect(request: PageRequest, undone: readonly Undone[]): StoredEntry[] {

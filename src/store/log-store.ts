@@ -147,11 +147,11 @@ export class LogStore implements Store {
 
   async range(request: RangeRequest): Promise<RangeResult> {
     this.#checkOpen();
-    const { prefix, after, limit = Number.POSITIVE_INFINITY, revision = this.#revision } = request;
+    const { prefix, after, limit = Number.POSITIVE_INFINITY, countMax, revision = this.#revision } = request;
     if (revision > this.#revision) throw new FutureRevisionError(revision, this.#revision);
     if (revision < this.#floor) throw new CompactedError(revision, this.#floor);
     const undo = revision === this.#revision ? undefined : this.#history.undo(prefix, revision);
-    return { revision, ...this.#keyspace.page({ prefix, after, limit, undo }) };
+    return { revision, ...this.#keyspace.page({ prefix, after, limit, countMax, undo }) };
   }
 
   commit(request: CommitRequest): Promise<CommitResult> {

@@ -19,6 +19,8 @@ export interface RangeRequest {
   /** Only keys after this one, which need not exist. */
   readonly after?: string;
   readonly limit?: number;
+  /** What remains is counted no further than this; to the end when absent, which costs what there is. */
+  readonly countMax?: number;
   /** Read as of this revision; the newest when absent. A revision above the newest fails with FutureRevisionError. */
   readonly revision?: number;
 }
@@ -28,7 +30,7 @@ export interface RangeResult {
   readonly revision: number;
   /** Ordered by key, in the order of UTF-16 code units. */
   readonly entries: readonly Entry[];
-  /** How many keys under the prefix come after the last one returned. */
+  /** How many keys under the prefix come after the last one returned; at most `countMax`. */
   readonly remaining: number;
 }
 

@@ -65,7 +65,7 @@ class Following {
   async #list(): Promise<number> {
     const { store } = this.#options;
     const missing = new Set(this.#known);
-    let page = await store.range({ prefix: this.#prefix, limit: pageSize });
+    let page = await store.range({ prefix: this.#prefix, limit: pageSize, countMax: 1 });
     const { revision } = page;
     for (;;) {
       for (const { key, value } of page.entries) {
@@ -74,7 +74,7 @@ class Following {
       }
       const last = page.entries.at(-1);
       if (page.remaining === 0 || last === undefined) break;
-      page = await store.range({ prefix: this.#prefix, limit: pageSize, after: last.key, revision });
+      page = await store.range({ prefix: this.#prefix, limit: pageSize, countMax: 1, after: last.key, revision });
     }
     for (const key of missing) this.#apply(key, undefined);
     return revision;

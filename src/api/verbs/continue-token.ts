@@ -7,22 +7,25 @@ export interface ContinueToken {
   readonly revision: number;
   /** Below the prefix of the list, so that a token never leads out of it. */
   readonly after: string;
+  /** How many items come after it, if that is known. It is only for showing: anybody can write it. */
+  readonly remaining?: number;
 }
 
 export function formatContinueToken(token: ContinueToken): string {
-  return Buffer.from(JSON.stringify({ v: 1, rev: token.revision, after: token.after })).toString('base64url');
+  const { revision, after, remaining } = token;
+  return Buffer.from(JSON.stringify({ v: 1, rev: revision, after, left: remaining })).toString('base64url');
 }
 
 export function parseContinueToken(text: string): ContinueToken {
-  let raw: { v?: unknown; rev?: unknown; after?: unknown };
+  let raw: { v?: unknown; rev?: unknown; after?: unknown; left?: unknown };
   try {
     raw = JSON.parse(Buffer.from(text, 'base64url').toString());
   } catch {
     throw invalidToken();
   }
-  const { rev, after } = raw ?? {};
+  const { rev, after, left } = raw ?? {};
   if (raw?.v !== 1 || !isRevision(rev) || typeof after !== 'string' || after === '') throw invalidToken();
-  return { revision: rev, after };
+  return { revision: rev, after, ...(Number.isSafeInteger(left) ? { remaining: left as number } : {}) };
 }
 
 function isRevision(value: unknown): value is number {

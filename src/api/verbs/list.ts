@@ -30,7 +30,8 @@ export async function listEntries(
   const pinned = token?.revision ?? (isExact && options.revision !== 0 ? options.revision : undefined);
   try {
     if (selection.name !== undefined && isOnePlace(place)) return await listOne(engine, place, selection, pinned);
-    return await listRange(engine, place, selection, { limit: options.limit, pinned, after: token?.after });
+    const { after, remaining: remainingBefore } = token ?? {};
+    return await listRange(engine, place, selection, { limit: options.limit, pinned, after, remainingBefore });
   } catch (error) {
     throw error instanceof CompactedError ? tooOld(token) : error;
   }
@@ -55,7 +56,7 @@ async function listOne(
 ): Promise<ListAnswer> {
   const key = objectKey(place.served.keyPrefix, place.namespace, selection.name!);
   const revision = pinned === -1 ? undefined : pinned;
-  const found = await engine.store.range(request(key, undefined, revision, 1));
+  const found = await engine.store.range({ ...request(key, undefined, revision, 1), countMax: 0 });
   const entries = found.entries.filter((each) => each.key === key && isSelected(place.served, selection, each));
   return { revision: found.revision, entries };
 }
@@ -64,15 +65,21 @@ interface Range {
   readonly limit: number;
   readonly pinned: number | undefined;
   readonly after: string | undefined;
+  /** What the page before said would come after it: at one revision, that holds. */
+  readonly remainingBefore: number | undefined;
 }
 
 async function listRange(engine: Engine, place: Place, selection: Selection, range: Range): Promise<ListAnswer> {
   const prefix = prefixOf(place);
   const page = await readPage(engine, prefix, selection, place.served, range);
-  const { revision, entries, last, remaining } = page;
-  if (remaining === 0 || last === undefined) return { revision, entries };
-  const continueToken = formatContinueToken({ revision, after: last.key.slice(prefix.length) });
-  return { revision, entries, continueToken, ...(selection.isEverything ? { remainingItemCount: remaining } : {}) };
+  const { revision, entries, last } = page;
+  if (page.remaining === 0 || last === undefined) return { revision, entries };
+  const after = last.key.slice(prefix.length);
+  if (!selection.isEverything) return { revision, entries, continueToken: formatContinueToken({ revision, after }) };
+  const { remainingBefore } = range;
+  const remaining = remainingBefore === undefined ? page.remaining : remainingBefore - entries.length;
+  const continueToken = formatContinueToken({ revision, after, remaining });
+  return { revision, entries, continueToken, remainingItemCount: remaining };
 }
 
 interface Page {
@@ -97,13 +104,15 @@ async function readPage(
   const revision = range.pinned === -1 ? undefined : range.pinned;
   const after = range.after === undefined ? undefined : prefix + range.after;
   if (selection.isEverything) {
-    return wholePage(await engine.store.range(request(prefix, after, revision, range.limit || undefined)));
+    const isCounted = range.remainingBefore !== undefined;
+    const asked = request(prefix, after, revision, range.limit || undefined);
+    return wholePage(await engine.store.range({ ...asked, ...(isCounted ? { countMax: 1 } : {}) }));
   }
   const entries: Entry[] = [];
   let last: Entry | undefined;
   let at = { revision, after };
   for (;;) {
-    const found = await engine.store.range(request(prefix, at.after, at.revision, scanLength));
+    const found = await engine.store.range({ ...request(prefix, at.after, at.revision, scanLength), countMax: 1 });
     for (const [index, entry] of found.entries.entries()) {
       last = entry;
       if (isSelected(served, selection, entry) && entries.push(entry) >= limit) {
