@@ -202,6 +202,20 @@ describe('informer', () => {
     expect(home.count('list')).toBe(1);
   });
 
+  test.each([0.9973, 1.0007, 1.01])(
+    'informer: silence by a clock that runs at %s -> noticed all the same',
+    async (clockRate) => {
+      const { sim, home } = await synced([], { clockRate });
+      for (let round = 0; round < 7; round += 1) {
+        await sim.time.advance(31_234.567);
+        home.bookmark();
+      }
+      const before = home.count('watch');
+      await sim.time.advance(170_000);
+      expect(home.count('watch')).toBe(before + 1);
+    },
+  );
+
   test('informer: a home that has nothing to tell for long -> asked anew once, never called failing', async () => {
     const { sim, home, informer } = await synced(['a']);
     const states = new Set<string>();
@@ -373,10 +387,14 @@ describe('informer', () => {
 
 type Top = AnyObject & { spin?: unknown; colors?: unknown };
 
-function start(home: ScriptedHome, options: Partial<InformerOptions<Top, Top>> = {}) {
+function start(
+  home: ScriptedHome,
+  options: Partial<InformerOptions<Top, Top>> = {},
+  clock: { readonly clockRate?: number } = {},
+) {
   const sim = new Simulation({ seed: 7 });
   sim.network.listen(server, home.handle);
-  const world = sim.world('agent');
+  const world = sim.world('agent', clock);
   const client = createClient(world.network.http({ server }), { world, userAgent: 'test' });
   const informer = createInformer<Top, Top>({ client, world, type, ...options });
   const told: string[] = [];
@@ -386,10 +404,10 @@ function start(home: ScriptedHome, options: Partial<InformerOptions<Top, Top>> =
   return { sim, home, informer, told };
 }
 
-async function synced(names: readonly string[] = []) {
+async function synced(names: readonly string[] = [], clock: { readonly clockRate?: number } = {}) {
   const home = new ScriptedHome(type);
   for (const name of names) home.put(name);
-  const started = start(home);
+  const started = start(home, {}, clock);
   await started.sim.time.until(() => started.informer.status().state.kind === 'watching', { withinMs: 1000 });
   return started;
 }

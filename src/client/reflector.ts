@@ -139,7 +139,9 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     const look = () => {
       const quietMs = world.clock.monotonicMs() - Math.max(startedMs, lastContactMs ?? 0);
       const isSilent = hasBookmarks && quietMs >= silenceMsMax;
-      if (!isSilent) timer = world.timers.after(hasBookmarks ? silenceMsMax - quietMs : silenceMsMax, look);
+      // Never less than a moment: a clock that has not quite come as far as its timers would have us look for ever.
+      const leftMs = hasBookmarks ? Math.max(1, silenceMsMax - quietMs) : silenceMsMax;
+      if (!isSilent) timer = world.timers.after(leftMs, look);
       else {
         hasBookmarks = false;
         onSilence();
