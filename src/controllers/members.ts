@@ -35,7 +35,14 @@ export interface MembersOptions {
 export interface MemberServicesOptions {
   /** Only what this member has records of. */
   readonly only?: string;
+  /** Whether slices count too; shards alone if not. Asked at each change. */
+  readonly hasSlices: () => boolean;
   readonly whenSynced: () => Promise<void>;
+}
+
+interface ServiceNews {
+  readonly clusterId: string;
+  readonly isSlice: boolean;
 }
 
 /** By service, over the records of one member. */
@@ -50,7 +57,9 @@ export class Members {
   readonly #members = new Map<string, Member>();
   /** The members in order; undefined when one has come, changed or gone since. */
   #sorted: readonly Member[] | undefined;
-  readonly #serviceHandlers = new Set<(serviceKey: string, clusterId: string) => void>();
+  /** Whose first lists are not all in yet. */
+  readonly #unsynced = new Map<string, Member>();
+  readonly #serviceHandlers = new Set<(serviceKey: string, news: ServiceNews) => void>();
   readonly #upgradeHandlers = new Set<(clusterId: string) => void>();
   readonly #leaseHandlers = new Set<(clusterId: string, lease: Lease | undefined) => void>();
   readonly #placementHandlers = new Set<() => void>();
@@ -89,20 +98,29 @@ export class Members {
 
   /** The first list of everything is in: what is not here is not there. */
   get hasSynced(): boolean {
-    return this.clusters.hasSynced && this.all().every((member) => hasMemberSynced(member));
+    return this.clusters.hasSynced && this.unsynced().length === 0;
+  }
+
+  /** Members whose records are not all here yet: what they had before must not be taken for withdrawn. */
+  unsynced(): string[] {
+    if (this.#unsynced.size === 0) return [];
+    for (const [id, member] of this.#unsynced) if (hasMemberSynced(member)) this.#unsynced.delete(id);
+    return [...this.#unsynced.keys()].sort();
   }
 
   /** As a source of keys for a controller: each key is that of a service some member has, or had, records of. */
   services(options: MemberServicesOptions): Pick<InformerReader<string>, 'on' | 'whenSynced'> {
     return {
       on: (handler) => {
-        const told = (serviceKey: string, clusterId: string) => {
-          if (options.only === undefined || options.only === clusterId) handler(serviceKey, undefined, undefined);
+        const told = (serviceKey: string, { clusterId, isSlice }: ServiceNews) => {
+          if (options.only !== undefined && options.only !== clusterId) return;
+          if (!isSlice || options.hasSlices()) handler(serviceKey, undefined, undefined);
         };
-        for (const member of this.#members.values()) {
-          for (const shard of member.shards.values()) tellKey(shardKey(shard), (key) => told(key, member.id));
-          for (const slice of member.slices.values())
-            tellKey(publishedServiceKey(slice), (key) => told(key, member.id));
+        for (const { id, shards, slices } of this.#members.values()) {
+          for (const shard of shards.values())
+            tellKey(shardKey(shard), (key) => told(key, { clusterId: id, isSlice: false }));
+          for (const slice of slices.values())
+            tellKey(publishedServiceKey(slice), (key) => told(key, { clusterId: id, isSlice: true }));
         }
         this.#serviceHandlers.add(told);
         return () => this.#serviceHandlers.delete(told);
@@ -186,12 +204,14 @@ export class Members {
     member.slices.on((_key, next, previous) => this.#tellSlice(id, next, previous));
     member.leases.on((_key, next, previous) => this.#tellLease(id, next, previous));
     for (const informer of [member.shards, member.slices, member.leases]) informer.start();
+    this.#unsynced.set(id, member);
     return member;
   }
 
   #remove(member: Member): void {
     stopMember(member);
     this.#members.delete(member.id);
+    this.#unsynced.delete(member.id);
     this.#sorted = undefined;
     for (const shard of member.shards.values()) this.#tellShard(member.id, shard);
     for (const slice of member.slices.values()) this.#tellSlice(member.id, undefined, slice);
@@ -199,7 +219,7 @@ export class Members {
 
   #tellShard(id: string, shard: ServiceShard | undefined): void {
     const key = shard && shardKey(shard);
-    if (key !== undefined) this.#tellService(key, id);
+    if (key !== undefined) this.#tellService(key, { clusterId: id, isSlice: false });
   }
 
   #tellSlice(id: string, next: EndpointSlice | undefined, previous: EndpointSlice | undefined): void {
@@ -207,11 +227,11 @@ export class Members {
       ...keysOf(next && publishedServiceKey(next)),
       ...keysOf(previous && publishedServiceKey(previous)),
     ]);
-    for (const key of keys) this.#tellService(key, id);
+    for (const key of keys) this.#tellService(key, { clusterId: id, isSlice: true });
   }
 
-  #tellService(serviceKey: string, id: string): void {
-    for (const handler of this.#serviceHandlers) handler(serviceKey, id);
+  #tellService(serviceKey: string, news: ServiceNews): void {
+    for (const handler of this.#serviceHandlers) handler(serviceKey, news);
   }
 
   #tellLease(id: string, next: Lease | undefined, previous: Lease | undefined): void {
@@ -225,7 +245,7 @@ export class Members {
 /** Each member renews the lease of this name in its own namespace. */
 export const memberLeaseName = 'portolan-agent';
 
-export function hasMemberSynced(member: Member): boolean {
+function hasMemberSynced(member: Member): boolean {
   return member.shards.hasSynced && member.slices.hasSynced && member.leases.hasSynced;
 }
 

@@ -8,7 +8,7 @@ import { isExportedTo, type ServiceShard } from '../model/service-shard.ts';
 import type { Shard } from '../model/shard.ts';
 import { type Standing, standing } from '../model/staleness.ts';
 import type { AgentContext } from './context.ts';
-import { byService, hasMemberSynced, shardOf } from './members.ts';
+import { byService, shardOf } from './members.ts';
 import { readShard } from './shard-record.ts';
 
 export interface CountedRecord {
@@ -57,11 +57,4 @@ function legacyRecords(context: AgentContext, service: ServiceKey): CountedRecor
 
 function isFor(record: ServiceShard, exporter: string, reader: string | undefined): boolean {
   return reader === undefined || isExportedTo(record, { exporter, reader });
-}
-
-/** Members whose records are not all here yet: what they had before must not be taken for withdrawn. */
-export function unsyncedMembers(context: AgentContext): string[] {
-  const unsynced: string[] = [];
-  for (const member of context.members.all()) if (!hasMemberSynced(member)) unsynced.push(member.id);
-  return unsynced;
 }

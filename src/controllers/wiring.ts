@@ -70,8 +70,12 @@ export function runControllers(options: WiringOptions): Controllers {
   const { copies, members, membership } = context;
   const running = new Map<ControllerName, Controller>();
   const gate = gateOf(options.ready);
-  const services = own(members.services({ whenSynced: () => options.ready }));
-  const ownServices = own(members.services({ only: membership.clusterId, whenSynced: () => options.ready }));
+  const whenSynced = () => options.ready;
+  const records = own(members.services({ whenSynced, hasSlices: () => true }));
+  const ownRecords = own(members.services({ whenSynced, hasSlices: () => true, only: membership.clusterId }));
+  const shards = own(members.services({ whenSynced, hasSlices: () => false }));
+  // Whether the older form of a cluster still counts depends on its slices too.
+  const merged = own(members.services({ whenSynced, hasSlices: () => options.legacy.namespace !== undefined }));
   const add = (names: readonly ControllerName[], key: string) => {
     for (const name of names) running.get(name)?.queue.add(key);
   };
@@ -97,14 +101,14 @@ export function runControllers(options: WiringOptions): Controllers {
 
   run(
     'export',
-    [...exported, ownServices, own(copies.imports), keyed(copies.slices, localServiceKey)],
+    [...exported, ownRecords, own(copies.imports), keyed(copies.slices, localServiceKey)],
     publishing.reconcile,
   );
-  run('conditions', [...exported, services], conditions.reconcile);
+  run('conditions', [...exported, merged], conditions.reconcile);
   run(
     'import',
     [
-      services,
+      records,
       own(copies.imports),
       keyed(copies.slices, importKey),
       namespaces((name) => members.servicesIn(name)),
@@ -112,7 +116,7 @@ export function runControllers(options: WiringOptions): Controllers {
     ],
     importing.reconcile,
   );
-  run('scribe', [services, keyed(views, recordKey)], scribe.reconcile);
+  run('scribe', [shards, keyed(views, recordKey)], scribe.reconcile);
   run(
     'policy',
     [
@@ -129,8 +133,8 @@ export function runControllers(options: WiringOptions): Controllers {
     policing.reconcileStatus,
   );
   run('placement', [...exported, keyed(federated, recordKey), namespaces(placementsIn)], placing.reconcile);
-  run('placement-status', [services, keyed(federated, recordKey)], placed.reconcile);
-  run('legacy', [...exported, services, keyed(copies.imports, legacyKey)], older.reconcile);
+  run('placement-status', [shards, keyed(federated, recordKey)], placed.reconcile);
+  run('legacy', [...exported, merged, keyed(copies.imports, legacyKey)], older.reconcile);
 
   function placementsIn(namespace: string): string[] {
     const keys = Array.from(federated.values(), recordKey).filter((key) => key !== undefined);

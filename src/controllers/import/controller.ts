@@ -13,7 +13,7 @@ import { type ServiceImport, serviceImportType } from '../../model/service-impor
 import type { AgentContext } from '../context.ts';
 import { ensure, ensureAbsent, isAsWanted } from '../ensure.ts';
 import { slicesByImport } from '../home-copies.ts';
-import { type CountedRecord, countedRecords, unsyncedMembers } from '../standings.ts';
+import { type CountedRecord, countedRecords } from '../standings.ts';
 import { holdAddresses, importOwner } from './addresses.ts';
 import { isOurImport, planImport } from './plan-import.ts';
 import { createImportedSlicePlanner, isOurSlice } from './plan-slices.ts';
@@ -47,7 +47,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
 
   // A member whose records have not all been listed yet may be the one that this import is made of.
   function mustWait(present: ServiceImport | undefined): boolean {
-    const unsynced = unsyncedMembers(context);
+    const unsynced = context.members.unsynced();
     if (!context.legacy.hasSynced) return present !== undefined;
     if (unsynced.length === 0) return false;
     return present?.status?.clusters?.some(({ cluster }) => unsynced.includes(cluster)) ?? false;
