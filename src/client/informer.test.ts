@@ -202,9 +202,8 @@ describe('informer', () => {
     expect(home.count('list')).toBe(1);
   });
 
-  test.each([0.9973, 1.0007, 1.01])(
-    'informer: silence by a clock that runs at %s -> noticed all the same',
-    async (clockRate) => {
+  test('informer: silence by clocks that drift -> noticed all the same, also where sums come out a hair short', async () => {
+    for (let clockRate = 0.99; clockRate < 1.01; clockRate += 0.000_31) {
       const { sim, home } = await synced([], { clockRate });
       for (let round = 0; round < 7; round += 1) {
         await sim.time.advance(31_234.567);
@@ -213,8 +212,8 @@ describe('informer', () => {
       const before = home.count('watch');
       await sim.time.advance(170_000);
       expect(home.count('watch')).toBe(before + 1);
-    },
-  );
+    }
+  });
 
   test('informer: a home that has nothing to tell for long -> asked anew once, never called failing', async () => {
     const { sim, home, informer } = await synced(['a']);
