@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { Client } from '../../src/client/client.ts';
 import { type ServiceSpec, serviceType } from '../../src/model/service.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
 import { SimClusterSet, type SimClusterSetOptions } from '../clusterset.ts';
-import { conditionMessage, eventLines, exportLine, importedIps, importLine, sliceLines } from '../look.ts';
+import { conditionMessage, eventLines, exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';
 import { exportService } from '../manifests.ts';
 
 const key = 'shop/checkout';
@@ -127,6 +128,79 @@ describe('conflict', () => {
       for (const client of [east, west]) expect(await exportLine(client, key)).toBe(agreed);
     });
   }
+
+  for (const side of ['east', 'west'] as const) {
+    test(`conflict: affinity timeouts differ, cleared from ${side} -> no conflict`, async () => {
+      const affinity = (timeoutSeconds: number): ServiceSpec => ({
+        sessionAffinity: 'ClientIP',
+        sessionAffinityConfig: { clientIP: { timeoutSeconds } },
+      });
+      const { east, west, settle } = await bothExport({ east: affinity(100), west: affinity(200) });
+      for (const client of [east, west])
+        expect(await exportLine(client, key)).toBe(inConflict('SessionAffinityConfigConflict'));
+      await (side === 'east' ? change(east, affinity(200)) : change(west, affinity(100)));
+      await settle();
+      for (const client of [east, west]) expect(await exportLine(client, key)).toBe(agreed);
+    });
+  }
+
+  test('conflict: nearly everything differs -> all conflicts at once on both, the oldest decides each', async () => {
+    const { east, west, settle } = await bothExport({
+      east: { sessionAffinity: 'ClientIP', internalTrafficPolicy: 'Local', trafficDistribution: 'PreferClose' },
+      west: ports(['http', 80], ['admin', 81]),
+    });
+    for (const [client, team] of [
+      [east, 'a'],
+      [west, 'b'],
+    ] as const) {
+      const spec = { exportedLabels: { team }, exportedAnnotations: { team } };
+      await client.patch(serviceExportType, ref, { kind: 'merge', body: { spec } });
+    }
+    await settle();
+    const reasons = [
+      'PortConflict',
+      'SessionAffinityConflict',
+      'InternalTrafficPolicyConflict',
+      'TrafficDistributionConflict',
+      'LabelsConflict',
+      'AnnotationsConflict',
+    ];
+    for (const client of [east, west]) {
+      const line = await exportLine(client, key);
+      for (const reason of reasons) expect(line).toContain(reason);
+      expect(await find(client, serviceImportType, key)).toMatchObject({
+        metadata: { labels: { team: 'a' }, annotations: { team: 'a' } },
+        spec: { sessionAffinity: 'ClientIP', internalTrafficPolicy: 'Local', trafficDistribution: 'PreferClose' },
+      });
+    }
+  });
+
+  test('conflict: three clusters, the oldest leaves -> the next oldest decides, whatever its name', async () => {
+    const set = await new SimClusterSet({ clusters: ['c', 'b', 'a'] }).start({ namespaces: ['shop'] });
+    for (const [id, timeoutSeconds] of [
+      ['c', 100],
+      ['b', 200],
+      ['a', 300],
+    ] as const) {
+      const spec: ServiceSpec = {
+        sessionAffinity: 'ClientIP',
+        sessionAffinityConfig: { clientIP: { timeoutSeconds } },
+      };
+      await exportService(set.home(id).admin, key, { spec, endpoints: ['10.1.0.1'] });
+      await set.time.advance(2_000);
+    }
+    const timeouts = () =>
+      Promise.all(
+        ['a', 'b', 'c'].map(async (id) => {
+          const found = await find<ServiceImport>(set.home(id).admin, serviceImportType, key);
+          return found?.spec.sessionAffinityConfig?.clientIP?.timeoutSeconds;
+        }),
+      );
+    expect(await timeouts()).toEqual([100, 100, 100]);
+    await set.home('c').admin.delete(serviceExportType, ref);
+    await set.time.advance(4_000);
+    expect(await timeouts()).toEqual([200, 200, 200]);
+  });
 
   test('conflict: the oldest unexports -> the next one decides at once, and the IP stays until all have left', async () => {
     const { east, west, settle } = await bothExport({ east: { sessionAffinity: 'ClientIP' }, west: {} });

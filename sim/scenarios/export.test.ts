@@ -64,21 +64,40 @@ describe('export', () => {
 
   test('export: type becomes ExternalName -> refused and withdrawn; becomes ClusterIP again -> exported', async () => {
     const { east, west, settle } = await twoClusters();
-    await east.create(
-      serviceType,
-      service(key, { type: 'ExternalName', externalName: 'example.org', selector: undefined }),
-    );
-    await east.create(serviceExportType, serviceExport(key));
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await settle();
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+    const ref = { namespace: 'shop', name: 'checkout' };
+    const external = { type: 'ExternalName', externalName: 'example.org', clusterIP: null, clusterIPs: null };
+    await east.patch(serviceType, ref, { kind: 'merge', body: { spec: external } });
     await settle();
     expect(await exportLine(east, key)).toBe(
       'Valid=False/InvalidServiceType Ready=False/Pending Conflict=False/NoConflicts',
     );
     expect(await eventLines(east, key)).toContain('Warning InvalidServiceType');
-    await east.delete(serviceType, { namespace: 'shop', name: 'checkout' });
-    await east.create(serviceType, service(key, { type: 'NodePort' }));
+    expect(await importLine(west, key)).toBe('none');
+    await east.patch(serviceType, ref, { kind: 'merge', body: { spec: { type: 'ClusterIP', externalName: null } } });
     await settle();
     expect(await exportLine(east, key)).toBe(exported);
     expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+  });
+
+  for (const type of ['NodePort', 'LoadBalancer'] as const) {
+    test(`export: a ${type} service -> imported as ClusterSetIP`, async () => {
+      const { east, west, settle } = await twoClusters();
+      await exportService(east, key, { spec: { type }, endpoints: ['10.1.0.1'] });
+      await settle();
+      expect(await exportLine(east, key)).toBe(exported);
+      expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+    });
+  }
+
+  test('export: not a single pod is ready -> the import is there, and no endpoint of it is ready', async () => {
+    const { east, west, settle } = await twoClusters();
+    await exportService(east, key, { endpoints: ['!10.1.0.1'] });
+    await settle();
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1! on http>8080']);
   });
 
   test('export: ports, affinity, policies and exported metadata change -> the import follows', async () => {

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { endpointSliceType } from '../../src/model/endpoint-slice.ts';
+import { serviceType } from '../../src/model/service.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
 import { serviceImportType } from '../../src/model/service-import.ts';
 import { serviceShardType } from '../../src/model/service-shard.ts';
 import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
-import { exportLine, importLine, sliceLines } from '../look.ts';
-import { exportService, serviceExport } from '../manifests.ts';
+import { exportLine, find, importLine, sliceLines } from '../look.ts';
+import { exportService, serviceExport, slice } from '../manifests.ts';
 
 const key = 'shop/checkout';
 const ref = { namespace: 'shop', name: 'checkout' };
@@ -40,6 +41,11 @@ describe('fault', () => {
     { home: 'east', method: 'POST', path: '/events' },
     { home: 'east', method: 'GET', path: '/configmaps' },
     { home: 'east', method: 'GET', path: '/services', times: 2 },
+    { home: 'east', method: 'GET', path: '/serviceexports', times: 2 },
+    { home: 'east', method: 'GET', path: '/endpointslices', times: 2 },
+    { home: 'west', method: 'GET', path: '/namespaces', times: 2 },
+    { home: 'west', method: 'GET', path: '/serviceimports', times: 2 },
+    { home: 'west', method: 'GET', path: '/addressclaims', times: 2 },
   ];
   for (const fault of single) {
     const what = `${fault.method} ${fault.path} at ${fault.home}${fault.when === 'after' ? ', answer lost' : ''}`;
@@ -52,6 +58,52 @@ describe('fault', () => {
       expect(await exportLine(east, key)).toBe(exported);
     });
   }
+
+  for (const code of [500, 409]) {
+    for (const [home, path] of [
+      ['broker', '/endpointslices/'],
+      ['broker', '/serviceshards/'],
+      ['broker', '/serviceimports/'],
+      ['broker', '/leases/'],
+      ['west', '/endpointslices/'],
+      ['west', '/serviceimports/'],
+    ] as const) {
+      test(`fault: the first updates of ${path} at ${home} fail with ${code} -> the change is there in the end`, async () => {
+        const faults: Fault[] = [];
+        const { set, east, west } = await withListOfFaults(faults);
+        await exportService(east, key, { endpoints: ['10.1.0.1'] });
+        await set.time.advance(4_000);
+        faults.push({ home, method: 'PUT', path, times: 3, code });
+        const { metadata, endpoints } = slice(key, { endpoints: ['10.1.0.2'] });
+        await east.patch(endpointSliceType, metadata, { kind: 'merge', body: { endpoints } });
+        const spec = { sessionAffinity: 'ClientIP' };
+        await east.patch(serviceType, ref, { kind: 'merge', body: { spec } });
+        await set.time.advance(30_000);
+        expect(faults[0]?.times).toBe(0);
+        expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.2 on http>8080']);
+        expect(await find(west, serviceImportType, key)).toMatchObject({ spec });
+        const view = await find(set.broker.admin, serviceImportType, `${setName}/checkout.shop`);
+        expect(view).toMatchObject({ spec });
+        expect(await exportLine(east, key)).toBe(exported);
+      });
+    }
+  }
+
+  test('fault: connections are reset every few seconds -> nothing is written because of it, and changes still arrive', async () => {
+    const { set, east, west } = await withListOfFaults([]);
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(15_000);
+    const revisions = () => [...set.homes.values()].map(({ revision }) => revision);
+    const before = [revisions(), await contents(set)];
+    for (let round = 0; round < 20; round += 1) {
+      set.simulation.network.breakStreams({});
+      await set.time.advance(3_000);
+    }
+    expect([revisions(), await contents(set)]).toEqual(before);
+    await east.delete(serviceExportType, ref);
+    await set.time.advance(30_000);
+    expect(await importLine(west, key)).toBe('none');
+  });
 
   for (const home of ['broker', 'west']) {
     for (const path of ['/endpointslices/', '/serviceimports/', '/serviceshards/']) {
@@ -178,6 +230,25 @@ describe('restart', () => {
     await set.time.advance(200_000);
     expect(await importLine(west, key)).toBe('none');
     expect(await importLine(west, 'shop/cart')).toBe(imported);
+  });
+
+  test('restart: orphans that nothing points at (a slice without its shard, an import without its export) -> cleaned', async () => {
+    const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop'] });
+    const [east, west] = [set.home('east').admin, set.home('west').admin];
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(4_000);
+    for (const id of ['east', 'west']) set.killAgent(id);
+    await east.delete(serviceExportType, ref);
+    const shard = { namespace: memberNamespace('east'), name: 'checkout.shop' };
+    await set.broker.admin.delete(serviceShardType, shard);
+    await set.broker.admin.delete(serviceImportType, { namespace: setName, name: 'checkout.shop' });
+    for (const id of ['east', 'west']) set.startAgent(id);
+    await set.time.advance(5_000);
+    expect((await set.broker.admin.list(endpointSliceType)).items).toEqual([]);
+    for (const client of [east, west]) {
+      expect(await importLine(client, key)).toBe('none');
+      expect(await sliceLines(client, key)).toEqual([]);
+    }
   });
 
   test('restart: the broker is restored from yesterday -> what was exported since is back, what was withdrawn is gone', async () => {

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type AddressClaim, addressClaimType } from '../../src/model/address-claim.ts';
+import { clusterType } from '../../src/model/cluster.ts';
+import { clusterSetType } from '../../src/model/cluster-set.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/model/endpoint-slice.ts';
+import { leaseType } from '../../src/model/lease.ts';
 import { namespaceType } from '../../src/model/namespace.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
@@ -178,6 +181,19 @@ describe('import', () => {
     const rights = set.memberClient('west');
     const shard = (await set.broker.admin.list(serviceShardType, { namespace: memberNamespace('east') })).items[0]!;
     await expect(set.time.settle(rights.update(serviceShardType, shard))).rejects.toMatchObject({ code: 403 });
+    for (const [type, namespace] of [
+      [serviceShardType, memberNamespace('east')],
+      [endpointSliceType, memberNamespace('east')],
+      [leaseType, memberNamespace('east')],
+      [clusterType, setName],
+      [clusterSetType, setName],
+    ] as const) {
+      const [theirs] = (await set.broker.admin.list(type, { namespace })).items;
+      await expect(set.time.settle(rights.update(type, theirs!))).rejects.toMatchObject({ code: 403 });
+      await expect(set.time.settle(rights.delete(type, theirs!.metadata))).rejects.toMatchObject({ code: 403 });
+      const made = { ...theirs!, metadata: { name: 'forged.shop', namespace } };
+      await expect(set.time.settle(rights.create(type, made))).rejects.toMatchObject({ code: 403 });
+    }
     const view = await find<ServiceImport>(set.broker.admin, serviceImportType, `${setName}/checkout.shop`);
     await set.time.settle(rights.update(serviceImportType, { ...view!, spec: { type: 'Headless', ports: [] } }));
     await settle();
