@@ -65,11 +65,6 @@ function answer(request) {
       .counters()
       .map((memory) => readCounters([memory]).byZoneAndRcode.reduce((sum, { count }) => sum + count, 0));
     console.log(JSON.stringify({ counts }));
-  } else if (request.ask === 'change') {
-    catalog.upsertEndpointSlice(slice(request.service, 0, `198.51.${request.version >> 8}.${request.version & 255}`));
-  } else if (request.ask === 'memory') {
-    globalThis.gc?.();
-    console.log(JSON.stringify({ catalogBytes: catalog.memoryBytes }));
   }
 }
 

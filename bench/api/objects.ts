@@ -1,8 +1,10 @@
 // What is written and read: ConfigMaps as the plain counterpart of a put, and Services, which cost the most.
 
 import type { Connection } from '../../test/support/api-process.ts';
+import { sleep } from './load.ts';
 
 export const services = '/api/v1/namespaces/bench/services';
+const slices = '/apis/discovery.k8s.io/v1/namespaces/bench/endpointslices';
 const configMaps = '/api/v1/namespaces/bench/configmaps';
 
 export function configMap(name: string) {
@@ -52,4 +54,19 @@ export function reader(connection: Connection, path: string): () => Promise<void
     const { status, body } = await connection.request('GET', path);
     if (status !== 200) throw new Error(`get ${path}: ${status} ${body}`);
   };
+}
+
+/** The controller that makes endpoints has caught up. */
+export async function untilEachHasSlices(connection: Connection): Promise<void> {
+  for (let tries = 0; tries < 900; tries += 1) {
+    if ((await countOf(connection, slices)) >= (await countOf(connection, services))) return;
+    await sleep(200);
+  }
+  throw new Error('bench: some Services had no EndpointSlice after three minutes');
+}
+
+async function countOf(connection: Connection, path: string): Promise<number> {
+  const { body } = await connection.request('GET', `${path}?limit=1`);
+  const { items, metadata } = JSON.parse(body.toString());
+  return items.length + (metadata.remainingItemCount ?? 0);
 }
