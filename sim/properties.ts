@@ -4,10 +4,12 @@
 import { isSameJson } from '../src/base/same-json.ts';
 import { planSpec } from '../src/controllers/import/plan-import.ts';
 import { importedSliceName, isOurSlice, planImportedSlice } from '../src/controllers/import/plan-slices.ts';
+import { placementLabel } from '../src/controllers/placement/controller.ts';
 import { type AddressClaim, addressClaimType } from '../src/model/address-claim.ts';
 import { conditionOf } from '../src/model/conditions.ts';
 import { type EndpointSlice, endpointSliceType } from '../src/model/endpoint-slice.ts';
-import { parseServiceKey, recordName } from '../src/model/names-clusterset.ts';
+import { type FederatedService, federatedServiceType, isPlacedIn } from '../src/model/federated-service.ts';
+import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../src/model/names-clusterset.ts';
 import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../src/model/service-shard.ts';
 import { memberNamespace, type SimClusterSet, setName } from './clusterset.ts';
@@ -24,6 +26,7 @@ export async function findViolations(set: SimClusterSet, truth: Truth): Promise<
     violations.push(...conditionViolations(truth, member));
   }
   violations.push(...(await viewViolations(set, truth)));
+  violations.push(...(await placementViolations(set, truth)));
   return violations;
 }
 
@@ -185,5 +188,30 @@ async function viewViolations(set: SimClusterSet, truth: Truth): Promise<string[
     }
   }
   for (const name of present.keys()) violations.push(`broker: view ${name} is left over`);
+  return violations;
+}
+
+/** What was placed is where it is asked for and nowhere else, and each living cluster's line says how it stands. */
+async function placementViolations(set: SimClusterSet, truth: Truth): Promise<string[]> {
+  const { items } = await set.broker.admin.list<FederatedService>(federatedServiceType, { namespace: setName });
+  const violations: string[] = [];
+  for (const member of truth.members.filter(({ isAlive }) => isAlive)) {
+    const asked = items.filter((one) => isPlacedIn(one, member.id));
+    const wanted = new Map(asked.map((one) => [formatServiceKey(parseRecordName(one.metadata.name)!), one]));
+    for (const [key, { metadata }] of [...member.services, ...member.exports]) {
+      if (metadata.labels?.[placementLabel] !== undefined && !wanted.has(key))
+        violations.push(`${member.id}: ${key} was placed and is left over`);
+    }
+    for (const [key, { status, spec }] of wanted) {
+      const found = member.services.get(key);
+      const isOurs = found?.metadata.labels?.[placementLabel] !== undefined;
+      if (found === undefined) violations.push(`${member.id}: ${key} is not placed`);
+      if (isOurs && found?.spec?.sessionAffinity !== spec.template.spec.sessionAffinity)
+        violations.push(`${member.id}: ${key} is not placed as its template says`);
+      const said = status?.clusters?.find(({ cluster }) => cluster === member.id)?.state;
+      if (said !== (isOurs ? 'Placed' : 'Refused'))
+        violations.push(`broker: ${key} in ${member.id} is said to be ${said}`);
+    }
+  }
   return violations;
 }

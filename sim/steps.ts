@@ -4,10 +4,12 @@
 import type { Random } from '../src/base/world.ts';
 import { isAlreadyExists, isNotFound } from '../src/client/api-error.ts';
 import { endpointSliceType } from '../src/model/endpoint-slice.ts';
+import { federatedServiceType } from '../src/model/federated-service.ts';
+import { recordName } from '../src/model/names-clusterset.ts';
 import { type ServiceSpec, serviceType } from '../src/model/service.ts';
 import { serviceExportType } from '../src/model/service-export.ts';
 import { serviceImportType } from '../src/model/service-import.ts';
-import type { SimClusterSet } from './clusterset.ts';
+import { type SimClusterSet, setName } from './clusterset.ts';
 import type { LossyNetwork } from './lossy.ts';
 import { quiet } from './lossy.ts';
 import { service, serviceExport, slice } from './manifests.ts';
@@ -31,6 +33,8 @@ const steps: readonly (readonly [number, Step])[] = [
   [4, deleteExport],
   [2, deleteService],
   [1, editImport],
+  [2, federate],
+  [1, unfederate],
   [3, killAgent],
   [4, startAgent],
   [3, crashSoon],
@@ -107,6 +111,26 @@ async function editImport({ set, random }: StepContext, { id, key }: { id: strin
   if (chance(random, 0.5)) await tolerate(admin.delete(serviceImportType, refOf(key)));
   else await tolerate(admin.patch(serviceImportType, refOf(key), { kind: 'merge', body }));
   return `somebody meddles with import ${key} in ${id}`;
+}
+
+async function federate({ set, random, ids }: StepContext, { id, key }: { id: string; key: string }): Promise<string> {
+  const { clusterIP: _own, ...spec } = randomService(random);
+  const clusters = chance(random, 0.5) ? [id] : [...ids];
+  const name = recordName(refOf(key));
+  const metadata = { name, namespace: setName };
+  const body = { spec: { clusters, template: { spec } } };
+  const object = { apiVersion: 'portolan.dev/v1alpha1', kind: 'FederatedService', metadata, ...body };
+  if (!set.broker.isUp) return 'nobody can federate: the broker is down';
+  await tolerate(set.broker.admin.create(federatedServiceType, object));
+  await tolerate(set.broker.admin.patch(federatedServiceType, metadata, { kind: 'merge', body }));
+  return `${key} is to be in ${clusters.join(', ')} as ${JSON.stringify(spec)}`;
+}
+
+async function unfederate({ set }: StepContext, { key }: { key: string }): Promise<string> {
+  if (!set.broker.isUp) return 'nobody can unfederate: the broker is down';
+  const name = recordName(refOf(key));
+  await tolerate(set.broker.admin.delete(federatedServiceType, { namespace: setName, name }));
+  return `${key} is placed nowhere any more`;
 }
 
 async function killAgent({ set }: StepContext, { id }: { id: string }): Promise<string> {
