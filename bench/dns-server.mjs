@@ -22,7 +22,6 @@ const catalog = new Catalog({
 });
 const federation = new FederationTable({ table: catalog.table });
 
-const startedMs = performance.now();
 for (let i = 0; i < setup.services; i++) addService(i);
 for (let i = 0; i < (setup.federated ?? 0); i++) {
   clusters.forEach((cluster, c) =>
@@ -35,7 +34,6 @@ for (let i = 0; i < (setup.federated ?? 0); i++) {
 catalog.setSynced('imports');
 catalog.setSynced('services');
 federation.setSynced();
-const loadedMs = performance.now() - startedMs;
 
 const server = await startDns({
   world,
@@ -57,7 +55,7 @@ process.stdin.on('data', (text) => {
   for (const line of lines) answer(JSON.parse(line));
 });
 process.stdin.on('end', () => process.exit(0));
-console.log(JSON.stringify({ port: server.udpPort, loadedMs, pid: process.pid }));
+console.log(JSON.stringify({ port: server.udpPort, pid: process.pid }));
 
 function answer(request) {
   if (request.ask === 'shares') {
@@ -75,11 +73,9 @@ function addService(i) {
     metadata: { name, namespace, resourceVersion: String(i) },
     spec: { type: 'ClusterSetIP', ips: [], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] },
   });
-  // With three healthy clusters and none of them local, an answer would hold one cluster's address in turn: the plain load
-  // of three addresses an answer comes from one cluster with three endpoints.
-  if (setup.shape === 'three-addresses')
-    catalog.upsertEndpointSlice(slice(i, 0, ...clusters.map((_, c) => address(10 + c, i))));
-  else clusters.forEach((_, c) => catalog.upsertEndpointSlice(slice(i, c, address(10 + c, i))));
+  // With three healthy clusters and none of them local, an answer would hold one cluster's address in turn: three addresses
+  // an answer come from one cluster with three endpoints.
+  catalog.upsertEndpointSlice(slice(i, 0, ...clusters.map((_, c) => address(10 + c, i))));
 }
 
 function slice(i, cluster, ...addresses) {

@@ -45,7 +45,6 @@ async function main(): Promise<void> {
   const ours = await startOurs({
     services: names,
     federated: names,
-    shape: 'three-addresses',
     upstream: `127.0.0.1:${knot.port}`,
   });
   await measure('ours, clusterset names', { server: ours, zone: 'svc.clusterset.local', besides: knotPerQuery });
@@ -66,7 +65,6 @@ async function main(): Promise<void> {
 interface Running {
   readonly port: number;
   readonly pid: number;
-  readonly loadedMs: number;
   ask(request: object): Promise<Record<string, unknown>>;
   tell(request: object): void;
   stop(): Promise<void>;
@@ -207,7 +205,7 @@ ${zones.map((zone) => `  - domain: ${zone}`).join('\n')}
   });
   await untilAnswers(port, 'svc-1.ns-1.plain.test');
   const never = () => Promise.reject(new Error('knot answers no questions'));
-  return { port, pid: child.pid!, loadedMs: 0, ask: never, tell: () => {}, stop: () => stop(child) };
+  return { port, pid: child.pid!, ask: never, tell: () => {}, stop: () => stop(child) };
 }
 
 async function startOurs(setup: Record<string, unknown>, core: string | undefined = serverCore): Promise<Running> {
@@ -223,7 +221,6 @@ async function startOurs(setup: Record<string, unknown>, core: string | undefine
   return {
     port: ready['port'] as number,
     pid: ready['pid'] as number,
-    loadedMs: ready['loadedMs'] as number,
     tell,
     ask: (request) => {
       const reply = next();
@@ -254,12 +251,12 @@ async function measureWorkers(): Promise<void> {
   const perQuery: number[] = [];
   let shares: number[] = [];
   for (const workers of [1, 2]) {
-    const server = await startOurs({ services: names, shape: 'three-addresses', workers });
+    const server = await startOurs({ services: names, workers });
     const options = { server, zone: '' };
-    await dnsperf(options, file, ['-l', '2', '-c', '40']);
+    await dnsperf(options, file, ['-l', '2', '-c', '200']);
     const before = cpuSeconds(server.pid);
     const countsBefore = (await server.ask({ ask: 'shares' }))['counts'] as number[];
-    const output = await dnsperf(options, file, ['-l', String(seconds), '-c', '40', '-q', '400']);
+    const output = await dnsperf(options, file, ['-l', String(seconds), '-c', '200', '-q', '400']);
     perQuery.push((1e6 * (cpuSeconds(server.pid) - before)) / Number(/Queries completed:\s+(\d+)/.exec(output)?.[1]));
     const counts = ((await server.ask({ ask: 'shares' }))['counts'] as number[]).map(
       (count, i) => count - countsBefore[i]!,

@@ -4,6 +4,8 @@
 //   value  = zone u8, set*
 //   set    = type u16, order u8, count u16, bytes u32, record*
 //   record = cluster u16, audience u8, rdlength u16, rdata
+//
+// An SRV record that leads to the service it belongs to leaves its target out: who asks has just named it.
 
 import { ByteWriter } from '../base/dns/bytes.ts';
 
@@ -111,14 +113,21 @@ export function plainRecord(rdata: Uint8Array, cluster: number = noCluster): Pac
   return { cluster, audience: audience.everybody, rdata };
 }
 
-export function srvData(options: { port: number; target: Uint8Array; weight?: number }): Uint8Array {
-  return new ByteWriter(6 + options.target.length)
+/** Priority, weight and port: all there is of an SRV record that leads to its own service. */
+export const srvHeadBytes = 6;
+
+/** Without a target it leads to the service the name belongs to. */
+export function srvData(options: { port: number; target?: Uint8Array; weight?: number }): Uint8Array {
+  const { target = noTarget } = options;
+  return new ByteWriter(srvHeadBytes + target.length)
     .u16(0)
     .u16(options.weight ?? 1)
     .u16(options.port)
-    .raw(options.target)
+    .raw(target)
     .copy();
 }
+
+const noTarget = new Uint8Array(0);
 
 export function txtData(text: string): Uint8Array {
   return new ByteWriter(1 + text.length).text(text).copy();

@@ -79,6 +79,8 @@ export class Catalog {
   readonly #listeners = new Set<(changes: readonly CatalogChange[]) => void>();
   /** How many services with names each namespace has, by the name it makes exist. */
   readonly #namespaces = new Map<string, number>();
+  /** Until everything has been read once, facts are only kept: names made now would be made again with each slice. */
+  readonly #isRead: Record<Side, boolean> = { s: false, i: false };
   #hasClusterNames: boolean;
   #timer: Timer | undefined;
 
@@ -139,7 +141,7 @@ export class Catalog {
     const { namespace = '', name } = slice.metadata;
     const key = Buffer.from(`${namespace}/${name}`);
     const packed = this.#slices.get(key);
-    const before = packed && unpackSlice(packed);
+    const before = packed && unpackSlice(packed, name);
     // A slice that moved to another service is gone from the first.
     if (before && !isSameOwner(before, owner)) this.removeEndpointSlice(`${namespace}/${name}`);
     if (!owner) return;
@@ -149,15 +151,15 @@ export class Catalog {
     if (!facts.slices.includes(name)) {
       this.#storeOwner(ownerKey, { ...facts, slices: [...facts.slices, name].sort() });
     }
-    this.#slices.set(key, packSlice(this.#writer, factsOfSlice(slice, owner, this.#nowMs())));
+    this.#slices.set(key, packSlice(this.#writer, factsOfSlice(slice, owner, this.#nowMs()), name));
   }
 
   removeEndpointSlice(sliceKey: string): void {
     const key = Buffer.from(sliceKey);
     const packed = this.#slices.get(key);
     if (!packed) return;
-    const before = unpackSlice(packed);
     const [namespace, name] = splitKey(sliceKey);
+    const before = unpackSlice(packed, name);
     const ownerKey = keyOfOwner(before.isImported ? 'i' : 's', namespace, before.service);
     this.#touch(ownerKey);
     const facts = this.#owner(ownerKey);
@@ -186,7 +188,11 @@ export class Catalog {
   /** Until then its names answer SERVFAIL: a resolver would remember NXDOMAIN long after we know better. */
   setSynced(source: ZoneSource): void {
     this.flush();
-    for (const zone of this.zones) if (zone.source === source) this.table.setReady(zone.id, true);
+    for (const zone of this.zones) {
+      if (zone.source !== source) continue;
+      this.#fill(zone);
+      this.table.setReady(zone.id, true);
+    }
   }
 
   /** The home cannot be asked at present: answers go on, marked as old. */
@@ -237,11 +243,25 @@ export class Catalog {
     const slices: NamedSlice[] = [];
     for (const name of owner.slices) {
       const packed = this.#slices.get(Buffer.from(`${namespace}/${name}`));
-      if (packed) slices.push({ name, ...unpackSlice(packed) });
+      if (packed) slices.push({ name, ...unpackSlice(packed, name) });
     }
     // By cluster, so that answers do not depend on the order in which slices were seen.
     slices.sort((a, b) => (a.cluster < b.cluster ? -1 : a.cluster > b.cluster ? 1 : a.name < b.name ? -1 : 1));
     return { owner, slices, namespace, service };
+  }
+
+  /** Makes the names of everything that was read before the first sync, and gives back the memory that reading it left. */
+  #fill(zone: Zone): void {
+    const side = zone === this.clusterZone ? 's' : 'i';
+    if (this.#isRead[side]) return;
+    this.#isRead[side] = true;
+    for (const facts of [this.#owners, this.#slices]) facts.compact();
+    for (const bytes of this.#owners.keys()) {
+      const key = Buffer.from(bytes).toString();
+      if (key[0] === side) this.#write(key, noNames, this.namesOf(key));
+    }
+    this.table.compact();
+    this.table.bumpSerial();
   }
 
   #nowMs(): number {
@@ -254,11 +274,11 @@ export class Catalog {
 
   #owner(ownerKey: string): OwnerFacts {
     const packed = this.#owners.get(Buffer.from(ownerKey));
-    return packed ? unpackOwner(packed) : absentOwner;
+    return packed ? unpackOwner(packed, serviceIn(ownerKey)) : absentOwner;
   }
 
   #storeOwner(ownerKey: string, facts: OwnerFacts): void {
-    this.#owners.set(Buffer.from(ownerKey), packOwner(this.#writer, facts));
+    this.#owners.set(Buffer.from(ownerKey), packOwner(this.#writer, facts, serviceIn(ownerKey)));
   }
 
   #changeOwner(
@@ -279,6 +299,7 @@ export class Catalog {
 
   /** Remembers what the owner's names are before its facts change. */
   #touch(ownerKey: string): void {
+    if (!this.#isRead[ownerKey[0] as Side]) return;
     if (this.#dirty.has(ownerKey)) return;
     if (this.#dirty.size >= dirtyMax) this.flush();
     const isKnown = this.#owners.get(Buffer.from(ownerKey)) !== undefined;
@@ -343,6 +364,10 @@ export class Catalog {
 
 function keyOfOwner(side: Side, namespace: string, name: string): string {
   return `${side}/${namespace}/${name}`;
+}
+
+function serviceIn(ownerKey: string): string {
+  return ownerKey.slice(ownerKey.lastIndexOf('/') + 1);
 }
 
 function splitKey(key: string): [namespace: string, name: string] {

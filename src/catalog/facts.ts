@@ -142,7 +142,8 @@ function portsOf(ports: readonly { name?: string; protocol?: string; port?: numb
 const kinds: readonly OwnerKind[] = ['ClusterIP', 'Headless', 'ExternalName'];
 const protocols: readonly Protocol[] = ['TCP', 'UDP', 'SCTP'];
 
-export function packOwner(writer: ByteWriter, owner: OwnerFacts): Uint8Array {
+/** `service` is its name: those of its slices begin with it nearly always, and only the rest is kept. */
+export function packOwner(writer: ByteWriter, owner: OwnerFacts, service: string): Uint8Array {
   writer
     .reset()
     .u8(owner.isPresent ? 1 : 0)
@@ -152,11 +153,11 @@ export function packOwner(writer: ByteWriter, owner: OwnerFacts): Uint8Array {
   for (const ip of owner.ips) writer.u8(ip.length).raw(ip);
   packPorts(writer, owner.ports);
   writer.text(owner.externalName).u16(owner.slices.length);
-  for (const slice of owner.slices) writer.text(slice);
+  for (const slice of owner.slices) packBehind(writer, slice, service);
   return writer.view();
 }
 
-export function unpackOwner(bytes: Uint8Array): OwnerFacts {
+export function unpackOwner(bytes: Uint8Array, service: string): OwnerFacts {
   const reader = new ByteReader(bytes);
   const isPresent = reader.u8() === 1;
   const kind = kinds[reader.u8()]!;
@@ -164,14 +165,13 @@ export function unpackOwner(bytes: Uint8Array): OwnerFacts {
   const ips = repeat(reader.u8(), () => reader.raw(reader.u8()));
   const ports = unpackPorts(reader);
   const externalName = reader.text();
-  const slices = repeat(reader.u16(), () => reader.text());
+  const slices = repeat(reader.u16(), () => unpackBehind(reader, service));
   return { isPresent, kind, ips, ports, externalName, slices, ...seen };
 }
 
-export function packSlice(writer: ByteWriter, slice: SliceFacts): Uint8Array {
-  writer
-    .reset()
-    .text(slice.service)
+/** `name` is the slice's own: it begins with that of its service nearly always. */
+export function packSlice(writer: ByteWriter, slice: SliceFacts, name: string): Uint8Array {
+  packBehind(writer.reset(), slice.service, name)
     .u8(slice.isImported ? 1 : 0)
     .text(slice.cluster);
   packSeen(writer, slice);
@@ -184,9 +184,9 @@ export function packSlice(writer: ByteWriter, slice: SliceFacts): Uint8Array {
   return writer.view();
 }
 
-export function unpackSlice(bytes: Uint8Array): SliceFacts {
+export function unpackSlice(bytes: Uint8Array, name: string): SliceFacts {
   const reader = new ByteReader(bytes);
-  const service = reader.text();
+  const service = unpackBehind(reader, name);
   const isImported = reader.u8() === 1;
   const cluster = reader.text();
   const seen = unpackSeen(reader);
@@ -197,6 +197,19 @@ export function unpackSlice(bytes: Uint8Array): SliceFacts {
     return { address, hostname: reader.text(), isReady: head >= 0x80 };
   });
   return { service, isImported, cluster, ports, endpoints, ...seen };
+}
+
+/** A text as the part of `known` it begins with, and the rest. */
+function packBehind(writer: ByteWriter, text: string, known: string): ByteWriter {
+  const most = Math.min(text.length, known.length, 255);
+  let common = 0;
+  while (common < most && text.charCodeAt(common) === known.charCodeAt(common)) common++;
+  return writer.u8(common).text(text.slice(common));
+}
+
+function unpackBehind(reader: ByteReader, known: string): string {
+  const common = reader.u8();
+  return known.slice(0, common) + reader.text();
 }
 
 function packSeen(writer: ByteWriter, seen: Seen): void {

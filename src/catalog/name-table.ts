@@ -114,6 +114,11 @@ export class NameTable {
     this.put(reverse, reverseZone, [{ type: recordType.PTR, order: order.fixed, records }]);
   }
 
+  /** Gives back what earlier forms of names take. */
+  compact(): void {
+    this.#names.compact();
+  }
+
   *nameKeys(): IterableIterator<Uint8Array> {
     yield* this.#names.keys();
   }

@@ -160,13 +160,19 @@ export function addSrv(names: OwnerNames, name: string, sources: readonly SrvSou
         why: 'more than fit into one message',
       });
     }
-    names.add(at, { type: recordType.SRV, order: order.fixed, records: all.slice(0, srvMax).flatMap(srvRecord) });
+    names.add(at, {
+      type: recordType.SRV,
+      order: order.fixed,
+      records: all.slice(0, srvMax).flatMap((source) => srvRecord(source, name)),
+    });
   }
 }
 
-function srvRecord(source: SrvSource): PackedRecord[] {
+function srvRecord(source: SrvSource, service: string): PackedRecord[] {
+  const { port } = source.port;
+  if (source.target === service) return [plainRecord(srvData({ port }), source.cluster)];
   const target = tryEncodeName(source.target);
-  return target ? [plainRecord(srvData({ port: source.port.port, target }), source.cluster)] : [];
+  return target ? [plainRecord(srvData({ port, target }), source.cluster)] : [];
 }
 
 export function endpointName(endpoint: EndpointFacts): string {

@@ -136,6 +136,11 @@ export class PackedMap extends PackedReader {
     return true;
   }
 
+  /** Moves to fresh memory if a good part of the present one is garbage. */
+  compact(): void {
+    if (this.#top > bytesMin && this.#top > 1.1 * this.#liveBytes) this.#renew(0);
+  }
+
   *keys(): IterableIterator<Uint8Array> {
     for (let i = 1; i < this.slots.length; i += 2) {
       const position = this.slots[i]!;

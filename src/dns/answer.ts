@@ -2,7 +2,7 @@
 // part of a record set: what does not fit leaves the message whole, with TC when it was the answer itself.
 
 import type { TsigKey } from '../base/dns/tsig.ts';
-import { recordType } from '../catalog/answers.ts';
+import { recordType, srvHeadBytes } from '../catalog/answers.ts';
 import {
   classIn,
   ednsOption,
@@ -140,6 +140,26 @@ export class Answer {
     this.bytes[this.at + 1] = owner & 255;
     this.at += 2;
     this.#body(section, type, ttl, from, start, length);
+    return true;
+  }
+
+  /** An SRV record whose target lies elsewhere than its first six bytes. RFC 2782: the target is not compressed. */
+  srvAt(
+    section: Section,
+    ttl: number,
+    head: Uint8Array,
+    headStart: number,
+    target: Uint8Array,
+    targetStart: number,
+    targetLength: number,
+    owner: number,
+  ): boolean {
+    if (this.at + 12 + srvHeadBytes + targetLength > this.#limit) return false;
+    const lengthAt = this.at + 10;
+    this.recordAt(section, recordType.SRV, ttl, head, headStart, srvHeadBytes, owner);
+    for (let i = 0; i < targetLength; i++) this.bytes[this.at + i] = target[targetStart + i]!;
+    this.at += targetLength;
+    this.#put16(lengthAt, srvHeadBytes + targetLength);
     return true;
   }
 

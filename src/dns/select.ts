@@ -1,7 +1,7 @@
 // Writes one packed record set in the order that is right for the one who asks. Hot path: reads the catalog's bytes where
 // they lie and makes no objects.
 
-import { audience, order, recordHeaderBytes, setHeaderBytes } from '../catalog/answers.ts';
+import { audience, order, recordHeaderBytes, recordType, setHeaderBytes, srvHeadBytes } from '../catalog/answers.ts';
 import type { PlacesReader, Standpoint } from '../catalog/places.ts';
 import { tier } from '../catalog/places.ts';
 import type { Answer, Section } from './answer.ts';
@@ -9,11 +9,16 @@ import type { Answer, Section } from './answer.ts';
 /** More shards than any answer can hold. */
 const recordsMax = 4096;
 const notMeant = 4;
+const underscore = 0x5f;
 
 export class Selector {
   /** Moves on with every query, so that rotating answers do. */
   turn = 0;
   asker: Standpoint = { cluster: 0, zone: 0, region: 0 };
+  /** The service whose name is asked: where its SRV records lead that do not say. */
+  #service: Uint8Array = new Uint8Array(0);
+  #serviceStart = 0;
+  #serviceLength = 0;
   readonly #places: PlacesReader;
   #bytes: Uint8Array = new Uint8Array(0);
   #section: Section = 'answer';
@@ -58,10 +63,28 @@ export class Selector {
     }
   }
 
+  /** The name as it was asked; `_port._proto` in front of it is no part of the service. */
+  setService(name: Uint8Array, length: number): void {
+    let start = 0;
+    while (name[start] !== 0 && name[start + 1] === underscore) start += name[start]! + 1;
+    this.#service = name;
+    this.#serviceStart = start;
+    this.#serviceLength = length - start;
+  }
+
   #put(answer: Answer, record: number): boolean {
     const length = this.#lengthOf(record);
     const start = record + recordHeaderBytes;
+    if (this.#type === recordType.SRV && length === srvHeadBytes) return this.#putOwnSrv(answer, start);
     if (!answer.recordAt(this.#section, this.#type, this.#ttl, this.#bytes, start, length, this.#owner)) return false;
+    this.#written += 1;
+    return true;
+  }
+
+  #putOwnSrv(answer: Answer, start: number): boolean {
+    const service = this.#service;
+    const [at, length] = [this.#serviceStart, this.#serviceLength];
+    if (!answer.srvAt(this.#section, this.#ttl, this.#bytes, start, service, at, length, this.#owner)) return false;
     this.#written += 1;
     return true;
   }

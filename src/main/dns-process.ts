@@ -2,6 +2,7 @@
 
 import type { HttpTransport } from '../base/http.ts';
 import { errorText, type Log } from '../base/log.ts';
+import { collectGarbage } from '../base/real/collect-garbage.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { World } from '../base/world.ts';
@@ -44,7 +45,7 @@ interface Hands {
 
 export async function runDns(flags: DnsFlags): Promise<void> {
   checkFlags(flags);
-  const adminListen = parseListen(flags.adminListen);
+  const adminListen = parseListen(flags.adminListen, '--admin-listen');
   const world = createRealWorld();
   const log = processLog(world, flags.logLevel);
   const parts = new Parts(log);
@@ -57,7 +58,10 @@ export async function runDns(flags: DnsFlags): Promise<void> {
     parts.add('admin endpoint', () => endpoint.close());
     const stopped = untilStopped(log, () => parts.stop());
     sayWhereItListens(flags, running, endpoint.url);
-    running.whenSynced().then(() => process.stdout.write('ready\n'));
+    running.whenSynced().then(() => {
+      process.stdout.write('ready\n');
+      collectGarbage();
+    });
     await stopped;
   } catch (error) {
     await parts.stop();

@@ -75,6 +75,7 @@ export function zoneHandler(options: ZoneHandlerOptions): Handler {
     const start = reader.names.valueStart(entry);
     const length = reader.names.valueLength(entry);
     const setAt = findSet(bytes, start, length, query.type);
+    if (query.type === recordType.SRV) selector.setService(query.name, query.nameLength);
     if (setAt >= 0) return answerSet(query, answer, setAt, questionOwner);
     const aliasAt = findSet(bytes, start, length, recordType.CNAME);
     if (aliasAt >= 0) return answerAlias(query, answer, aliasAt);
@@ -112,6 +113,7 @@ export function zoneHandler(options: ZoneHandlerOptions): Handler {
       const start = reader.names.valueStart(entry);
       const length = reader.names.valueLength(entry);
       const setAt = findSet(bytes, start, length, query.type);
+      if (query.type === recordType.SRV) selector.setService(name, name.length);
       if (setAt >= 0) return answerSet(query, answer, setAt, owner);
       aliasAt = findSet(bytes, start, length, recordType.CNAME);
       if (aliasAt < 0) return 'done';
