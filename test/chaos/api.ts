@@ -81,7 +81,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
 /** A server that is killed and started again on the same data and port. */
 class KilledServer implements Server {
   isOver = false;
-  compactions = 0;
+  #compactionsOfOthers = 0;
   readonly problems: string[] = [];
   readonly #data: string;
   #process: ApiProcess | undefined;
@@ -96,8 +96,11 @@ class KilledServer implements Server {
     this.#data = data;
   }
 
+  get compactions(): number {
+    return this.#compactionsOfOthers + this.#compactionsOfThisOne;
+  }
+
   async start(): Promise<void> {
-    this.#compactionsOfThisOne = 0;
     // One second of history, so that compaction is always somewhere under way.
     this.#process = await startApi({ data: this.#data, port: this.#port, args: ['--keep-history', '1'] });
     this.#port = this.#process.port;
@@ -112,7 +115,8 @@ class KilledServer implements Server {
     clearInterval(this.#polling);
     this.#up = Promise.withResolvers<void>();
     await this.#process?.stop('SIGKILL');
-    this.compactions += this.#compactionsOfThisOne;
+    this.#compactionsOfOthers += this.#compactionsOfThisOne;
+    this.#compactionsOfThisOne = 0;
     for (const connection of this.#connections) await connection.then((open) => open.close()).catch(() => {});
   }
 
@@ -132,6 +136,10 @@ class KilledServer implements Server {
     const again = watchers.map((watcher) => watcher.run(this));
     await connection.request('POST', '/api/v1/namespaces/chaos/configmaps', marker);
     for (let tries = 0; tries < 200 && watchers.some((watcher) => watcher.state.get('marker') !== 'end'); tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    // History of one second is forgotten a second after the last write at the latest.
+    for (let tries = 0; tries < 100 && this.compactions === 0; tries += 1) {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     this.isOver = true;
