@@ -132,6 +132,11 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     expect(() => run('bin/portolan demo heal east --dir /nonexistent')).toThrow('no demo runs in /nonexistent');
   });
 
+  test('demo: the whole of it -> under 600 MB', () => {
+    const kilobytes = Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]);
+    expect(kilobytes / 1000).toBeLessThan(600);
+  });
+
   test('demo: its files -> readable by their owner alone', () => {
     for (const name of ['demo.json', 'broker/admin.kubeconfig', 'east/admin.kubeconfig']) {
       expect(statSync(`${directory}/${name}`).mode & 0o077, name).toBe(0);

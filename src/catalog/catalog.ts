@@ -202,6 +202,10 @@ export class Catalog {
 
   setClusterNames(hasClusterNames: boolean): void {
     if (hasClusterNames === this.#hasClusterNames) return;
+    if (!this.#isRead.i) {
+      this.#hasClusterNames = hasClusterNames;
+      return;
+    }
     this.flush();
     const imports = [...this.#owners.keys()].map((key) => Buffer.from(key).toString()).filter((key) => key[0] === 'i');
     for (const key of imports) this.#dirty.set(key, { before: this.namesOf(key), sinceMs: this.#nowMs() });
@@ -258,7 +262,11 @@ export class Catalog {
     for (const facts of [this.#owners, this.#slices]) facts.compact();
     for (const bytes of this.#owners.keys()) {
       const key = Buffer.from(bytes).toString();
-      if (key[0] === side) this.#write(key, noNames, this.namesOf(key));
+      if (key[0] !== side) continue;
+      const { isPresent, slices } = this.#owner(key);
+      // It came and went while we were reading.
+      if (!isPresent && slices.length === 0) this.#owners.delete(bytes);
+      else this.#write(key, noNames, this.namesOf(key));
     }
     this.table.compact();
     this.table.bumpSerial();
