@@ -104,7 +104,8 @@ async function measure(name: string, options: MeasureOptions): Promise<Measured>
   figures.push({ name: `${name}: CPU per query`, value: microseconds, unit: 'µs' });
   if (lost > 0) figures.push({ name: `${name}: lost`, value: lost, unit: 'queries' });
   const p99 = await latencyMs(options, file);
-  figures.push({ name: `${name}: p99 at 10,000/s`, value: p99, unit: 'ms', wanted: 'under 1 ms', isMet: p99 < 1 });
+  const goal = name.startsWith('ours') ? { wanted: 'under 1 ms', isMet: p99 < 1 } : {};
+  figures.push({ name: `${name}: p99 at 10,000/s`, value: p99, unit: 'ms', ...goal });
   return { perSecond, microseconds };
 }
 
