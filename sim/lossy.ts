@@ -30,6 +30,7 @@ export interface Crash {
 export class LossyNetwork {
   rates: LossyRates = quiet;
   readonly crashes: Crash[] = [];
+  #isCalm = false;
   readonly #random: Random;
   readonly #time: VirtualTime;
   readonly #kill: (agent: string) => void;
@@ -40,12 +41,19 @@ export class LossyNetwork {
     this.#kill = options.kill;
   }
 
+  /** Nothing goes wrong from now on, also not for requests that are on their way. */
+  calmDown(): void {
+    this.rates = quiet;
+    this.crashes.length = 0;
+    this.#isCalm = true;
+  }
+
   wrap(handler: HttpHandler): HttpHandler {
     return async (request) => {
       const crash = this.#crashDue(request);
       if (crash?.when === 'before') this.#kill(crash.agent);
       const response = await this.#carry(handler, request);
-      if (crash?.when === 'after') this.#kill(crash.agent);
+      if (crash?.when === 'after' && !this.#isCalm) this.#kill(crash.agent);
       return response;
     };
   }

@@ -9,7 +9,7 @@ import type { ClusterSetSpec } from '../src/model/cluster-set.ts';
 import { endpointSliceType } from '../src/model/endpoint-slice.ts';
 import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
 import { isPlacementStatus, memberNamespace, SimClusterSet, setName } from './clusterset.ts';
-import { agentOf, isWrite, LossyNetwork, quiet } from './lossy.ts';
+import { agentOf, isWrite, LossyNetwork } from './lossy.ts';
 import { addressViolations, findViolations } from './properties.ts';
 import { chance, pick, randomStep, type StepContext } from './steps.ts';
 import { readTruth } from './truth.ts';
@@ -92,8 +92,7 @@ class ScheduleRun {
 
   /** Everything heals but, sometimes, one cluster that stays dead. */
   async calmDown(): Promise<void> {
-    this.#lossy.rates = quiet;
-    this.#lossy.crashes.length = 0;
+    this.#lossy.calmDown();
     if (!this.#set.broker.isUp) await this.#set.broker.start();
     for (const id of this.#ids) this.#set.setBrokerLink(id, 'up');
     const dead = chance(this.#random, 0.3) ? pick(this.#random, this.#ids) : undefined;
