@@ -2,7 +2,8 @@
 
 import { errorText } from '../base/log.ts';
 import { createQueue, type Queue, type WorkResult } from '../base/queue.ts';
-import type { StoreEvent } from '../store/store.ts';
+import { forEachEntry } from '../store/each-entry.ts';
+import { CompactedError, type StoreEvent } from '../store/store.ts';
 import type { Engine } from './call.ts';
 
 export interface Background {
@@ -23,8 +24,6 @@ export interface FollowOptions {
   onEvent(event: StoreEvent, queue: Queue): void;
 }
 
-const pageLength = 1000;
-
 export function followStore(options: FollowOptions): Background {
   const { engine, name, prefix, onEvent } = options;
   const queue = createQueue({
@@ -38,18 +37,28 @@ export function followStore(options: FollowOptions): Background {
     },
   });
   let cancel = () => {};
+  async function follow(): Promise<void> {
+    const revision = await forEachEntry(engine.store, prefix, (entry) =>
+      onEvent({ revision: entry.revision, key: entry.key, entry, previous: undefined }, queue),
+    );
+    const watch = engine.store.watch({
+      prefix,
+      afterRevision: revision,
+      onEvents: (events) => {
+        for (const event of events) onEvent(event, queue);
+      },
+      onEnd,
+    });
+    cancel = () => watch.cancel();
+  }
+  function onEnd(error: Error): void {
+    engine.log.info(`${name} can no longer follow the store`, { error: errorText(error) });
+    // Compaction overtook the list; a store that was closed has nothing more to tell.
+    if (error instanceof CompactedError) void follow().catch(onEnd);
+  }
   return {
     start: async () => {
-      const revision = await forEachEntry(engine, prefix, (event) => onEvent(event, queue));
-      const watch = engine.store.watch({
-        prefix,
-        afterRevision: revision,
-        onEvents: (events) => {
-          for (const event of events) onEvent(event, queue);
-        },
-        onEnd: (error) => engine.log.info(`${name} ends with the store`, { error: errorText(error) }),
-      });
-      cancel = () => watch.cancel();
+      await follow();
       queue.start();
     },
     stop: () => {
@@ -58,15 +67,4 @@ export function followStore(options: FollowOptions): Background {
     },
     whenIdle: () => queue.whenIdle(),
   };
-}
-
-/** All that is there at one revision, which is returned. */
-async function forEachEntry(engine: Engine, prefix: string, see: (event: StoreEvent) => void): Promise<number> {
-  let page = await engine.store.range({ prefix, limit: pageLength, countMax: 1 });
-  for (;;) {
-    for (const entry of page.entries) see({ revision: entry.revision, key: entry.key, entry, previous: undefined });
-    if (page.remaining === 0) return page.revision;
-    const after = page.entries.at(-1)!.key;
-    page = await engine.store.range({ prefix, limit: pageLength, countMax: 1, after, revision: page.revision });
-  }
 }

@@ -4,10 +4,10 @@
 import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type Timers } from '../../base/world.ts';
 import type { AnyObject } from '../../model/object.ts';
+import { forEachEntry } from '../../store/each-entry.ts';
 import type { Store, StoreWatch } from '../../store/store.ts';
 import { keyPrefixOf, parsePlace, textOf } from '../stored.ts';
 
-const pageSize = 1000;
 const retryDelayMs = 100;
 
 export interface Follower {
@@ -63,19 +63,11 @@ class Following {
   }
 
   async #list(): Promise<number> {
-    const { store } = this.#options;
     const missing = new Set(this.#known);
-    let page = await store.range({ prefix: this.#prefix, limit: pageSize, countMax: 1 });
-    const { revision } = page;
-    for (;;) {
-      for (const { key, value } of page.entries) {
-        missing.delete(key);
-        this.#apply(key, value);
-      }
-      const last = page.entries.at(-1);
-      if (page.remaining === 0 || last === undefined) break;
-      page = await store.range({ prefix: this.#prefix, limit: pageSize, countMax: 1, after: last.key, revision });
-    }
+    const revision = await forEachEntry(this.#options.store, this.#prefix, ({ key, value }) => {
+      missing.delete(key);
+      this.#apply(key, value);
+    });
     for (const key of missing) this.#apply(key, undefined);
     return revision;
   }
