@@ -1,15 +1,16 @@
-// The documents are held to what is there: files that the walk names, and for each rule of the founding documents a test
-// that exists or the page that says why not.
+// The documents are held to what is there: files that the walk names, and for each rule of the founding documents and each
+// promise of docs/promises/ a test that exists or the page that says why not.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url));
 const read = (path: string) => readFileSync(path, 'utf8');
+const promises = readdirSync(join(docs, 'promises')).map((page) => `promises/${page}`);
 
-describe.each(['walk.md', 'seeds.md', 'glossary.md', 'decisions/README.md'])('docs/%s', (page) => {
+describe.each(['walk.md', 'seeds.md', 'glossary.md', 'decisions/README.md', ...promises])('docs/%s', (page) => {
   const text = read(join(docs, page));
   const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
 
@@ -27,22 +28,22 @@ test('docs/walk.md: -> every folder of src/ is on the way', () => {
 });
 
 interface Row {
-  readonly seed: string;
-  readonly section: string;
+  readonly part: string;
+  readonly where: string;
   readonly rule: string;
   readonly held: string;
 }
 
-function rowsOf(text: string, part: 'built' | 'later'): Row[] {
-  const rows: Row[] = [];
-  let seed = '';
+function rowsOf(text: string): { built: Row[]; later: Row[] } {
+  const rows = { built: [] as Row[], later: [] as Row[] };
+  let part = '';
   let isLater = false;
   for (const line of text.split('\n')) {
-    if (line.startsWith('## ')) [seed, isLater] = [line.slice(3), false];
+    if (line.startsWith('## ')) [part, isLater] = [line.slice(3), false];
     if (line.startsWith('### Not built yet')) isLater = true;
-    if (!line.startsWith('| ') || /^\| (section|---) /.test(line)) continue;
-    const [section = '', rule = '', held = ''] = line.slice(2, -2).split(' | ');
-    if (isLater === (part === 'later')) rows.push({ seed, section, rule, held });
+    if (!line.startsWith('| ') || /^\| (section|where|---) /.test(line)) continue;
+    const [where = '', rule = '', held = ''] = line.slice(2, -2).split(' | ');
+    rows[isLater ? 'later' : 'built'].push({ part, where, rule, held });
   }
   return rows;
 }
@@ -51,7 +52,7 @@ function rowsOf(text: string, part: 'built' | 'later'): Row[] {
 function wrongWith(held: string): string[] {
   return held.split('<br>').flatMap((item) => {
     const link = /^\[[^\]]+\]\(([^)#]+)(?:#([^)]+))?\)$/.exec(item);
-    if (link !== null) return wrongWithPage(link[1]!, link[2]);
+    if (link !== null) return wrongWithPage(link[1]!.replace(/^\.\.\//, ''), link[2]);
     const named = /^`([^`]+?\.test\.ts): ([^`]+)`$/.exec(item);
     return named === null ? [`not a test or a decision: ${item}`] : wrongWithTest(named[1]!, named[2]!);
   });
@@ -80,30 +81,37 @@ function anchorOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
-describe('docs/seeds.md', () => {
-  const text = read(join(docs, 'seeds.md'));
-  const built = rowsOf(text, 'built');
+describe.each(['seeds.md', ...promises])('docs/%s', (page) => {
+  const { built, later } = rowsOf(read(join(docs, page)));
 
-  test.each(built.map((row) => [`${row.seed.slice(0, 3)} ${row.section}: ${row.rule}`, row.held] as const))(
+  test.each(built.map((row) => [`${row.part.slice(0, 24)}, ${row.where}: ${row.rule}`, row.held] as const))(
     '%s -> has its test or its decision',
     (_rule, held) => expect(wrongWith(held)).toEqual([]),
   );
 
-  test('all five documents -> have rows; what is not built yet -> says why', () => {
-    const seeds = [...text.matchAll(/^## (\d{3}):/gm)].map((match) => match[1]);
-    expect(seeds).toEqual(['000', '001', '002', '003', '004']);
-    for (const { rule, held } of rowsOf(text, 'later')) expect(held.length, rule).toBeGreaterThan(3);
-    expect(built.length).toBeGreaterThan(100);
+  test('what is not built yet -> says why; no rule is there twice', () => {
+    expect(built).not.toEqual([]);
+    for (const { rule, held } of later) expect(held.length, rule).toBeGreaterThan(3);
+    const rules = [...built, ...later].map(({ part, where, rule }) => `${part}, ${where}: ${rule}`);
+    expect(rules.filter((rule, at) => rules.indexOf(rule) !== at)).toEqual([]);
   });
+});
 
-  test('a row without a proof, with a test or a decision that is not there -> would be found', () => {
-    expect(wrongWith('')).not.toEqual([]);
-    expect(wrongWith('some day')).not.toEqual([]);
-    expect(wrongWith('`src/docs.test.ts: no test has` `this name`')).not.toEqual([]);
-    expect(wrongWith(`\`src/none.test.ts: x\``)).toEqual(['no such file: src/none.test.ts']);
-    expect(wrongWith(`\`src/house.test.ts: ${'x'.repeat(9)}\``)).toHaveLength(1);
-    expect(wrongWith('[0010](decisions/0010-left-out-of-the-seeds.md#nowhere)')).toHaveLength(1);
-    expect(wrongWith('[0099](decisions/0099.md)')).toHaveLength(1);
-    expect(wrongWith('[0010](decisions/0010-left-out-of-the-seeds.md#kube-proxy)')).toEqual([]);
-  });
+test('docs/seeds.md: -> all five documents have rows', () => {
+  const text = read(join(docs, 'seeds.md'));
+  const seeds = [...text.matchAll(/^## (\d{3}):/gm)].map((match) => match[1]);
+  expect(seeds).toEqual(['000', '001', '002', '003', '004']);
+  expect(rowsOf(text).built.length).toBeGreaterThan(100);
+});
+
+test('a row without a proof, with a test or a decision that is not there -> would be found', () => {
+  expect(wrongWith('')).not.toEqual([]);
+  expect(wrongWith('some day')).not.toEqual([]);
+  expect(wrongWith('`src/docs.test.ts: no test has` `this name`')).not.toEqual([]);
+  expect(wrongWith(`\`src/none.test.ts: x\``)).toEqual(['no such file: src/none.test.ts']);
+  expect(wrongWith(`\`src/house.test.ts: ${'x'.repeat(9)}\``)).toHaveLength(1);
+  expect(wrongWith('[0010](decisions/0010-left-out-of-the-seeds.md#nowhere)')).toHaveLength(1);
+  expect(wrongWith('[0099](decisions/0099.md)')).toHaveLength(1);
+  expect(wrongWith('[0010](decisions/0010-left-out-of-the-seeds.md#kube-proxy)')).toEqual([]);
+  expect(wrongWith('[0010](../decisions/0010-left-out-of-the-seeds.md#kube-proxy)')).toEqual([]);
 });
