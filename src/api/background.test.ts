@@ -4,7 +4,6 @@ import { silentLog } from '../base/log.ts';
 import { createMemoryStore } from '../store/open.ts';
 import type { RangeRequest, Store, WatchRequest } from '../store/store.ts';
 import { followStore } from './background.ts';
-import type { Engine } from './call.ts';
 
 async function openStore(wrap: (store: Store) => Store) {
   const simulation = new Simulation({ seed: 1 });
@@ -14,7 +13,7 @@ async function openStore(wrap: (store: Store) => Store) {
   const put = (key: string) =>
     store.commit({ compares: [], writes: [{ key: `/registry/${key}`, value: new Uint8Array([1]) }] });
   const background = followStore({
-    engine: { world, log: silentLog, store: wrap(store) } as Engine,
+    engine: { world, log: silentLog, store: wrap(store) },
     name: 'test',
     prefix: '/registry/',
     onEvent: ({ key }, queue) => queue.add(key),

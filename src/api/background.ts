@@ -14,7 +14,7 @@ export interface Background {
 }
 
 export interface FollowOptions {
-  readonly engine: Engine;
+  readonly engine: Pick<Engine, 'world' | 'log' | 'store'>;
   readonly name: string;
   readonly prefix: string;
   /** How many keys are worked on at once; one when absent. */
