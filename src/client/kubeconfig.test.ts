@@ -197,6 +197,27 @@ test('home: --kubeconfig, $KUBECONFIG, ~/.kube/config -> the first there is, as 
   await expect(find({})).rejects.toThrow(/no kubeconfig:.*give one with --kubeconfig or \$KUBECONFIG/);
 });
 
+test('home: several files in $KUBECONFIG -> read together, the first to say something is believed, paths beside their file', async () => {
+  const elsewhere = `clusters:
+- name: c
+  cluster: { server: https://other }
+- name: far
+  cluster: { server: https://far, certificate-authority: ca.crt }
+contexts:
+- name: two
+  context: { cluster: far, user: u }
+current-context: two`;
+  const files = { '/a/config': named('a'), '/b/config': elsewhere, '/b/ca.crt': 'CA of b' };
+  const environment = { KUBECONFIG: '/missing::/a/config:/b/config' };
+  expect(await find({ files, environment })).toMatchObject({ server: 'https://a', contextName: 'one' });
+  const far = await find({ files, environment, context: 'two' });
+  expect(far).toMatchObject({ server: 'https://far', certificateAuthority: 'CA of b' });
+  expect(await far.bearerToken?.()).toBe('t');
+  await expect(find({ files, environment: { KUBECONFIG: '/x:/y' } })).rejects.toThrow(
+    'kubeconfig /x, /y: no such file',
+  );
+});
+
 test('home: no kubeconfig but a Pod -> its service account, the token read anew each time', async () => {
   const directory = '/var/run/secrets/kubernetes.io/serviceaccount';
   const files: Record<string, string> = {
@@ -232,9 +253,9 @@ function load(text: string, options: TestHost & { context?: string } = {}) {
   return loadKubeconfig(text, { host: hostOf(options), clock, context: options.context, path: '/etc/k/config' });
 }
 
-function find(options: TestHost & { kubeconfig?: string }) {
+function find(options: TestHost & { kubeconfig?: string; context?: string }) {
   const clock = new Simulation({ seed: 1 }).world('x').clock;
-  return findHome({ host: hostOf(options), clock, kubeconfig: options.kubeconfig });
+  return findHome({ host: hostOf(options), clock, kubeconfig: options.kubeconfig, context: options.context });
 }
 
 function kubeconfig(user: string, cluster = ''): string {

@@ -25,13 +25,22 @@ export interface KubeconfigOptions {
 }
 
 export interface HomeOptions extends Omit<KubeconfigOptions, 'path'> {
-  /** `--kubeconfig`; else the first file of $KUBECONFIG, else ~/.kube/config, else the Pod's service account. */
+  /** `--kubeconfig`; else the files of $KUBECONFIG together, else ~/.kube/config, else the Pod's service account. */
   readonly kubeconfig?: string;
 }
 
 interface Named {
   readonly name?: string;
 }
+
+/** A kubeconfig's text, and where it lies: paths in it are relative to its directory. */
+interface Source {
+  readonly text: string;
+  readonly path: string | undefined;
+}
+
+/** An entry that knows which file it is from. */
+type Placed<T> = T & { readonly path: string | undefined };
 
 interface Cluster {
   readonly server?: string;
@@ -62,53 +71,87 @@ interface Context {
 
 interface Kubeconfig {
   readonly 'current-context'?: string;
-  readonly clusters?: readonly (Named & { readonly cluster?: Cluster })[];
-  readonly users?: readonly (Named & { readonly user?: AuthInfo })[];
-  readonly contexts?: readonly (Named & { readonly context?: Context })[];
+  readonly clusters?: readonly ClusterEntry[];
+  readonly users?: readonly UserEntry[];
+  readonly contexts?: readonly ContextEntry[];
 }
+
+type ClusterEntry = Named & { readonly cluster?: Cluster };
+type UserEntry = Named & { readonly user?: AuthInfo };
+type ContextEntry = Named & { readonly context?: Context };
 
 /** Finds the kubeconfig the way kubectl does, and falls back to the service account of the Pod we run in. */
 export async function findHome(options: HomeOptions): Promise<HomeAccess> {
   const { host } = options;
-  const asked = options.kubeconfig ?? host.environment['KUBECONFIG']?.split(':').find((path) => path !== '');
-  const path = asked ?? `${host.environment['HOME'] ?? ''}/.kube/config`;
-  const text = await host.readText(path);
-  if (text !== undefined) return loadKubeconfig(text, { ...options, path });
-  if (asked !== undefined) throw new Error(`kubeconfig ${path}: no such file`);
+  const asked = askedPaths(options);
+  const usual = `${host.environment['HOME'] ?? ''}/.kube/config`;
+  const sources: Source[] = [];
+  for (const path of asked.length > 0 ? asked : [usual]) {
+    const text = await host.readText(path);
+    if (text !== undefined) sources.push({ text, path });
+  }
+  if (sources.length > 0) return accessFrom(sources, options);
+  if (asked.length > 0) throw new Error(`kubeconfig ${asked.join(', ')}: no such file`);
   const inCluster = await inClusterAccess(options);
   if (inCluster !== undefined) return inCluster;
   throw new Error(
-    `no kubeconfig: ${path} does not exist and this is no Pod; give one with --kubeconfig or $KUBECONFIG`,
+    `no kubeconfig: ${usual} does not exist and this is no Pod; give one with --kubeconfig or $KUBECONFIG`,
   );
 }
 
-export async function loadKubeconfig(text: string, options: KubeconfigOptions): Promise<HomeAccess> {
-  const where = `kubeconfig${options.path === undefined ? '' : ` ${options.path}`}`;
-  const config = parseConfig(text, where);
-  const contextName = options.context ?? config['current-context'] ?? '';
+function askedPaths({ kubeconfig, host }: HomeOptions): string[] {
+  if (kubeconfig !== undefined) return [kubeconfig];
+  return (host.environment['KUBECONFIG'] ?? '').split(':').filter((path) => path !== '');
+}
+
+export function loadKubeconfig(text: string, options: KubeconfigOptions): Promise<HomeAccess> {
+  return accessFrom([{ text, path: options.path }], options);
+}
+
+/** Of several files the first to say something is believed, as in kubectl. */
+async function accessFrom(sources: readonly Source[], options: Omit<KubeconfigOptions, 'path'>): Promise<HomeAccess> {
+  const configs = sources.map((source) => ({ config: parseConfig(source), path: source.path }));
+  const where = whereIs(sources.map(({ path }) => path ?? '').join(', '));
+  const all = <T>(listOf: (config: Kubeconfig) => readonly T[] | undefined): Placed<T>[] =>
+    configs.flatMap(({ config, path }) => (listOf(config) ?? []).map((entry) => ({ ...entry, path })));
+  const contextName = options.context ?? configs.map(({ config }) => config['current-context']).find(Boolean) ?? '';
   if (contextName === '') throw new Error(`${where}: current-context is not set; set it or name a context`);
-  const context = find(config.contexts, contextName, `${where}: context`).context ?? {};
-  const cluster =
-    find(config.clusters, context.cluster, `${where}: cluster of context ${quote(contextName)}`).cluster ?? {};
-  const user = context.user === undefined ? {} : (find(config.users, context.user, `${where}: user`).user ?? {});
-  const reader = createFileReader(options, where);
-  const access = await clusterAccess(cluster, `${where}: cluster ${quote(context.cluster)}`, reader);
+  const contexts = all((config) => config.contexts);
+  const context = find(contexts, contextName, `${where}: context`).context ?? {};
+  const clusters = all((config) => config.clusters);
+  const cluster = find(clusters, context.cluster, `${where}: cluster of context ${quote(contextName)}`);
+  const users = all((config) => config.users);
+  const user = context.user === undefined ? undefined : find(users, context.user, `${where}: user`);
+  const access = await clusterAccess(
+    cluster.cluster ?? {},
+    `${whereIs(cluster.path)}: cluster ${quote(context.cluster)}`,
+    createFileReader(cluster.path, options),
+  );
   return {
     ...access,
-    ...(await userAccess(user, { access, where: `${where}: user ${quote(context.user)}`, reader, options })),
+    ...(await userAccess(user?.user ?? {}, {
+      access,
+      where: `${whereIs(user?.path)}: user ${quote(context.user)}`,
+      reader: createFileReader(user?.path, options),
+      options,
+    })),
     defaultNamespace: context.namespace ?? 'default',
     contextName,
   };
 }
 
-function parseConfig(text: string, where: string): Kubeconfig {
+function whereIs(path: string | undefined): string {
+  return path ? `kubeconfig ${path}` : 'kubeconfig';
+}
+
+function parseConfig({ text, path }: Source): Kubeconfig {
   try {
     const config: unknown = yaml().parse(text);
     if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config as Kubeconfig;
   } catch (cause) {
-    throw new Error(`${where}: not YAML`, { cause });
+    throw new Error(`${whereIs(path)}: not YAML`, { cause });
   }
-  throw new Error(`${where}: not a kubeconfig`);
+  throw new Error(`${whereIs(path)}: not a kubeconfig`);
 }
 
 function find<T extends Named>(list: readonly T[] | undefined, name: string | undefined, what: string): T {
@@ -120,13 +163,12 @@ function find<T extends Named>(list: readonly T[] | undefined, name: string | un
 
 type FileReader = (path: string, field: string) => Promise<string>;
 
-function createFileReader(options: KubeconfigOptions, where: string): FileReader {
-  const slash = options.path?.lastIndexOf('/') ?? -1;
-  const directory = slash < 0 ? '' : options.path!.slice(0, slash + 1);
+function createFileReader(from: string | undefined, { host }: Pick<KubeconfigOptions, 'host'>): FileReader {
+  const directory = (from ?? '').replace(/[^/]*$/, '');
   return async (path, field) => {
     const full = path.startsWith('/') ? path : directory + path;
-    const text = await options.host.readText(full);
-    if (text === undefined) throw new Error(`${where}: ${field}: no such file: ${full}`);
+    const text = await host.readText(full);
+    if (text === undefined) throw new Error(`${whereIs(from)}: ${field}: no such file: ${full}`);
     return text;
   };
 }
