@@ -22,7 +22,7 @@ export function respond(call: Call, form: Form, answer: Answer): HttpResponse {
     case 'json':
       return { status: answer.code, headers, body: encodeJson(answer.value) };
     case 'stream':
-      return { status: 200, headers, body: answer.body };
+      return { status: 200, headers, body: answer.body, isEndless: true };
   }
 }
 

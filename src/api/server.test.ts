@@ -652,6 +652,20 @@ describe('edge: stopping', () => {
     },
   );
 
+  test('edge: a long list is being sent while the server stops -> sent to its end', async () => {
+    const list = new Spout();
+    const { http2, server, seen } = await open(async () => stream(list, false));
+    const answer = sendHttp2(http2());
+    await until(() => seen.length === 1 && list.pulls > 0);
+    list.push('{"items":[1');
+    await until(() => list.pulls > 1);
+    const closing = server.close();
+    list.push(',2]}');
+    list.end();
+    expect(await answer).toMatchObject({ status: 200, body: '{"items":[1,2]}' });
+    await closing;
+  });
+
   test('edge: a watch that begins while the server stops -> ended at once', async () => {
     const spout = new Spout();
     let begin: () => void = () => {};

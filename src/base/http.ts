@@ -18,6 +18,8 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** A stream ends when its iterator ends; the carrier calls `return()` when the other side has gone away. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+  /** A stream that goes on until somebody ends it, such as a watch; others are finished when the server stops. */
+  readonly isEndless?: boolean;
 }
 
 /** Where a server is and how to be somebody there. PEM texts, not paths. */

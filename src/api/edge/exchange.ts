@@ -49,6 +49,7 @@ export class Exchange {
   /** The status that was sent; 0 until then. */
   status = 0;
   isStream = false;
+  #isEndless = false;
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
@@ -92,7 +93,7 @@ export class Exchange {
   /** The server stops: a watch ends here, anything else is answered. */
   endStream(): void {
     this.#isEnding = true;
-    if (!this.isStream) return;
+    if (!this.#isEndless) return;
     const iterator = this.#iterator;
     this.#iterator = undefined;
     this.#abort?.abort();
@@ -206,6 +207,7 @@ export class Exchange {
     const { body } = response;
     this.status = response.status;
     this.isStream = !(body instanceof Uint8Array);
+    this.#isEndless = response.isEndless ?? false;
     onResponse(this, response);
     if (carrier.hasBody && !this.#isReceived && !this.#isRestRefused) carrier.ignoreRest();
     if (body instanceof Uint8Array) {
@@ -235,7 +237,7 @@ export class Exchange {
   async #sendStream(body: AsyncIterable<Uint8Array>): Promise<void> {
     const { output, method } = this.carrier;
     const iterator = body[Symbol.asyncIterator]();
-    if (method === 'HEAD' || this.#isEnding) {
+    if (method === 'HEAD' || (this.#isEnding && this.#isEndless)) {
       void iterator.return?.();
       output.end();
       return;

@@ -224,8 +224,8 @@ export function text(body: string, status = 200): HttpResponse {
   return { status, headers: { 'content-type': 'text/plain' }, body: Buffer.from(body) };
 }
 
-export function stream(body: AsyncIterable<Uint8Array>): HttpResponse {
-  return { status: 200, headers: { 'content-type': 'application/json' }, body };
+export function stream(body: AsyncIterable<Uint8Array>, isEndless = true): HttpResponse {
+  return { status: 200, headers: { 'content-type': 'application/json' }, body, isEndless };
 }
 
 /** Waits until it is so; the test's own time limit is the bound. */
