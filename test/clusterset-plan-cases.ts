@@ -29,6 +29,17 @@ export interface PlanCasesResult {
 
 const ids = ['east', 'north', 'west'];
 const batchSize = 50;
+// So long that a hostname of fifty characters has no room in a DNS name.
+const longZone = ['clusterset', 'z'.repeat(60), 'z'.repeat(60), 'z'.repeat(60)].join('.');
+// Some of its addresses look different from outside, one of the translations is none, and not all of them are allowed.
+const narrowAddresses = {
+  allowedRanges: ['100.64.0.0/16', '10.2.0.0/16'],
+  translations: [
+    { from: '10.1.0.0/16', to: '100.64.0.0/16' },
+    { from: '10.9.0.0/16', to: 'fd00::/64' },
+  ],
+};
+const endpoints = ['10.1.0.1', '10.2.0.1', '10.3.0.1', '127.0.0.1', 'web-0@10.1.0.1', `${'h'.repeat(50)}@10.1.0.2`];
 
 export async function runPlanCases(options: {
   readonly count: number;
@@ -56,7 +67,8 @@ async function runBatch(count: number, seed: number) {
   const set = await new SimClusterSet({
     clusters: ids,
     seed,
-    set: { ports: seed % 2 === 1 ? 'union' : 'intersection' },
+    set: { ports: seed % 2 === 1 ? 'union' : 'intersection', dns: { zone: longZone } },
+    member: (id) => (id === 'east' ? narrowAddresses : {}),
   }).start({ namespaces: ['shop'] });
   const { random } = set.simulation.world('cases');
   const keys = Array.from({ length: count }, (_, index) => `shop/s${index}`);
@@ -79,7 +91,7 @@ async function runBatch(count: number, seed: number) {
 async function prepare(set: SimClusterSet, id: string, key: string, random: Random): Promise<void> {
   const { admin } = set.home(id);
   if (chance(random, 0.95)) await admin.create(serviceType, service(key, randomService(random)));
-  await admin.create(endpointSliceType, slice(key, { endpoints: [chance(random, 0.1) ? '127.0.0.1' : '10.1.0.1'] }));
+  await admin.create(endpointSliceType, slice(key, { endpoints: [pick(random, endpoints)] }));
   if (chance(random, 0.9)) await admin.create(serviceExportType, serviceExport(key, labelsOf(random)));
 }
 

@@ -151,7 +151,7 @@ export async function foreseeHere(
   const membership = await requireMembership(home);
   return withBroker(deps.world, membership, async (broker) => {
     const state = await readSetState({ home, broker, membership, keys: [key] });
-    const present = await homeFacts(home, membership.clusterId, [key]);
+    const present = await homeFacts(home, { state, id: membership.clusterId, keys: [key] });
     const { items } = await broker.list(clusterType, { namespace: membership.clusterset });
     const known = new Set(items.map(({ metadata }) => metadata.name));
     const unknown = ids.filter((id) => !known.has(id));

@@ -70,7 +70,7 @@ export async function planExports(deps: Pick<ClusterSetDeps, 'world'>, request: 
   const { home, broker, membership, objects } = request;
   const keys = [...objects.exports.keys()].sort();
   const state = await readSetState({ home, broker, membership, keys });
-  const present = await homeFacts(home, membership.clusterId, keys);
+  const present = await homeFacts(home, { state, id: membership.clusterId, keys });
   const next = await applied(deps, request, present);
   const exports = keys.map((key) => foreseeChange({ state, present, next }, key));
   return {

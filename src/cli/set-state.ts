@@ -123,8 +123,11 @@ export function brokerFacts({ members, older }: SetState, except?: string): Clus
   return facts.filter(({ id }) => id !== except);
 }
 
-/** What the named services are in this cluster's own home. */
-export async function homeFacts(home: Client, id: string, keys: readonly string[]): Promise<ClusterFacts> {
+/** What the named services are in the own home of one of the set's clusters. */
+export async function homeFacts(
+  home: Client,
+  { state, id, keys }: { readonly state: SetState; readonly id: string; readonly keys: readonly string[] },
+): Promise<ClusterFacts> {
   const services = new Map<string, Service>();
   const exports = new Map<string, ServiceExport>();
   const slices: EndpointSlice[] = [];
@@ -139,7 +142,8 @@ export async function homeFacts(home: Client, id: string, keys: readonly string[
     slices.push(...(await listAll<EndpointSlice>(home, endpointSliceType, { namespace, labelSelector })));
     if ((await find(home, namespaceType, { name: namespace })) !== undefined) namespaces.add(namespace);
   }
-  return { id, verdict: 'alive', services, exports, slices, namespaces };
+  const addresses = state.members.find((member) => member.id === id)?.cluster.spec;
+  return { id, verdict: 'alive', services, exports, slices, namespaces, addresses };
 }
 
 export async function listAll<T extends KubernetesObject>(

@@ -10,7 +10,7 @@ import type { EventRecorder } from './events.ts';
 import type { HomeCopies } from './home-copies.ts';
 import type { LegacyRecords } from './legacy/records.ts';
 import type { Members } from './members.ts';
-import type { Publishing } from './policy-copy.ts';
+import type { Publishing } from './publishing.ts';
 import type { SetPolicy } from './set-policy.ts';
 
 export interface Membership {

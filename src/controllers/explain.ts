@@ -2,7 +2,6 @@
 // import in each cluster, the conditions on each export. Pure: the agents arrive at the same by the same rules, and
 // whoever plans a change, explains a state or checks a simulation asks here.
 
-import type { Translation } from '../model/address-translation.ts';
 import type { WantedCondition } from '../model/conditions.ts';
 import { type EndpointSlice, serviceNameLabel, sourceClusterLabel } from '../model/endpoint-slice.ts';
 import { exportConditions, judgeService } from '../model/export-conditions.ts';
@@ -16,6 +15,7 @@ import { isExportedTo, type ServiceShard } from '../model/service-shard.ts';
 import { type Standing, standing } from '../model/staleness.ts';
 import { planSlices, type SlicePlan } from './export/plan-slices.ts';
 import { planSpec } from './import/plan-import.ts';
+import { type ClusterAddresses, readAddressRules, readPublishing } from './publishing.ts';
 import type { SetPolicy } from './set-policy.ts';
 import { planShard, readShard } from './shard-record.ts';
 
@@ -30,8 +30,8 @@ export interface ClusterFacts {
   readonly services: ReadonlyMap<string, Service>;
   readonly exports: ReadonlyMap<string, ServiceExport>;
   readonly slices: readonly EndpointSlice[];
-  /** How its addresses are seen from other clusters. */
-  readonly translations?: readonly Translation[];
+  /** What the set's admin says of its addresses. */
+  readonly addresses?: ClusterAddresses;
   /** What it published before it fell silent: counts in place of what its home says now. */
   readonly left?: ReadonlyMap<string, ServiceShard>;
 }
@@ -88,7 +88,7 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
       return exportConditions({
         cluster,
         validity: judgeService(facts.services.get(key), key),
-        publication: { kind: 'published', notes: foreseen.slicePlan(cluster, key)?.notes ?? [] },
+        publication: { kind: 'published', notes: published.get(cluster)?.get(key)?.notes ?? [] },
         merge: foreseen.merge(key),
       });
     },
@@ -99,6 +99,8 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
 interface Published {
   readonly shard: ServiceShard;
   readonly plan?: SlicePlan;
+  /** What was left out, and why. */
+  readonly notes?: readonly string[];
 }
 
 function publishedBy(facts: ClusterFacts, policy: SetPolicy): Map<string, Published> {
@@ -107,22 +109,23 @@ function publishedBy(facts: ClusterFacts, policy: SetPolicy): Map<string, Publis
     for (const [key, shard] of facts.left) published.set(key, { shard });
     return published;
   }
-  const { translations } = facts;
-  const rules = { virtualRanges: policy.virtualRanges, allowedRanges: [], translations };
+  const allowed = readAddressRules(policy.virtualRanges, facts.addresses?.allowedRanges);
+  const { rules, notes } = readPublishing(allowed, facts.addresses);
+  const dns = { cluster: facts.id, zone: policy.zone };
   for (const [key, serviceExport] of facts.exports) {
     const service = facts.services.get(key);
     if (service === undefined || judgeService(service, key).kind === 'invalid') continue;
     const sources = facts.slices.filter((slice) => standsBehind(slice, key));
-    const plan = planSlices({ service, sources, mode: policy.endpoints, rules });
+    const plan = planSlices({ service, sources, mode: policy.endpoints, rules, dns });
     const shard = planShard({
       service,
       serviceExport,
       readyCount: plan.readyCount,
       clusterSetIps: [],
       namespace: '',
-      translations,
+      translations: rules.translations,
     });
-    published.set(key, { shard, plan });
+    published.set(key, { shard, plan, notes: [...notes, ...plan.notes] });
   }
   return published;
 }

@@ -5,12 +5,11 @@ import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer, type Informer } from '../client/informer.ts';
-import { inverse, type PublishingRules, readTranslations, type Translation } from '../model/address-translation.ts';
 import type { Cluster } from '../model/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../model/cluster-set.ts';
 import type { AddressRules } from '../model/endpoint-address.ts';
-import { parseRange } from '../model/ip.ts';
 import type { Members } from './members.ts';
+import { type Publishing, readAddressRules, readPublishing } from './publishing.ts';
 import { readSetPolicy, type SetPolicy } from './set-policy.ts';
 
 export interface PolicyCopyOptions {
@@ -19,14 +18,6 @@ export interface PolicyCopyOptions {
   readonly broker: Client;
   readonly members: Members;
   readonly clusterset: string;
-}
-
-export interface Publishing {
-  readonly rules: PublishingRules;
-  /** From what it published back to its own addresses. */
-  readonly inverse: readonly Translation[];
-  /** What is wrong with what the admin said of it. */
-  readonly notes: readonly string[];
 }
 
 export class PolicyCopy {
@@ -75,8 +66,7 @@ export class PolicyCopy {
     const cluster = this.#options.members.get(clusterId)?.cluster;
     const rules = this.rulesOf(clusterId);
     if (this.#publishing?.cluster === cluster && this.#publishing?.from === rules) return this.#publishing.publishing;
-    const { translations, notes } = readTranslations(cluster?.spec.translations);
-    const publishing = { rules: { ...rules, translations }, inverse: inverse(translations), notes };
+    const publishing = readPublishing(rules, cluster?.spec);
     this.#publishing = { cluster, from: rules, publishing };
     return publishing;
   }
@@ -89,8 +79,7 @@ export class PolicyCopy {
     const key = ranges.join(' ');
     const known = this.#rulesByRanges.get(key);
     if (known !== undefined) return known;
-    const allowedRanges = ranges.map((text) => parseRange(text)).filter((range) => range !== undefined);
-    const rules = { virtualRanges: this.#current.virtualRanges, allowedRanges };
+    const rules = readAddressRules(this.#current.virtualRanges, ranges);
     this.#rulesByRanges.set(key, rules);
     return rules;
   }

@@ -7,8 +7,8 @@ import type { WorkResult } from '../../base/queue.ts';
 import { boundedName } from '../../model/bounded-name.ts';
 import { type EndpointSlice, endpointSliceType } from '../../model/endpoint-slice.ts';
 import { judgeService, type Publication } from '../../model/export-conditions.ts';
-import { hostnamesTooLong, parseServiceKey, recordName } from '../../model/names-clusterset.ts';
-import { isHeadless, type Service } from '../../model/service.ts';
+import { parseServiceKey, recordName } from '../../model/names-clusterset.ts';
+import type { Service } from '../../model/service.ts';
 import type { ServiceExport } from '../../model/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../../model/service-shard.ts';
 import type { AgentContext } from '../context.ts';
@@ -74,6 +74,7 @@ export function createExportController({ context, onPublication }: ExportControl
       sources: copies.slices.byIndex(slicesByService, key),
       mode: context.policy().endpoints,
       rules: context.publishing().rules,
+      dns: { cluster: membership.clusterId, zone: context.policy().zone },
     };
     const plan = planSlices(request, planSource);
     try {
@@ -84,8 +85,7 @@ export function createExportController({ context, onPublication }: ExportControl
       setPublication(key, { kind: 'failed', message: `not written to the broker: ${errorText(error)}` });
       throw error;
     }
-    const notes = [...context.publishing().notes, ...plan.notes, ...longNames(key, facts.service, plan)];
-    setPublication(key, { kind: 'published', notes });
+    setPublication(key, { kind: 'published', notes: [...context.publishing().notes, ...plan.notes] });
   }
 
   async function publishSlices(key: string, self: Member, slices: readonly PublishedSlice[]): Promise<void> {
@@ -153,20 +153,6 @@ export function createExportController({ context, onPublication }: ExportControl
     if (publication === undefined) publications.delete(key);
     else publications.set(key, publication);
     onPublication(key);
-  }
-
-  function longNames(key: string, service: Service, plan: SlicePlan): string[] {
-    if (!isHeadless(service)) return [];
-    const hostnames = plan.slices.flatMap(({ endpoints }) => endpoints.map(({ hostname }) => hostname ?? ''));
-    const request = { ...parseServiceKey(key), cluster: membership.clusterId, zone: context.policy().zone };
-    const tooLong = hostnamesTooLong(
-      hostnames.filter((hostname) => hostname !== ''),
-      request,
-    );
-    if (tooLong.length === 0) return [];
-    return [
-      `${tooLong.length} endpoints have no DNS name of their own: ${tooLong[0]} would be longer than 253 characters`,
-    ];
   }
 
   return { reconcile, publication: (key) => publications.get(key) };

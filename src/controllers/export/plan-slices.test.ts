@@ -6,6 +6,7 @@ import type { Service } from '../../model/service.ts';
 import { createSlicePlanner, planSlices } from './plan-slices.ts';
 
 const rules = { virtualRanges: [parseRange('243.0.0.0/12')!], allowedRanges: [] };
+const dns = { cluster: 'east', zone: 'clusterset.local' };
 const service = (spec: Service['spec'] = {}): Service => ({
   apiVersion: 'v1',
   kind: 'Service',
@@ -30,7 +31,7 @@ const ready = (address: string) => ({ addresses: [address], conditions: { ready:
 describe('plan slices', () => {
   test('plan slices: each source slice -> one published slice of its own name, never re-packed', () => {
     const sources = [slice('a', [ready('10.1.0.1')]), slice('b', [ready('10.1.0.2')])];
-    const { slices, readyCount } = planSlices({ service: service(), sources, mode: 'Pods', rules });
+    const { slices, readyCount } = planSlices({ service: service(), sources, mode: 'Pods', rules, dns });
     expect(slices.map(({ name }) => name)).toEqual(['a.shop.pods', 'b.shop.pods']);
     expect(readyCount).toBe(2);
   });
@@ -43,7 +44,7 @@ describe('plan slices', () => {
       nodeName: 'n',
       targetRef: { name: 'p' },
     };
-    const { slices } = planSlices({ service: service(), sources: [slice('a', [endpoint])], mode: 'Pods', rules });
+    const { slices } = planSlices({ service: service(), sources: [slice('a', [endpoint])], mode: 'Pods', rules, dns });
     expect(slices[0]?.endpoints).toEqual([
       {
         addresses: ['10.1.0.1'],
@@ -56,7 +57,7 @@ describe('plan slices', () => {
 
   test('plan slices: host names instead of addresses -> left out and said', () => {
     const source = slice('a', [{ addresses: ['example.org'] }], { addressType: 'FQDN' });
-    const { slices, notes } = planSlices({ service: service(), sources: [source], mode: 'Pods', rules });
+    const { slices, notes } = planSlices({ service: service(), sources: [source], mode: 'Pods', rules, dns });
     expect(slices).toEqual([]);
     expect(notes[0]).toContain('host names, not addresses');
   });
@@ -64,14 +65,20 @@ describe('plan slices', () => {
   test('plan slices: refused addresses -> left out and said, at most five times', () => {
     const bad = Array.from({ length: 9 }, (_, index) => ready(`127.0.0.${index + 1}`));
     const sources = [slice('a', [...bad, ready('10.1.0.1')])];
-    const { slices, notes, readyCount } = planSlices({ service: service(), sources, mode: 'Pods', rules });
+    const { slices, notes, readyCount } = planSlices({ service: service(), sources, mode: 'Pods', rules, dns });
     expect(slices[0]?.endpoints).toHaveLength(1);
     expect(readyCount).toBe(1);
     expect(notes).toHaveLength(5);
   });
 
   test('plan slices: ClusterIP -> one slice per family with the service ports; none listed while no pod is ready', () => {
-    const up = planSlices({ service: service(), sources: [slice('a', [ready('10.1.0.1')])], mode: 'ClusterIP', rules });
+    const up = planSlices({
+      service: service(),
+      sources: [slice('a', [ready('10.1.0.1')])],
+      mode: 'ClusterIP',
+      rules,
+      dns,
+    });
     expect(
       up.slices.map(({ name, addressType, endpoints, ports }) => [
         name,
@@ -84,16 +91,16 @@ describe('plan slices', () => {
       ['checkout.shop.ipv6', 'IPv6', ['fd00::1'], 80],
     ]);
     const sources = [slice('a', [{ addresses: ['10.1.0.1'], conditions: { ready: false } }])];
-    const down = planSlices({ service: service(), sources, mode: 'ClusterIP', rules });
+    const down = planSlices({ service: service(), sources, mode: 'ClusterIP', rules, dns });
     expect(down.slices.map(({ endpoints }) => endpoints)).toEqual([[], []]);
   });
 
   test('plan slices: planned again with nothing changed -> the very same objects', () => {
     const planner = createSlicePlanner();
     const sources = [slice('a', [ready('10.1.0.1')])];
-    const plan = () => planSlices({ service: service(), sources, mode: 'Pods', rules }, planner);
+    const plan = () => planSlices({ service: service(), sources, mode: 'Pods', rules, dns }, planner);
     expect(plan().slices[0]).toBe(plan().slices[0]);
-    const other = planSlices({ service: service(), sources, mode: 'Pods', rules: { ...rules } }, planner);
+    const other = planSlices({ service: service(), sources, mode: 'Pods', rules: { ...rules }, dns }, planner);
     expect(other.slices[0]).not.toBe(plan().slices[0]);
   });
 
@@ -106,7 +113,7 @@ describe('plan slices', () => {
     // What must lie in the ranges that the cluster joined with is what others see.
     const allowedRanges = ['100.64.0.0/10', 'fd99::/64'].map((text) => parseRange(text)!);
     const sources = [slice('a', [ready('10.1.0.7'), ready('10.1.9.9'), ready('10.3.0.1')])];
-    const request = { service: service(), sources, rules: { ...rules, allowedRanges, translations } };
+    const request = { service: service(), sources, dns, rules: { ...rules, allowedRanges, translations } };
     const pods = planSlices({ ...request, mode: 'Pods' });
     expect(pods.slices.map(({ endpoints }) => endpoints.flatMap(({ addresses }) => addresses))).toEqual([
       ['100.64.0.7'],

@@ -4,6 +4,7 @@
 import { type PublishingRules, translate } from '../../model/address-translation.ts';
 import { refusal } from '../../model/endpoint-address.ts';
 import { type Endpoint, type EndpointPort, type EndpointSlice, isReady } from '../../model/endpoint-slice.ts';
+import { hostnamesTooLong } from '../../model/names-clusterset.ts';
 import { isHeadless, type Service } from '../../model/service.ts';
 
 export type EndpointMode = 'Pods' | 'ClusterIP';
@@ -28,6 +29,8 @@ export interface SlicePlanRequest {
   readonly sources: readonly EndpointSlice[];
   readonly mode: EndpointMode;
   readonly rules: PublishingRules;
+  /** Under which the endpoints of a headless service get their DNS names. */
+  readonly dns: { readonly cluster: string; readonly zone: string };
 }
 
 /** Plans each source slice once: the same slice gives the very same plan for as long as the rules stay. */
@@ -53,7 +56,22 @@ export function planSlices(request: SlicePlanRequest, planSource: SlicePlanner =
   if (mode === 'ClusterIP' && !isHeadless(service)) {
     return { slices: clusterIpSlices(service, readyCount > 0, rules), readyCount, notes };
   }
-  return { slices: planned.map(({ slice }) => slice).filter((slice) => slice !== undefined), readyCount, notes };
+  const slices = planned.map(({ slice }) => slice).filter((slice) => slice !== undefined);
+  return { slices, readyCount, notes: [...notes, ...longNames(request, slices)] };
+}
+
+function longNames({ service, dns }: SlicePlanRequest, slices: readonly PublishedSlice[]): string[] {
+  if (!isHeadless(service)) return [];
+  const hostnames = slices.flatMap(({ endpoints }) => endpoints.map(({ hostname }) => hostname ?? ''));
+  const { name, namespace = '' } = service.metadata;
+  const tooLong = hostnamesTooLong(
+    hostnames.filter((hostname) => hostname !== ''),
+    { ...dns, name, namespace },
+  );
+  if (tooLong.length === 0) return [];
+  return [
+    `${tooLong.length} endpoints have no DNS name of their own: ${tooLong[0]} would be longer than 253 characters`,
+  ];
 }
 
 const notesMax = 5;
