@@ -1,5 +1,5 @@
 // `npm run bench:peering`: how fast catalogs travel, over mutual TLS on the loopback, owner and consumer in two processes.
-// `--quick` shortens the strict run, which waits 20 ms for each service.
+// `--quick` shortens the strict run, which waits 20 ms for each service; `--only=distance` runs one part of it.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import net from 'node:net';
@@ -12,6 +12,7 @@ import type { Order } from './peering-owner.ts';
 import { type Figure, percentile, report } from './report.ts';
 
 const isQuick = process.argv.includes('--quick');
+const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length);
 const consumersMax = 50;
 const defaultWindow = peerDefaults.window;
 const ownerMesh = meshOf('owner.example');
@@ -132,14 +133,18 @@ async function slowRelay(target: number, delayMs: number): Promise<{ port: numbe
   return { port: (relay.address() as net.AddressInfo).port, close: () => void relay.close() };
 }
 
+const parts: Record<string, () => Promise<void>> = {
+  small: () => fullSync(4096),
+  large: () => fullSync(50_000, 10),
+  distance: () => overDistance(10_000, defaultWindow, 2),
+  strict: () => overDistance(isQuick ? 500 : 10_000, 1),
+  fanOut,
+  burst,
+  single: singleUpdates,
+};
+
 try {
-  await fullSync(4096);
-  await fullSync(50_000, 10);
-  await overDistance(10_000, defaultWindow, 2);
-  await overDistance(isQuick ? 500 : 10_000, 1);
-  await fanOut();
-  await burst();
-  await singleUpdates();
+  for (const [name, run] of Object.entries(parts)) if (only === undefined || only === name) await run();
   report('peering', figures);
 } finally {
   child.disconnect();

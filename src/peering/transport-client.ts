@@ -50,6 +50,8 @@ export interface ClientCall {
 
 export type Dial = (options: DialOptions, handlers: ClientHandlers) => ClientCall;
 
+/** What the owner may have on its way to us. */
+const windowBytes = 1 << 20;
 /** How long the reason of a failure may come after the failure. */
 const causeDelayMs = 50;
 
@@ -64,7 +66,7 @@ export const dial: Dial = (options, handlers) => {
     ...(options.serverName === undefined ? {} : { servername: options.serverName }),
     // The identity is the SPIFFE one; an address behind a balancer says nothing about who answers.
     checkServerIdentity: (_host, certificate) => wrongIdentity(certificate, options.isExpected),
-    settings: { initialWindowSize: 1 << 20 },
+    settings: { initialWindowSize: windowBytes },
   });
   let isFinished = false;
   const finish: Finish = (code, reason) => {
@@ -83,6 +85,9 @@ export const dial: Dial = (options, handlers) => {
   };
   session.on('connect', () => {
     clearTimeout(connecting);
+    // The stream's window alone is not enough: the connection has one of its own, of 64 KB, which far away is used up
+    // long before the owner hears that we read on.
+    session.setLocalWindowSize(windowBytes);
     keepAlive(session, { intervalMs: options.keepAliveMs, onAlive });
     onAlive();
   });

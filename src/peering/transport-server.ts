@@ -78,6 +78,8 @@ interface OpenCall {
   readonly presented: readonly X509Certificate[];
 }
 
+/** What a consumer may have on its way to us, on one stream and on the connection. */
+const windowBytes = 1 << 20;
 const lingerMs = 2000;
 const plainBodyBytesMax = 256 * 1024;
 const isGrpc = /^application\/grpc(\+proto)?($|;)/;
@@ -90,12 +92,13 @@ export function servePeering(options: PeeringServerOptions): Promise<PeeringServ
     requestCert: true,
     // The call is refused instead, with a code that the other side understands.
     rejectUnauthorized: false,
-    settings: { maxConcurrentStreams: 16, initialWindowSize: 1 << 20 },
+    settings: { maxConcurrentStreams: 16, initialWindowSize: windowBytes },
   });
   const sessions = new Set<http2.ServerHttp2Session>();
   const open = new Set<OpenCall>();
   server.on('session', (session) => {
     sessions.add(session);
+    session.setLocalWindowSize(windowBytes);
     const onAlive = () => {
       for (const entry of open) if (entry.session === session) entry.handlers.onAlive?.();
     };

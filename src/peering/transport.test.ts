@@ -267,6 +267,26 @@ test('transport: an idle stream -> lives as long as keep-alive is answered', asy
   await caller.until('message after the silence');
 });
 
+test('transport: far away -> a megabyte may be on its way in either direction, on the stream and on the connection', async () => {
+  const { server } = await serve();
+  const trust = { ca: owner.certificate, checkServerIdentity: () => undefined };
+  const client = http2.connect(`https://127.0.0.1:${server.port}`, { ...pairOf(acme.issue()), ...trust });
+  closing.push(() => client.destroy());
+  await expect.poll(() => client.state.remoteWindowSize).toBeGreaterThanOrEqual(1 << 20);
+  expect(client.remoteSettings.initialWindowSize).toBe(1 << 20);
+
+  const sessions: http2.ServerHttp2Session[] = [];
+  const plain = http2.createSecureServer(pairOf(owner.issue()));
+  plain.on('session', (session) => sessions.push(session));
+  await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+  closing.push(() => new Promise((resolve) => plain.close(resolve)));
+  call((plain.address() as net.AddressInfo).port);
+  await expect.poll(() => sessions[0]?.state.remoteWindowSize).toBeGreaterThanOrEqual(1 << 20);
+  expect(sessions[0]?.remoteSettings.initialWindowSize).toBe(1 << 20);
+});
+
+const pairOf = ({ certificate: cert, key }: { certificate: string; key: string }) => ({ cert, key });
+
 test('transport: a half-open connection -> both sides notice within two keep-alive times', async () => {
   const { server, heard } = await serve({ keepAliveMs: 50 });
   const relay = await relayTo(server.port);
