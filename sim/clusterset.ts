@@ -3,7 +3,7 @@
 
 import type { Attributes } from '../src/api/access.ts';
 import { createLog, type LogLevel, silentLog } from '../src/base/log.ts';
-import { type Client, createClient } from '../src/client/client.ts';
+import type { Client } from '../src/client/client.ts';
 import { type Agent, createAgent } from '../src/controllers/agent.ts';
 import { type ClusterSpec, clusterType } from '../src/model/cluster.ts';
 import { type ClusterSetSpec, clusterSetType } from '../src/model/cluster-set.ts';
@@ -32,6 +32,7 @@ export interface SimClusterSetOptions {
 
 export type { SimHome };
 
+const requestTimeoutMs = 10_000;
 export const setName = 'prod';
 /** Where agents of the older form keep their imports, in the scenarios that have any. */
 export const legacyNamespace = 'older-broker';
@@ -92,8 +93,8 @@ export class SimClusterSet {
     const agent = (this.#options.createAgent ?? createAgent)({
       world,
       log: logLevel === undefined ? silentLog : createLog({ clock: world.clock, level: logLevel, write }),
-      home: clientAt(world, this.home(id)),
-      broker: clientAt(world, this.broker),
+      home: this.home(id).clientOf(world, { requestTimeoutMs }),
+      broker: this.broker.clientOf(world, { requestTimeoutMs }),
       membership: { clusterset: setName, clusterId: id, namespace: memberNamespace(id) },
     });
     this.#agents.set(id, { agent, world });
@@ -102,7 +103,7 @@ export class SimClusterSet {
 
   /** At the broker, with the rights of this member and nothing more. */
   memberClient(id: string): Client {
-    return clientAt(this.simulation.world(`agent-${id}`), this.broker);
+    return this.broker.clientOf(this.simulation.world(`agent-${id}`), { requestTimeoutMs });
   }
 
   /** As kill -9. */
@@ -164,11 +165,6 @@ export class SimClusterSet {
       spec: { namespace: memberNamespace(id), ...this.#options.member?.(id) },
     });
   }
-}
-
-function clientAt(world: VirtualWorld, home: SimHome): Client {
-  const transport = world.network.http({ server: home.url, bearerToken: async () => world.name });
-  return createClient(transport, { world, userAgent: world.name, requestTimeoutMs: 10_000 });
 }
 
 export function memberNamespace(id: string): string {

@@ -1,5 +1,6 @@
 // A simulated home: the real api over a store in memory whose disk outlives the process. Who asks is told by the bearer
-// token; who may do what is a function, so that a scenario can say it in a line.
+// token; who may do what is a function, so that a scenario can say it in a line. `startHome` is for tests that need no
+// more than one home where everybody may do everything.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +12,6 @@ import { loadDefinitions } from '../src/api/definitions/load.ts';
 import type { Kind } from '../src/api/kind.ts';
 import { customResourceDefinitionKind } from '../src/api/kinds/custom-resource-definition.ts';
 import { builtinKinds } from '../src/api/kinds/index.ts';
-import { StatusError } from '../src/api/status.ts';
 import { silentLog } from '../src/base/log.ts';
 import { type Client, createClient } from '../src/client/client.ts';
 import type { AnyObject } from '../src/model/object.ts';
@@ -62,7 +62,7 @@ export class SimHome {
     this.name = options.name;
     this.url = `https://${options.name}`;
     const send = (request: Parameters<HttpHandler>[0]) =>
-      this.#api.handle({ ...request, headers: { ...request.headers, authorization: 'Bearer admin' } });
+      this.api.handle({ ...request, headers: { ...request.headers, authorization: 'Bearer admin' } });
     const world = options.simulation.world(`admin-of-${options.name}`);
     this.admin = createClient({ send, close: () => {} }, { world, userAgent: 'sim' });
   }
@@ -75,6 +75,12 @@ export class SimHome {
     return this.#process?.store.revision() ?? 0;
   }
 
+  /** Asks through the network, as the process of that World. */
+  clientOf(world: VirtualWorld, options: { readonly requestTimeoutMs?: number } = {}): Client {
+    const transport = world.network.http({ server: this.url, bearerToken: async () => world.name });
+    return createClient(transport, { world, userAgent: world.name, ...options });
+  }
+
   async start(): Promise<void> {
     const { simulation, name, serviceRanges, clock, hasDefinitions = false } = this.#options;
     const world = simulation.world(`home-${name}`, clock);
@@ -85,7 +91,7 @@ export class SimHome {
     const api = await createApi({ world, store, kinds, access: this.#access(), log: silentLog });
     await api.start();
     this.#process = { api, store, world };
-    const handler: HttpHandler = (request) => this.#api.handle(request);
+    const handler: HttpHandler = (request) => this.api.handle(request);
     simulation.network.listen(this.url, this.#options.wrap?.(handler) ?? handler);
   }
 
@@ -109,7 +115,7 @@ export class SimHome {
     await this.start();
   }
 
-  get #api(): Api {
+  get api(): Api {
     if (this.#process === undefined) throw new Error(`${this.name} is down`);
     return this.#process.api;
   }
@@ -127,6 +133,12 @@ export class SimHome {
   }
 }
 
+export async function startHome(simulation: Simulation, name = 'home'): Promise<SimHome> {
+  const home = new SimHome({ simulation, name, serviceRanges: ['10.96.0.0/16'], mayDo: () => true });
+  await simulation.time.settle(home.start());
+  return home;
+}
+
 function copyOf(disk: MemoryDisk): MemoryDisk {
   const copy = new MemoryDisk();
   for (const [row, content] of disk.rows) copy.rows.set(row, content);
@@ -135,8 +147,7 @@ function copyOf(disk: MemoryDisk): MemoryDisk {
 }
 
 function userOf(authorization: string | undefined): User {
-  const name = /^Bearer (.+)$/.exec(authorization ?? '')?.[1];
-  if (name === undefined) throw new StatusError('Unauthorized', 'no bearer token');
+  const name = /^Bearer (.+)$/.exec(authorization ?? '')?.[1] ?? 'system:anonymous';
   return { name, groups: name === 'admin' ? ['system:masters'] : [] };
 }
 

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { startHome } from '../../sim/virtual-home.ts';
+import { startHome } from '../../sim/home.ts';
 import { Simulation } from '../../sim/virtual-world.ts';
 import type { Host } from '../base/host.ts';
 import { type EndpointSlice, endpointSliceType } from '../model/endpoint-slice.ts';
@@ -36,11 +36,11 @@ describe('register', () => {
   test('register: the same again -> nothing is written', async () => {
     const { run, home } = await start();
     await run('register default/web --address 10.0.0.7 --port 8080 --check tcp');
-    const revision = home.store.revision();
+    const revision = home.revision;
     expect(await run('register default/web --address 10.0.0.7 --port 8080 --check tcp')).toEqual([
       '10.0.0.7 (8080): already registered behind default/web',
     ]);
-    expect(home.store.revision()).toBe(revision);
+    expect(home.revision).toBe(revision);
   });
 
   test('register: with a check -> not ready yet, the check is noted; another check later -> changed in place', async () => {
@@ -196,7 +196,7 @@ describe('register', () => {
     const { run, sim, home, slices, service } = await start();
     const remover = home.clientOf(sim.world('remover'));
     let removals = 0;
-    sim.network.listen(home.server, async (request) => {
+    sim.network.listen(home.url, async (request) => {
       const response = await home.api.handle(request);
       if (request.method === 'POST' && request.path.includes('endpointslices') && removals++ === 0) {
         await home.api.handle({ method: 'DELETE', path: '/api/v1/namespaces/default/services/web', headers: {} });
@@ -266,11 +266,11 @@ describe('deregister', () => {
 
 async function start() {
   const sim = new Simulation({ seed: 4 });
-  const home = await startHome(sim, { server: 'https://home' });
+  const home = await startHome(sim);
   const client = home.clientOf(sim.world('test'));
   const kubeconfig = JSON.stringify({
     'current-context': 'x',
-    clusters: [{ name: 'x', cluster: { server: home.server } }],
+    clusters: [{ name: 'x', cluster: { server: home.url } }],
     contexts: [{ name: 'x', context: { cluster: 'x' } }],
   });
   const host: Host = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startHome } from '../../sim/virtual-home.ts';
+import { startHome } from '../../sim/home.ts';
 import { Simulation } from '../../sim/virtual-world.ts';
 import { silentLog } from '../base/log.ts';
 import { sleep } from '../base/world.ts';
@@ -53,16 +53,16 @@ test.each([-3_600_000, 3_600_000])(
 );
 
 test('leader: its renewals fail -> steps down before the other may lead, stands again when it can', async () => {
-  const { sim, server, stand, leaders, terms, overlaps } = await start();
+  const { sim, home, stand, leaders, terms, overlaps } = await start();
   stand('a');
   await sim.time.until(() => leaders().includes('a'), { withinMs: 5000 });
   stand('b');
   await sim.time.advance(5000);
   for (const fault of ['refused', 'silent'] as const) {
     const [leader] = leaders();
-    sim.network.setLink(leader!, server, fault);
+    sim.network.setLink(leader!, home.url, fault);
     await sim.time.until(() => leaders().length === 1 && leaders()[0] !== leader, { withinMs: 40_000 });
-    sim.network.setLink(leader!, server, 'up');
+    sim.network.setLink(leader!, home.url, 'up');
     await sim.time.advance(60_000);
     expect(leaders()).toHaveLength(1);
   }
@@ -71,13 +71,13 @@ test('leader: its renewals fail -> steps down before the other may lead, stands 
 });
 
 test('leader: a short outage of the home -> the leader stays', async () => {
-  const { sim, server, stand, leaders, terms } = await start();
+  const { sim, home, stand, leaders, terms } = await start();
   stand('a');
   stand('b');
   await sim.time.until(() => leaders().length === 1, { withinMs: 5000 });
-  for (const name of ['a', 'b']) sim.network.setLink(name, server, 'refused');
+  for (const name of ['a', 'b']) sim.network.setLink(name, home.url, 'refused');
   await sim.time.advance(5000);
-  for (const name of ['a', 'b']) sim.network.setLink(name, server, 'up');
+  for (const name of ['a', 'b']) sim.network.setLink(name, home.url, 'up');
   await sim.time.advance(60_000);
   expect(terms).toHaveLength(1);
 });
@@ -105,7 +105,7 @@ test('leader: the answer to a renewal comes after the term has ended -> it does 
   stand('a', { times });
   await sim.time.until(() => leaders().includes('a'), { withinMs: 5000 });
   const slow = sim.world('slow');
-  sim.network.listen(home.server, async (request) => {
+  sim.network.listen(home.url, async (request) => {
     const response = await home.api.handle(request);
     if (request.method === 'PUT') await sleep(slow.timers, 1_450);
     return response;
@@ -120,15 +120,15 @@ test('leader: the answer to a renewal comes after the term has ended -> it does 
 
 test('leader: random faults, ten seeds -> never two at once, and one again when the faults are over', async () => {
   for (let seed = 1; seed <= 10; seed += 1) {
-    const { sim, server, stand, overlaps, leaders } = await start(seed);
+    const { sim, home, stand, overlaps, leaders } = await start(seed);
     const random = sim.world('chaos').random;
     for (const name of ['a', 'b', 'c']) stand(name);
     for (let round = 0; round < 60; round += 1) {
       const name = ['a', 'b', 'c'][Math.floor(random.float() * 3)]!;
-      sim.network.setLink(name, server, (['up', 'refused', 'silent'] as const)[Math.floor(random.float() * 3)]!);
+      sim.network.setLink(name, home.url, (['up', 'refused', 'silent'] as const)[Math.floor(random.float() * 3)]!);
       await sim.time.advance(random.float() * 20_000);
     }
-    for (const name of ['a', 'b', 'c']) sim.network.setLink(name, server, 'up');
+    for (const name of ['a', 'b', 'c']) sim.network.setLink(name, home.url, 'up');
     await sim.time.advance(60_000);
     expect([seed, overlaps(), leaders().length]).toEqual([seed, 0, 1]);
   }
@@ -143,8 +143,7 @@ interface StandOptions {
 
 async function start(seed = 1) {
   const sim = new Simulation({ seed });
-  const server = 'https://home';
-  const home = await startHome(sim, { server });
+  const home = await startHome(sim);
   const candidates = new Map<string, ReturnType<typeof standForLeader>>();
   const worlds = new Map<string, ReturnType<Simulation['world']>>();
   const terms: string[] = [];
@@ -187,7 +186,6 @@ async function start(seed = 1) {
     sim,
     home,
     working,
-    server,
     client: home.clientOf(sim.world('test')),
     stand,
     kill,

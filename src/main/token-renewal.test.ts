@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { startHome } from '../../sim/virtual-home.ts';
+import { startHome } from '../../sim/home.ts';
 import { Simulation } from '../../sim/virtual-world.ts';
 import { silentLog } from '../base/log.ts';
 import { type Client, createClient } from '../client/client.ts';
@@ -58,7 +58,7 @@ describe('token renewal', () => {
 async function start() {
   const simulation = new Simulation({ seed: 1 });
   const world = simulation.world('agent');
-  const virtual = await startHome(simulation, { server: 'https://home' });
+  const virtual = await startHome(simulation);
   const home = createClient({ send: virtual.api.handle, close: () => {} }, { world, userAgent: 'test' });
   await home.create(secretType, membershipSecret(firstMembership(world.clock.wallMs())).object);
   const copy = new MembershipCopy({ home, world, log: silentLog, onChange: () => {} });

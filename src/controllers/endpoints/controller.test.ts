@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { startHome } from '../../../sim/virtual-home.ts';
+import { startHome } from '../../../sim/home.ts';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
 import { createMetrics } from '../../base/metrics.ts';
@@ -94,9 +94,9 @@ describe('endpoints controller', () => {
     await settle();
     expect((await slices())[0]?.endpoints[0]).toMatchObject({ nodeName: 'n1', zone: 'north' });
     await label('seen', 'now');
-    const revision = home.store.revision();
+    const revision = home.revision;
     await settle();
-    expect(home.store.revision()).toBe(revision);
+    expect(home.revision).toBe(revision);
   });
 
   test('endpoints controller: its slice is deleted or changed by somebody -> put right again', async () => {
@@ -122,10 +122,10 @@ describe('endpoints controller', () => {
       await podReady(`p${count}`, `10.1.0.${count}`);
     }
     await settle();
-    const revision = home.store.revision();
+    const revision = home.revision;
     await restart();
     await settle();
-    expect(home.store.revision()).toBe(revision);
+    expect(home.revision).toBe(revision);
   });
 
   test('endpoints controller: one Pod of many Services -> only its own Services are reconciled', async () => {
@@ -148,7 +148,7 @@ describe('endpoints controller', () => {
 
 async function start() {
   const sim = new Simulation({ seed: 2 });
-  const home = await startHome(sim, { server: 'https://home' });
+  const home = await startHome(sim);
   const client = home.clientOf(sim.world('test'));
   const metrics = createMetrics();
   const run = (name: string) => {

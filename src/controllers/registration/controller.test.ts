@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startHome } from '../../../sim/virtual-home.ts';
+import { startHome } from '../../../sim/home.ts';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { createLog } from '../../base/log.ts';
 import type { ProbeTarget } from '../../base/prober.ts';
@@ -25,11 +25,11 @@ test('registration: nothing changes for an hour -> nothing is written', async ()
   await register({ check: check({}) });
   await sim.time.advance(10_000);
   expect(await ready()).toBe(true);
-  const revision = home.store.revision();
+  const revision = home.revision;
   const before = targets.length;
   await sim.time.advance(3_600_000);
   expect(targets.length - before).toBeGreaterThan(600);
-  expect(home.store.revision()).toBe(revision);
+  expect(home.revision).toBe(revision);
 });
 
 test('registration: one bad answer between good ones -> stays ready', async () => {
@@ -83,23 +83,23 @@ test('registration: the controller restarts while the process is well -> it stay
   const { sim, home, register, ready, restart, health } = await start();
   await register({ check: check({ fall: 3 }) });
   await sim.time.advance(10_000);
-  const revision = home.store.revision();
+  const revision = home.revision;
   health.isGood = false;
   await restart();
   await sim.time.advance(8_000);
   health.isGood = true;
   await sim.time.advance(60_000);
-  expect([await ready(), home.store.revision()]).toEqual([true, revision]);
+  expect([await ready(), home.revision]).toEqual([true, revision]);
 });
 
 test('registration: the home is away when readiness changes -> written when it is back', async () => {
   const { sim, home, register, ready, health } = await start();
   await register({ check: check({}) });
   await sim.time.advance(10_000);
-  sim.network.setLink('agent', home.server, 'refused');
+  sim.network.setLink('agent', home.url, 'refused');
   health.isGood = false;
   await sim.time.advance(60_000);
-  sim.network.setLink('agent', home.server, 'up');
+  sim.network.setLink('agent', home.url, 'up');
   await sim.time.advance(60_000);
   expect(await ready()).toBe(false);
 });
@@ -123,7 +123,7 @@ function check(options: Partial<HealthCheck>): HealthCheck {
 
 async function start() {
   const sim = new Simulation({ seed: 9 });
-  const home = await startHome(sim, { server: 'https://home' });
+  const home = await startHome(sim);
   const client = home.clientOf(sim.world('test'));
   const targets: ProbeTarget[] = [];
   const health = { isGood: true, next: undefined as (() => boolean) | undefined };

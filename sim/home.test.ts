@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { isSameJson } from '../src/base/same-json.ts';
 import { createInformer } from '../src/client/informer.ts';
 import type { AnyObject, ResourceType } from '../src/model/object.ts';
-import { startHome } from './virtual-home.ts';
+import { startHome } from './home.ts';
 import { Simulation } from './virtual-world.ts';
 
 const configMaps: ResourceType = {
@@ -15,7 +15,7 @@ const configMaps: ResourceType = {
 
 test('simulated home: an informer of another process -> follows what is written there', async () => {
   const sim = new Simulation({ seed: 1 });
-  const home = await startHome(sim, { server: 'https://home' });
+  const home = await startHome(sim);
   const world = sim.world('agent');
   const client = home.clientOf(world);
   const informer = createInformer({ client, world, type: configMaps, namespace: 'default' });
