@@ -29,7 +29,7 @@ export interface FederationTableOptions {
 const firstFederationZone = 2;
 
 export class FederationTable implements FederationSink {
-  readonly zone: Zone;
+  #zone: Zone;
   readonly #table: NameTable;
   readonly #services = new Map<string, Map<string, ShardRecord>>();
   readonly #published = new Map<string, FederatedNames>();
@@ -46,12 +46,30 @@ export class FederationTable implements FederationSink {
   constructor(options: FederationTableOptions) {
     this.#table = options.table;
     this.#policy = options.policy ?? 'ordered';
-    this.zone = makeZone(options.zoneId ?? firstFederationZone, {
-      name: options.suffix ?? 'federation',
-      source: 'federation',
-      ttlSeconds: options.ttlSeconds,
-    });
+    this.#zone = federationZone(options.zoneId ?? firstFederationZone, options);
     for (const [name, sets] of fixedNames(this.zone)) this.#table.put(name, this.zone.id, sets);
+  }
+
+  /** The server that answers for it must be told when it changes. */
+  get zone(): Zone {
+    return this.#zone;
+  }
+
+  /** Another suffix moves every name; another TTL is the zone's own and moves none. False if nothing changes. */
+  setZone(spec: Pick<FederationTableOptions, 'suffix' | 'ttlSeconds'>): boolean {
+    const before = this.#zone;
+    const after = federationZone(before.id, spec);
+    if (after.name === before.name && after.ttlSeconds === before.ttlSeconds) return false;
+    if (after.name === before.name) {
+      this.#zone = after;
+      return true;
+    }
+    for (const key of this.#services.keys()) this.#unpublish(key);
+    for (const name of fixedNames(before).keys()) this.#table.remove(name);
+    this.#zone = after;
+    for (const [name, sets] of fixedNames(after)) this.#table.put(name, after.id, sets);
+    for (const key of this.#services.keys()) this.#publish(key);
+    return true;
   }
 
   get table(): NameTable {
@@ -152,17 +170,23 @@ export class FederationTable implements FederationSink {
         if (!before?.sets.has(name)) this.#countAbove(name, 1);
       }
     }
-    for (const name of before?.sets.keys() ?? []) {
-      if (after?.sets.has(name)) continue;
-      this.#own.delete(name);
-      this.#countAbove(name, -1);
-      // Something else may still lie below it.
-      if (this.#above.has(name)) this.#table.put(name, this.zone.id, []);
-      else this.#table.remove(name);
-    }
+    for (const name of before?.sets.keys() ?? []) if (!after?.sets.has(name)) this.#take(name);
     if (after) this.#published.set(serviceKey, after);
     else this.#published.delete(serviceKey);
     this.#table.bumpSerial();
+  }
+
+  #unpublish(serviceKey: string): void {
+    for (const name of this.#published.get(serviceKey)?.sets.keys() ?? []) this.#take(name);
+    this.#published.delete(serviceKey);
+  }
+
+  /** Takes a name back. Something else may still lie below it. */
+  #take(name: string): void {
+    this.#own.delete(name);
+    this.#countAbove(name, -1);
+    if (this.#above.has(name)) this.#table.put(name, this.zone.id, []);
+    else this.#table.remove(name);
   }
 
   #namesOf(serviceKey: string): FederatedNames | undefined {
@@ -190,6 +214,13 @@ export class FederationTable implements FederationSink {
       }
     }
   }
+}
+
+function federationZone(
+  id: number,
+  { suffix, ttlSeconds }: Pick<FederationTableOptions, 'suffix' | 'ttlSeconds'>,
+): Zone {
+  return makeZone(id, { name: suffix ?? 'federation', source: 'federation', ttlSeconds });
 }
 
 function serviceKeyOf(key: ShardKey): string {

@@ -177,6 +177,30 @@ describe('federation authority', () => {
     expect(await asker.ask(question)).toBe('REFUSED');
   });
 
+  test('suffix, TTL and option change while it runs -> the names lie there, the old ones nowhere', async () => {
+    const { asker, federation, table } = authority([shard('a1', '1')]);
+    const settings = (sourceOption = 65_001) => ({ zones: [federation.zone], sourceOption });
+    const size = table.size;
+    expect(federation.setZone({ suffix: 'federation' })).toBe(false);
+    expect(federation.setZone({ suffix: 'fed.example.org', ttlSeconds: 30 })).toBe(true);
+    asker.service.setFederations(settings());
+    const moved = 'web.shop.fed.svc.fed.example.org A';
+    expect(await asker.askPacket(moved, { source: from('a1') })).toMatchObject({
+      answers: [{ data: '10.0.0.1', ttl: 30 }],
+    });
+    expect(await asker.ask('svc.fed.example.org A')).toBe('NODATA');
+    expect(await asker.ask('fed.example.org SOA')).toBe('SOA fed.example.org');
+    expect(await asker.ask(question)).toBe('REFUSED');
+    expect(table.size).toBe(size);
+    expect(table.get('web.shop.fed.svc.federation')).toBeUndefined();
+    federation.setZone({ suffix: 'fed.example.org', ttlSeconds: 7 });
+    asker.service.setFederations(settings(65_002));
+    // The old code says nothing any more.
+    expect(await asker.askPacket(moved, { source: from('a1') })).toMatchObject({
+      answers: [{ data: '104.0.0.1', ttl: 7 }],
+    });
+  });
+
   test('before the records have been read -> SERVFAIL', async () => {
     const federation = new FederationTable({ table: new NameTable({ serial: 1 }) });
     expect(await new AuthorityAsker(federation).ask(question)).toBe('SERVFAIL');

@@ -1,17 +1,18 @@
-// What the DNS server's counters say, in the registry of its process: queries by zone and rcode, time per answer, and the
-// time from an endpoint's change to its answer.
+// What the DNS server's counters say, in the registry of its process: queries by zone and rcode, time per answer by zone,
+// and the time from an endpoint's change to its answer.
 
 import type { Metrics } from '../base/metrics.ts';
 import type { Clock } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Zone } from '../catalog/zones.ts';
-import { latencyBounds, readCounters } from './observe.ts';
+import { latencyBounds, readCounters, type ZoneLatency } from './observe.ts';
 import { rcodeNames } from './wire.ts';
 
 export interface DnsMetricsOptions {
   readonly metrics: Metrics;
   readonly counters: () => readonly SharedArrayBuffer[];
-  readonly zones: readonly Zone[];
+  /** A federation's may come to lie elsewhere. */
+  readonly zones: () => readonly Zone[];
 }
 
 /** A metric whose value lies elsewhere and is read when somebody asks. */
@@ -25,7 +26,7 @@ function register(
 }
 
 export function registerDnsMetrics({ metrics, counters, zones }: DnsMetricsOptions): void {
-  const zoneName = (id: number) => zones.find((zone) => zone.id === id)?.name ?? 'other';
+  const zoneName = (id: number) => zones().find((zone) => zone.id === id)?.name ?? 'other';
   register(metrics, {
     name: 'portolan_dns_queries_total',
     help: 'answered queries by zone and rcode',
@@ -38,22 +39,25 @@ export function registerDnsMetrics({ metrics, counters, zones }: DnsMetricsOptio
   });
   register(metrics, {
     name: 'portolan_dns_query_seconds',
-    help: 'time from a query read to its answer written',
+    help: 'time from a query read to its answer written, by zone',
     type: 'histogram',
-    values: () => histogramValues('portolan_dns_query_seconds', readCounters(counters())),
+    values: () =>
+      readCounters(counters()).latencies.flatMap((latency) =>
+        histogramValues('portolan_dns_query_seconds', zoneName(latency.zone), latency),
+      ),
   });
 }
 
-function histogramValues(name: string, totals: ReturnType<typeof readCounters>): unknown[] {
+function histogramValues(name: string, zone: string, { counts, sumSeconds }: ZoneLatency): unknown[] {
   let sum = 0;
-  const buckets = totals.latencyCounts.map((count, i) => {
+  const buckets = counts.map((count, i) => {
     sum += count;
-    return { metricName: `${name}_bucket`, labels: { le: latencyBounds[i] ?? '+Inf' }, value: sum };
+    return { metricName: `${name}_bucket`, labels: { zone, le: latencyBounds[i] ?? '+Inf' }, value: sum };
   });
   return [
     ...buckets,
-    { metricName: `${name}_sum`, labels: {}, value: totals.latencySumSeconds },
-    { metricName: `${name}_count`, labels: {}, value: sum },
+    { metricName: `${name}_sum`, labels: { zone }, value: sumSeconds },
+    { metricName: `${name}_count`, labels: { zone }, value: sum },
   ];
 }
 

@@ -14,8 +14,10 @@ export const latencyBounds: readonly number[] = [0.00001, 0.00003, 0.0001, 0.000
 const zonesMax = 16;
 const rcodesMax = 32;
 const bucketsAt = zonesMax * rcodesMax;
-const sumAt = bucketsAt + latencyBounds.length + 1;
-const slots = sumAt + 1;
+/** Per zone: its buckets, then the sum of all times. */
+const latencySlots = latencyBounds.length + 2;
+const sumSlot = latencySlots - 1;
+const slots = bucketsAt + zonesMax * latencySlots;
 
 export interface ObserverOptions {
   readonly clock: Clock;
@@ -43,10 +45,11 @@ export class QueryObserver implements Observer {
     const seconds = (this.#options.clock.monotonicMs() - query.receivedMs) / 1000;
     const zone = answer.zone + 1 < zonesMax ? answer.zone + 1 : 0;
     this.#counters[zone * rcodesMax + (answer.rcode & 31)]! += 1;
-    this.#counters[sumAt]! += seconds;
+    const latencyAt = bucketsAt + zone * latencySlots;
+    this.#counters[latencyAt + sumSlot]! += seconds;
     let bucket = 0;
     while (bucket < latencyBounds.length && seconds > latencyBounds[bucket]!) bucket++;
-    this.#counters[bucketsAt + bucket]! += 1;
+    this.#counters[latencyAt + bucket]! += 1;
     if (this.#options.isLogging()) this.#options.writeLine(describe(query, answer, seconds));
   }
 }
@@ -66,12 +69,17 @@ function describe(query: Query, answer: Answer, seconds: number): LogFields {
 
 export interface CounterTotals {
   readonly byZoneAndRcode: readonly { readonly zone: number; readonly rcode: number; readonly count: number }[];
-  /** As many as there are bounds, and one more. */
-  readonly latencyCounts: readonly number[];
-  readonly latencySumSeconds: number;
+  readonly latencies: readonly ZoneLatency[];
 }
 
-/** Sums over all threads. Zone -1 stands for none. */
+export interface ZoneLatency {
+  readonly zone: number;
+  /** As many as there are bounds, and one more. */
+  readonly counts: readonly number[];
+  readonly sumSeconds: number;
+}
+
+/** Sums over all threads; zones that were never asked for are left out. Zone -1 stands for none. */
 export function readCounters(all: readonly SharedArrayBuffer[]): CounterTotals {
   const sums = new Float64Array(slots);
   for (const memory of all) new Float64Array(memory).forEach((value, i) => (sums[i]! += value));
@@ -80,5 +88,11 @@ export function readCounters(all: readonly SharedArrayBuffer[]): CounterTotals {
     const count = sums[i]!;
     if (count > 0) byZoneAndRcode.push({ zone: Math.floor(i / rcodesMax) - 1, rcode: i % rcodesMax, count });
   }
-  return { byZoneAndRcode, latencyCounts: [...sums.slice(bucketsAt, sumAt)], latencySumSeconds: sums[sumAt]! };
+  const latencies = Array.from({ length: zonesMax }, (_, row) => latencyOf(sums, row));
+  return { byZoneAndRcode, latencies: latencies.filter(({ counts }) => counts.some((count) => count > 0)) };
+}
+
+function latencyOf(sums: Float64Array, row: number): ZoneLatency {
+  const at = bucketsAt + row * latencySlots;
+  return { zone: row - 1, counts: [...sums.subarray(at, at + sumSlot)], sumSeconds: sums[at + sumSlot]! };
 }

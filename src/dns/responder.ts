@@ -14,7 +14,7 @@ export interface Observer {
 
 export class Responder {
   readonly query = new Query();
-  readonly #chain: readonly Handler[];
+  #chain: readonly Handler[];
   readonly #observer: Observer | undefined;
   readonly #clock: Clock | undefined;
   readonly #onFault: (error: unknown) => void;
@@ -32,6 +32,11 @@ export class Responder {
     this.#clock = options.observer && options.clock;
     this.#onFault = options.onFault;
     if (options.sourceOption !== undefined) this.query.sourceOption = options.sourceOption;
+  }
+
+  /** From the next query on. */
+  replaceChain(chain: readonly Handler[]): void {
+    this.#chain = chain;
   }
 
   /** Length of the answer written at `start`, 0 to stay silent, or a promise of a message. */

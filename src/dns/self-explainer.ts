@@ -10,7 +10,7 @@ import type { ChainConfig } from './chain.ts';
 import type { Explanation } from './explain.ts';
 import { type ExplainRequest, explain, explainerAddress } from './explainer.ts';
 import { createCounters } from './observe.ts';
-import { DnsService } from './service.ts';
+import { DnsService, type FederationSettings } from './service.ts';
 import type { StubZone } from './stub-zones.ts';
 import type { Exchange } from './upstream/exchange.ts';
 
@@ -28,6 +28,7 @@ export interface SelfExplainerOptions {
 export interface SelfExplainer {
   explain(request: ExplainRequest): Promise<Explanation>;
   setStubZones(zones: readonly StubZone[]): void;
+  setFederations(settings: FederationSettings): void;
   close(): void;
 }
 
@@ -44,6 +45,7 @@ export function createSelfExplainer(options: SelfExplainerOptions): SelfExplaine
     writeLine: () => {},
   });
   const stopNews = table.onNews((news) => service.take(news));
+  let { sourceOption } = config;
   return {
     explain: (request) =>
       explain(
@@ -51,12 +53,16 @@ export function createSelfExplainer(options: SelfExplainerOptions): SelfExplaine
           ...options,
           service,
           clock: world.clock,
-          sourceOption: config.sourceOption,
+          sourceOption,
           forwardTo: config.forward?.nameservers ?? [],
         },
         request,
       ),
     setStubZones: (zones) => service.stubZones.replace(zones),
+    setFederations: (settings) => {
+      sourceOption = settings.sourceOption;
+      service.setFederations(settings);
+    },
     close: stopNews,
   };
 }

@@ -6,6 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
+import { FederationTable } from '../catalog/federation-table.ts';
 import { type DnsOptions, type DnsServer, startDns } from './server.ts';
 import { addImport, describeAnswer, encodeQuestion, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';
 import { makeAuthority } from './testing/edge/certs.ts';
@@ -140,4 +141,23 @@ describe('dns server with workers', () => {
     expect(await askMany(`${name} A`)).toEqual(['243.0.0.8']);
     expect(await askMany('many.shop.svc.clusterset.local A')).toEqual(['10.9.9.9']);
   });
+
+  test.each([0, 2])(
+    '%d workers: a federation moves to another suffix -> answered there, refused here',
+    async (workers) => {
+      const catalog = sampleCatalog();
+      const federation = new FederationTable({ table: catalog.table });
+      federation.putText('/fed/shop/web/a1', '{"externalIP": "104.0.0.1", "clusterIP": "10.0.0.1"}');
+      federation.setSynced();
+      const { server, target } = await start({ workers, catalog, federations: [federation] });
+      const askMany = async (question: string) =>
+        [...new Set(await Promise.all(Array.from({ length: 20 }, () => askUdp(target, question))))].join();
+      expect(await askMany('web.shop.fed.svc.federation A')).toBe('104.0.0.1');
+      federation.setZone({ suffix: 'example.org' });
+      server.setFederations({ zones: [federation.zone], sourceOption: 65_001 });
+      await expect.poll(() => askMany('web.shop.fed.svc.example.org A')).toBe('104.0.0.1');
+      expect(await askMany('web.shop.fed.svc.federation A')).toBe('REFUSED');
+      expect(await server.explain({ name: 'web.shop.fed.svc.example.org' })).toMatchObject({ handler: 'authority' });
+    },
+  );
 });

@@ -4,7 +4,9 @@
 import type { Log, LogFields } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
+import type { Zone } from '../catalog/zones.ts';
 import { buildChain, type ChainConfig } from './chain.ts';
+import type { Handler } from './handler.ts';
 import { QueryObserver } from './observe.ts';
 import { CatalogReader } from './reader.ts';
 import { Responder } from './responder.ts';
@@ -25,11 +27,19 @@ export interface DnsServiceOptions {
   readonly writeLine: (fields: LogFields) => void;
 }
 
+/** What federations may change while the server runs. Plain data, so that a worker thread can be told. */
+export interface FederationSettings {
+  readonly zones: readonly Zone[];
+  /** Code of the EDNS option that names the asking cluster. */
+  readonly sourceOption: number;
+}
+
 export class DnsService {
   readonly responder: Responder;
   readonly stubZones = new StubZones();
   readonly trust: Trust;
   readonly #reader: CatalogReader;
+  readonly #chainOf: (settings: FederationSettings) => Handler[];
 
   constructor(options: DnsServiceOptions) {
     const { config, world, exchange, counters, writeLine } = options;
@@ -40,9 +50,11 @@ export class DnsService {
     const isLogging = () => this.#reader.isLogging;
     const observer = new QueryObserver({ clock, counters, isLogging, writeLine });
     const onAnswered = observer.answered.bind(observer);
-    const { stubZones, trust } = this;
+    const parts = { reader: this.#reader, stubZones: this.stubZones, trust: this.trust, world, exchange, onAnswered };
+    this.#chainOf = ({ zones, sourceOption }) =>
+      buildChain({ ...parts, config: { ...config, federationZones: zones, sourceOption } });
     this.responder = new Responder({
-      chain: buildChain({ config, reader: this.#reader, stubZones, trust, world, exchange, onAnswered }),
+      chain: buildChain({ ...parts, config }),
       observer,
       clock,
       sourceOption: config.sourceOption,
@@ -52,6 +64,12 @@ export class DnsService {
 
   get reader(): CatalogReader {
     return this.#reader;
+  }
+
+  /** From the next query on. Replies kept from other servers are forgotten: this happens once in a long time. */
+  setFederations(settings: FederationSettings): void {
+    this.responder.replaceChain(this.#chainOf(settings));
+    this.responder.query.sourceOption = settings.sourceOption;
   }
 
   take(news: CatalogNews): void {

@@ -19,7 +19,7 @@ import { namespaceType } from '../model/namespace.ts';
 import type { AnyObject } from '../model/object.ts';
 import { secretType } from '../model/secret.ts';
 import { serviceShardType } from '../model/service-shard.ts';
-import { type AuthorityRole, startAuthorityRole } from './authority-role.ts';
+import { type AuthorityRole, type AuthoritySetup, startAuthorityRole } from './authority-role.ts';
 
 const portolan = 'portolan.dev/v1alpha1';
 
@@ -77,19 +77,23 @@ async function setUp() {
     );
 
   const trusts: TrustConfig[] = [];
-  function start(name: string): AuthorityRole {
+  const zones: string[] = [];
+  function start(name: string, more: Pick<AuthoritySetup, 'fixed'> = {}): AuthorityRole {
     const world = sim.world(name);
     const access = { server: broker.url, bearerToken: async () => name };
     const client = createClient(world.network.http(access), { world, userAgent: name });
+    const table = new FederationTable({ table: new NameTable({ serial: 1 }) });
     return startAuthorityRole({
+      ...more,
       world,
       log: silentLog,
-      table: new FederationTable({ table: new NameTable({ serial: 1 }) }),
+      table,
       federation: 'world',
       broker: { client, clusterset: 'prod' },
       trust: { peers: { ranges: ['192.0.2.1/32'], identities: [] }, keys: [] },
       identity: { certificate: 'certificate', key: 'key' },
       setTrust: (trust) => trusts.push(trust),
+      onZone: ({ sourceOption }) => zones.push(`${table.zone.name} ${table.zone.ttlSeconds} ${sourceOption}`),
       connect: () => ({ exchange: () => Promise.reject(new Error('there is no public DNS here')) }),
     });
   }
@@ -113,7 +117,21 @@ async function setUp() {
     federationType,
     object(portolan, 'Federation', 'prod', 'world', { spec: { nameservers: ['10.0.0.53'] } }),
   );
-  return { sim, admin, startResolver, join, share, start, change, serversOf, resolvers, federation, statusIs, trusts };
+  return {
+    sim,
+    admin,
+    startResolver,
+    join,
+    share,
+    start,
+    change,
+    serversOf,
+    resolvers,
+    federation,
+    statusIs,
+    trusts,
+    zones,
+  };
 }
 
 describe('stub zones of a federation', () => {
@@ -220,5 +238,24 @@ describe('an authority that leads', () => {
     await change({ source: { tsigKeys: [{ name: 'no-such-key' }] } });
     await sim.time.advance(5000);
     expect(trusts).toHaveLength(count);
+  });
+
+  test('suffix, TTL or option of the federation change -> taken over at once; what was given at start stays', async () => {
+    const { sim, start, change, zones } = await setUp();
+    start('follows');
+    await sim.time.advance(2000);
+    await change({ suffix: 'fed.example.org', ttlSeconds: 15 });
+    await sim.time.until(() => zones.at(-1) === 'fed.example.org 15 65001', { withinMs: 5000 });
+    await change({ suffix: 'fed.example.org', ttlSeconds: 15, source: { optionCode: 65_100 } });
+    await sim.time.until(() => zones.at(-1) === 'fed.example.org 15 65100', { withinMs: 5000 });
+    const count = zones.length;
+    await change({ suffix: 'fed.example.org', ttlSeconds: 15, source: { optionCode: 65_100 }, policy: 'nearest-only' });
+    await sim.time.advance(5000);
+    expect(zones).toHaveLength(count);
+    start('fixed', { fixed: { suffix: 'here.example', ttlSeconds: 1, sourceOption: 65_200 } });
+    await sim.time.advance(5000);
+    await change({});
+    await sim.time.until(() => zones.at(-1) === 'federation 30 65001', { withinMs: 5000 });
+    expect(zones.filter((zone) => zone.includes('here.example'))).toEqual(['here.example 1 65200']);
   });
 });

@@ -14,7 +14,9 @@ import { type LeaderTimes, standForLeader } from '../client/leader.ts';
 import { runFederationRecords } from '../controllers/federation-records/controller.ts';
 import { runFederationStatus } from '../controllers/federation-status/controller.ts';
 import { runStubZones } from '../controllers/stub-zones/controller.ts';
+import type { FederationSettings } from '../dns/service.ts';
 import type { TrustConfig } from '../dns/trust.ts';
+import { defaultSourceOption } from '../dns/wire.ts';
 import type { Federation } from '../model/federation.ts';
 import type { FederationSink } from '../model/federation-record.ts';
 import { allOf, FederationShardSet } from '../model/federation-shard-set.ts';
@@ -27,8 +29,10 @@ import { Parts } from './parts.ts';
 export interface AuthoritySetup {
   /** Name of the federation, and of its object at the broker. */
   readonly federation: string;
-  readonly suffix?: string;
-  readonly ttlSeconds?: number;
+  /** Given at start; what is not is as the Federation says, also when it says something new. */
+  readonly fixed?: ZoneWish;
+  /** The Federation as it was before we began to follow it. */
+  readonly said?: Federation;
   readonly broker?: { readonly client: Client; readonly clusterset: string };
   /** Records are read from here; with a broker, the leader keeps them. */
   readonly etcd?: HttpTransport;
@@ -39,11 +43,20 @@ export interface AuthoritySetup {
   readonly leaderTimes?: LeaderTimes;
 }
 
+export interface ZoneWish {
+  readonly suffix?: string;
+  readonly ttlSeconds?: number;
+  /** Code of the EDNS option that names the asking cluster. */
+  readonly sourceOption?: number;
+}
+
 export interface AuthorityRoleOptions extends AuthoritySetup {
   readonly world: World;
   readonly log: Log;
   readonly table: FederationTable;
   readonly setTrust: (trust: TrustConfig) => void;
+  /** The table's zone, its TTL or the option's code are not what they were. */
+  readonly onZone: (settings: FederationSettings) => void;
   /** For load balancers that have only a name; without it they are left out. */
   readonly lookUp?: LookUp;
   readonly connect: (server: string) => DnsConnection;
@@ -77,6 +90,7 @@ export function startAuthorityRole(options: AuthorityRoleOptions): AuthorityRole
     });
     parts.add('federation', () => attachment?.stop());
     parts.add('trust', followTrust(options, attachment));
+    parts.add('zone', followZone(options, attachment));
     const candidate = standForLeader({
       client: broker.client,
       world,
@@ -160,6 +174,32 @@ function followTrust(options: AuthorityRoleOptions, { federations }: FederationA
     turn = turn
       .then(() => take(next))
       .catch((error) => log.warn('whom to believe cannot be read', { error: errorText(error) }));
+  });
+}
+
+/** Suffix, TTL and option: given at start, or said by the Federation, or left to whoever knows the default. */
+export function zoneWish({ fixed }: Pick<AuthoritySetup, 'fixed'>, said: Federation | undefined): ZoneWish {
+  const { suffix, ttlSeconds, source } = said?.spec ?? {};
+  return {
+    suffix: fixed?.suffix ?? suffix,
+    ttlSeconds: fixed?.ttlSeconds ?? ttlSeconds,
+    sourceOption: fixed?.sourceOption ?? source?.optionCode,
+  };
+}
+
+/** A Federation that is deleted has no names any more; what its zone was is left as it is. */
+function followZone(options: AuthorityRoleOptions, { federations }: FederationAttachment): () => void {
+  const { broker, federation: name, table, log } = options;
+  const optionOf = (said: Federation | undefined) => zoneWish(options, said).sourceOption ?? defaultSourceOption;
+  let sourceOption = optionOf(options.said);
+  return federations.on((key, next) => {
+    if (key !== `${broker!.clusterset}/${name}` || next === undefined) return;
+    const isOtherZone = table.setZone(zoneWish(options, next));
+    if (!isOtherZone && optionOf(next) === sourceOption) return;
+    sourceOption = optionOf(next);
+    const { name: suffix, ttlSeconds } = table.zone;
+    log.info('answering as the federation says now', { suffix, ttlSeconds, sourceOption });
+    options.onZone({ zones: [table.zone], sourceOption });
   });
 }
 

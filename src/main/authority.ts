@@ -9,7 +9,7 @@ import { type DnsServer, type ListenOptions, startDns } from '../dns/server.ts';
 import { createLookup } from '../dns/upstream/lookup.ts';
 import { createTransport } from '../dns/upstream/transport.ts';
 import { tcpConnection } from '../publish/providers/transport.ts';
-import { type AuthorityRole, type AuthoritySetup, startAuthorityRole } from './authority-role.ts';
+import { type AuthorityRole, type AuthoritySetup, startAuthorityRole, zoneWish } from './authority-role.ts';
 import { Parts } from './parts.ts';
 
 export interface AuthorityOptions extends AuthoritySetup {
@@ -20,7 +20,6 @@ export interface AuthorityOptions extends AuthoritySetup {
   readonly clients?: readonly string[];
   /** Nameservers that know the names of load balancers. */
   readonly forwardTo?: readonly string[];
-  readonly sourceOption?: number;
 }
 
 export interface Authority {
@@ -37,6 +36,7 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
   const parts = new Parts(log);
   const names = new NameTable({ serial: Math.floor(world.clock.wallMs() / 1000) });
   const table = federationTable(names, options);
+  const { sourceOption } = zoneWish(options, options.said);
   const server = await startDns({
     world,
     log,
@@ -46,7 +46,7 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
     ...options.trust,
     ...(options.workers === undefined ? {} : { workers: options.workers }),
     ...(options.clients === undefined ? {} : { clients: options.clients }),
-    ...(options.sourceOption === undefined ? {} : { sourceOption: options.sourceOption }),
+    ...(sourceOption === undefined ? {} : { sourceOption }),
   });
   parts.add('dns server', () => server.close());
   const role = addAuthorityRole({ ...options, table, server }, parts);
@@ -60,15 +60,8 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
   };
 }
 
-export function federationTable(
-  table: NameTable,
-  { suffix, ttlSeconds }: Pick<AuthoritySetup, 'suffix' | 'ttlSeconds'>,
-): FederationTable {
-  return new FederationTable({
-    table,
-    ...(suffix === undefined ? {} : { suffix }),
-    ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
-  });
+export function federationTable(table: NameTable, setup: Pick<AuthoritySetup, 'fixed' | 'said'>): FederationTable {
+  return new FederationTable({ table, ...zoneWish(setup, setup.said) });
 }
 
 type RoleOptions = AuthoritySetup &
@@ -84,6 +77,7 @@ export function addAuthorityRole(options: RoleOptions, parts: Parts): AuthorityR
   const role = startAuthorityRole({
     ...options,
     setTrust: (trust) => server.setTrust(trust),
+    onZone: (settings) => server.setFederations(settings),
     connect: (text) => tcpConnection({ ...parseHost(text), timers: world.timers }),
     ...(forwardTo.length > 0 ? { lookUp: createLookup({ world, exchange, nameservers: forwardTo }) } : {}),
   });

@@ -13,7 +13,7 @@ export interface DnsAdminOptions {
   readonly world: Pick<World, 'clock'>;
   readonly listen: { readonly host: string; readonly port: number };
   readonly server: DnsServer;
-  readonly zones: readonly Zone[];
+  readonly zones: () => readonly Zone[];
   readonly catalog?: Catalog;
   readonly notReady: () => string;
   readonly status: () => unknown;

@@ -83,10 +83,7 @@ function sayWhereItListens(flags: DnsFlags, { server, stubPort }: Running, admin
 async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
   const { world, log, host } = hands;
   const authority = flags.federation === undefined ? undefined : await authorityOf(flags, hands);
-  const sourceOption =
-    flags.sourceOption === undefined
-      ? undefined
-      : numberIn('--source-option', flags.sourceOption, { min: 65_001, max: 65_534 });
+  const sourceOption = sourceOptionOf(flags);
   const common = {
     world,
     log,
@@ -94,12 +91,12 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     workers: numberIn('--workers', flags.workers, { min: 0, max: 256 }),
     forwardTo: flags.forward,
     ...(flags.client.length === 0 ? {} : { clients: flags.client }),
-    ...(sourceOption === undefined ? {} : { sourceOption }),
   };
   if (flags.clusterId === undefined) return startAuthorityOnly(common, authority!);
   const home = await clientAt(flags.kubeconfig, flags.context, hands);
   const resolver = await startResolver({
     ...common,
+    sourceOption: sourceOption ?? authority?.said?.spec?.source?.optionCode,
     home,
     cluster: { id: flags.clusterId, zone: flags.zone, region: flags.region },
     stubZones: stubZonesOf(flags),
@@ -115,7 +112,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     stubPort: resolver.stubPort,
     admin: {
       catalog,
-      zones: [...catalog.zones, ...(running ? [running.table.zone] : [])],
+      zones: () => [...catalog.zones, ...(running ? [running.table.zone] : [])],
       notReady: () => resolver.notReady(),
       status: () => ({ cluster: flags.clusterId, ...(running ? { isLeading: running.role.isLeading() } : {}) }),
     },
@@ -133,7 +130,7 @@ async function startAuthorityOnly(common: Common, setup: AuthoritySetup): Promis
     server,
     stubPort: undefined,
     admin: {
-      zones: [table.zone],
+      zones: () => [table.zone],
       notReady: () => (table.table.isReady(table.zone.id) ? '' : `not read yet: ${table.zone.name}`),
       status: () => ({ federation: setup.federation, isLeading: role.isLeading() }),
     },
@@ -151,14 +148,12 @@ async function authorityOf(flags: DnsFlags, hands: Hands): Promise<AuthoritySetu
     flags.etcd === undefined ? undefined : world.network.http({ server: flags.etcd });
   if (etcd) parts.add('etcd client', () => etcd.close());
   const said = broker && (await readFederation(broker, flags, hands.log));
-  const suffix = flags.suffix ?? said?.spec?.suffix;
-  const ttlSeconds = ttlOf(flags) ?? said?.spec?.ttlSeconds;
   const identity = await identityOf(host, flags);
   return {
     federation,
     trust: trustOf(flags),
-    ...(suffix === undefined ? {} : { suffix }),
-    ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
+    fixed: { suffix: flags.suffix, ttlSeconds: ttlOf(flags), sourceOption: sourceOptionOf(flags) },
+    said,
     ...(broker === undefined ? {} : { broker: { client: broker, clusterset: flags.clusterset } }),
     ...(etcd === undefined ? {} : { etcd }),
     ...(identity === undefined ? {} : { identity }),
@@ -167,16 +162,24 @@ async function authorityOf(flags: DnsFlags, hands: Hands): Promise<AuthoritySetu
 
 const firstLookMs = 3000;
 
-/** Its suffix and TTL are taken at start. A broker that is away must not keep us from answering what etcd knows. */
+/** Its suffix and TTL before it is followed. A broker that is away must not keep us from answering what etcd knows. */
 async function readFederation(broker: Client, flags: DnsFlags, log: Log): Promise<Federation | undefined> {
   const ref = { namespace: flags.clusterset, name: flags.federation! };
   try {
     return await broker.get<Federation>(federationType, ref, { timeoutMs: firstLookMs });
   } catch (error) {
     if (isNotFound(error)) log.warn('there is no such federation yet; answering by defaults', ref);
-    else log.warn('the broker does not answer; suffix and TTL are the defaults', { error: errorText(error) });
+    else
+      log.warn('the broker does not answer; suffix and TTL are the defaults until it does', {
+        error: errorText(error),
+      });
     return undefined;
   }
+}
+
+function sourceOptionOf({ sourceOption }: DnsFlags): number | undefined {
+  if (sourceOption === undefined) return undefined;
+  return numberIn('--source-option', sourceOption, { min: 65_001, max: 65_534 });
 }
 
 function ttlOf({ ttl }: DnsFlags): number | undefined {

@@ -67,7 +67,7 @@ export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
   const { server, table } = authority;
   const admin = await startAdmin(deps, 'authority', {
     server,
-    zones: [table.zone],
+    zones: () => [table.zone],
     notReady: () => (table.table.isReady(table.zone.id) ? '' : 'not read yet'),
     status: () => ({ federation: demoFederation.name, isLeading: authority.role.isLeading() }),
   });
@@ -121,7 +121,7 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
   const admin = await startAdmin(deps, cluster.id, {
     server,
     catalog,
-    zones: catalog.zones,
+    zones: () => catalog.zones,
     notReady: () => resolver.notReady(),
     status: () => ({ cluster: cluster.id }),
   });
