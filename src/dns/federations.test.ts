@@ -91,6 +91,33 @@ describe('stub-zone endpoint', () => {
     expect(federations.zones()).toEqual(fixed);
   });
 
+  test('a post with a suffix -> the zone lies there, also after a restart; posted with another -> it moves', async () => {
+    const { send, make, federations } = setUp();
+    const zones = () => federations.zones().map(({ zone }) => zone);
+    const post = (suffix: string) =>
+      send('POST', '/federations/f', JSON.stringify({ nameservers: ['10.0.0.1'], suffix }));
+    expect(await post('Fed.Example.org.')).toBe('200 {"nameservers":["10.0.0.1"],"suffix":"fed.example.org"}');
+    expect(zones()).toEqual(['f.svc.fed.example.org']);
+    const again = make();
+    await again.load();
+    expect(again.zones()).toEqual(federations.zones());
+    await post('other.example');
+    expect(zones()).toEqual(['f.svc.other.example']);
+  });
+
+  test("a suffix that leads into the cluster's own zones or those of others -> refused, nothing changes", async () => {
+    const fixed = [{ zone: 'corp.example', nameservers: ['10.0.0.1'], sendsSource: false }];
+    const { send, told } = setUp({ reserved: ['cluster.local', 'clusterset.local'], fixed });
+    const post = (suffix: unknown) =>
+      send('POST', '/federations/shop', JSON.stringify({ nameservers: ['10.0.0.1'], suffix }));
+    expect(await post('cluster.local')).toMatch(/^403 .*shop\.svc\.cluster\.local lies in cluster\.local/);
+    expect(await post('corp.example')).toMatch(/^403 /);
+    expect(await post('not a name')).toMatch(/^400 /);
+    expect(await post(7)).toMatch(/^400 /);
+    expect(await post('a'.repeat(64))).toMatch(/^400 /);
+    expect(told).toEqual([]);
+  });
+
   test('the disk is full -> no yes, and nothing changes', async () => {
     const { send, disk, told } = setUp();
     disk.isFull = true;

@@ -3,10 +3,11 @@
 // before it says yes.
 
 import { isIP } from 'node:net';
+import { tryEncodeName } from '../base/dns/name.ts';
 import type { HttpRequest, HttpResponse } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
 import type { Disk } from '../base/world.ts';
-import { isDnsLabel } from '../model/names.ts';
+import { isDnsLabel, isDnsSubdomain } from '../model/names.ts';
 import type { StubZone } from './stub-zones.ts';
 import { parseServerAddress } from './upstream/servers.ts';
 
@@ -17,11 +18,18 @@ export interface FederationsOptions {
   readonly log: Log;
   /** Certificate identities that may post. */
   readonly allowed: readonly string[];
-  /** `<name>.svc.<suffix>` becomes the stub zone. */
+  /** `<name>.svc.<suffix>` becomes the stub zone, unless the post names another suffix. */
   readonly suffix?: string;
+  /** Zones in which nobody may post: the cluster's own. */
+  readonly reserved?: readonly string[];
   /** Given at start; a post of the same federation replaces it until it is deleted. */
   readonly fixed?: readonly StubZone[];
   readonly onChange: (zones: readonly StubZone[]) => void;
+}
+
+interface Posted {
+  readonly nameservers: readonly string[];
+  readonly suffix?: string;
 }
 
 const nameserversMax = 16;
@@ -30,7 +38,7 @@ const prefix = '/federations';
 
 export class Federations {
   readonly #options: FederationsOptions;
-  #posted: Record<string, readonly string[]> = {};
+  #posted: Readonly<Record<string, Posted>> = {};
   /** Writes happen one after the other, in the order of the requests. */
   #writing: Promise<unknown> = Promise.resolve();
 
@@ -51,9 +59,9 @@ export class Federations {
   }
 
   zones(): StubZone[] {
-    const { fixed = [], suffix = 'federation' } = this.#options;
-    const posted = Object.entries(this.#posted).map(([name, nameservers]) => ({
-      zone: `${name}.svc.${suffix}`,
+    const { fixed = [] } = this.#options;
+    const posted = Object.entries(this.#posted).map(([name, { nameservers, suffix }]) => ({
+      zone: this.#zoneOf(name, suffix),
       nameservers,
       sendsSource: true,
     }));
@@ -79,17 +87,32 @@ export class Federations {
   }
 
   #get(name: string): HttpResponse {
-    const nameservers = this.#posted[name];
-    return nameservers ? json(200, { nameservers }) : reply(404, `federation ${name} is not known here`);
+    const posted = this.#posted[name];
+    return posted ? json(200, posted) : reply(404, `federation ${name} is not known here`);
+  }
+
+  #zoneOf(name: string, suffix: string | undefined): string {
+    return `${name}.svc.${suffix ?? this.#options.suffix ?? 'federation'}`;
+  }
+
+  /** The zone it lies in that is not the federation's to take; undefined if there is none. */
+  #reservedAround(zone: string): string | undefined {
+    const { reserved = [], fixed = [] } = this.#options;
+    const others = fixed.filter(({ sendsSource }) => !sendsSource).map((other) => other.zone);
+    return [...reserved, ...others].find((other) => zone === other || zone.endsWith(`.${other}`));
   }
 
   async #post(name: string, body: Uint8Array | undefined, identity: string): Promise<HttpResponse> {
     if ((body?.length ?? 0) > bodyBytesMax) return reply(413, `want at most ${bodyBytesMax} bytes`);
-    const nameservers = nameserversIn(Buffer.from(body ?? []).toString('utf8'));
-    if (typeof nameservers === 'string') return reply(400, nameservers);
-    await this.#change({ [name]: nameservers });
-    this.#options.log.info('stub zone set', { federation: name, nameservers, identity });
-    return json(200, { nameservers });
+    const posted = postedIn(Buffer.from(body ?? []).toString('utf8'));
+    if (typeof posted === 'string') return reply(400, posted);
+    const zone = this.#zoneOf(name, posted.suffix);
+    if (!tryEncodeName(zone)) return reply(400, `${zone} is no domain name: want shorter labels in "suffix"`);
+    const reserved = this.#reservedAround(zone);
+    if (reserved !== undefined) return reply(403, `${zone} lies in ${reserved}, which no federation may take`);
+    await this.#change({ [name]: posted });
+    this.#options.log.info('stub zone set', { zone, nameservers: posted.nameservers, identity });
+    return json(200, posted);
   }
 
   async #delete(name: string, identity: string): Promise<HttpResponse> {
@@ -99,11 +122,10 @@ export class Federations {
     return json(200, {});
   }
 
-  #change(change: Record<string, readonly string[] | undefined>): Promise<void> {
+  #change(change: Record<string, Posted | undefined>): Promise<void> {
     const write = async () => {
-      const next: Record<string, readonly string[]> = {};
-      for (const [name, nameservers] of Object.entries({ ...this.#posted, ...change }))
-        if (nameservers) next[name] = nameservers;
+      const next: Record<string, Posted> = {};
+      for (const [name, posted] of Object.entries({ ...this.#posted, ...change })) if (posted) next[name] = posted;
       await this.#options.disk.write(
         this.#options.path,
         Buffer.from(`${JSON.stringify({ federations: next }, null, 2)}\n`),
@@ -117,21 +139,31 @@ export class Federations {
   }
 }
 
-function readPosted(text: string): Record<string, readonly string[]> {
-  const { federations } = JSON.parse(text) as { federations: Record<string, string[]> };
-  for (const nameservers of Object.values(federations)) for (const server of nameservers) parseServerAddress(server);
+function readPosted(text: string): Record<string, Posted> {
+  const { federations } = JSON.parse(text) as { federations: Record<string, Posted> };
+  for (const { nameservers } of Object.values(federations))
+    for (const server of nameservers) parseServerAddress(server);
   return federations;
 }
 
-/** The list, or what is wrong with it. Keys without quotes, as the seed prints them, are read too. */
-function nameserversIn(text: string): readonly string[] | string {
-  let value: { nameservers?: unknown };
+/** What was posted, or what is wrong with it. Keys without quotes, as the seed prints them, are read too. */
+function postedIn(text: string): Posted | string {
+  let value: { nameservers?: unknown; suffix?: unknown } | null;
   try {
-    value = JSON.parse(text.replace(/([{,]\s*)nameservers\s*:/, '$1"nameservers":')) as { nameservers?: unknown };
+    value = JSON.parse(text.replace(/([{,]\s*)nameservers\s*:/, '$1"nameservers":')) as typeof value;
   } catch {
     return 'want JSON such as {"nameservers": ["10.0.0.1"]}';
   }
-  const list = value?.nameservers;
+  const problem = wrongWithNameservers(value?.nameservers);
+  if (problem !== undefined) return problem;
+  const nameservers = value!.nameservers as string[];
+  if (value?.suffix === undefined) return { nameservers };
+  const suffix = typeof value.suffix === 'string' ? value.suffix.replace(/\.$/, '').toLowerCase() : '';
+  if (isDnsSubdomain(suffix).length > 0) return 'want a domain name in "suffix", such as federation';
+  return { nameservers, suffix };
+}
+
+function wrongWithNameservers(list: unknown): string | undefined {
   if (!Array.isArray(list) || list.length === 0) return 'want at least one nameserver in "nameservers"';
   if (list.length > nameserversMax) return `want at most ${nameserversMax} nameservers`;
   for (const server of list) {
@@ -142,7 +174,7 @@ function nameserversIn(text: string): readonly string[] | string {
       return (error as Error).message;
     }
   }
-  return list as string[];
+  return undefined;
 }
 
 function json(status: number, value: unknown): HttpResponse {

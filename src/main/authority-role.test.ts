@@ -151,6 +151,21 @@ describe('stub zones of a federation', () => {
     expect(serversOf('west')).toBe('10.0.0.53,10.0.0.54:5353');
   });
 
+  test('the suffix changes -> resolvers are told, and ask for the names that are there now', async () => {
+    const { sim, startResolver, join, start, change, resolvers } = await setUp();
+    await startResolver('east');
+    await join('east');
+    start('authority');
+    const zone = () =>
+      resolvers
+        .get('east')
+        ?.zones.map((stub) => stub.zone)
+        .join();
+    await sim.time.until(() => zone() === 'world.svc.federation', { withinMs: 10_000 });
+    await change({ nameservers: ['10.0.0.53'], suffix: 'fed.example.org' });
+    await sim.time.until(() => zone() === 'world.svc.fed.example.org', { withinMs: 5000 });
+  });
+
   test('a member leaves while no authority runs -> deleted when one does', async () => {
     const { sim, admin, startResolver, join, start, serversOf } = await setUp();
     await startResolver('east');

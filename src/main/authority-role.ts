@@ -220,7 +220,9 @@ async function lead(
   const shared = { world, log, broker, clusterset, federation, federations, clusters, shards };
   const parts = new Parts(log);
   const onState = () => status.nudge();
-  const stubZones = identity && runStubZones({ ...shared, identity, onState });
+  const suffix = options.fixed?.suffix;
+  const stubZones =
+    identity && runStubZones({ ...shared, identity, onState, ...(suffix === undefined ? {} : { suffix }) });
   const publisher = publishFederation({ ...shared, connect: options.connect, onState });
   const status = runFederationStatus({
     ...shared,

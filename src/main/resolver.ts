@@ -85,7 +85,8 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   });
   parts.add('dns server', () => server.close());
   try {
-    const stubPort = await addStubEndpoint(options, server, parts);
+    const reserved = catalog.zones.map(({ name }) => name);
+    const stubPort = await addStubEndpoint({ ...options, reserved }, server, parts);
     const isForwarded = (options.clusterDomainForward ?? []).length > 0;
     const attachment = attachCatalog({
       catalog,
@@ -128,7 +129,11 @@ function makeCatalog({ world, cluster, domains = {}, hasClusterNames }: Resolver
   });
 }
 
-async function addStubEndpoint(options: ResolverOptions, server: DnsServer, parts: Parts): Promise<number | undefined> {
+async function addStubEndpoint(
+  options: ResolverOptions & { readonly reserved: readonly string[] },
+  server: DnsServer,
+  parts: Parts,
+): Promise<number | undefined> {
   const { stubEndpoint: endpoint, world, log } = options;
   if (endpoint === undefined) return undefined;
   const federations = new Federations({
@@ -137,6 +142,7 @@ async function addStubEndpoint(options: ResolverOptions, server: DnsServer, part
     log,
     allowed: endpoint.allowed,
     fixed: options.stubZones ?? [],
+    reserved: options.reserved,
     onChange: (zones) => server.setStubZones(zones),
     ...(endpoint.suffix === undefined ? {} : { suffix: endpoint.suffix }),
   });

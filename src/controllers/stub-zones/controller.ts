@@ -24,6 +24,8 @@ export interface StubZonesOptions {
   /** What we show resolvers: PEM. */
   readonly identity: { readonly certificate: string; readonly key: string };
   readonly onState: () => void;
+  /** If the authority was told otherwise than the Federation says. */
+  readonly suffix?: string;
   /** A resolver that lost its memory is told again this often. */
   readonly repeatMs?: number;
 }
@@ -53,7 +55,8 @@ export function runStubZones(options: StubZonesOptions): StubZonesController {
 
   async function reconcile(cluster: string) {
     const remembered = (await posted.all()).get(cluster);
-    const orders = planStubZone({ federation: federation(), cluster: clusterOf(cluster), posted: remembered });
+    const facts = { federation: federation(), cluster: clusterOf(cluster), posted: remembered };
+    const orders = planStubZone({ ...facts, ...(options.suffix === undefined ? {} : { suffix: options.suffix }) });
     if (orders.some(({ kind }) => kind !== 'nothing') && !states.has(cluster))
       setState(cluster, { cluster, state: 'Pending' });
     try {
@@ -83,7 +86,8 @@ export function runStubZones(options: StubZonesOptions): StubZonesController {
       return;
     }
     await posted.remember(cluster, order.to);
-    await send(order.to, 'POST', { nameservers: order.nameservers });
+    const { nameservers, suffix } = order;
+    await send(order.to, 'POST', { nameservers, suffix });
   }
 
   async function send(to: ResolverEndpoint, method: string, body: object | undefined): Promise<void> {
