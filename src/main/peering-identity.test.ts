@@ -114,3 +114,42 @@ test('identity: PEM files -> followed; a half-written one -> the good one stays'
   looks.shift()?.();
   await expect.poll(() => identity.current()?.certificate).toBe(second.certificate);
 });
+
+test('identity: PEM files written one after the other -> the old pair until both are there, then the new one, and told', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'identity-'));
+  closing.push(() => rmSync(folder, { recursive: true }));
+  const files = { certificate: join(folder, 'c'), key: join(folder, 'k'), bundle: join(folder, 'b') };
+  const mesh = meshOf('acme.example');
+  const [first, second] = [mesh.issue(), mesh.issue()];
+  writeFileSync(files.certificate, first.certificate);
+  writeFileSync(files.key, first.key);
+  writeFileSync(files.bundle, mesh.certificate);
+  const { open, looks } = await setUp({ files });
+  const identity = await open();
+  const told: string[] = [];
+  identity.onChanged(() => told.push(identity.current()!.certificate));
+  const look = async () => {
+    looks.shift()?.();
+    await expect.poll(() => looks.length).toBe(1);
+  };
+  writeFileSync(files.certificate, second.certificate);
+  await look();
+  expect(identity.current()).toMatchObject(first);
+  expect(told).toEqual([]);
+  writeFileSync(files.key, second.key);
+  await look();
+  expect(identity.current()).toMatchObject(second);
+  expect(told).toEqual([second.certificate]);
+});
+
+test('identity: files that are no pair at the first start -> said, and nothing is served with them', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'identity-'));
+  closing.push(() => rmSync(folder, { recursive: true }));
+  const files = { certificate: join(folder, 'c'), key: join(folder, 'k'), bundle: join(folder, 'b') };
+  const mesh = meshOf('acme.example');
+  writeFileSync(files.certificate, mesh.issue().certificate);
+  writeFileSync(files.key, mesh.issue().key);
+  writeFileSync(files.bundle, mesh.certificate);
+  const { open } = await setUp({ files });
+  await expect(open()).rejects.toThrow('our certificate for peers: the key is not that of the certificate');
+});

@@ -5,11 +5,12 @@ import { X509Certificate } from 'node:crypto';
 import { issueCertificate } from '../api/security/certificates.ts';
 import { generatePrivateKey } from '../api/security/edge/keys.ts';
 import { errorText, type Log } from '../base/log.ts';
+import { isSameJson } from '../base/same-json.ts';
 import type { Timer, World } from '../base/world.ts';
 import { isAlreadyExists, isNotFound } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
 import { type Secret, secretType } from '../model/secret.ts';
-import type { OwnCredentials } from '../peering/peer-registry.ts';
+import { type OwnCredentials, whatIsWrongWithPair } from '../peering/credentials.ts';
 import type { CredentialsSource } from '../peering/peering.ts';
 
 export interface MeshIdentity extends CredentialsSource {
@@ -42,7 +43,7 @@ interface Material extends OwnCredentials {
 }
 
 export async function openIdentity(options: IdentityOptions): Promise<MeshIdentity> {
-  const read = options.files === undefined ? () => fromSecrets(options) : () => fromFiles(options);
+  const read = async () => checked(await (options.files === undefined ? fromSecrets(options) : fromFiles(options)));
   let material = await read();
   let timer: Timer | undefined;
   let isStopped = false;
@@ -50,7 +51,7 @@ export async function openIdentity(options: IdentityOptions): Promise<MeshIdenti
   const look = async () => {
     try {
       const next = await read();
-      const hasChanged = next.certificate !== material.certificate || next.bundle !== material.bundle;
+      const hasChanged = !isSameJson(next, material);
       material = next;
       if (hasChanged) for (const handler of handlers) handler();
     } catch (error) {
@@ -81,9 +82,13 @@ async function fromFiles({ world, files }: IdentityOptions): Promise<Material> {
     return Buffer.from(bytes).toString('utf8');
   };
   const { certificate, key, bundle } = files!;
-  const material = { certificate: await text(certificate), key: await text(key), bundle: await text(bundle) };
-  // Checked before it is used: a half-written pair must not take the place of a good one.
-  new X509Certificate(material.certificate);
+  return { certificate: await text(certificate), key: await text(key), bundle: await text(bundle) };
+}
+
+// Files are written one after the other: between the two, what is there must not take the place of a good pair.
+function checked(material: Material): Material {
+  const wrong = whatIsWrongWithPair(material);
+  if (wrong !== '') throw new Error(`our certificate for peers: ${wrong}`);
   return material;
 }
 

@@ -7,12 +7,8 @@ import { type Peer, type PeerSpec, peerDefaults, peerUrl, retryAnnotation, split
 import type { Secret } from '../model/secret.ts';
 import type { SharedService } from '../model/shared-service.ts';
 import type { LinkConfig } from './consumer-link.ts';
+import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
 import { mayBe, type TrustedPeer } from './trust.ts';
-
-export interface OwnCredentials {
-  readonly certificate: string;
-  readonly key: string;
-}
 
 export interface KnownPeer {
   readonly name: string;
@@ -109,19 +105,25 @@ export class PeerRegistry {
         identities: spec.trust.identities ?? [],
         roots: roots ?? [],
       },
-      credentials: credentials === 'missing' ? undefined : credentials,
+      credentials: typeof credentials === 'string' ? undefined : credentials,
       retry: metadata.annotations?.[retryAnnotation] ?? '',
       lastContactMs: lastContact === undefined ? undefined : Date.parse(lastContact),
-      wrong: whatIsWrong({ spec, bundle, roots, isCertificateMissing: credentials === 'missing' }),
+      wrong: whatIsWrong({ spec, bundle, roots, credentials }),
     };
   }
 
-  #credentials({ spec, metadata }: Peer): OwnCredentials | 'missing' | undefined {
+  #credentials({ spec, metadata }: Peer): OwnCredentials | string | undefined {
     const name = spec.certificateSecret?.name;
     if (name === undefined) return undefined;
-    const certificate = this.#secret(metadata, name, 'tls.crt');
-    const key = this.#secret(metadata, name, 'tls.key');
-    return certificate === undefined || key === undefined ? 'missing' : { certificate, key };
+    const certificate = this.#secret(metadata, name, 'tls.crt') ?? '';
+    const key = this.#secret(metadata, name, 'tls.key') ?? '';
+    const isMissing = certificate === '' || key === '';
+    const wrong = isMissing ? 'it has no tls.crt and tls.key' : whatIsWrongWithPair({ certificate, key });
+    if (wrong === '') return { certificate, key };
+    // A rotation that went wrong ends no stream: the pair that we had is better than none.
+    const before = this.#known.get(metadata.name);
+    const isSame = before?.uid === metadata.uid && before?.spec.certificateSecret?.name === name;
+    return (isSame ? before?.credentials : undefined) ?? `the Secret ${name}: ${wrong}`;
   }
 
   #secret(metadata: Peer['metadata'], name: string | undefined, field: string): string | undefined {
@@ -149,17 +151,17 @@ interface Findings {
   readonly spec: PeerSpec;
   readonly bundle: string | undefined;
   readonly roots: readonly X509Certificate[] | undefined;
-  readonly isCertificateMissing: boolean;
+  /** What is wrong with them, if it is a text. */
+  readonly credentials: OwnCredentials | string | undefined;
 }
 
-function whatIsWrong({ spec, bundle, roots, isCertificateMissing }: Findings): string {
+function whatIsWrong({ spec, bundle, roots, credentials }: Findings): string {
   const { bundleSecret, domain, identities = [] } = spec.trust;
   if (bundle === undefined) return `the Secret ${bundleSecret?.name} with its roots has no ca.crt`;
   if (roots === undefined || roots.length === 0) return 'its trust bundle holds no certificate in PEM';
   const foreign = identities.find((identity) => !mayBe(identity, { domain, identities: [] }));
   if (foreign !== undefined) return `the identity ${foreign} is outside its trust domain ${domain}`;
-  if (isCertificateMissing) return `the Secret ${spec.certificateSecret?.name} has no tls.crt and tls.key`;
-  return '';
+  return typeof credentials === 'string' ? credentials : '';
 }
 
 /** Undefined for a peer that we only serve. */

@@ -16,7 +16,7 @@ import { type PeerService, peerServiceType } from '../../../model/peer-service.t
 import { type Service, serviceType } from '../../../model/service.ts';
 import { createMemoryStore } from '../../../store/open.ts';
 import type { LinkLimits } from '../../consumer-link.ts';
-import type { OwnCredentials } from '../../peer-registry.ts';
+import type { OwnCredentials } from '../../credentials.ts';
 import { type Peering, type PeeringOptions, startPeering } from '../../peering.ts';
 import { dial } from '../../transport-client.ts';
 import { servePeering } from '../../transport-server.ts';
