@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../sim/virtual-world.ts';
 import type { HttpRequest, HttpResponse } from '../base/http.ts';
+import { sleep } from '../base/world.ts';
 import type { AnyObject, ResourceType } from '../model/object.ts';
 import {
   ApiError,
@@ -226,6 +227,23 @@ describe('client', () => {
       'limit=500&continue=one',
       'limit=500&continue=two',
     ]);
+  });
+
+  test('client: listPaged -> the next page is asked for while its predecessor is looked at; it may fail unheard', async () => {
+    const { sim, client, requests } = start(({ path }) =>
+      path.includes('continue=')
+        ? text(500, 'lost')
+        : json(200, { metadata: { resourceVersion: '9', continue: 'one' }, items: [{}] }),
+    );
+    const look = async (isCurious: boolean) => {
+      for await (const _page of client.listPaged(tops)) {
+        await sleep(sim.world('looker').timers, 1000);
+        if (!isCurious) return requests.length;
+      }
+      return undefined;
+    };
+    expect(await sim.time.settle(look(false))).toBe(2);
+    await expect(sim.time.settle(look(true))).rejects.toThrow('lost');
   });
 });
 

@@ -189,17 +189,23 @@ function withTypes<T extends KubernetesObject>(type: ResourceType, list: List<T>
   return { ...list, items };
 }
 
+/** The next page is under way while its predecessor is being looked at: the home and we work at the same time. */
 async function* pages<T extends KubernetesObject>(
   client: Client,
   type: ResourceType,
   options: ListOptions,
 ): AsyncGenerator<List<T>> {
-  let next = options.continue;
-  do {
-    const page = await client.list<T>(type, { ...options, limit: options.limit ?? 500, continue: next });
+  const ask = (from: string | undefined) =>
+    client.list<T>(type, { ...options, limit: options.limit ?? 500, continue: from });
+  let asked: Promise<List<T>> | undefined = ask(options.continue);
+  while (asked !== undefined) {
+    const page: List<T> = await asked;
+    const next = page.metadata.continue;
+    asked = next ? ask(next) : undefined;
+    // Whoever stops here never hears how the next one ended.
+    asked?.catch(() => {});
     yield page;
-    next = page.metadata.continue;
-  } while (next !== undefined && next !== '');
+  }
 }
 
 function listQuery(options: ListOptions): Query {
