@@ -13,8 +13,9 @@ import { type Client, createClient } from '../src/client/client.ts';
 import { type Authority, startAuthority } from '../src/main/authority.ts';
 import { type Home, startHome } from '../src/main/home.ts';
 import { memberLeaseName } from '../src/model/broker-layout.ts';
-import { clusterType } from '../src/model/cluster.ts';
-import { type Federation, federationType } from '../src/model/federation.ts';
+import { type Cluster, clusterType } from '../src/model/cluster.ts';
+import { type ConfigMap, configMapType } from '../src/model/config-map.ts';
+import { type Federation, type FederationPublicDns, federationType } from '../src/model/federation.ts';
 import { leaseType } from '../src/model/lease.ts';
 import { namespaceType } from '../src/model/namespace.ts';
 import type { AnyObject, ResourceType } from '../src/model/object.ts';
@@ -27,6 +28,7 @@ import { type PublicService, wantedZone } from '../src/publish/wanted.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
 
 const zone = 'example.org';
+const otherZone = 'example.net';
 const secret = randomBytes(32);
 const key = { name: 'portolan-key', algorithm: 'hmac-sha256' as const, secret };
 const world = createRealWorld();
@@ -56,13 +58,16 @@ async function startBind(): Promise<RealServer> {
   const directory = mkdtempSync(join(tmpdir(), 'portolan-bind-'));
   const port = await freePort();
   writeFileSync(join(directory, 'zone'), zoneText);
+  writeFileSync(join(directory, 'other-zone'), zoneText.replaceAll(zone, otherZone));
+  const rights = `allow-update { key "${key.name}"; }; allow-transfer { key "${key.name}"; };`;
   writeFileSync(
     join(directory, 'named.conf'),
     `options { directory "${directory}"; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; };
  pid-file "${directory}/named.pid"; session-keyfile "${directory}/session.key"; recursion no; dnssec-validation no; };
 controls { };
 key "${key.name}" { algorithm ${key.algorithm}; secret "${secret.toString('base64')}"; };
-zone "${zone}" { type master; file "zone"; allow-update { key "${key.name}"; }; allow-transfer { key "${key.name}"; }; };
+zone "${zone}" { type master; file "zone"; ${rights} };
+zone "${otherZone}" { type master; file "other-zone"; ${rights} };
 `,
   );
   const process = spawn(pathOf('named')!, ['-g', '-c', join(directory, 'named.conf')], { stdio: 'ignore' });
@@ -330,7 +335,11 @@ describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () =
     await make(federationType, 'prod', 'myfederation', { spec: {} });
     await joinAndShare('foo', '104.32.64.128');
     await joinAndShare('bar', '104.32.64.130');
-    authority = await startAuthority({
+    authority = await startTheAuthority();
+  });
+
+  async function startTheAuthority(): Promise<Authority> {
+    const started = await startAuthority({
       world,
       log: silentLog,
       federation: 'myfederation',
@@ -338,8 +347,9 @@ describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () =
       listen: { hosts: ['127.0.0.1'], port: 0 },
       trust: { peers: { ranges: [], identities: [] }, keys: [] },
     });
-    await authority.whenSynced();
-  });
+    await started.whenSynced();
+    return started;
+  }
 
   afterAll(async () => {
     await authority?.stop();
@@ -348,9 +358,10 @@ describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () =
     rmSync(directory, { recursive: true, force: true });
   });
 
-  const publicDns = (): NonNullable<Federation['spec']>['public'] => ({
+  const publicDns = (more: Partial<FederationPublicDns> = {}): FederationPublicDns => ({
     domain: zone,
     ttlSeconds: 60,
+    ...more,
     provider: { type: 'RFC2136', rfc2136: { server: `127.0.0.1:${server.port}`, tsigSecret: { name: 'dns-key' } } },
   });
 
@@ -392,8 +403,60 @@ describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () =
     await until('published', () => published().length === 1);
     await changeFederation({});
     await until('taken back', () => published().length === 0);
+    await until('no note of it', async () => (await notes()).length === 0);
+  });
+
+  const notes = async () => {
+    const ref = { namespace: 'prod', name: 'portolan-public-zones.myfederation' };
+    return Object.keys((await client.get<ConfigMap>(configMapType, ref)).data ?? {});
+  };
+  /** Name, TTL, type and value of every record below `.svc.` that is not somebody else's. */
+  const ours = (where: string) =>
+    transfer(server.port, where)
+      .filter((line) => line.includes('.svc.') && !line.startsWith('taken.') && !line.includes('TXT'))
+      .map((line) =>
+        line
+          .split(/\s+/)
+          .filter((word) => word !== 'IN')
+          .join(' '),
+      );
+
+  test('suffix, TTL, levels or domain change while it runs -> the zone follows, nothing is left of what was', async () => {
+    const short = 'myservice.myns.myfederation.svc';
+    await changeFederation({ public: publicDns() });
+    await until('published', () => ours(zone).join() === `${short}.federation.${zone}. 60 A 104.32.64.130`);
+    await changeFederation({ suffix: 'fed', public: publicDns({ ttlSeconds: 20 }) });
+    await until('the suffix and TTL', () => ours(zone).join() === `${short}.fed.${zone}. 20 A 104.32.64.130`);
+    const bar = await client.get<Cluster>(clusterType, { namespace: 'prod', name: 'bar' });
+    await client.update(clusterType, { ...bar, spec: { ...bar.spec, region: 'eu' } } as Cluster);
+    await changeFederation({ suffix: 'fed', public: publicDns({ ttlSeconds: 20, levels: ['Region'] }) });
+    await until('the region', () => ours(zone).some((line) => line.startsWith(`${short}.eu.fed.${zone}. `)));
+    await changeFederation({ suffix: 'fed', public: publicDns({ domain: otherZone }) });
+    await until('the other zone', () => ours(otherZone).join() === `${short}.fed.${otherZone}. 60 A 104.32.64.130`);
+    await until('nothing in the first', () => ours(zone).length === 0);
+    expect(dig(server.port, `www.${zone}`, 'A')).toEqual(['192.0.2.80']);
+    await until('one note', async () => (await notes()).join() === otherZone);
+  });
+
+  test('the Federation is deleted while no authority runs -> the next one takes back what was published', async () => {
+    expect(ours(otherZone)).toHaveLength(1);
+    await authority.stop();
+    await client.delete(federationType, federationRef);
+    expect(ours(otherZone)).toHaveLength(1);
+    authority = await startTheAuthority();
+    await until('taken back', () => ours(otherZone).length === 0);
+    expect(transfer(server.port, otherZone).filter((line) => line.includes('_portolan-'))).toEqual([]);
+    expect(dig(server.port, `www.${otherZone}`, 'A')).toEqual(['192.0.2.80']);
+    await until('no note of it', async () => (await notes()).length === 0);
   });
 });
+
+/** Every record of a zone, by a signed transfer. */
+function transfer(port: number, where: string): string[] {
+  const signed = ['-y', `${key.algorithm}:${key.name}:${secret.toString('base64')}`];
+  const args = ['@127.0.0.1', '-p', String(port), '+noall', '+answer', ...signed, where, 'AXFR'];
+  return execFileSync(pathOf('dig')!, args, { encoding: 'utf8' }).split('\n').filter(Boolean);
+}
 
 function seeded(seed: number): () => number {
   let state = seed;

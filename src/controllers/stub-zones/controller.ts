@@ -5,11 +5,11 @@ import { errorText, type Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../client/client.ts';
 import type { InformerReader } from '../../client/informer.ts';
+import { Notes } from '../../client/notes.ts';
 import type { Cluster } from '../../model/cluster.ts';
 import type { Federation, FederationStatus } from '../../model/federation.ts';
 import { type Controller, runController } from '../loop.ts';
 import { isMember, planStubZone, type ResolverEndpoint, type StubZoneOrder } from './plan.ts';
-import { PostedStubZones } from './posted.ts';
 
 export type StubZoneState = NonNullable<FederationStatus['stubZones']>[number];
 
@@ -41,7 +41,8 @@ const errorTextMax = 500;
 
 export function runStubZones(options: StubZonesOptions): StubZonesController {
   const { world, broker, clusterset, federations, clusters, federation: name } = options;
-  const posted = new PostedStubZones(broker, { namespace: clusterset, federation: name });
+  const noteName = `portolan-stub-zones.${name}`;
+  const posted = new Notes<ResolverEndpoint>(broker, { namespace: clusterset, name: noteName });
   const states = new Map<string, StubZoneState>();
   const federation = () => federations.get(`${clusterset}/${name}`);
   const clusterOf = (id: string) => clusters.get(`${clusterset}/${id}`);
