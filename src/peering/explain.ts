@@ -5,7 +5,7 @@ import { type PeerService, type PeerServiceSpec, specOf } from '../model/peer-se
 import type { SharedService } from '../model/shared-service.ts';
 
 /** The peering process writes a sign of life every 30 s; one older than this says nothing about now. */
-const signOfLifeMsMax = 90_000;
+export const signOfLifeMsMax = 90_000;
 
 export interface SideHealth {
   readonly isHealthy: boolean;

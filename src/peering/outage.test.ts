@@ -165,6 +165,28 @@ test('outage: our own peer comes back with an empty catalog -> exactly that', as
   expect(await pair.consumer.held()).toEqual([]);
 });
 
+test('outage, exact: the newest service goes while the owner is down -> its next snapshot counts as newer all the same', async () => {
+  const pair = await synced('exact', 5);
+  const reconnect = async () => {
+    pair.all.network.setFault(pair.owner.address, 'refused');
+    await pair.all.time.advance(100);
+    pair.all.network.setFault(pair.owner.address, 'up');
+  };
+  await pair.all.time.advance(5000);
+  await pair.owner.describe('s4', 'newest of all');
+  await pair.equal();
+  await reconnect();
+  const report = () => pair.consumer.peering?.consumer()?.report('owner');
+  await pair.until(async () => report()?.state.kind === 'waiting' && report()?.staleSinceMs === undefined);
+  pair.owner.kill();
+  await pair.owner.removeService('s4');
+  await pair.owner.removeService('s1');
+  await pair.owner.start();
+  await pair.equal(40_000);
+  expect(report()).toMatchObject({ mode: 'exact' });
+  expect(pair.vanished.sort()).toEqual(['s1', 's4']);
+});
+
 test('outage: the consumer is killed at any moment of a sync -> it serves what it acknowledged, and converges', async () => {
   for (const afterMs of [1, 7, 13, 29, 60, 120]) {
     const pair = await synced('exact', 30);

@@ -11,6 +11,7 @@ import { isAlreadyExists, isConflict, isInvalid, isNotFound } from '../client/ap
 import type { Client } from '../client/client.ts';
 import {
   contentHashAnnotation,
+  firstSeenAnnotation,
   type PeerService,
   type PeerServiceSpec,
   type PeerServiceStatus,
@@ -67,7 +68,6 @@ interface Lane {
 /** Null takes a field away. */
 export type PeerServiceStatusPatch = { readonly [Field in keyof PeerServiceStatus]: PeerServiceStatus[Field] | null };
 
-export const firstSeenAnnotation = 'portolan.dev/first-seen';
 const noHash = new Uint8Array(0);
 /** As many as an owner sends before it waits: the home commits together what comes together. */
 const writesInFlight = 1024;

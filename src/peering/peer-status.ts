@@ -60,6 +60,8 @@ export interface ExportFindings {
   readonly report: (peer: string) => ConsumerReport | undefined;
   readonly offered: (peer: string, id: string) => Share | undefined;
   readonly isKnown: (peer: string) => boolean;
+  /** Another replica serves it, and writes how it stands with it. */
+  readonly isServedElsewhere: (peer: string) => boolean;
 }
 
 const reasonsShownMax = 10;
@@ -75,6 +77,8 @@ export function exportStatus(findings: ExportFindings): Pick<PeerExportStatus, '
 
 function peerStanding(peer: string, shares: readonly Share[], findings: ExportFindings) {
   if (!findings.isKnown(peer)) return { peer, state: 'Pending' as const, message: `there is no Peer ${peer}` };
+  const written = findings.peerExport.status?.peers?.find((standing) => standing.peer === peer);
+  if (written !== undefined && findings.isServedElsewhere(peer)) return written;
   const reasons: string[] = [];
   for (const share of shares) {
     const holder = findings.offered(peer, share.service.id);

@@ -22,6 +22,7 @@ import { OwnerCatalog } from './owner-catalog.ts';
 import { fingerprintOf, type KnownPeer, linkConfigOf, PeerRegistry } from './peer-registry.ts';
 import { consumerStatus, ownerStatus } from './peer-status.ts';
 import { measurePeering, type PeeringMeter } from './peering-metrics.ts';
+import { ReplicaClaims } from './replica-claims.ts';
 import { StatusWriter } from './status-writer.ts';
 import type { Dial } from './transport-client.ts';
 import type { PeeringServer, PeeringServerOptions, PlainAnswer, PlainRequest } from './transport-server.ts';
@@ -82,6 +83,7 @@ class PeeringParts implements Peering {
   readonly #peers: Informer<Peer>;
   readonly #secrets: Informer<Secret>;
   readonly #registry: PeerRegistry;
+  readonly #claims: ReplicaClaims;
   readonly #statuses: StatusWriter;
   readonly #meter: PeeringMeter;
   readonly #stops: (() => unknown)[] = [];
@@ -116,6 +118,12 @@ class PeeringParts implements Peering {
       peers: this.#peers,
       secrets: this.#secrets,
       onChanged: (name, peer) => this.#peerChanged(name, peer),
+    });
+    this.#claims = new ReplicaClaims({
+      isReplicated: options.isReplicated ?? false,
+      wallMs: () => world.clock.wallMs(),
+      report: (peer) => this.owner.report(peer),
+      written: (peer) => this.#peers.get(`${namespace}/${peer}`)?.status?.owner,
     });
     this.#statuses = new StatusWriter({
       ...common,
@@ -188,6 +196,8 @@ class PeeringParts implements Peering {
     this.#exports.on((_key, next, previous) => {
       const { namespace = '', name } = (next ?? previous)!.metadata;
       this.catalog.setExport(namespace, name, next);
+      // Another replica may have written what it could not know better.
+      if (this.#options.isReplicated && next !== undefined) this.#statuses.exportChanged(`${namespace}/${name}`);
     });
     this.#services.on((_key, next, previous) => {
       const { namespace = '', name } = (next ?? previous)!.metadata;
@@ -338,16 +348,12 @@ class PeeringParts implements Peering {
     return { status: 200, body: JSON.stringify({ services }) };
   }
 
-  readonly #hadStream = new Set<string>();
-
-  // Another replica may serve this peer: what we do not know of we do not speak of.
   #peerStatus(name: string): PeerStatus | undefined {
     const peer = this.#registry.get(name);
     if (peer === undefined) return undefined;
     const nowMs = this.#options.world.clock.wallMs();
-    const stream = this.owner.report(name);
-    if (stream !== undefined) this.#hadStream.add(name);
-    const owner = this.#hadStream.has(name) ? { owner: ownerStatus(stream, this.catalog.count(name), nowMs) } : {};
+    const told = () => ownerStatus(this.owner.report(name), this.catalog.count(name), nowMs);
+    const owner = this.#claims.mayTell(name) ? { owner: told() } : {};
     return { ...owner, ...this.#consumerStatus(peer, nowMs) };
   }
 
@@ -368,6 +374,7 @@ class PeeringParts implements Peering {
       report: (peer: string) => this.owner.report(peer),
       offered: (peer: string, id: string) => this.catalog.offered(peer, id),
       isKnown: (peer: string) => this.#registry.get(peer) !== undefined,
+      isServedElsewhere: (peer: string) => this.#claims.isServedElsewhere(peer),
     };
   }
 }

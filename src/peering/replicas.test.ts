@@ -3,6 +3,7 @@
 import net from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { peerType } from '../model/peer.ts';
+import { type PeerExport, peerExportType } from '../model/peer-export.ts';
 import { peerServiceType } from '../model/peer-service.ts';
 import { type Secret, secretType } from '../model/secret.ts';
 import { introduceTo, memoryHome, namespace, startMesh, type TestMeshNode } from './testing/edge/memory-home.ts';
@@ -86,6 +87,35 @@ test('replicas: an owner with two replicas behind an L4 balancer -> either serve
   await eventually(() => held(consumer)).toEqual(['a', 'b', 'c', 'd']);
   expect(deleted).toEqual([]);
 });
+
+test('replicas: the stream moves to another replica -> Peer and PeerExport say what that one knows, not that it is gone', async () => {
+  const home = await memoryHome();
+  closing.push(() => home.stop());
+  const one = await mesh('owner', { home, isReplicated: true });
+  const two = await mesh('owner', { home, isReplicated: true });
+  two.rotate(one.mesh.issue());
+  await two.restart();
+  const consumer = await mesh('consumer');
+  const ports = [one.peering.port];
+  const between = await balancer(() => ports);
+  await introduceTo(one, consumer, { asOwner: { address: `https://127.0.0.1:${between.port}` } });
+  await one.addService('a');
+  await one.exportServices({ peers: ['consumer'] });
+  const standing = async () => {
+    const { status } = await one.client.get<PeerExport>(peerExportType, { namespace: 'shop', name: 'all' });
+    return `${(await one.peer('consumer')).status?.owner?.state} ${status?.peers?.[0]?.state}`;
+  };
+  await eventually(standing).toBe('Synced Acknowledged');
+  ports[0] = two.peering.port;
+  between.breakAll();
+  await eventually(() => two.peering.owner.report('consumer')?.state).toBe('waiting');
+  await one.addService('b');
+  await eventually(async () => (await one.peer('consumer')).status?.owner?.services).toBe(2);
+  await eventually(standing).toBe('Synced Acknowledged');
+  // Longer than either replica waits before it writes what it found.
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  expect(await standing()).toBe('Synced Acknowledged');
+}, 30_000);
 
 test('replicas: two consumers of one home -> one of them takes, the other takes over', async () => {
   const owner = await mesh('owner');
