@@ -1,5 +1,6 @@
-// A consumer killed with -9 at random moments of a sync. The owner is the foreign one, which waits for each answer and so
-// knows exactly what was acknowledged: none of that may be missing or older afterwards.
+// A consumer killed with -9 at random moments of a sync: its peering process, its home, or both. The owner is the foreign
+// one, which waits for each answer and so knows exactly what was acknowledged: none of that may be missing or older
+// afterwards.
 
 import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
@@ -13,7 +14,11 @@ import { startForeignOwner } from '../foreign-peer/owner.ts';
 import { startApi } from './api-process.ts';
 import { startPeeringProcess } from './peering-process.ts';
 
+export type Victim = 'peering' | 'home' | 'both';
+
 export interface CrashOptions {
+  /** Who is killed, in turn. */
+  readonly victims: readonly Victim[];
   readonly folder: string;
   readonly kills: number;
   readonly services: number;
@@ -25,9 +30,9 @@ const namespace = 'portolan-system';
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Throws at the first thing that was acknowledged and is not there. Returns how many acknowledgements were checked. */
-export async function crashRun(options: CrashOptions): Promise<{ checked: number; restarts: number }> {
+export async function crashRun(options: CrashOptions): Promise<{ checked: number; killed: Record<Victim, number> }> {
   const foreign = meshOf('foreign.example');
-  const api = await startApi({ data: options.folder });
+  let api = await startApi({ data: options.folder });
   const world = createRealWorld();
   const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig: api.kubeconfig });
   const client = createClient(world.network.http(access), { world, userAgent: 'test' });
@@ -69,6 +74,7 @@ export async function crashRun(options: CrashOptions): Promise<{ checked: number
     },
   });
   let checked = 0;
+  const killed = { peering: 0, home: 0, both: 0 };
   try {
     for (let kill = 0; kill < options.kills; kill += 1) {
       const until = performance.now() + options.random() * 800;
@@ -76,25 +82,36 @@ export async function crashRun(options: CrashOptions): Promise<{ checked: number
         put(Math.floor(options.random() * options.services));
         await sleep(1);
       }
-      peering.child.kill('SIGKILL');
+      const victim = options.victims[kill % options.victims.length] as Victim;
+      killed[victim] += 1;
+      if (victim !== 'home') peering.child.kill('SIGKILL');
+      if (victim !== 'peering') api.child.kill('SIGKILL');
       const acknowledged = new Map(owner.acknowledged);
+      if (victim !== 'peering') {
+        await api.stop();
+        api = await startApi({ data: options.folder, port: api.port });
+      }
       const after = await held();
       for (const [id, description] of acknowledged) {
         checked += 1;
         const found = after.get(id);
         if (found === undefined || found < Number(description))
-          throw new Error(`kill ${kill}: ${id} was acknowledged at ${description}, and is ${found} on disk`);
+          throw new Error(
+            `kill ${kill} of ${victim}: ${id} was acknowledged at ${description}, and is ${found} on disk`,
+          );
       }
       options.onKill?.(kill, acknowledged.size);
-      peering = await start();
-      await waitFor(() => owner.heard.lastIndexOf('register') > owner.heard.lastIndexOf('killed'), 20_000);
-      owner.heard.push('killed');
+      if (victim !== 'home') {
+        peering = await start();
+        await waitFor(() => owner.heard.lastIndexOf('register') > owner.heard.lastIndexOf('killed'), 20_000);
+        owner.heard.push('killed');
+      }
     }
     await waitFor(async () => {
       const now = await held();
       return now.size === options.services && [...owner.acknowledged].every(([id, d]) => now.get(id) === Number(d));
     }, 60_000);
-    return { checked, restarts: options.kills };
+    return { checked, killed };
   } finally {
     await peering.stop('SIGKILL');
     client.close();
