@@ -1,7 +1,7 @@
 // What stands behind one name, packed: the zone, then one record set per type with its rdata ready for the wire. Each
 // record says which cluster it comes from and for whom it is, so that the order can be chosen when a query arrives.
 //
-//   value  = zone u8, set*
+//   value  = zone u8 (its number, and marks), set*
 //   set    = type u16, order u8, count u16, bytes u32, record*
 //   record = cluster u16, audience u8, rdlength u16, rdata
 //
@@ -45,6 +45,14 @@ export type Order = (typeof order)[keyof typeof order];
 
 export const audience = { everybody: 0, ownCluster: 1, otherClusters: 2 } as const;
 type Audience = (typeof audience)[keyof typeof audience];
+
+/** Beside the number of a name's zone, which is below all of them. */
+export const zoneMark = {
+  /** The name lies in no zone of ours and is one of its own. */
+  island: 0x40,
+  /** Whoever vouches for the name is away: it is answered, and said to be old. */
+  old: 0x80,
+} as const;
 
 /** A record that belongs to no cluster in particular. */
 const noCluster = 0;

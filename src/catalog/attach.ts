@@ -111,13 +111,13 @@ export function attachCatalog(options: AttachOptions): Attachment {
 }
 
 /** Hands objects on without keeping them; the catalog itself knows what a later list no longer brings. */
-class ForwardingSink {
-  readonly #source: Source;
+export class ForwardingSink {
+  readonly #source: Pick<Source, 'upsert' | 'remove' | 'keys'>;
   readonly #onListed: () => void;
   /** Absent outside a list, and during one that finds the catalog empty. */
   #seen: Set<string> | undefined;
 
-  constructor(source: Source, onListed: () => void) {
+  constructor(source: Pick<Source, 'upsert' | 'remove' | 'keys'>, onListed: () => void) {
     this.#source = source;
     this.#onListed = onListed;
   }

@@ -22,7 +22,7 @@ export interface EndpointFacts {
 }
 
 /** When and in which form the fact was seen: what `explain` says of a record. */
-interface Seen {
+export interface Seen {
   readonly resourceVersion: string;
   /** Monotonic. */
   readonly seenMs: number;
@@ -121,7 +121,7 @@ export function factsOfSlice(slice: EndpointSlice, owner: SliceOwner, seenMs: nu
 }
 
 /** Leaves out what is no address: `None`, and what a foreign writer may have put there. */
-function addressesOf(texts: readonly string[] | undefined): Uint8Array[] {
+export function addressesOf(texts: readonly string[] | undefined): Uint8Array[] {
   const addresses: Uint8Array[] = [];
   for (const text of texts ?? []) {
     const address = parseAddress(text);
@@ -212,11 +212,11 @@ function unpackBehind(reader: ByteReader, known: string): string {
   return known.slice(0, common) + reader.text();
 }
 
-function packSeen(writer: ByteWriter, seen: Seen): void {
+export function packSeen(writer: ByteWriter, seen: Seen): void {
   writer.text(seen.resourceVersion).u48(Math.max(0, Math.round(seen.seenMs)));
 }
 
-function unpackSeen(reader: ByteReader): Seen {
+export function unpackSeen(reader: ByteReader): Seen {
   return { resourceVersion: reader.text(), seenMs: reader.u48() };
 }
 
@@ -234,7 +234,7 @@ function unpackPorts(reader: ByteReader): PortFacts[] {
   return repeat(reader.u8(), () => ({ name: reader.text(), protocol: protocols[reader.u8()]!, port: reader.u16() }));
 }
 
-function repeat<T>(count: number, make: () => T): T[] {
+export function repeat<T>(count: number, make: () => T): T[] {
   const items: T[] = [];
   for (let i = 0; i < count; i++) items.push(make());
   return items;

@@ -22,8 +22,8 @@ export type CatalogNews =
 export const stateWord = { readyZones: 0, staleZones: 1, serial: 2, queryLog: 3 } as const;
 const stateWords = 16;
 
-/** Reverse names belong to this pseudo zone. */
-const reverseZone = 255;
+/** Reverse names belong to this pseudo zone: the last number that leaves room for marks. */
+const reverseZone = 63;
 
 export class NameTable {
   readonly places: Places;
@@ -80,6 +80,16 @@ export class NameTable {
 
   put(name: string, zone: number, sets: readonly RecordSet[]): void {
     this.#names.set(encodeName(name), packAnswers(this.#writer, zone, sets));
+  }
+
+  /** Writes only what is not there yet; true if it did. */
+  putIfOther(name: string, zone: number, sets: readonly RecordSet[]): boolean {
+    const key = encodeName(name);
+    const value = packAnswers(this.#writer, zone, sets);
+    const present = this.#names.get(key);
+    if (present && Buffer.compare(present, value) === 0) return false;
+    this.#names.set(key, value);
+    return true;
   }
 
   remove(name: string): void {

@@ -14,7 +14,7 @@ export interface Zone {
   readonly source: ZoneSource;
 }
 
-export type ZoneSource = 'services' | 'imports' | 'federation';
+export type ZoneSource = 'services' | 'imports' | 'federation' | 'peers';
 
 const defaultTtlSeconds = 5;
 
@@ -39,6 +39,7 @@ const schemaVersion: Record<ZoneSource, string | undefined> = {
   services: '1.1.0',
   imports: '1.0.0',
   federation: undefined,
+  peers: undefined,
 };
 
 /** Every zone says who serves it (NS), and the two of Kubernetes which version of the schema they follow. */

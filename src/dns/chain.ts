@@ -3,9 +3,10 @@
 import { isWithin } from '../base/dns/name.ts';
 import type { TsigKey } from '../base/dns/tsig.ts';
 import type { World } from '../base/world.ts';
+import { namesOutside } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
-import { createAliasFollower } from './alias-follower.ts';
+import { createAliasFollower, type FollowAlias } from './alias-follower.ts';
 import type { Answer } from './answer.ts';
 import { createAskerFinder } from './asker.ts';
 import type { Handler } from './handler.ts';
@@ -13,6 +14,7 @@ import { aclHandler } from './handlers/acl.ts';
 import { chaosHandler } from './handlers/chaos.ts';
 import { ednsHandler } from './handlers/edns.ts';
 import { forwardHandler } from './handlers/forward.ts';
+import { islandHandler } from './handlers/island.ts';
 import { refuseHandler } from './handlers/refuse.ts';
 import { reverseHandler } from './handlers/reverse.ts';
 import { stubHandler } from './handlers/stub.ts';
@@ -39,6 +41,7 @@ export interface ChainConfig {
   /** Absent in a server that is a federation's authority and nothing else. */
   readonly clusterZone?: Zone;
   readonly clustersetZone?: Zone;
+  readonly peerNames?: PeerNamesConfig;
   /** Zones of federations whose authority this server is. */
   readonly federationZones: readonly Zone[];
   /** Code of the EDNS option that names the asking cluster. */
@@ -49,6 +52,13 @@ export interface ChainConfig {
   readonly keys?: readonly TsigKey[];
   readonly forward?: ForwardConfig;
   readonly cache?: CacheOptions;
+}
+
+/** Names of services that peers share. */
+export interface PeerNamesConfig {
+  readonly zone: Zone;
+  /** Zones in which a peer can have none, whoever answers for them. */
+  readonly elsewhere: readonly Uint8Array[];
 }
 
 export interface ForwardConfig {
@@ -69,7 +79,7 @@ export interface ChainParts {
 
 export function buildChain(parts: ChainParts): Handler[] {
   const { config, reader, stubZones, trust, world, exchange, onAnswered } = parts;
-  const { clusterZone, clustersetZone, forward } = config;
+  const { clusterZone, clustersetZone, peerNames, forward } = config;
   const local = reader.places.standAt(config.localCluster);
   const here = () => local;
   const cache = new ReplyCache(config.cache);
@@ -84,11 +94,16 @@ export function buildChain(parts: ChainParts): Handler[] {
   );
   const upstream = forward && forwardHandler({ forwarder: new Forwarder({ ...forwarding, servers }) });
   const stub = stubHandler({ zones: stubZones, tagger, forwarding });
-  const follow = createAliasFollower({ handlers: [stub, ...present(upstream)], onAnswered });
-  const own = [...present(clusterZone), ...present(clustersetZone), ...config.federationZones];
-  const isOwn = (name: Uint8Array) => own.some((zone) => isWithin(name, name.length, zone.bytes));
+  const own = [clusterZone, clustersetZone, peerNames?.zone, ...config.federationZones].flatMap(present);
+  const ownZoneOf = (name: Uint8Array) => own.find((zone) => isWithin(name, name.length, zone.bytes));
+  const follow: FollowAlias = (query, answer, target) => followOn(query, answer, target);
   const zoneOf = (name: string, zone: Zone) =>
-    zoneHandler({ name, zone, reader, standpointOf: name === 'authority' ? asker : here, follow, isOwn });
+    zoneHandler({ name, zone, reader, standpointOf: name === 'authority' ? asker : here, follow, ownZoneOf });
+  const islands =
+    peerNames &&
+    islandHandler({ ...peerNames, name: 'peers', reader, standpointOf: here, follow, ownZoneOf, stubZones });
+  const followOn = createAliasFollower({ handlers: [...present(islands), stub, ...present(upstream)], onAnswered });
+  const outside = peerNames ? [namesOutside] : [];
   return [
     aclHandler({ clients: config.clients }),
     ednsHandler(),
@@ -96,9 +111,13 @@ export function buildChain(parts: ChainParts): Handler[] {
     chaosHandler({ serverId: config.serverId }),
     ...present(clusterZone && zoneOf('cluster', clusterZone)),
     ...present(clustersetZone && zoneOf('clusterset', clustersetZone)),
+    ...present(peerNames && zoneOf('peers', peerNames.zone)),
     ...config.federationZones.map((zone) => zoneOf('authority', zone)),
+    ...present(islands),
+    // Whoever answers for the cluster's domain in our place knows its addresses, but not those of peers' services.
+    ...present(clusterZone ? undefined : peerNames && reverseHandler({ reader, zone: peerNames.zone, waitsFor: [] })),
     stub,
-    ...present(clusterZone && reverseHandler({ reader, zone: clusterZone })),
+    ...present(clusterZone && reverseHandler({ reader, zone: clusterZone, waitsFor: [clusterZone.id, ...outside] })),
     ...present(upstream),
     refuseHandler(),
   ];

@@ -9,10 +9,13 @@ export interface ExplainedRecord {
 }
 
 export interface RecordSource {
-  readonly kind: 'ServiceImport' | 'Service' | 'EndpointSlice' | 'shard' | 'upstream' | 'zone';
+  readonly kind: 'ServiceImport' | 'Service' | 'EndpointSlice' | 'PeerService' | 'shard' | 'upstream' | 'zone';
   /** `namespace/name`, or a server's address. */
   readonly name: string;
   readonly cluster?: string;
+  readonly peer?: string;
+  /** Whether its peer vouches for it, and if not, since when. */
+  readonly state?: string;
   readonly revision?: string;
   readonly ageMs?: number;
 }
@@ -45,6 +48,8 @@ export function formatExplanation(explanation: Explanation): string {
 function formatSource(source: RecordSource): string {
   const parts = [`${source.kind} ${source.name}`];
   if (source.cluster) parts.push(`cluster ${source.cluster}`);
+  if (source.peer) parts.push(`peer ${source.peer}`);
+  if (source.state) parts.push(source.state);
   if (source.revision) parts.push(`revision ${source.revision}`);
   if (source.ageMs !== undefined) parts.push(`${formatAge(source.ageMs)} old`);
   return parts.join(', ');

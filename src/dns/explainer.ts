@@ -10,8 +10,10 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { SliceFacts } from '../catalog/facts.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
 import { endpointName } from '../catalog/owner-names.ts';
+import type { PeerTable } from '../catalog/peer-table.ts';
 import { Answer } from './answer.ts';
 import type { ExplainedRecord, Explanation, RecordSource } from './explain.ts';
+import { explainPeerName, withoutPorts } from './peer-explainer.ts';
 import type { DnsService } from './service.ts';
 import { encodeSource } from './source-option.ts';
 import { classIn, ednsOption, rcodeNames } from './wire.ts';
@@ -21,6 +23,7 @@ export interface ExplainerOptions {
   readonly clock: Clock;
   readonly catalog?: Catalog;
   readonly federations?: readonly FederationTable[];
+  readonly peerTable?: PeerTable;
   readonly sourceOption: number;
   /** Where names go that are nobody's here. */
   readonly forwardTo?: readonly string[];
@@ -55,8 +58,11 @@ export async function explain(options: ExplainerOptions, request: ExplainRequest
     rcode: rcodeNames[reply.flags & 15] ?? String(reply.flags & 15),
     handler,
     extendedError: extendedErrorIn(reply.additionals),
-    records: reply.answers.map((record) => explainRecord(record, facts, upstreamOf(options, name, handler))),
-    leftOut: facts?.leftOut ?? [],
+    records: reply.answers.map((record) =>
+      explainRecord(record, factsOfPointer(options, record) ?? facts, upstreamOf(options, name, handler)),
+    ),
+    // A name that went to somebody else may still be one that a peer wanted.
+    leftOut: (facts ?? peerFacts(options, name))?.leftOut ?? [],
   };
 }
 
@@ -109,6 +115,17 @@ interface Facts {
   readonly leftOut: readonly { readonly what: string; readonly why: string }[];
 }
 
+/** What a service of a peer has to do with a name. */
+function peerFacts({ peerTable, clock }: ExplainerOptions, name: string): Facts | undefined {
+  const found = peerTable && explainPeerName(peerTable, name, clock);
+  return found && { isVirtual: false, slices: [], shards: [], ...found };
+}
+
+/** An address that belongs to a service of a peer leads to its name. */
+function factsOfPointer(options: ExplainerOptions, { type, rdata }: ResourceRecord): Facts | undefined {
+  return type === recordType.PTR ? peerFacts(options, decodeName(rdata)) : undefined;
+}
+
 /** The service a name belongs to: the two labels before `svc` in our zones. */
 function factsBehind(options: ExplainerOptions, name: string): Facts | undefined {
   const { catalog, clock } = options;
@@ -116,6 +133,8 @@ function factsBehind(options: ExplainerOptions, name: string): Facts | undefined
     const facts = factsOfShards(federation, name, clock);
     if (facts) return facts;
   }
+  const peer = peerFacts(options, withoutPorts(name));
+  if (peer) return peer;
   if (!catalog) return undefined;
   for (const zone of catalog.zones) {
     const suffix = `.svc.${zone.name}`;

@@ -6,6 +6,7 @@ import type { World } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
 import type { NameTable } from '../catalog/name-table.ts';
+import type { PeerTable } from '../catalog/peer-table.ts';
 import type { ChainConfig } from './chain.ts';
 import type { Explanation } from './explain.ts';
 import { type ExplainRequest, explain, explainerAddress } from './explainer.ts';
@@ -21,6 +22,7 @@ export interface SelfExplainerOptions {
   readonly table: NameTable;
   readonly catalog?: Catalog;
   readonly federations?: readonly FederationTable[];
+  readonly peerTable?: PeerTable;
   readonly stubZones: readonly StubZone[];
   readonly exchange: Exchange;
 }

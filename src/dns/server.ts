@@ -7,10 +7,12 @@ import type { World } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
 import type { NameTable } from '../catalog/name-table.ts';
-import type { ChainConfig, ForwardConfig } from './chain.ts';
+import type { PeerTable } from '../catalog/peer-table.ts';
+import type { ChainConfig, ForwardConfig, PeerNamesConfig } from './chain.ts';
 import type { Explanation } from './explain.ts';
 import type { ExplainRequest } from './explainer.ts';
 import { defaultClients } from './handlers/acl.ts';
+import { reverseTrees } from './handlers/reverse.ts';
 import { createCounters } from './observe.ts';
 import { nobody, type PeerConfig } from './peers.ts';
 import type { Responder } from './responder.ts';
@@ -33,6 +35,8 @@ export interface DnsOptions {
   readonly catalog?: Catalog;
   /** Federations whose authority this server is. They lie in the catalog's own table if there is a catalog. */
   readonly federations?: readonly FederationTable[];
+  /** Names of services that peers share; in the catalog's own table. */
+  readonly peerTable?: PeerTable;
   readonly listen: ListenOptions;
   /** Threads that share the ports; 0, the default, serves in the thread that calls. */
   readonly workers?: number;
@@ -155,8 +159,9 @@ function clusterStubs({ catalog, clusterDomainForward: nameservers = [] }: DnsOp
 }
 
 /** The one table all zones of this server lie in. */
-export function tableOf({ catalog, federations = [] }: Pick<DnsOptions, 'catalog' | 'federations'>): NameTable {
-  const tables = new Set([catalog, ...federations].flatMap((part) => (part ? [part.table] : [])));
+export function tableOf(options: Pick<DnsOptions, 'catalog' | 'federations' | 'peerTable'>): NameTable {
+  const { catalog, federations = [], peerTable } = options;
+  const tables = new Set([catalog, peerTable, ...federations].flatMap((part) => (part ? [part.table] : [])));
   const [table, ...others] = tables;
   if (!table) throw new Error('start dns: want a catalog or a federation to answer from');
   if (others.length > 0) throw new Error('start dns: its zones lie in different tables; give them the same one');
@@ -173,6 +178,7 @@ function chainConfig(options: DnsOptions): ChainConfig {
     localCluster: catalog?.localCluster ?? 0,
     clusterZone: isClusterForwarded ? undefined : catalog?.clusterZone,
     clustersetZone: catalog?.clustersetZone,
+    peerNames: peerNamesOf(options),
     federationZones: (options.federations ?? []).map(({ zone }) => zone),
     sourceOption: options.sourceOption ?? defaultSourceOption,
     peers: options.peers ?? nobody,
@@ -180,6 +186,12 @@ function chainConfig(options: DnsOptions): ChainConfig {
     forward: options.forward,
     cache: options.cache,
   };
+}
+
+function peerNamesOf({ catalog, peerTable }: DnsOptions): PeerNamesConfig | undefined {
+  if (peerTable === undefined) return undefined;
+  const own = (catalog?.zones ?? []).map(({ bytes }) => bytes);
+  return { zone: peerTable.zone, elsewhere: [...own, ...reverseTrees] };
 }
 
 interface SocketParts {

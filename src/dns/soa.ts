@@ -1,5 +1,7 @@
-// A zone's SOA, compressed against the question: every name in it ends in the zone, and so does the question.
+// A zone's SOA, compressed against the question: every name in it ends in the zone, and so does the question. A name that is
+// a zone of its own, an island, has its server and mailbox in another zone, and these are written out.
 
+import { encodeName } from '../base/dns/name.ts';
 import { recordType } from '../catalog/answers.ts';
 import type { Zone } from '../catalog/zones.ts';
 import type { Answer, Section } from './answer.ts';
@@ -13,18 +15,22 @@ export class SoaTemplate {
   readonly #zone: Zone;
   readonly #rdata: Uint8Array;
   readonly #view: DataView;
-  readonly #primaryPointerAt: number;
-  readonly #mailboxPointerAt: number;
+  readonly #isIsland: boolean;
+  readonly #primaryEnd: number;
+  readonly #mailboxEnd: number;
 
-  constructor(zone: Zone) {
-    const primary = [2, ...Buffer.from('ns'), 3, ...Buffer.from('dns')];
-    const mailbox = [10, ...Buffer.from('hostmaster')];
+  constructor(zone: Zone, { isIsland = false } = {}) {
+    // Both end in a pointer that is set for each question, or in the zone they lie in.
+    const end = isIsland ? zone.bytes : [0, 0];
+    const primary = [...encodeName('ns.dns').subarray(0, -1), ...end];
+    const mailbox = [...encodeName('hostmaster').subarray(0, -1), ...end];
     this.#zone = zone;
-    this.#primaryPointerAt = primary.length;
-    this.#mailboxPointerAt = primary.length + 2 + mailbox.length;
-    this.#rdata = Uint8Array.from([...primary, 0, 0, ...mailbox, 0, 0, ...new Uint8Array(20)]);
+    this.#isIsland = isIsland;
+    this.#primaryEnd = primary.length;
+    this.#mailboxEnd = primary.length + mailbox.length;
+    this.#rdata = Uint8Array.from([...primary, ...mailbox, ...new Uint8Array(20)]);
     this.#view = new DataView(this.#rdata.buffer);
-    const numbers = this.#mailboxPointerAt + 2;
+    const numbers = this.#mailboxEnd;
     this.#view.setUint32(numbers + 4, refreshSeconds);
     this.#view.setUint32(numbers + 8, retrySeconds);
     this.#view.setUint32(numbers + 12, expireSeconds);
@@ -32,11 +38,14 @@ export class SoaTemplate {
     this.#view.setUint32(numbers + 16, zone.ttlSeconds);
   }
 
-  write(answer: Answer, section: Section, query: Query, serial: number): void {
-    const pointer = 0xc000 | (headerBytes + query.nameLength - this.#zone.bytes.length);
-    this.#view.setUint16(this.#primaryPointerAt, pointer);
-    this.#view.setUint16(this.#mailboxPointerAt, pointer);
-    this.#view.setUint32(this.#mailboxPointerAt + 2, serial);
+  /** Its owner is the end of the question that is `apexLength` bytes long. */
+  write(answer: Answer, section: Section, query: Query, serial: number, apexLength: number): void {
+    const pointer = 0xc000 | (headerBytes + query.nameLength - apexLength);
+    if (!this.#isIsland) {
+      this.#view.setUint16(this.#primaryEnd - 2, pointer);
+      this.#view.setUint16(this.#mailboxEnd - 2, pointer);
+    }
+    this.#view.setUint32(this.#mailboxEnd, serial);
     answer.recordAt(section, recordType.SOA, this.#zone.ttlSeconds, this.#rdata, 0, this.#rdata.length, pointer);
   }
 }

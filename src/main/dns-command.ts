@@ -2,6 +2,7 @@
 // authority; or both in one server. The flags are here; what is made of them is in dns-process.ts.
 
 import type { Command } from 'commander';
+import { systemNamespace } from '../model/membership.ts';
 import type { DnsFlags } from './dns-flags.ts';
 import { logLevelOption } from './process.ts';
 
@@ -49,6 +50,7 @@ function addResolverOptions(command: Command): void {
     .option('--clusterset-domain <domain>', "the clusterset's zone (default: clusterset.local)")
     .option('--cluster-domain-forward <host:port...>', 'an existing CoreDNS that answers the cluster domain', [])
     .option('--cluster-names', 'also answer <cluster>.<service>.<namespace>.svc.clusterset.local')
+    .option('--peers-namespace <name>', 'where PeerServices lie: names that peers share', systemNamespace)
     .option('--source-option <code>', 'the EDNS option that names the asking cluster, 65001 to 65534')
     .option('--tls-port <port>', 'DNS over TLS, on the same addresses', '853')
     .option('--tls-cert <file>', 'certificate for DNS over TLS; with --tls-key it is served')

@@ -27,6 +27,7 @@ export interface DnsFlags {
   readonly clustersetDomain?: string;
   readonly clusterDomainForward: string[];
   readonly clusterNames?: boolean;
+  readonly peersNamespace: string;
   readonly ttl?: string;
   readonly sourceOption?: string;
   readonly tlsPort: string;

@@ -103,6 +103,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     stubEndpoint: await stubEndpointOf(host, flags),
     domains: { cluster: flags.clusterDomain, clusterset: flags.clustersetDomain, ttlSeconds: ttlOf(flags) },
     clusterDomainForward: flags.clusterDomainForward,
+    peersNamespace: flags.peersNamespace,
     hasClusterNames: flags.clusterNames,
     ...(authority === undefined ? {} : { authority }),
   });
@@ -112,7 +113,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     stubPort: resolver.stubPort,
     admin: {
       catalog,
-      zones: () => [...catalog.zones, ...(running ? [running.table.zone] : [])],
+      zones: () => resolver.zones(),
       notReady: () => resolver.notReady(),
       status: () => ({ cluster: flags.clusterId, ...(running ? { isLeading: running.role.isLeading() } : {}) }),
     },

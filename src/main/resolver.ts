@@ -1,17 +1,21 @@
-// The parts of a cluster's resolver: a catalog of names, the watches on the home that feed it, the DNS server, the endpoint
-// that takes stub zones, and, if it is one, what makes it a federation's authority as well.
+// The parts of a cluster's resolver: a catalog of names, the watches on the home that feed it, names of what peers share, the DNS
+// server, the endpoint that takes stub zones, and, if it is one, what makes it a federation's authority as well.
 
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import { attachCatalog } from '../catalog/attach.ts';
+import { attachPeers } from '../catalog/attach-peers.ts';
 import { Catalog } from '../catalog/catalog.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
+import { PeerTable } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
+import type { Zone } from '../catalog/zones.ts';
 import type { Client } from '../client/client.ts';
 import { Federations } from '../dns/federations.ts';
 import { type DnsServer, type ListenOptions, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/server-federations.ts';
 import type { StubZone } from '../dns/stub-zones.ts';
+import { systemNamespace } from '../model/membership.ts';
 import { addAuthorityRole, federationTable } from './authority.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
 import { Parts } from './parts.ts';
@@ -33,6 +37,8 @@ export interface ResolverOptions {
   readonly domains?: { readonly cluster?: string; readonly clusterset?: string; readonly ttlSeconds?: number };
   readonly hasClusterNames?: boolean;
   readonly sourceOption?: number;
+  /** Where PeerServices lie. */
+  readonly peersNamespace?: string;
   /** Of this federation the server is an authority too. */
   readonly authority?: AuthoritySetup;
 }
@@ -58,6 +64,8 @@ export interface Resolver {
   readonly server: DnsServer;
   readonly catalog: Catalog;
   readonly authority: { readonly table: FederationTable; readonly role: AuthorityRole } | undefined;
+  /** All that it answers for. */
+  zones(): readonly Zone[];
   /** Port of the stub-zone endpoint, if there is one. */
   readonly stubPort: number | undefined;
   /** What it answers at present, in words; empty when everything can be answered. */
@@ -72,10 +80,14 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   const parts = new Parts(log);
   const catalog = makeCatalog(options);
   const table = authority && federationTable(catalog.table, authority);
+  const ownZones = () => [...catalog.zones, ...(table ? [table.zone] : [])];
+  const { ttlSeconds } = options.domains ?? {};
+  const peerTable = new PeerTable({ table: catalog.table, clock: world.clock, ttlSeconds, otherZones: ownZones });
   const server = await startDns({
     world,
     log,
     catalog,
+    peerTable,
     ...(table ? { federations: [table] } : {}),
     listen: options.listen,
     serverId: cluster.id,
@@ -96,6 +108,9 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       ...(isForwarded ? { zones: ['imports'] } : {}),
     });
     parts.add('catalog', () => attachment.stop());
+    const namespace = options.peersNamespace ?? systemNamespace;
+    const peers = attachPeers({ peers: peerTable, client: home, world, log, namespace });
+    parts.add('names of peers', () => peers.stop());
     const role = authority && addAuthorityRole({ ...options, ...authority, table: table!, server }, parts);
     const zones = [...(isForwarded ? [catalog.clustersetZone] : catalog.zones), ...(table ? [table.zone] : [])];
     return {
@@ -103,12 +118,15 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       server,
       catalog,
       authority: role && { table: table!, role },
+      zones: () => [...ownZones(), peerTable.zone],
       stubPort,
       notReady: () => {
         const waiting = zones.filter(({ id }) => !catalog.table.isReady(id)).map(({ name }) => name);
+        if (peers.isWaiting()) waiting.push(peerTable.zone.name);
         return waiting.length === 0 ? '' : `not read yet: ${waiting.join(', ')}`;
       },
-      whenSynced: async () => void (await Promise.all([attachment.whenSynced(), role?.whenSynced()])),
+      whenSynced: async () =>
+        void (await Promise.all([attachment.whenSynced(), peers.whenSynced(), role?.whenSynced()])),
       stop: () => parts.stop(),
     };
   } catch (error) {

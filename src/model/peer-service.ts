@@ -49,7 +49,11 @@ export const peerLabel = 'portolan.dev/peer';
 /** SHA-256 of the content as its owner sent it, and of the spec as we wrote it, in base64. */
 export const contentHashAnnotation = 'portolan.dev/content-hash';
 export const specHashAnnotation = 'portolan.dev/spec-hash';
-export const peersZone = 'svc.peers.local';
+/** When this cluster first heard of it, in milliseconds: of two that claim one name the older keeps it. */
+export const firstSeenAnnotation = 'portolan.dev/first-seen';
+/** The domain of the names that nobody but this cluster gives, and where in it services are. */
+export const peersDomain = 'peers.local';
+const peersZone = `svc.${peersDomain}`;
 
 /** One object for each (peer, id), and never the same name for two of them. */
 export function peerServiceName(peer: string, id: string): string {
@@ -120,8 +124,8 @@ function labelOf({ name = '', fqdn = '', id }: { name?: string; fqdn?: string; i
 
 /** What it answers at when nobody else claims its name: its FQDN and its alias, unless its status says otherwise. */
 export function hostnamesOf({ spec, status }: PeerService): string[] {
-  if (status?.hostnames !== undefined) return status.hostnames;
   if (spec.fqdn === undefined || status?.state === 'Refused') return [];
+  if (status?.hostnames !== undefined) return status.hostnames;
   const fqdn = spec.fqdn.toLowerCase().replace(/\.$/, '');
   return [fqdn, aliasOf(spec.peer, spec)];
 }

@@ -1,4 +1,4 @@
-// PTR of the cluster's own addresses. An address that is not ours is left to the next handler: somebody else knows it.
+// PTR of the cluster's own addresses, those it gives to others' services among them. An address that is not ours is left to the next handler: somebody else knows it.
 
 import { encodeName, isWithin } from '../../base/dns/name.ts';
 import { findSet, recordType } from '../../catalog/answers.ts';
@@ -9,15 +9,23 @@ import type { CatalogReader } from '../reader.ts';
 import { Selector } from '../select.ts';
 import { extendedError, headerBytes, type Query, rcode } from '../wire.ts';
 
-const reverseTrees = [encodeName('in-addr.arpa'), encodeName('ip6.arpa')];
+export const reverseTrees: readonly Uint8Array[] = [encodeName('in-addr.arpa'), encodeName('ip6.arpa')];
 
-export function reverseHandler(options: { readonly reader: CatalogReader; readonly zone: Zone }): Handler {
-  const { reader, zone } = options;
+export interface ReverseHandlerOptions {
+  readonly reader: CatalogReader;
+  /** Whose addresses these are; its TTL is that of the answers. */
+  readonly zone: Zone;
+  /** Numbers of what must have been read before an address is taken for somebody else's. */
+  readonly waitsFor: readonly number[];
+}
+
+export function reverseHandler(options: ReverseHandlerOptions): Handler {
+  const { reader, zone, waitsFor } = options;
   const selector = new Selector(reader.places);
 
   function handle(query: Query, answer: Answer): Step {
     if (!reverseTrees.some((tree) => isWithin(query.name, query.nameLength, tree))) return 'next';
-    if (!reader.isReady(zone.id)) {
+    if (!waitsFor.every((id) => reader.isReady(id))) {
       answer.fail(rcode.SERVFAIL, extendedError.notReady, `${zone.name} has not been read from its home yet`);
       return 'done';
     }

@@ -1,0 +1,259 @@
+// The names of what peers share with this cluster: those under `peers.local`, which is a zone of ours, and FQDNs of other
+// people's domains, each of which is an island: that one name is ours, its neighbours are not. PeerServices come in one by
+// one; a change writes the names it touches and no others.
+
+import { ByteReader, ByteWriter } from '../base/dns/bytes.ts';
+import { encodeName, isWithin, reverseName, tryEncodeName } from '../base/dns/name.ts';
+import type { Clock } from '../base/world.ts';
+import { type PeerService, peersDomain } from '../model/peer-service.ts';
+import { zoneMark } from './answers.ts';
+import type { NameTable } from './name-table.ts';
+import type { OwnerNames } from './owner-names.ts';
+import { PackedMap } from './packed-map.ts';
+import { factsOfPeerService, type PeerFacts, packPeer, packTexts, unpackPeer, unpackTexts } from './peer-facts.ts';
+import { namesOfPeer } from './peer-names.ts';
+import { fixedNames, makeZone, type Zone } from './zones.ts';
+
+export interface PeerTableOptions {
+  readonly table: NameTable;
+  readonly clock: Clock;
+  readonly ttlSeconds?: number;
+  /** Zones in which no peer has a name. */
+  readonly otherZones: () => readonly Zone[];
+}
+
+export interface Claimant {
+  /** `namespace/name` of the PeerService. */
+  readonly key: string;
+  readonly facts: PeerFacts;
+}
+
+/** Who answers at a name, and why others do not. */
+export interface PeerNameReport {
+  readonly holder: Claimant | undefined;
+  readonly others: readonly Claimant[];
+  /** Why nobody can have this name; empty if somebody can. */
+  readonly why: string;
+}
+
+const peersZoneId = 8;
+/** Not a zone: ready when a name that is nobody's here may be asked for elsewhere. */
+export const namesOutside = 9;
+const reverseTrees = ['in-addr.arpa', 'ip6.arpa'].map((tree) => ({ name: tree, bytes: encodeName(tree) }));
+
+export class PeerTable {
+  readonly zone: Zone;
+  readonly table: NameTable;
+  readonly #options: PeerTableOptions;
+  readonly #fixed: ReadonlySet<string>;
+  readonly #nameserver: string;
+  /** By the key of the PeerService. */
+  readonly #facts = new PackedMap();
+  /** By name: keys of those that claim it. */
+  readonly #claims = new PackedMap();
+  /** Names of the zone that exist because something lies below them, and how much does. */
+  readonly #above = new Map<string, number>();
+  readonly #writer = new ByteWriter(1024);
+
+  constructor(options: PeerTableOptions) {
+    const { table, ttlSeconds } = options;
+    this.#options = options;
+    this.table = table;
+    this.zone = makeZone(peersZoneId, { name: peersDomain, source: 'peers', ttlSeconds });
+    const fixed = fixedNames(this.zone);
+    for (const [name, sets] of fixed) table.put(name, this.zone.id, sets);
+    this.#fixed = new Set(fixed.keys());
+    this.#nameserver = `ns.dns.${this.zone.name}`;
+  }
+
+  get memoryBytes(): number {
+    return this.#facts.memoryBytes + this.#claims.memoryBytes;
+  }
+
+  upsert(service: PeerService): void {
+    const { namespace = '', name } = service.metadata;
+    this.#change(`${namespace}/${name}`, factsOfPeerService(service, this.#options.clock.monotonicMs()));
+  }
+
+  remove(key: string): void {
+    this.#change(key, undefined);
+  }
+
+  *keys(): IterableIterator<string> {
+    for (const key of this.#facts.keys()) yield Buffer.from(key).toString();
+  }
+
+  setSynced(): void {
+    this.table.setReady(this.zone.id, true);
+    this.passOthers();
+  }
+
+  /** Names that are nobody's here may be asked for elsewhere from now on: what peers share is known, or not to be waited for. */
+  passOthers(): void {
+    this.table.setReady(namesOutside, true);
+  }
+
+  setStale(isStale: boolean): void {
+    this.table.setStale(this.zone.id, isStale);
+  }
+
+  /** Undefined for a name that no PeerService claims. */
+  report(name: string): PeerNameReport | undefined {
+    const claimants = this.#claimants(name);
+    const [first, ...others] = claimants;
+    if (first === undefined) return undefined;
+    const why = this.#whyNot(name);
+    return why === '' ? { holder: first, others, why } : { holder: undefined, others: claimants, why };
+  }
+
+  #change(key: string, after: PeerFacts | undefined): void {
+    const before = this.#factsOf(key);
+    if (before === undefined && after === undefined) return;
+    const isSame = before !== undefined && after !== undefined && isSameButSeen(before, after);
+    const touched = isSame ? [] : [...new Set([...(before?.hostnames ?? []), ...(after?.hostnames ?? [])])];
+    const old = touched.map((name) => this.#namesAt(name));
+    this.#keep(key, before, after);
+    let hasChanged = false;
+    touched.forEach((name, i) => {
+      if (this.#write(name, old[i], this.#namesAt(name))) hasChanged = true;
+    });
+    if (!isSame && this.#writePointers(before, after)) hasChanged = true;
+    if (hasChanged) this.table.bumpSerial();
+  }
+
+  #factsOf(key: string): PeerFacts | undefined {
+    const packed = this.#facts.get(Buffer.from(key));
+    return packed && unpackPeer(packed);
+  }
+
+  #keep(key: string, before: PeerFacts | undefined, after: PeerFacts | undefined): void {
+    if (after === undefined) this.#facts.delete(Buffer.from(key));
+    else this.#facts.set(Buffer.from(key), packPeer(this.#writer, after));
+    for (const name of before?.hostnames ?? []) if (!after?.hostnames.includes(name)) this.#claim(name, key, false);
+    for (const name of after?.hostnames ?? []) if (!before?.hostnames.includes(name)) this.#claim(name, key, true);
+  }
+
+  #claim(name: string, key: string, isClaimed: boolean): void {
+    const bytes = Buffer.from(name);
+    const others = this.#keysAt(name).filter((other) => other !== key);
+    const keys = isClaimed ? [...others, key] : others;
+    if (keys.length === 0) this.#claims.delete(bytes);
+    else this.#claims.set(bytes, packTexts(this.#writer.reset(), keys).view());
+  }
+
+  #keysAt(name: string): string[] {
+    const packed = this.#claims.get(Buffer.from(name));
+    return packed ? unpackTexts(new ByteReader(packed)) : [];
+  }
+
+  /** The one that has the name first. */
+  #claimants(name: string): Claimant[] {
+    const claimants = this.#keysAt(name).flatMap((key) => {
+      const facts = this.#factsOf(key);
+      return facts === undefined ? [] : [{ key, facts }];
+    });
+    return claimants.length < 2 ? claimants : claimants.sort(byRight);
+  }
+
+  #namesAt(name: string): PeerNames | undefined {
+    const holder = this.#claimants(name)[0]?.facts;
+    if (holder === undefined || this.#whyNot(name) !== '') return undefined;
+    const isIsland = !this.#isOurs(name);
+    const { sets } = namesOfPeer(name, holder, isIsland ? { nameserver: this.#nameserver } : {});
+    const isOld = holder.state !== 'Active';
+    return { sets, mark: this.zone.id | (isIsland ? zoneMark.island : 0) | (isOld ? zoneMark.old : 0) };
+  }
+
+  #whyNot(name: string): string {
+    const bytes = tryEncodeName(name);
+    if (bytes === undefined) return 'it is no domain name';
+    if (name.split('.').some((label) => label.startsWith('_'))) return 'labels that begin with _ are for ports';
+    const zones = [...this.#options.otherZones(), ...reverseTrees];
+    const zone = zones.find((other) => isWithin(bytes, bytes.length, other.bytes));
+    if (zone !== undefined) return `it lies in ${zone.name}, where no peer has names`;
+    return this.#fixed.has(name) ? `it is a name of the zone ${this.zone.name} itself` : '';
+  }
+
+  #isOurs(name: string): boolean {
+    return name === this.zone.name || name.endsWith(`.${this.zone.name}`);
+  }
+
+  /** True if anything was written. */
+  #write(name: string, before: PeerNames | undefined, after: PeerNames | undefined): boolean {
+    let hasChanged = false;
+    if (after !== undefined && before === undefined) this.#count(name, 1);
+    for (const [at, sets] of after?.sets ?? []) if (this.table.putIfOther(at, after!.mark, sets)) hasChanged = true;
+    for (const at of before?.sets.keys() ?? []) {
+      if (after?.sets.has(at)) continue;
+      this.#leave(at);
+      hasChanged = true;
+    }
+    if (before !== undefined && after === undefined) this.#count(name, -1);
+    return hasChanged;
+  }
+
+  /** Nothing is at this name any more, but there may be something below it. */
+  #leave(name: string): void {
+    if (this.#above.has(name)) this.table.put(name, this.zone.id, []);
+    else this.table.remove(name);
+  }
+
+  /** RFC 8020: what has something below it exists, up to the zone. An island has nothing above it that is ours. */
+  #count(name: string, step: 1 | -1): void {
+    if (!this.#isOurs(name)) return;
+    for (let at = parentOf(name); at.length > this.zone.name.length; at = parentOf(at)) {
+      const count = (this.#above.get(at) ?? 0) + step;
+      if (count === 0) this.#above.delete(at);
+      else this.#above.set(at, count);
+      if (this.#fixed.has(at) || this.#namesAt(at) !== undefined) continue;
+      if (count === 0) this.table.remove(at);
+      else if (count === 1 && step === 1) this.table.put(at, this.zone.id, []);
+    }
+  }
+
+  /** Its addresses lead back to its first name. */
+  #writePointers(before: PeerFacts | undefined, after: PeerFacts | undefined): boolean {
+    const [old, wanted] = [this.#pointersOf(before), this.#pointersOf(after)];
+    let hasChanged = false;
+    for (const reverse of new Set([...old.keys(), ...wanted.keys()])) {
+      const [remove, add] = [old.get(reverse), wanted.get(reverse)];
+      if (remove === add) continue;
+      this.table.changePointers(reverse, { remove: present(remove), add: present(add) });
+      hasChanged = true;
+    }
+    return hasChanged;
+  }
+
+  #pointersOf(facts: PeerFacts | undefined): Map<string, string> {
+    const target = facts?.hostnames.find((name) => this.#whyNot(name) === '');
+    if (facts === undefined || target === undefined) return new Map();
+    return new Map(facts.ips.map((ip) => [reverseName(ip), target]));
+  }
+}
+
+interface PeerNames {
+  readonly sets: OwnerNames['sets'];
+  /** The zone's number and what is to be said of the name. */
+  readonly mark: number;
+}
+
+// What was settled counts more than what the rule would give; then the older one has it.
+function byRight(one: Claimant, other: Claimant): number {
+  const [a, b] = [one.facts, other.facts];
+  if (a.hasVerdict !== b.hasVerdict) return a.hasVerdict ? -1 : 1;
+  return a.firstSeenMs - b.firstSeenMs || (one.key < other.key ? -1 : 1);
+}
+
+function isSameButSeen(one: PeerFacts, other: PeerFacts): boolean {
+  const unseen = { resourceVersion: '', seenMs: 0 };
+  const writers = [one, other].map((facts) => packPeer(new ByteWriter(), { ...facts, ...unseen }));
+  return Buffer.compare(writers[0]!, writers[1]!) === 0;
+}
+
+function parentOf(name: string): string {
+  return name.slice(name.indexOf('.') + 1);
+}
+
+function present(name: string | undefined): string[] {
+  return name === undefined ? [] : [name];
+}
