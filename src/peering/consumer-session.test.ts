@@ -91,6 +91,33 @@ test('consumer: the same content again -> acknowledged without a write', () => {
   expect(take(upsert('n3', 'a', { tags: ['x'] }))).toEqual(['confirmed a', 'ack n3']);
 });
 
+/** Seed 000, "Request message payload example": a SAN without a path, underscores in the ServiceID. */
+const example = {
+  fqdn: 'db.mongo.com',
+  san: 'spiffe://db1.mongo.com',
+  endpoints: [{ address: '84.15.190.249', port: 443 }],
+};
+
+test.each<[string, Parameters<typeof serviceOf>[1]]>([
+  ['the example of the seed', example],
+  ['only the five mandatory fields', { ...example, name: '', description: '', tags: [], labels: {} }],
+  ['a mesh ingress by its FQDN', { ...example, endpoints: [{ address: 'ingress.mongo.com', port: 443 }] }],
+  ['a mesh ingress by its IPv6 address', { ...example, endpoints: [{ address: '2001:db8::1', port: 65_535 }] }],
+])('consumer: %s -> taken when it is new and when it is known', (_name, changes) => {
+  const { take, stored } = open({ names: { allowedDomains: ['mongo.com'], ownZones: [] } });
+  const id = 'outbound_.8080_.v1_.db.mongo.com';
+  expect(take(upsert('n1', id, { ...changes, protocols: ['tcp'] }))).toEqual([`store ${id} as 1`]);
+  expect(stored(1)).toEqual(['ack n1']);
+  expect(take(upsert('n2', id, { ...changes, protocols: ['mongo'] }))).toEqual([`store ${id} as 2`]);
+  expect(stored(2)).toEqual(['ack n2']);
+});
+
+test('consumer: CREATE of a known id with other content -> an update', () => {
+  const { take, stored } = open({ holds: ['a'] });
+  expect(take(upsert('n1', 'a', { description: 'other' }))).toEqual(['store a as 1']);
+  expect(stored(1)).toEqual(['ack n1']);
+});
+
 test('consumer: DELETE of what is held, and of what is unknown -> both acknowledged', () => {
   const { take, stored } = open({ holds: ['a'] });
   expect(take({ kind: 'delete', nonce: 'n1', id: 'a' })).toEqual(['remove a as 1']);
@@ -128,6 +155,13 @@ test.each<{ name: string; changes: Parameters<typeof serviceOf>[1]; field: strin
     field: 'endpoints[0].port: Invalid value: 70000',
   },
   {
+    name: 'port 0',
+    changes: { endpoints: [{ address: '192.0.2.1', port: 0 }] },
+    field: 'endpoints[0].port: Invalid value: 0',
+  },
+  { name: 'an FQDN that is none', changes: { fqdn: 'no name' }, field: 'fqdn: Invalid value' },
+  { name: 'a protocol that is none', changes: { protocols: ['http', ''] }, field: 'protocols[1]: Invalid value' },
+  {
     name: 'an address that is none',
     changes: { endpoints: [{ address: '300.1.2.3', port: 1 }] },
     field: 'endpoints[0].address: Invalid value',
@@ -138,6 +172,14 @@ test.each<{ name: string; changes: Parameters<typeof serviceOf>[1]; field: strin
   expect(refused).toContain(`refused a: ${field}`);
   expect(nack).toContain(`nack n1 ${codes.invalidArgument} ${field}`);
   expect(rest).toEqual([]);
+});
+
+test.each([
+  ['no ServiceID', '', 'id: Required value'],
+  ['a ServiceID that cannot be an SNI', 'a b', 'id: Invalid value: "a b"'],
+])('consumer: %s -> NACK with the field', (_name, id, field) => {
+  const [, nack] = open().take(upsert('n1', id, { fqdn: 'db.example.com', san: 'spiffe://example.com/db' }));
+  expect(nack).toContain(`nack n1 ${codes.invalidArgument} ${field}`);
 });
 
 test('consumer: several fields are wrong -> one NACK names them all', () => {

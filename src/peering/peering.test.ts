@@ -3,9 +3,12 @@
 import { afterEach, expect, test } from 'vitest';
 import { type Peer, peerType, retryAnnotation } from '../model/peer.ts';
 import { type PeerExport, peerExportType } from '../model/peer-export.ts';
+import { secretType } from '../model/secret.ts';
 import { serviceType } from '../model/service.ts';
 import { introduceTo, type NodeOptions, namespace, startMesh, type TestMeshNode } from './testing/edge/memory-home.ts';
+import { meshOf } from './testing/edge/mesh.ts';
 
+const strangerBundle = meshOf('x.example').certificate;
 const running: TestMeshNode[] = [];
 afterEach(async () => {
   for (const node of running.splice(0)) await node.stop();
@@ -256,6 +259,54 @@ test('peering: the owner does not trust us -> Unauthenticated, no retry; retried
   await eventually(() => idsAt(consumer)).toEqual(['db.shop.owner.example']);
 });
 
+test('peering: the owner has another identity than the Peer expects -> Unauthenticated, nothing taken; the Peer is mended -> taken', async () => {
+  const { owner, consumer } = await pair();
+  const trust = { domain: owner.mesh.domain, bundle: owner.mesh.certificate };
+  const expectIdentity = async (identity: string) => {
+    const body = { spec: { trust: { ...trust, identities: [identity] } } };
+    await consumer.client.patch(peerType, { namespace, name: 'owner' }, { kind: 'merge', body });
+  };
+  await expectIdentity('spiffe://owner.example/other');
+  const state = () => consumer.peering.consumer()?.report('owner')?.state;
+  await eventually(() => state()?.kind).toBe('stopped');
+  expect(state()).toMatchObject({ code: 16, reason: expect.stringContaining('which is not expected') });
+  await owner.addService('db');
+  await owner.exportServices({ peers: ['consumer'] });
+  await eventually(async () => (await consumer.peer('owner')).status?.consumer?.state).toBe('Refused');
+  expect(await idsAt(consumer)).toEqual([]);
+  await expectIdentity('spiffe://owner.example/mesh');
+  await eventually(() => idsAt(consumer)).toEqual(['db.shop.owner.example']);
+});
+
+test('peering: our own certificate for one peer, from a Secret -> shown to it; replaced by a pair that is none -> the good one stays', async () => {
+  const owner = await mesh('owner');
+  const consumer = await mesh('consumer');
+  const special = meshOf('special.example');
+  const pairIn = ({ certificate, key }: { certificate: string; key: string }) => ({
+    stringData: { 'tls.crt': certificate, 'tls.key': key },
+  });
+  const metadata = { name: 'for-owner', namespace };
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata, ...pairIn({ certificate: 'x', key: 'y' }) };
+  await consumer.client.create(secretType, secret);
+  const asConsumer = { trust: { domain: 'special.example', bundle: special.certificate } };
+  await introduceTo(owner, consumer, { asConsumer, asOwner: { certificateSecret: { name: 'for-owner' } } });
+  await eventually(async () => (await consumer.peer('owner')).status?.consumer).toMatchObject({
+    state: 'Refused',
+    message: 'the Secret for-owner: the certificate or the key is not PEM',
+  });
+  const put = (pair: { certificate: string; key: string }) =>
+    consumer.client.patch(secretType, metadata, { kind: 'merge', body: pairIn(pair) });
+  await put(special.issue());
+  await owner.addService('a');
+  await owner.exportServices({ peers: ['consumer'] });
+  await eventually(() => idsAt(consumer)).toEqual(['a.shop.owner.example']);
+  const sinceMs = owner.peering.owner.report('consumer')?.sinceMs;
+  await put({ ...special.issue(), key: special.issue().key });
+  await owner.addService('b');
+  await eventually(() => idsAt(consumer)).toHaveLength(2);
+  expect(owner.peering.owner.report('consumer')?.sinceMs).toBe(sinceMs);
+});
+
 test('peering: our certificate was refused and is replaced -> tried again at once', async () => {
   const { owner, consumer } = await pair();
   consumer.rotate(owner.mesh.issue({ identities: ['spiffe://owner.example/x'] }));
@@ -306,5 +357,3 @@ test('peering: metrics -> lag, un-acked, refusals by reason, time of the last fu
     expect(text).toContain(`portolan_peering_${name}{peer="owner",side="consumer"}`);
   }
 });
-
-const strangerBundle = (await import('./testing/edge/mesh.ts')).meshOf('x.example').certificate;

@@ -66,7 +66,8 @@ export interface Peering {
 }
 
 const messageBytesMax = 64 * 1024;
-const keepAliveMs = 10_000;
+/** A half-open consumer is noticed after at most twice this time. */
+export const serverKeepAliveMs = 10_000;
 
 export async function startPeering(options: PeeringOptions): Promise<Peering> {
   const parts = new PeeringParts(options);
@@ -162,7 +163,7 @@ class PeeringParts implements Peering {
       accept: (call) => this.owner.accept(call),
       answer: (request) => this.#answer(request),
       messageBytesMax,
-      keepAliveMs,
+      keepAliveMs: serverKeepAliveMs,
       log,
     });
     this.#stops.push(() => this.#server?.close());

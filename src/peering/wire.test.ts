@@ -67,6 +67,9 @@ const updated: SharedService = {
   labels: { db_version: '3.6', zone: 'us-east-1' },
 };
 
+const { fqdn, id, san, protocols, endpoints } = created;
+const five = { fqdn, id, san, protocols, endpoints };
+
 /** As a foreign owner writes the service: with the SAN as the seed prints it. */
 const foreign = (service: SharedService) => encode('Service1', { ...service, san: `URI:${service.san}` });
 
@@ -141,6 +144,21 @@ describe('wire v1alpha1: what a consumer says', () => {
   });
 });
 
+describe('wire v1alpha1: what owners send that others would not', () => {
+  const resource = { type_url: url, value: encode('Service1', created) };
+  test.each<[string, object, object]>([
+    ['an empty nonce', { resource_url: url, resource, operation: 1 }, { kind: 'upsert', nonce: '', service: created }],
+    ['no outer URL', { nonce: 'n', resource, operation: 1 }, { kind: 'upsert', nonce: 'n', service: created }],
+    [
+      'an UPDATE of the five mandatory fields alone',
+      { resource: { ...resource, value: encode('Service1', five) }, operation: 2 },
+      { kind: 'upsert', service: { ...five, name: '', description: '', tags: [], labels: {} } },
+    ],
+  ])('%s -> read', (_name, fields, message) => {
+    expect(v1alpha1.decodeOwnerMessage(encode('Response1', fields))).toMatchObject(message);
+  });
+});
+
 describe('wire v1alpha1: bad input', () => {
   const good = { type_url: url, value: encode('Service1', created) };
   test.each<[string, object, string]>([
@@ -201,6 +219,92 @@ describe('wire v1alpha2', () => {
     const ack = v1alpha2.encodeConsumerMessage({ kind: 'ack', nonce: '1', resourceUrl: url2 });
     expect(hex(ack)).toBe(hex(encode('Both', { request: { resource_url: url2, response_nonce: '1', status: {} } })));
     expect(v1alpha2.decodeConsumerMessage(ack)).toEqual({ kind: 'ack', nonce: '1', resourceUrl: url2 });
+  });
+
+  const says: [string, ConsumerMessage, object][] = [
+    ['registerConsumer', { kind: 'subscribe', resourceUrl: url2 }, { resource_url: url2 }],
+    [
+      'ACK: an empty status that is present',
+      { kind: 'ack', nonce: '7', resourceUrl: url2 },
+      { resource_url: url2, response_nonce: '7', status: {} },
+    ],
+    [
+      'NACK: a code and a reason',
+      { kind: 'nack', nonce: '7', resourceUrl: url2, code: 3, reason: 'sans: Required value' },
+      { resource_url: url2, response_nonce: '7', status: { code: 3, message: 'sans: Required value' } },
+    ],
+  ];
+  test.each(says)('what a consumer says, %s -> the same bytes, and read back', (_name, message, request) => {
+    const bytes = v1alpha2.encodeConsumerMessage(message);
+    expect(hex(bytes)).toBe(hex(encode('Both', { request })));
+    expect(v1alpha2.decodeConsumerMessage(bytes)).toEqual(message);
+  });
+
+  test.each<[string, object, object]>([
+    ['an ACK without resource_url', { response_nonce: '7', status: {} }, { kind: 'ack', nonce: '7', resourceUrl: '' }],
+    ['an ACK with an empty nonce', { status: {} }, { kind: 'ack', nonce: '', resourceUrl: '' }],
+    ['a context we know nothing of', { resource_url: url2, context: 'x' }, { kind: 'subscribe', resourceUrl: url2 }],
+    ['a first request without anything', {}, { kind: 'subscribe', resourceUrl: '' }],
+  ])('%s -> taken for what it is', (_name, request, message) => {
+    expect(v1alpha2.decodeConsumerMessage(encode('Both', { request }))).toEqual(message);
+  });
+
+  test('an ACK whose status has an explicit zero -> an ACK', () => {
+    const status = Buffer.from('0800', 'hex');
+    const request = Buffer.concat([Buffer.from([0x12, 1, 0x37, 0x1a, status.length]), status]);
+    const bytes = Buffer.concat([Buffer.from([0x0a, request.length]), request]);
+    expect(v1alpha2.decodeConsumerMessage(bytes)).toEqual({ kind: 'ack', nonce: '7', resourceUrl: '' });
+  });
+
+  const good = { type_url: url2, value: encode('Service2', service2) };
+  test.each<[string, object, string]>([
+    ['an unknown operation', { operation: 9, resource: good }, 'operation: 9 is neither UPSERT nor DELETE'],
+    ['no operation', { resource: good }, 'operation: 0 is neither'],
+    ['no resource', { operation: 1 }, 'resource: Required value'],
+    [
+      'a wrong resource URL',
+      { operation: 1, resource_url: url, resource: good },
+      'resource_url: "type.googleapis.com/f',
+    ],
+    [
+      'a resource of the other draft',
+      { operation: 1, resource: { ...good, type_url: url } },
+      'resource.type_url: "type',
+    ],
+    [
+      'a resource that is no message',
+      { operation: 1, resource: { type_url: url2, value: Buffer.of(255) } },
+      'resource: ',
+    ],
+  ])('bad input, %s -> unreadable, with the field', (_name, fields, reason) => {
+    const response = { nonce: 'n', resource_url: url2, resource_id: 'key-1', ...fields };
+    expect(v1alpha2.decodeOwnerMessage(encode('Both', { response }))).toMatchObject({
+      kind: 'unreadable',
+      nonce: 'n',
+      reason: expect.stringContaining(reason),
+    });
+  });
+
+  test('the end of a snapshot -> operation UNKNOWN and an Any of our own type, without a resource_id', () => {
+    const end = { epoch: 'e', revision: 7, count: 3, digest: new Uint8Array(32).fill(1) };
+    const bytes = v1alpha2.encodeOwnerMessage({ kind: 'snapshotEnd', nonce: '9', end });
+    const resource = { type_url: snapshotEndUrl, value: encode('SnapshotEnd', end) };
+    expect(hex(bytes)).toBe(hex(encode('Both', { response: { nonce: '9', resource_url: url2, resource } })));
+    expect(v1alpha2.decodeOwnerMessage(bytes)).toMatchObject({ kind: 'snapshotEnd', nonce: '9' });
+  });
+
+  test('a service of several protocols -> an instance for each, with the SNI; read back as it was', () => {
+    const service = { ...created, protocols: ['http', 'grpc'] };
+    const { bytes } = v1alpha2.encodeOffer(service);
+    const instances = ['http', 'grpc'].map((protocol) => ({ id: created.id, protocol, metadata: { SNI: created.id } }));
+    expect(hex(bytes)).toBe(hex(encode('Service2', { ...service2, instances })));
+    const response = {
+      resource_url: url2,
+      resource_id: created.id,
+      resource: { type_url: url2, value: bytes },
+      operation: 1,
+    };
+    expect(v1alpha2.decodeOwnerMessage(encode('Both', { response }))).toMatchObject({ kind: 'upsert', service });
   });
 
   test('a foreign UPSERT -> the key is resource_id, the way to it its first instance', () => {
