@@ -157,7 +157,9 @@ export class FederationTable implements FederationSink {
 
   /** What the names of a service do not show, and why. */
   leftOutOf(serviceKey: string): FederatedNames['leftOut'] {
-    return this.#published.get(serviceKey)?.leftOut ?? [];
+    const [, federation, namespace, service] = serviceKey.split('/');
+    const nothing = [{ what: `${namespace}/${service}`, why: `no cluster of federation ${federation} exports it` }];
+    return this.#published.get(serviceKey)?.leftOut ?? nothing;
   }
 
   #publish(serviceKey: string): void {

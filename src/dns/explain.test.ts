@@ -113,6 +113,13 @@ describe('explain', () => {
     expect(await why('web.shop.fed.svc.federation', 'A', 'south')).toContain('A 104.0.0.1');
   });
 
+  test('a federated name that no cluster exports -> said so', async () => {
+    expect(await why('none.shop.fed.svc.federation', 'A', 'west')).toBe(
+      'none.shop.fed.svc.federation A from west: NXDOMAIN by authority\n  no records\n' +
+        '  left out: shop/none: no cluster of federation fed exports it\n',
+    );
+  });
+
   test('a name nobody holds -> REFUSED, with the reason', async () => {
     expect(await why('example.com')).toContain('REFUSED by refuse\n  extended error 18');
   });
