@@ -1,7 +1,7 @@
 // `portolan dns`: a cluster's resolver for cluster.local, clusterset.local, stub zones and what lies beyond; a federation's
 // authority; or both in one server. The flags are here; what is made of them is in dns-process.ts.
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { systemNamespace } from '../model/membership.ts';
 import type { DnsFlags } from './dns-flags.ts';
 import { logLevelOption } from './process.ts';
@@ -22,8 +22,16 @@ export function addDnsCommand(program: Command): void {
     .option('--zone <zone>', 'the zone it stands in, for those who prefer near endpoints')
     .option('--region <region>', 'the region it stands in')
     .option('--workers <n>', 'threads that share the port; 0 serves in the main one', '0')
-    .option('--client <cidr...>', 'who may ask (default: private and loopback addresses)', [])
+    .addOption(list('--client <cidr...>', 'who may ask', 'private and loopback addresses'))
     .option('--ttl <seconds>', 'of answers from our own zones (default: 5, or what the federation says)')
+    .option('--tls-port <port>', 'DNS over TLS, on the same addresses', '853')
+    .option('--tls-cert <file>', 'certificate for DNS over TLS; with --tls-key it is served')
+    .option('--tls-key <file>', 'its key')
+    .option('--tls-client-ca <file>', 'whose client certificates are believed over TLS')
+    .option(
+      '--source-option <code>',
+      'the EDNS option that names the asking cluster, 65001 to 65534 (default: 65001, or what the federation says)',
+    )
     .addOption(logLevelOption('info'));
   addResolverOptions(command);
   addAuthorityOptions(command);
@@ -43,40 +51,46 @@ Until its watches have synced it answers SERVFAIL, never NXDOMAIN. Examples:
 
 function addResolverOptions(command: Command): void {
   command
-    .option('--forward <host:port...>', 'nameservers for all other names; without any they are refused', [])
-    .option('--forward-zone <zone=ns,ns...>', 'nameservers for one zone, asked without word of who asks', [])
-    .option('--stub <zone=ns,ns...>', "a federation's zone and nameservers, which are told which cluster asks", [])
+    .optionsGroup('Options of a resolver:')
+    .addOption(list('--forward <host:port...>', 'nameservers for all other names; without any they are refused'))
+    .addOption(list('--forward-zone <zone=ns,ns...>', 'nameservers for one zone, asked without word of who asks'))
+    .addOption(list('--stub <zone=ns,ns...>', "a federation's zone and nameservers, which are told which cluster asks"))
     .option('--cluster-domain <domain>', "the cluster's own zone (default: cluster.local)")
     .option('--clusterset-domain <domain>', "the clusterset's zone (default: clusterset.local)")
-    .option('--cluster-domain-forward <host:port...>', 'an existing CoreDNS that answers the cluster domain', [])
+    .addOption(list('--cluster-domain-forward <host:port...>', 'an existing CoreDNS that answers the cluster domain'))
     .option('--cluster-names', 'also answer <cluster>.<service>.<namespace>.svc.clusterset.local')
     .option('--peers-namespace <name>', 'where PeerServices lie: names that peers share', systemNamespace)
-    .option('--source-option <code>', 'the EDNS option that names the asking cluster, 65001 to 65534')
-    .option('--tls-port <port>', 'DNS over TLS, on the same addresses', '853')
-    .option('--tls-cert <file>', 'certificate for DNS over TLS; with --tls-key it is served')
-    .option('--tls-key <file>', 'its key')
-    .option('--tls-client-ca <file>', 'whose client certificates are believed over TLS')
     .option('--stub-listen <host:port>', 'HTTPS endpoint where federations post their stub zones; off if absent')
     .option('--stub-cert <file>', "the endpoint's certificate")
     .option('--stub-key <file>', 'its key')
     .option('--stub-client-ca <file>', 'who signs the certificates of those who post')
-    .option('--stub-identity <name...>', 'names in certificates that may post', [])
+    .addOption(list('--stub-identity <name...>', 'names in certificates that may post'))
     .option('--stub-file <file>', 'where posted stub zones survive a restart', '.portolan/stub-zones.json');
 }
 
 function addAuthorityOptions(command: Command): void {
   command
+    .optionsGroup("Options of a federation's authority:")
     .option('--federation <name>', 'be an authority of this federation')
-    .option('--suffix <domain>', 'its names end in this (default: federation, or what the federation says)')
+    .option(
+      '--suffix <domain>',
+      'its names end in this, whatever the federation says (default: what it says, else federation)',
+    )
     .option('--broker-kubeconfig <file>', 'the broker, whose shards are its records')
     .option('--clusterset <name>', 'the clusterset at the broker', 'clusterset')
     .option('--etcd <url>', 'etcd, where its records are; with a broker, one of several authorities keeps them there')
-    .option(
-      '--peer <cidr...>',
-      'resolvers whose word about the asking cluster is taken, besides what the federation says',
-      [],
+    .addOption(
+      list(
+        '--peer <cidr...>',
+        'resolvers whose word about the asking cluster is taken, besides what the federation says',
+      ),
     )
-    .option('--peer-identity <name...>', 'the same by names in client certificates, over TLS', [])
+    .addOption(list('--peer-identity <name...>', 'the same by names in client certificates, over TLS'))
     .option('--federation-cert <file>', "client certificate with which stub zones are posted to members' resolvers")
     .option('--federation-key <file>', 'its key');
+}
+
+/** A flag that takes several values; without any it means what is said. */
+function list(flags: string, description: string, without = 'none'): Option {
+  return new Option(flags, description).default([], without);
 }

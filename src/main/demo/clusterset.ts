@@ -2,7 +2,7 @@
 // to the broker can be cut.
 
 import type { Log } from '../../base/log.ts';
-import type { World } from '../../base/world.ts';
+import { sleep, type World } from '../../base/world.ts';
 import { brokerInit } from '../../cli/broker-init.ts';
 import { brokerToken } from '../../cli/broker-token.ts';
 import type { ClusterSetDeps } from '../../cli/clusterset-deps.ts';
@@ -10,13 +10,14 @@ import { join } from '../../cli/join.ts';
 import { requireMembership } from '../../cli/membership.ts';
 import { type Client, createClient } from '../../client/client.ts';
 import { createAgent } from '../../controllers/agent.ts';
-import { federationType } from '../../model/federation.ts';
+import { type Federation, federationType } from '../../model/federation.ts';
 import { parseJoinToken } from '../../model/join-token.ts';
 import { type Authority, startAuthority } from '../authority.ts';
 import { type DnsAdminOptions, startDnsAdmin } from '../dns-admin.ts';
 import { type Home, startHome } from '../home.ts';
 import type { Parts } from '../parts.ts';
 import { type Resolver, startResolver } from '../resolver.ts';
+import { type DemoCertificates, makeCertificates } from './certificates.ts';
 import { type CutTransport, cutTransport } from './cut-transport.ts';
 import type { DemoCluster } from './samples.ts';
 
@@ -31,6 +32,7 @@ export interface DemoBroker {
   readonly home: Home;
   readonly client: Client;
   readonly authority: Authority;
+  readonly certificates: DemoCertificates;
   /** URL of the authority's admin endpoint. */
   readonly admin: string;
 }
@@ -47,6 +49,8 @@ export interface RunningCluster {
 
 export const demoClusterSet = 'demo';
 export const demoFederation = { name: 'world', suffix: 'federation' };
+/** Who may post stub zones to the resolvers. */
+const federationIdentity = 'demo-federation';
 const tokenLifetimeMs = 7 * 24 * 3_600_000;
 
 export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
@@ -55,6 +59,7 @@ export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
   // Short leases, so that a person who cuts a cluster off does not wait for half a minute.
   const spec = { lease: { renewSeconds: 2, durationSeconds: 6, holdDownSeconds: 2, holdDownMaxSeconds: 10 } };
   await brokerInit({ client, deps, clusterset: demoClusterSet, spec });
+  const certificates = makeCertificates(deps.world);
   const authority = await startAuthority({
     world: deps.world,
     log: deps.log,
@@ -62,6 +67,7 @@ export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
     federation: demoFederation.name,
     listen: { hosts: ['127.0.0.1'], port: 0 },
     trust: { peers: { ranges: ['127.0.0.1/32'], identities: [] }, keys: [] },
+    identity: certificates.issue(federationIdentity, { kind: 'client' }),
   });
   deps.parts.add('authority', () => authority.stop());
   const { server, table } = authority;
@@ -77,13 +83,14 @@ export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
     metadata: { name: demoFederation.name, namespace: demoClusterSet },
     spec: { suffix: demoFederation.suffix, nameservers: [`127.0.0.1:${authority.port}`] },
   });
-  return { home, client, authority, admin };
+  return { home, client, authority, certificates, admin };
 }
 
 export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: DemoCluster): Promise<RunningCluster> {
   const home = await startDemoHome(deps, cluster.id, [cluster.serviceRange]);
   const client = clientOf(deps, home);
-  await joinSet(deps, broker, cluster, client);
+  const resolver = await startDemoResolver(deps, broker, { cluster, client });
+  await joinSet(deps, broker, { cluster, home: client, resolver });
   const membership = await requireMembership(client);
   const brokerLink = cutTransport(() =>
     deps.world.network.http({
@@ -102,21 +109,6 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
   });
   agent.start();
   deps.parts.add(`${cluster.id}: agent`, () => agent.stop());
-  const resolver = await startResolver({
-    world: deps.world,
-    log: deps.log,
-    home: client,
-    cluster,
-    listen: { hosts: ['127.0.0.1'], port: 0 },
-    stubZones: [
-      {
-        zone: `${demoFederation.name}.svc.${demoFederation.suffix}`,
-        nameservers: [`127.0.0.1:${broker.authority.port}`],
-        sendsSource: true,
-      },
-    ],
-  });
-  deps.parts.add(`${cluster.id}: resolver`, () => resolver.stop());
   const { server, catalog } = resolver;
   const admin = await startAdmin(deps, cluster.id, {
     server,
@@ -126,6 +118,44 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
     status: () => ({ cluster: cluster.id }),
   });
   return { cluster, home, client, resolver, admin, brokerLink };
+}
+
+/** Which nameservers the federation has it learns from the authority, which posts them to its endpoint. */
+async function startDemoResolver(
+  { world, log, directory, parts }: DemoDeps,
+  { certificates }: DemoBroker,
+  { cluster, client }: { readonly cluster: DemoCluster; readonly client: Client },
+): Promise<Resolver> {
+  const host = '127.0.0.1';
+  const resolver = await startResolver({
+    world,
+    log,
+    home: client,
+    cluster,
+    listen: { hosts: [host], port: 0 },
+    stubEndpoint: {
+      host,
+      port: 0,
+      ...certificates.issue(`${cluster.id} resolver`, { kind: 'server', hosts: [host] }),
+      clientAuthority: certificates.authority,
+      allowed: [federationIdentity],
+      file: `${directory}/${cluster.id}/stub-zones.json`,
+    },
+  });
+  parts.add(`${cluster.id}: resolver`, () => resolver.stop());
+  return resolver;
+}
+
+/** Until every resolver has been told, as the Federation's status shows it. */
+export async function untilPosted({ world }: DemoDeps, { client }: DemoBroker, count: number): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    const ref = { namespace: demoClusterSet, name: demoFederation.name };
+    const { status } = await client.get<Federation>(federationType, ref);
+    const stubZones = status?.stubZones ?? [];
+    if (stubZones.filter(({ state }) => state === 'Posted').length === count) return;
+    if (tries > 300) throw new Error(`demo: resolvers were not told of the federation: ${JSON.stringify(stubZones)}`);
+    await sleep(world.timers, 100);
+  }
 }
 
 async function startAdmin(
@@ -154,14 +184,22 @@ function clientOf({ world }: DemoDeps, home: Home): Client {
   return createClient(home.transport, { world, userAgent: 'portolan-demo' });
 }
 
-async function joinSet(deps: DemoDeps, broker: DemoBroker, cluster: DemoCluster, home: Client): Promise<void> {
+interface Joining {
+  readonly cluster: DemoCluster;
+  readonly home: Client;
+  readonly resolver: Resolver;
+}
+
+async function joinSet(deps: DemoDeps, broker: DemoBroker, { cluster, home, resolver }: Joining): Promise<void> {
   const { id, region, zone, podRange, serviceRange } = cluster;
+  const caBundle = Buffer.from(broker.certificates.authority).toString('base64');
+  const endpoint = `https://127.0.0.1:${resolver.stubPort}`;
   const token = await brokerToken({
     client: broker.client,
     access: broker.home,
     clusterset: demoClusterSet,
     id,
-    spec: { region, zone, allowedRanges: [podRange, serviceRange] },
+    spec: { region, zone, allowedRanges: [podRange, serviceRange], resolver: { endpoint, caBundle } },
     lifetimeMs: 600_000,
     isRenewal: false,
   });

@@ -12,14 +12,19 @@ import {
   type RunningCluster,
   startBroker,
   startCluster,
+  untilPosted,
 } from './clusterset.ts';
 import { type ControlServer, startControl } from './control.ts';
 import { type DemoCluster, demoClusters, demoNamespace, samples } from './samples.ts';
-import { startSamples } from './services.ts';
+import { type SampleBackend, startSamples } from './services.ts';
 
 export interface Demo {
   readonly broker: DemoBroker;
-  readonly clusters: readonly RunningCluster[];
+  readonly clusters: readonly DemoMember[];
+}
+
+export interface DemoMember extends RunningCluster {
+  readonly backends: readonly SampleBackend[];
 }
 
 /** What `demo.json` holds. */
@@ -55,6 +60,7 @@ export async function startDemo(deps: DemoDeps, say: (line: string) => void): Pr
   deps.parts.add('control', () => control.stop());
   await untilImported(deps, clusters);
   await broker.authority.whenSynced();
+  await untilPosted(deps, broker, clusters.length);
   writeDemoFile(deps.directory, { broker, clusters, control });
   return { broker, clusters };
 }
@@ -64,12 +70,12 @@ async function startOne(
   broker: DemoBroker,
   cluster: DemoCluster,
   say: (line: string) => void,
-): Promise<RunningCluster> {
+): Promise<DemoMember> {
   const running = await startCluster(deps, broker, cluster);
   const services = await startSamples(cluster, running.client);
   deps.parts.add(`${cluster.id}: sample services`, () => services.stop());
   say(`${cluster.id.padEnd(10)} ${running.home.server}  dns 127.0.0.1:${running.resolver.port}`);
-  return running;
+  return { ...running, backends: services.backends };
 }
 
 async function act(clusters: readonly RunningCluster[], verb: string, id: string): Promise<string> {

@@ -3,8 +3,10 @@
 import type { Demo } from './demo.ts';
 
 export function screen(demo: Demo, options: { readonly directory: string; readonly portolan: string }): string {
-  const kubeconfig = (id: string) => demo.clusters.find(({ cluster }) => cluster.id === id)?.home.kubeconfig ?? '';
-  const dns = (id: string) => demo.clusters.find(({ cluster }) => cluster.id === id)?.resolver.port ?? 0;
+  const member = (id: string) => demo.clusters.find(({ cluster }) => cluster.id === id);
+  const kubeconfig = (id: string) => member(id)?.home.kubeconfig ?? '';
+  const dns = (id: string) => member(id)?.resolver.port ?? 0;
+  const backend = member('east')?.backends.find(({ service }) => service === 'db');
   return `
 Portolan: a broker and three clusters are ready. In another terminal, try
 
@@ -12,14 +14,20 @@ Portolan: a broker and three clusters are ready. In another terminal, try
     kubectl --kubeconfig ${kubeconfig('east')} get serviceexports -n shop
     kubectl --kubeconfig ${kubeconfig('south')} get serviceimports -n shop
 
-  the same names from anywhere
+  the same names from anywhere: one address for all clusters, or every endpoint of a headless service
     dig @127.0.0.1 -p ${dns('west')} checkout.shop.svc.clusterset.local +short
     dig @127.0.0.1 -p ${dns('west')} db.shop.svc.clusterset.local +short
-    dig @127.0.0.1 -p ${dns('west')} _http._tcp.db.shop.svc.clusterset.local SRV +short
 
-  a federated name, nearest first: west's own address leads
+  an endpoint in east with its port, and what answers there
+    dig @127.0.0.1 -p ${dns('west')} _http._tcp.db.shop.svc.clusterset.local SRV +short
+    curl -s http://${backend?.address}:${backend?.port}/
+
+  a federated name, nearest first: asked in west and in south, each one's own address leads
     dig @127.0.0.1 -p ${dns('west')} checkout.shop.world.svc.federation +short
     dig @127.0.0.1 -p ${dns('south')} checkout.shop.world.svc.federation +short
+
+  the federation behind it, and which resolvers were told of it
+    kubectl --kubeconfig ${demo.broker.home.kubeconfig} describe federation world -n demo
 
   why an answer is what it is: what stands behind each record, what was left out
     ${options.portolan} dig db.shop.svc.clusterset.local --from south --dir ${options.directory}
@@ -28,12 +36,13 @@ Portolan: a broker and three clusters are ready. In another terminal, try
   two clusters that disagree, and who won
     kubectl --kubeconfig ${kubeconfig('west')} describe serviceexport cart -n shop
 
-  an export for west alone: nothing in south
+  an export for west alone: an address in west, nothing in south
     dig @127.0.0.1 -p ${dns('west')} reports.shop.svc.clusterset.local +short
     dig @127.0.0.1 -p ${dns('south')} reports.shop.svc.clusterset.local +short
 
-  a cluster that is cut off, and comes back
+  a cluster that is cut off: its addresses are gone about 6 s later, and back soon after it is healed
     ${options.portolan} demo break east --dir ${options.directory}
+    dig @127.0.0.1 -p ${dns('west')} db.shop.svc.clusterset.local +short
     ${options.portolan} demo heal east --dir ${options.directory}
 
 Addresses and files are in ${options.directory}/demo.json. Ctrl-C stops everything.

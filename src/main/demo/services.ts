@@ -9,12 +9,20 @@ import { type Backend, startBackend } from './backends.ts';
 import { type DemoCluster, demoNamespace, type Sample, samples } from './samples.ts';
 
 export interface SampleServices {
+  readonly backends: readonly SampleBackend[];
   stop(): Promise<void>;
+}
+
+export interface SampleBackend {
+  /** The service it stands behind. */
+  readonly service: string;
+  readonly address: string;
+  readonly port: number;
 }
 
 export async function startSamples(cluster: DemoCluster, client: Client): Promise<SampleServices> {
   await client.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: demoNamespace } });
-  const backends: Backend[] = [];
+  const backends: (Backend & SampleBackend)[] = [];
   let host = 0;
   for (const sample of samples.filter(({ clusters }) => clusters.includes(cluster.id))) {
     const service = await client.create(serviceType, serviceOf(sample, cluster.id));
@@ -22,7 +30,7 @@ export async function startSamples(cluster: DemoCluster, client: Client): Promis
       host += 1;
       const address = addressIn(cluster.podRange, host);
       const backend = await startBackend({ address, says: `${sample.name} in ${cluster.id}, from ${address}` });
-      backends.push(backend);
+      backends.push({ ...backend, service: sample.name });
       await registerBackend({ client, sample, cluster, backend });
       // There is no cloud here that would give it one: the backend itself stands where a balancer would.
       const status = { loadBalancer: { ingress: [{ ip: address }] } };
@@ -30,7 +38,7 @@ export async function startSamples(cluster: DemoCluster, client: Client): Promis
     }
     await client.create(serviceExportType, exportOf(sample));
   }
-  return { stop: async () => void (await Promise.all(backends.map((backend) => backend.stop()))) };
+  return { backends, stop: async () => void (await Promise.all(backends.map((backend) => backend.stop()))) };
 }
 
 function serviceOf(sample: Sample, cluster: string) {
