@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Attributes } from '../src/api/access.ts';
+import type { HttpRequest } from '../src/base/http.ts';
 import type { Random } from '../src/base/world.ts';
 import type { createAgent } from '../src/controllers/agent.ts';
 import type { ClusterSetSpec } from '../src/model/cluster-set.ts';
@@ -35,6 +36,8 @@ const calmMsMax = 120_000;
 // Longer than a lease and its renewal: whoever is dead has been noticed.
 const calmMsMin = 25_000;
 const outageMs = 40_000;
+// Two who disagree about an object must not write it in turns for ever. Leases are written all the time.
+const writesMax = 100;
 
 export async function runSchedule(options: ScheduleOptions): Promise<ScheduleResult> {
   const run = new ScheduleRun(options);
@@ -56,6 +59,8 @@ class ScheduleRun {
   readonly #trace: string[] = [];
   /** Of each home, when its addresses were last looked at. */
   readonly #checkedRevisions = new Map<string, number>();
+  /** How often each object was written by an agent, whether that worked or not. */
+  readonly #writes = new Map<string, number>();
 
   constructor(options: ScheduleOptions) {
     this.#options = options;
@@ -164,10 +169,19 @@ class ScheduleRun {
     return async (request) => {
       const who = agentOf(request);
       this.#trace.push(`${this.#set.time.nowMs} ${who} ${home} ${request.method} ${request.path}`);
+      this.#countWrite(home, request);
       const response = await handler(request);
       if (isWrite(request)) this.#trace.push(`${this.#set.time.nowMs} ${who} ${response.status}`);
       return response;
     };
+  }
+
+  #countWrite(home: string, { method, path }: HttpRequest): void {
+    if ((method !== 'PUT' && method !== 'DELETE') || path.includes('/leases/')) return;
+    const what = `${method} ${path} at ${home}`;
+    const count = (this.#writes.get(what) ?? 0) + 1;
+    this.#writes.set(what, count);
+    if (count === writesMax) this.violations.push(`${count} times ${what}`);
   }
 
   /** Addresses aside: one that is freed by time may reach an import that waits for it. */

@@ -79,13 +79,14 @@ export class VirtualNetwork {
 
   #exchange(from: string, server: string, request: HttpRequest): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
-      const caller = new AbortController();
+      // Only a watch is still being answered when its caller may have lost interest.
+      const caller = request.path.includes('watch=') ? new AbortController() : undefined;
       const stream: Stream = {
         from,
         server,
         fail: (error) => {
           this.#open.delete(stream);
-          caller.abort(error);
+          caller?.abort(error);
           reject(error);
         },
       };
@@ -94,14 +95,14 @@ export class VirtualNetwork {
       const deliver = (response: HttpResponse) => {
         const isStream = !(response.body instanceof Uint8Array);
         if (!isStream) this.#open.delete(stream);
-        resolve(isStream ? { ...response, body: this.#carry(stream, response.body, caller.signal) } : response);
+        resolve(isStream ? { ...response, body: this.#carry(stream, response.body, caller?.signal) } : response);
       };
       this.#hop(from, server, () => {
         const handler = this.#servers.get(server);
         if (handler === undefined || this.#link(from, server) === 'refused') {
           return stream.fail(new Error(`${server}: connection refused`));
         }
-        handler({ ...request, signal: caller.signal }).then(
+        handler({ ...request, signal: caller?.signal }).then(
           (response) => this.#hop(from, server, () => deliver(response)),
           (error) => stream.fail(error),
         );
@@ -117,7 +118,11 @@ export class VirtualNetwork {
   }
 
   /** Carries a body chunk by chunk. A silent link loses nothing but delivers nothing either until it is up again. */
-  async *#carry(stream: Stream, body: HttpResponse['body'], signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  async *#carry(
+    stream: Stream,
+    body: HttpResponse['body'],
+    signal = new AbortController().signal,
+  ): AsyncGenerator<Uint8Array> {
     const source = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
     const broken = new Promise<never>((_, reject) => {
       if (signal.aborted) reject(signal.reason);

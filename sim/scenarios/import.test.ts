@@ -53,6 +53,26 @@ describe('import', () => {
     expect(after?.metadata.labels).toEqual(before?.metadata.labels);
   });
 
+  test('import: another program wants it otherwise all the time -> put back, but not in turns as fast as the network', async () => {
+    const writes: string[] = [];
+    const { set, west } = await exportedFromEast({
+      clusters: ['east', 'west'],
+      onRequest: (home, user, { verb, resource, subresource }) => {
+        if (home === 'west' && verb === 'update' && resource === 'serviceimports' && !subresource) writes.push(user);
+      },
+    });
+    writes.length = 0;
+    const body = { spec: { sessionAffinity: 'ClientIP' } };
+    for (let step = 0; step < 600; step += 1) {
+      await west.patch(serviceImportType, ref, { kind: 'merge', body });
+      await set.time.advance(50);
+    }
+    expect(writes.length).toBeGreaterThan(2);
+    expect(writes.length).toBeLessThan(10);
+    await set.time.advance(60_000);
+    expect((await find<ServiceImport>(west, serviceImportType, key))?.spec.sessionAffinity).not.toBe('ClientIP');
+  });
+
   test('import: deleted by hand -> made again with the same address', async () => {
     const { west, settle } = await exportedFromEast();
     const ips = await importedIps(west, key);

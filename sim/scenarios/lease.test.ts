@@ -178,4 +178,29 @@ describe('lease', () => {
     await set.time.advance(60_000);
     expect(await views()).toBe(0);
   });
+
+  test('lease: held down for others and alive to itself -> two take themselves for the scribe, and do not write in turns', async () => {
+    const writes: string[] = [];
+    const { set } = await bothExport({
+      onRequest: (home, user, { verb, resource, namespace }) => {
+        const isWrite = ['create', 'update', 'delete'].includes(verb);
+        if (home === 'broker' && isWrite && resource === 'serviceimports' && namespace === setName) writes.push(user);
+      },
+    });
+    for (let round = 0; round < 2; round += 1) {
+      set.killAgent('east');
+      await set.time.advance(60_000);
+      set.startAgent('east');
+      await set.time.advance(5_000);
+    }
+    expect(await importLine(set.broker.admin, `${setName}/checkout.shop`)).toMatch(/^ClusterSetIP http:80\/TCP from /);
+    writes.length = 0;
+    await set.time.advance(30_000);
+    expect(new Set(writes).size).toBe(2);
+    expect(writes.length).toBeLessThan(20);
+    await set.time.advance(120_000);
+    expect(await importLine(set.broker.admin, `${setName}/checkout.shop`)).toBe(
+      'ClusterSetIP http:80/TCP from east,west',
+    );
+  });
 });

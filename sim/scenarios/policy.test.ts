@@ -185,6 +185,27 @@ describe('placement', () => {
     }
   });
 
+  test('placement: looked at again and again -> nothing is written that is as the template says', async () => {
+    const writes: string[] = [];
+    const set = await new SimClusterSet({
+      clusters: ['east', 'west'],
+      onRequest: (home, user, { verb, resource }) => {
+        if (user === 'agent-east' && home === 'east' && verb === 'update' && resource === 'services') writes.push(user);
+      },
+    }).start({ namespaces: ['shop'] });
+    await set.broker.admin.create(federatedServiceType, federated({ template }));
+    await set.time.advance(3_000);
+    const { admin } = set.home('east');
+    const ref = { namespace: 'shop', name: 'checkout' };
+    for (const label of ['a', 'b', 'c']) {
+      const body = { metadata: { annotations: { label } } };
+      await admin.patch(serviceType, ref, { kind: 'merge', body });
+      await set.time.advance(1_000);
+    }
+    expect(writes).toEqual([]);
+    expect((await find(admin, serviceType, 'shop/checkout'))?.metadata.annotations).toEqual({ label: 'c' });
+  });
+
   test('placement: a service that somebody else made -> left alone; its placement is not forced upon it', async () => {
     const { set, east, settle } = await twoClusters();
     const made = await east.create(serviceType, service('shop/checkout', { ports: [{ name: 'mine', port: 9 }] }));

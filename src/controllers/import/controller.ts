@@ -13,6 +13,7 @@ import { type ServiceImport, serviceImportType } from '../../model/service-impor
 import type { AgentContext } from '../context.ts';
 import { ensure, ensureAbsent, isAsWanted } from '../ensure.ts';
 import { slicesByImport } from '../home-copies.ts';
+import { createPutBacks } from '../put-backs.ts';
 import { type CountedRecord, countedRecords } from '../standings.ts';
 import { holdAddresses, importOwner } from './addresses.ts';
 import { isOurImport, planImport } from './plan-import.ts';
@@ -33,6 +34,8 @@ export function createImportController(context: AgentContext, allocator: Allocat
   const planSlice = createImportedSlicePlanner();
   /** A copy from home that was found to be as planned, and that plan. */
   const inSync = new WeakMap<EndpointSlice, EndpointSlice>();
+  // Another implementation in this cluster may want imports to be something else.
+  const putBacks = createPutBacks(context.world.clock);
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const present = copies.imports.get(key);
@@ -40,8 +43,8 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const service = parseServiceKey(key);
     const records = countedRecords(context, service, { onlyFor: membership.clusterId, withLegacy: true });
     const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
-    if (merge === undefined || !hasNamespace(service)) await remove(key, present);
-    else await bring(key, { service, present, records, merge });
+    if (merge !== undefined && hasNamespace(service)) return bring(key, { service, present, records, merge });
+    await remove(key, present);
     return undefined;
   }
 
@@ -64,13 +67,22 @@ export function createImportController(context: AgentContext, allocator: Allocat
     await allocator.release(importOwner(parseServiceKey(key)));
   }
 
-  async function bring(key: string, facts: Facts): Promise<void> {
+  async function bring(key: string, facts: Facts): Promise<WorkResult | undefined> {
     const held = await holdAddresses(context, allocator, facts);
     const wanted = planImport({ service: facts.service, merge: facts.merge, ips: held.ips });
-    const written = await ensure({ client: home, type: serviceImportType, present: facts.present, wanted });
+    const waitMs = putBacks.waitMs(key, wanted);
+    const written = await bringImport(key, { present: facts.present, wanted, mayWrite: waitMs === 0 });
     await allocator.release(importOwner(facts.service), held.ips);
     await bringSlices(key, facts, written);
     await writeImportStatus(context, written, { merge: facts.merge, held });
+    return waitMs === 0 || isAsWanted(written, wanted) ? undefined : { requeueAfterMs: waitMs };
+  }
+
+  async function bringImport(key: string, { present, wanted, mayWrite }: ImportWrite): Promise<ServiceImport> {
+    if (present !== undefined && (!mayWrite || isAsWanted(present, wanted))) return present;
+    const written = await ensure({ client: home, type: serviceImportType, present, wanted });
+    putBacks.wrote(key, wanted);
+    return written;
   }
 
   async function bringSlices(key: string, facts: Facts, owner: ServiceImport): Promise<void> {
@@ -115,6 +127,12 @@ export function createImportController(context: AgentContext, allocator: Allocat
   }
 
   return { reconcile };
+}
+
+interface ImportWrite {
+  readonly present: ServiceImport | undefined;
+  readonly wanted: ServiceImport;
+  readonly mayWrite: boolean;
 }
 
 export interface Facts {

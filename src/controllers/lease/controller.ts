@@ -30,7 +30,7 @@ export interface LeaseOptions {
 const memoryName = 'portolan-lease-verdicts';
 /** A renewal that hangs on a dead connection is given up, so that the next one goes another way. */
 const renewalMs = { min: 2000, max: 10_000 };
-/** After a failure we are in a hurry: the others count the time. */
+/** After a failure we are in a hurry, for the others count the time; but a broker that stays away is not asked as fast. */
 const hurryMs = 500;
 
 export class LeaseController {
@@ -40,6 +40,8 @@ export class LeaseController {
   #condemned: Record<string, string> = {};
   #timer: Timer | undefined;
   #isStopped = false;
+  /** Renewals that failed since the last one that did not. */
+  #failures = 0;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
@@ -76,11 +78,13 @@ export class LeaseController {
     let waitMs = times().renewMs;
     try {
       await this.#renew();
+      this.#failures = 0;
       this.#judge.ownRenewed(world.clock.monotonicMs());
       for (const suspect of this.#judge.suspects()) await this.#lookAgain(suspect);
       await this.#tell();
     } catch (error) {
-      waitMs = Math.min(waitMs, hurryMs);
+      waitMs = Math.min(waitMs / 2, hurryMs * 2 ** Math.min(this.#failures, 10));
+      this.#failures += 1;
       this.#judge.ownRenewalFailed();
       log.warn('own lease not renewed, so nobody else is judged', { error });
     }

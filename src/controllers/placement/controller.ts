@@ -105,12 +105,16 @@ function serviceFor(template: FederatedService): Service | undefined {
 }
 
 function withTemplate(present: Service, wanted: Service): Service {
+  const annotations = wanted.metadata.annotations && {
+    ...present.metadata.annotations,
+    ...wanted.metadata.annotations,
+  };
   return {
     ...present,
     metadata: {
       ...present.metadata,
       labels: wanted.metadata.labels,
-      annotations: { ...present.metadata.annotations, ...wanted.metadata.annotations },
+      ...(annotations === undefined ? {} : { annotations }),
     },
     spec: { ...present.spec, ...wanted.spec, ports: portsOf(present, wanted) },
   };

@@ -17,12 +17,14 @@ import {
 } from '../../model/placement.ts';
 import type { AgentContext } from '../context.ts';
 import { type Member, memberLeaseName, shardOf } from '../members.ts';
+import { createPutBacks } from '../put-backs.ts';
 
 /** When a member's records have not all been listed yet, the key is looked at again after this time. */
 const unsyncedRetryMs = 1_000;
 
 export function createPlacementStatusController(context: AgentContext, federated: Informer<FederatedService>) {
   const { broker, members, membership, world } = context;
+  const putBacks = createPutBacks(world.clock);
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const name = recordName(parseServiceKey(key));
@@ -37,7 +39,12 @@ export function createPlacementStatusController(context: AgentContext, federated
     const stamp = { now: formatTime(world.clock.wallMs()), observedGeneration: present.metadata.generation };
     const conditions = [...withConditions(present.status?.conditions, [placementCondition(clusters)], stamp)];
     const status = { ...present.status, clusters, conditions };
-    if (!isSameJson(status, present.status)) await write({ ...present, status });
+    if (isSameJson(status, present.status)) return undefined;
+    const said = { clusters, generation: present.metadata.generation };
+    const waitMs = putBacks.waitMs(key, said);
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    await write({ ...present, status });
+    putBacks.wrote(key, said);
     return undefined;
   }
 

@@ -11,15 +11,18 @@ import { parseServiceKey, recordName } from '../../model/names-clusterset.ts';
 import { byPrecedence } from '../../model/precedence.ts';
 import { type ServiceImport, serviceImportType } from '../../model/service-import.ts';
 import type { AgentContext } from '../context.ts';
-import { ensure } from '../ensure.ts';
+import { ensure, isAsWanted } from '../ensure.ts';
 import { isOurImport, planImport } from '../import/plan-import.ts';
+import { createPutBacks } from '../put-backs.ts';
 import { type CountedRecord, countedRecords } from '../standings.ts';
 
 /** When a member's records have not all been listed yet, the key is looked at again after this time. */
 const unsyncedRetryMs = 1_000;
 
 export function createScribeController(context: AgentContext, views: Informer<ServiceImport>) {
-  const { broker, membership } = context;
+  const { broker, membership, world } = context;
+  // Two may take themselves for the scribe: one whose lease has run out for others, or whose copies are behind.
+  const putBacks = createPutBacks(world.clock);
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const service = parseServiceKey(key);
@@ -29,12 +32,24 @@ export function createScribeController(context: AgentContext, views: Informer<Se
     const name = recordName(service);
     const present = views.get(`${membership.clusterset}/${name}`);
     const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
-    if (merge === undefined) {
-      if (present !== undefined && isOurImport(present)) await remove(present);
-      return undefined;
-    }
-    await write({ service: { ...service, name }, merge, present });
+    const wanted = merge && viewOf(name, merge);
+    if (isInOrder(present, wanted)) return undefined;
+    const waitMs = putBacks.waitMs(key, wanted);
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    if (wanted !== undefined) await write(present, wanted);
+    else if (present !== undefined) await remove(present);
+    putBacks.wrote(key, wanted);
     return undefined;
+  }
+
+  function viewOf(name: string, merge: Merge): ServiceImport {
+    const view = planImport({ service: { namespace: membership.clusterset, name }, merge, ips: [] });
+    return { ...view, status: { clusters: merge.clusters.map((cluster) => ({ cluster })) } };
+  }
+
+  function isInOrder(present: ServiceImport | undefined, wanted: ServiceImport | undefined): boolean {
+    if (wanted === undefined) return present === undefined || !isOurImport(present);
+    return present !== undefined && isAsWanted(present, wanted) && hasClusters(present, wanted);
   }
 
   // Nobody exports it: the first member by id that lives clears the view away.
@@ -46,13 +61,10 @@ export function createScribeController(context: AgentContext, views: Informer<Se
     return context.members.all().find(({ id }) => context.verdict(id) === 'alive')?.id;
   }
 
-  async function write(view: { service: { name: string }; merge: Merge; present: ServiceImport | undefined }) {
-    const service = { namespace: membership.clusterset, name: view.service.name };
-    const wanted = planImport({ service, merge: view.merge, ips: [] });
-    const written = await ensure({ client: broker, type: serviceImportType, present: view.present, wanted });
-    const clusters = view.merge.clusters.map((cluster) => ({ cluster }));
-    if (isSameJson(written.status?.clusters, clusters)) return;
-    await broker.updateStatus(serviceImportType, { ...written, status: { ...written.status, clusters } });
+  async function write(present: ServiceImport | undefined, wanted: ServiceImport): Promise<void> {
+    const written = await ensure({ client: broker, type: serviceImportType, present, wanted });
+    if (hasClusters(written, wanted)) return;
+    await broker.updateStatus(serviceImportType, { ...written, status: { ...written.status, ...wanted.status } });
   }
 
   async function remove(present: ServiceImport): Promise<void> {
@@ -65,4 +77,8 @@ export function createScribeController(context: AgentContext, views: Informer<Se
   }
 
   return { reconcile };
+}
+
+function hasClusters(view: ServiceImport, wanted: ServiceImport): boolean {
+  return isSameJson(view.status?.clusters, wanted.status?.clusters);
 }
