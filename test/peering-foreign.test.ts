@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 import * as grpc from '@grpc/grpc-js';
 import protobuf from 'protobufjs';
 import { afterEach, expect, test } from 'vitest';
+import type { PeerSpec } from '../src/model/peer.ts';
+import { serviceType } from '../src/model/service.ts';
 import { startMesh, type TestMeshNode } from '../src/peering/testing/edge/memory-home.ts';
 import { meshOf } from '../src/peering/testing/edge/mesh.ts';
 import { type ForeignConsumerOptions, startForeignConsumer } from './foreign-peer/consumer.ts';
@@ -113,9 +115,9 @@ test('foreign owner: it deletes while we are away -> gone after silence and grac
   await eventually(() => heldBy(ours)).toEqual(['b.foreign.example']);
 });
 
-async function giveToForeign(changes: Partial<ForeignConsumerOptions> = {}) {
+async function giveToForeign(changes: Partial<ForeignConsumerOptions> = {}, spec: Partial<PeerSpec> = {}) {
   const ours = await ourMesh();
-  await ours.addPeer('foreign', { trust: { domain: 'foreign.example', bundle: foreign.certificate } });
+  await ours.addPeer('foreign', { trust: { domain: 'foreign.example', bundle: foreign.certificate }, ...spec });
   for (const name of ['a', 'b', 'c']) await ours.addService(name);
   await ours.exportServices({ peers: ['foreign'] });
   await eventually(() => ours.peering.catalog.count('foreign')).toBe(3);
@@ -135,13 +137,36 @@ test.each([true, false])(
       'CREATE b.shop.ours.example',
       'CREATE c.shop.ours.example',
     ]);
-    const services = { group: '', version: 'v1', plural: 'services', kind: 'Service', isNamespaced: true };
-    await ours.client.delete(services, { namespace: 'shop', name: 'b' });
+    await ours.client.delete(serviceType, { namespace: 'shop', name: 'b' });
     await eventually(() => consumer.heard.at(-1)).toBe('DELETE b.shop.ours.example');
     await eventually(() => ours.peering.owner.report('foreign')?.unacknowledged).toBe(0);
     expect([...consumer.held.keys()]).toEqual(['a.shop.ours.example', 'c.shop.ours.example']);
   },
 );
+
+test('foreign consumer: its Peer says window 1 (strict), it is slow to answer -> one message, and the next after its answer', async () => {
+  const { consumer } = await giveToForeign({ isSlow: true }, { window: 1 });
+  await eventually(() => consumer.heard).toHaveLength(1);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(consumer.heard).toHaveLength(1);
+  consumer.answer();
+  await eventually(() => consumer.heard).toHaveLength(2);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(consumer.heard).toHaveLength(2);
+});
+
+test('foreign consumer: no window at its Peer -> everything is sent without waiting', async () => {
+  const { consumer } = await giveToForeign({ isSlow: true });
+  await eventually(() => consumer.heard).toHaveLength(3);
+});
+
+test('foreign consumer: it half-closes (deregisterConsumer) -> the call ends in good order, and it is no consumer any more', async () => {
+  const { ours, consumer } = await giveToForeign();
+  await eventually(() => consumer.held.size).toBe(3);
+  consumer.deregister();
+  expect((await consumer.ended).status).toBe('0');
+  await eventually(() => ours.peering.owner.report('foreign')).toBeUndefined();
+});
 
 test('foreign consumer: it refuses one -> visible at the export, the rest goes on', async () => {
   const { ours, consumer } = await giveToForeign({ refuses: 'b.' });
@@ -172,67 +197,131 @@ function certificateOf(mesh: ReturnType<typeof meshOf>): { cert: string; key: st
 const protoRoot = new protobuf.Root();
 protoRoot.resolvePath = (_origin, target) =>
   join(dirname(fileURLToPath(import.meta.url)), '..', target.startsWith('proto/') ? target : `proto/${target}`);
-protoRoot.loadSync('federation/resourcediscovery/v1alpha1/discovery.proto');
-protoRoot.loadSync('federation/types/v1alpha1/federated_service.proto');
-const Request = protoRoot.lookupType('federation.resourcediscovery.v1alpha1.StreamRequest');
-const Response = protoRoot.lookupType('federation.resourcediscovery.v1alpha1.StreamResponse');
-const Federated = protoRoot.lookupType('federation.types.v1alpha1.FederatedService');
-const typeUrl = 'type.googleapis.com/federation.types.v1alpha1.FederatedService';
 
-const discovery: grpc.ServiceDefinition = {
-  EstablishStream: {
-    path: '/federation.resourcediscovery.v1alpha1.DiscoveryService/EstablishStream',
-    requestStream: true,
-    responseStream: true,
-    requestSerialize: (value: object) => Buffer.from(Request.encode(value as never).finish()),
-    requestDeserialize: (bytes: Buffer) => Request.decode(bytes),
-    responseSerialize: (value: object) => Buffer.from(Response.encode(value as never).finish()),
-    responseDeserialize: (bytes: Buffer) => Response.decode(bytes),
+interface Said {
+  readonly nonce?: string;
+  readonly resourceUrl?: string;
+  readonly resourceId?: string;
+  readonly resource?: { readonly typeUrl?: string; readonly value: Uint8Array };
+  readonly operation?: number;
+}
+
+/** One draft as grpc-js speaks it: what each side says, put into the messages of that draft. */
+interface ForeignDraft {
+  readonly name: 'v1alpha1' | 'v1alpha2';
+  readonly url: string;
+  readonly Service: protobuf.Type;
+  readonly definition: grpc.ServiceDefinition;
+  readonly operations: { readonly create: number; readonly update: number; readonly delete: number };
+  request(fields: object): object;
+  response(fields: object): object;
+  requestIn(message: object): { readonly status?: object | null };
+  responseIn(message: object): Said;
+  service(id: string): object;
+  idIn(said: Said): string;
+}
+
+function foreignDraft(name: ForeignDraft['name']): ForeignDraft {
+  protoRoot.loadSync(`federation/resourcediscovery/${name}/discovery.proto`);
+  protoRoot.loadSync(`federation/types/${name}/federated_service.proto`);
+  const isFirst = name === 'v1alpha1';
+  const message = (type: string) => protoRoot.lookupType(`federation.resourcediscovery.${name}.${type}`);
+  const Request = message(isFirst ? 'StreamRequest' : 'BidirectionalStream');
+  const Response = message(isFirst ? 'StreamResponse' : 'BidirectionalStream');
+  const Service = protoRoot.lookupType(`federation.types.${name}.FederatedService`);
+  const service2 = (id: string) => {
+    const { san, protocols, ...rest } = db(id);
+    const instances = (protocols ?? []).map((protocol) => ({ id, protocol, metadata: { SNI: id } }));
+    return { ...rest, sans: [san], instances };
+  };
+  return {
+    name,
+    url: `type.googleapis.com/federation.types.${name}.FederatedService`,
+    Service,
+    definition: {
+      EstablishStream: {
+        path: `/federation.resourcediscovery.${name}.DiscoveryService/EstablishStream`,
+        requestStream: true,
+        responseStream: true,
+        requestSerialize: (value: object) => Buffer.from(Request.encode(value as never).finish()),
+        requestDeserialize: (bytes: Buffer) => Request.decode(bytes),
+        responseSerialize: (value: object) => Buffer.from(Response.encode(value as never).finish()),
+        responseDeserialize: (bytes: Buffer) => Response.decode(bytes),
+      },
+    },
+    operations: isFirst ? { create: 1, update: 2, delete: 3 } : { create: 1, update: 1, delete: 2 },
+    request: (fields) => (isFirst ? fields : { request: fields }),
+    response: (fields) => (isFirst ? fields : { response: fields }),
+    requestIn: (said) => (isFirst ? said : (said as { request: object }).request),
+    responseIn: (said) => (isFirst ? said : (said as { response: object }).response),
+    service: isFirst ? db : service2,
+    idIn: ({ resource, resourceId }) =>
+      isFirst ? (Service.decode(resource!.value) as unknown as { id: string }).id : (resourceId ?? ''),
+  };
+}
+
+const foreignDrafts = [foreignDraft('v1alpha1'), foreignDraft('v1alpha2')];
+
+test.each(foreignDrafts)(
+  'grpc-js as consumer -> full catalog, then changes; its answers are understood ($name)',
+  async (draft) => {
+    const { ours, consumer } = await giveToForeign();
+    await eventually(() => consumer.held.size).toBe(3);
+    consumer.close();
+    const { certificate, key } = foreign.issue();
+    const credentials = grpc.credentials.createSsl(
+      Buffer.from(ours.mesh.certificate),
+      Buffer.from(key),
+      Buffer.from(certificate),
+      { checkServerIdentity: () => undefined },
+    );
+    const Client = grpc.makeGenericClientConstructor(draft.definition, 'DiscoveryService');
+    const client = new Client(`127.0.0.1:${ours.peering.port}`, credentials);
+    closing.push(() => client.close());
+    const stream = (client['EstablishStream'] as () => grpc.ClientDuplexStream<object, object>).call(client);
+    closing.push(() => stream.cancel());
+    stream.on('error', () => {});
+    const heard: string[] = [];
+    stream.on('data', (message: object) => {
+      const said = draft.responseIn(message);
+      const id = draft.idIn(said);
+      heard.push(`${said.operation} ${id}`);
+      const status = id.startsWith('c.') ? { code: 3, message: 'we do not want it' } : {};
+      stream.write(draft.request({ resourceUrl: draft.url, responseNonce: said.nonce, status }));
+    });
+    stream.write(draft.request({ resourceUrl: draft.url }));
+    const { create, update, delete: remove } = draft.operations;
+    const all = ['a', 'b', 'c'].map((name) => `${create} ${name}.shop.ours.example`);
+    await eventually(() => heard).toEqual(all);
+    await eventually(() => ours.peering.owner.report('foreign')).toMatchObject({ lag: 0, version: draft.name });
+    expect([...ours.peering.owner.report('foreign')!.refusals.keys()]).toEqual(['c.shop.ours.example']);
+    const body = { metadata: { annotations: { 'portolan.dev/description': 'changed' } } };
+    await ours.client.patch(serviceType, { namespace: 'shop', name: 'a' }, { kind: 'merge', body });
+    await eventually(() => heard.at(-1)).toBe(`${update} a.shop.ours.example`);
+    await ours.client.delete(serviceType, { namespace: 'shop', name: 'b' });
+    await eventually(() => heard.at(-1)).toBe(`${remove} b.shop.ours.example`);
+    expect(heard).toHaveLength(5);
   },
-};
+);
 
-test('grpc-js as consumer -> full catalog, then changes; its answers are understood', async () => {
-  const { ours, consumer } = await giveToForeign();
-  await eventually(() => consumer.held.size).toBe(3);
-  consumer.close();
-  const { certificate, key } = foreign.issue();
-  const credentials = grpc.credentials.createSsl(
-    Buffer.from(ours.mesh.certificate),
-    Buffer.from(key),
-    Buffer.from(certificate),
-    { checkServerIdentity: () => undefined },
-  );
-  const Client = grpc.makeGenericClientConstructor(discovery, 'DiscoveryService');
-  const client = new Client(`127.0.0.1:${ours.peering.port}`, credentials);
-  closing.push(() => client.close());
-  const stream = (client['EstablishStream'] as () => grpc.ClientDuplexStream<object, object>).call(client);
-  closing.push(() => stream.cancel());
-  stream.on('error', () => {});
-  const ids: string[] = [];
-  stream.on('data', (message: { nonce: string; resource: { value: Uint8Array } }) => {
-    ids.push((Federated.decode(message.resource.value) as unknown as { id: string }).id);
-    stream.write({ resourceUrl: typeUrl, responseNonce: message.nonce, status: {} });
-  });
-  stream.write({ resourceUrl: typeUrl });
-  await eventually(() => ids).toEqual(['a.shop.ours.example', 'b.shop.ours.example', 'c.shop.ours.example']);
-  await eventually(() => ours.peering.owner.report('foreign')?.lag).toBe(0);
-});
-
-test('grpc-js as owner -> we take its catalog', async () => {
+test.each(foreignDrafts)('grpc-js as owner -> we take its catalog and follow it ($name)', async (draft) => {
   const ours = await ourMesh();
   const { certificate, key } = foreign.issue();
   const server = new grpc.Server();
-  const heard: object[] = [];
-  server.addService(discovery, {
-    EstablishStream: (stream: grpc.ServerDuplexStream<{ status?: object }, object>) => {
-      stream.on('data', (request) => {
-        heard.push(request);
-        if (request.status !== undefined && request.status !== null) return;
-        for (const id of ['a.foreign.example', 'b.foreign.example']) {
-          const value = Federated.encode(Federated.fromObject(db(id))).finish();
-          const resource = { type_url: typeUrl, typeUrl, value };
-          stream.write({ nonce: id, resourceUrl: typeUrl, resource, operation: 1 });
-        }
+  const heard: string[] = [];
+  let say: (operation: number, id: string) => void = () => {};
+  server.addService(draft.definition, {
+    EstablishStream: (stream: grpc.ServerDuplexStream<object, object>) => {
+      say = (operation, id) => {
+        const value = draft.Service.encode(draft.Service.fromObject(draft.service(id))).finish();
+        const resource = { type_url: draft.url, typeUrl: draft.url, value };
+        stream.write(draft.response({ nonce: id, resourceUrl: draft.url, resourceId: id, resource, operation }));
+      };
+      stream.on('data', (message) => {
+        const { status } = draft.requestIn(message);
+        heard.push(status === undefined || status === null ? 'register' : 'answer');
+        if (heard.length === 1)
+          for (const id of ['a.foreign.example', 'b.foreign.example']) say(draft.operations.create, id);
       });
       stream.on('error', () => {});
     },
@@ -245,7 +334,39 @@ test('grpc-js as owner -> we take its catalog', async () => {
   closing.push(() => server.forceShutdown());
   await addForeign(ours, port);
   await eventually(() => heldBy(ours)).toEqual(['a.foreign.example', 'b.foreign.example']);
-  await eventually(() => heard.length).toBe(3);
+  expect((await ours.peerServices())[0]?.spec).toMatchObject({
+    fqdn: 'a.foreign.example',
+    sans: ['spiffe://foreign.example'],
+    protocols: ['http'],
+    endpoints: [{ address: '192.0.2.9', port: 443 }],
+  });
+  say(draft.operations.delete, 'a.foreign.example');
+  await eventually(() => heldBy(ours)).toEqual(['b.foreign.example']);
+  await eventually(() => heard).toEqual(['register', 'answer', 'answer', 'answer']);
+  await eventually(async () => (await ours.peer('foreign')).status?.consumer?.version).toBe(draft.name);
+});
+
+test('the later draft on the same port, both sides at once -> neither waits for the other', async () => {
+  const [one, two] = [await startMesh('one'), await startMesh('two')];
+  closing.push(
+    () => one.stop(),
+    () => two.stop(),
+  );
+  const names = Array.from({ length: 50 }, (_, n) => `s${n}`);
+  for (const [from, to] of [
+    [one, two],
+    [two, one],
+  ] as const) {
+    await from.addPeer(to.name, {
+      address: `127.0.0.1:${to.peering.port}`,
+      trust: { domain: to.mesh.domain, bundle: to.mesh.certificate },
+      allowedDomains: [to.mesh.domain],
+      versions: ['v1alpha2'],
+    });
+    for (const name of names) await from.addService(name);
+    await from.exportServices({ peers: [to.name] });
+  }
+  for (const node of [one, two]) await eventually(async () => (await heldBy(node)).length).toBe(50);
 });
 
 test('the foreign peer is foreign -> it imports nothing from src', () => {

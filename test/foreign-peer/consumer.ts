@@ -9,8 +9,11 @@ export interface ForeignConsumer {
   readonly held: Map<string, string>;
   /** `CREATE db.example`, `DELETE db.example`: as they came. */
   readonly heard: string[];
-  /** How many messages were unanswered at once. */
   readonly ended: Promise<{ readonly status: string; readonly message: string }>;
+  /** Gives the oldest answer that a slow one still owes. */
+  answer(): void;
+  /** Half-closes. */
+  deregister(): void;
   close(): void;
 }
 
@@ -23,6 +26,8 @@ export interface ForeignConsumerOptions {
   /** Services with this in their id are refused. */
   readonly refuses?: string;
   readonly firstMessage?: Buffer;
+  /** Answers only when it is told to. */
+  readonly isSlow?: boolean;
 }
 
 const operations = ['UNKNOWN', 'CREATE', 'UPDATE', 'DELETE'];
@@ -44,6 +49,11 @@ export function startForeignConsumer(options: ForeignConsumerOptions): ForeignCo
     te: 'trailers',
   });
   stream.on('error', () => {});
+  const owed: Buffer[] = [];
+  const say = (answer: Buffer) => {
+    if (options.isSlow) owed.push(answer);
+    else stream.write(frame(answer));
+  };
   const onMessage = (bytes: Buffer) => {
     const message = fieldsOf(bytes);
     const any = fieldsOf(message.get(3)?.[0] as Buffer);
@@ -54,12 +64,12 @@ export function startForeignConsumer(options: ForeignConsumerOptions): ForeignCo
     heard.push(`${operation} ${id}`);
     if (text(any, 1) !== url || text(message, 2) !== url) heard.push(`wrong url ${text(any, 1)} ${text(message, 2)}`);
     if (options.refuses !== undefined && id.includes(options.refuses)) {
-      stream.write(frame(nack(nonce, 3, 'we do not want it')));
+      say(nack(nonce, 3, 'we do not want it'));
       return;
     }
     if (operation === 'DELETE') held.delete(id);
     else held.set(id, text(service, 5));
-    stream.write(frame(ack(nonce)));
+    say(ack(nonce));
   };
   stream.on('data', deframe(onMessage));
   stream.write(frame(options.firstMessage ?? registerConsumer()));
@@ -73,5 +83,9 @@ export function startForeignConsumer(options: ForeignConsumerOptions): ForeignCo
     stream.on('trailers', take);
     stream.on('close', () => resolve({ status: 'none', message: '' }));
   });
-  return { held, heard, ended, close: () => session.destroy() };
+  const answer = () => {
+    const oldest = owed.shift();
+    if (oldest !== undefined) stream.write(frame(oldest));
+  };
+  return { held, heard, ended, answer, deregister: () => stream.end(), close: () => session.destroy() };
 }
