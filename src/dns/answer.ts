@@ -78,6 +78,7 @@ export class Answer {
     this.isTruncated = false;
     this.isRecursionAvailable = false;
     this.extendedError = -1;
+    this.extendedText = '';
     this.signature = undefined;
     this.trailer = undefined;
     this.handler = '';

@@ -3,7 +3,8 @@
 
 import { hashBytes } from '../base/dns/name.ts';
 import type { PlacesReader, Standpoint } from '../catalog/places.ts';
-import type { Peers } from './peers.ts';
+import type { Answer } from './answer.ts';
+import { type Peers, sayDropped } from './peers.ts';
 import { decodeSource } from './source-option.ts';
 import type { Query } from './wire.ts';
 
@@ -16,7 +17,11 @@ export interface AskerFinderOptions {
   readonly local: Standpoint;
 }
 
-export function createAskerFinder({ peers, places, local }: AskerFinderOptions): (query: Query) => Standpoint {
+export function createAskerFinder({
+  peers,
+  places,
+  local,
+}: AskerFinderOptions): (query: Query, answer: Answer) => Standpoint {
   const remembered = new Map<number, Remembered>();
 
   function lookUp(payload: Uint8Array): Standpoint {
@@ -30,8 +35,12 @@ export function createAskerFinder({ peers, places, local }: AskerFinderOptions):
     return { cluster, zone, region };
   }
 
-  return (query) => {
-    if (query.sourceLength < 0 || !peers.isBelieved(query)) return local;
+  return (query, answer) => {
+    if (query.sourceLength < 0) return local;
+    if (!peers.isBelieved(query)) {
+      sayDropped(answer);
+      return local;
+    }
     const { packet, sourceAt, sourceLength } = query;
     const hash = hashBytes(packet, sourceAt, sourceAt + sourceLength);
     const known = remembered.get(hash);

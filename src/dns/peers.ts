@@ -1,10 +1,11 @@
 // Who may tell us on whose behalf it asks. Everybody else's word about that is dropped; the query itself is served.
 
 import type { ClusterPlace } from '../catalog/places.ts';
+import type { Answer } from './answer.ts';
 import { createAddressFilter } from './handlers/acl.ts';
 import { decodeSource, encodeSource, hopsMax, type SourceCluster } from './source-option.ts';
 import type { SourceTag } from './upstream/forwarder.ts';
-import type { Query } from './wire.ts';
+import { extendedError, type Query } from './wire.ts';
 
 export interface PeerConfig {
   /** Address ranges of servers whose word is taken. */
@@ -40,6 +41,13 @@ export class Peers {
   }
 }
 
+/** The query is served as if its option had not been there, and its sender learns that. */
+export function sayDropped(answer: Answer): void {
+  if (answer.extendedError !== -1) return;
+  answer.extendedError = extendedError.prohibited;
+  answer.extendedText = 'who you are may not say which cluster asks; that option was dropped';
+}
+
 function sourceIn(query: Query): SourceCluster | undefined {
   if (query.sourceLength < 0) return undefined;
   return decodeSource(query.packet.subarray(query.sourceAt, query.sourceAt + query.sourceLength));
@@ -62,6 +70,11 @@ export class SourceTagger {
     this.#cluster = options.cluster;
     this.#optionCode = options.optionCode;
     this.#peers = options.peers;
+  }
+
+  /** Whether the query says which cluster asks, and may not. */
+  isDropping(query: Query): boolean {
+    return query.sourceLength >= 0 && !this.#peers.isBelieved(query);
   }
 
   tagFor(query: Query): SourceTag | 'loop' {

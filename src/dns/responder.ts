@@ -1,11 +1,12 @@
 // From a packet to an answer: reads the query, walks the chain, completes the message. Knows no sockets. What the chain
 // answers at once is written into the memory it was given; what must ask somebody else comes later as a message of its own.
 
+import { nameBytesMax } from '../base/dns/name.ts';
 import { signMessage } from '../base/dns/tsig.ts';
 import type { Clock } from '../base/world.ts';
 import type { Answer } from './answer.ts';
 import type { Handler, Later } from './handler.ts';
-import { Query, rcode, type Transport } from './wire.ts';
+import { extendedError, Query, rcode, type Transport } from './wire.ts';
 
 /** Told of every answer before its memory is used again. */
 export interface Observer {
@@ -58,7 +59,7 @@ export class Responder {
     const result = query.read(packet);
     if (result === 'silence') return 0;
     answer.begin(query, start);
-    if (result !== 'ok') answer.fail(result === 'formerr' ? rcode.FORMERR : rcode.NOTIMP);
+    if (result !== 'ok') refuseUnread(result, answer);
     else {
       const later = this.#walk(query, answer);
       if (later === 'drop') return 0;
@@ -88,4 +89,10 @@ export class Responder {
     }
     return 'done';
   }
+}
+
+function refuseUnread(result: 'formerr' | 'nametoolong' | 'notimp', answer: Answer): void {
+  if (result === 'nametoolong')
+    answer.fail(rcode.FORMERR, extendedError.other, `the name is longer than ${nameBytesMax} bytes`);
+  else answer.fail(result === 'formerr' ? rcode.FORMERR : rcode.NOTIMP);
 }

@@ -11,6 +11,7 @@ import { type DnsOptions, type DnsServer, startDns } from './server.ts';
 import { addImport, describeAnswer, encodeQuestion, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';
 import { makeAuthority } from './testing/edge/certs.ts';
 import { askTcp, askUdp, askUdpRaw, framed, readFrames } from './testing/edge/client.ts';
+import { keyOfPeerService, makePeers, peerService } from './testing/peer-names.ts';
 
 const name = 'checkout.shop.svc.clusterset.local';
 const running: DnsServer[] = [];
@@ -123,6 +124,22 @@ describe('dns server', () => {
 });
 
 describe('dns server with workers', () => {
+  test('a service of a peer comes and goes -> both threads answer at its FQDN, then neither', async () => {
+    const catalog = sampleCatalog();
+    const peerTable = makePeers(catalog);
+    peerTable.setSynced();
+    const { target } = await start({ workers: 2, catalog, peerTable });
+    const answers = async () => {
+      const asked = await Promise.all(Array.from({ length: 20 }, () => askUdp(target, 'db.east.example A')));
+      return [...new Set(asked)];
+    };
+    expect(await answers()).toEqual(['REFUSED']);
+    peerTable.upsert(peerService());
+    expect(await answers()).toEqual(['241.0.0.1']);
+    peerTable.remove(keyOfPeerService(peerService()));
+    expect(await answers()).toEqual(['REFUSED']);
+  });
+
   test('two workers on one port -> both answer, and see changes and new generations of the catalog', async () => {
     const { catalog, target } = await start({ workers: 2 });
     const askMany = async (question: string) => {

@@ -47,7 +47,7 @@ export const udpPayloadMax = 1232;
 export const udpPayloadMin = 512;
 export const messageBytesMax = 65_535;
 
-export type ReadResult = 'ok' | 'silence' | 'formerr' | 'notimp';
+export type ReadResult = 'ok' | 'silence' | 'formerr' | 'nametoolong' | 'notimp';
 export type Transport = 'udp' | 'tcp' | 'tls';
 
 const flagQr = 0x8000;
@@ -116,7 +116,7 @@ export class Query {
     if ((this.flags & flagQr) !== 0) return 'silence';
     if ((this.flags & opcodeMask) !== 0) return 'notimp';
     if (this.#u16(4) !== 1 || this.#u16(6) !== 0) return 'formerr';
-    if (!this.#readQuestion()) return 'formerr';
+    if (!this.#readQuestion()) return this.#hasLongName() ? 'nametoolong' : 'formerr';
     const authority = this.#u16(8);
     if (authority !== 0 && this.type !== recordType.IXFR) return 'formerr';
     return this.#readAdditional(authority, this.#u16(10)) ? 'ok' : 'formerr';
@@ -148,6 +148,22 @@ export class Query {
     this.class = this.#u16(at + 2);
     this.questionEnd = at + 4;
     return true;
+  }
+
+  /** A question that is wrong only in the length of its name: its sender is told so if it speaks EDNS. */
+  #hasLongName(): boolean {
+    let at = headerBytes;
+    while (at < this.length && this.packet[at] !== 0) {
+      if (this.packet[at]! > labelBytesMax) return false;
+      at += this.packet[at]! + 1;
+    }
+    if (at - headerBytes < nameBytesMax || at + 5 > this.length) return false;
+    this.questionEnd = at + 5;
+    const isRead = this.#readAdditional(this.#u16(8), this.#u16(10));
+    // Such a question is not repeated in the answer.
+    this.questionEnd = 0;
+    this.tsigAt = 0;
+    return isRead;
   }
 
   #readAdditional(skip: number, count: number): boolean {

@@ -18,7 +18,7 @@ export interface ZoneAnswersOptions {
   readonly soa: SoaTemplate;
   readonly reader: CatalogReader;
   /** Who asks, as far as the order of answers goes. */
-  readonly standpointOf: (query: Query) => Standpoint;
+  readonly standpointOf: (query: Query, answer: Answer) => Standpoint;
   /** Resolves the target of an alias that leads out of our zones. */
   readonly follow: (query: Query, answer: Answer, target: Uint8Array) => Step | Later;
   /** The zone of this server's that a name lies in. */
@@ -47,7 +47,7 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
 
   function answerName(query: Query, answer: Answer, entry: number, apexLength: number): Step | Later {
     selector.turn = (selector.turn + 1) & 0x3fffffff;
-    selector.asker = options.standpointOf(query);
+    selector.asker = options.standpointOf(query, answer);
     apexBytes = apexLength;
     if (entry < 0) {
       if (answer.extendedError === extendedError.staleAnswer) answer.extendedError = extendedError.staleNxdomain;

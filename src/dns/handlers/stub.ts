@@ -3,7 +3,7 @@
 
 import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
-import type { SourceTagger } from '../peers.ts';
+import { type SourceTagger, sayDropped } from '../peers.ts';
 import type { StubEntry, StubZones } from '../stub-zones.ts';
 import { Forwarder, type ForwarderOptions } from '../upstream/forwarder.ts';
 import { extendedError, type Query, rcode } from '../wire.ts';
@@ -40,6 +40,7 @@ export function stubHandler(options: StubHandlerOptions): Handler {
       );
       return 'done';
     }
+    if (options.tagger.isDropping(query)) sayDropped(answer);
     return forwarderOf(entry).handle(query, answer, tag);
   }
 

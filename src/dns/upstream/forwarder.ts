@@ -72,12 +72,14 @@ export class Forwarder {
   async #later(query: Query, original: Answer, key: string, source: SourceTag | undefined): Promise<Uint8Array> {
     const answer = new Answer(new Uint8Array(query.transport === 'udp' ? 2 * udpPayloadMax : 0x10000));
     answer.nsid = original.nsid;
-    const { zone, signature } = original;
+    const { zone, signature, extendedError: error, extendedText: text } = original;
     const handler = source ? 'stub' : original.handler;
     const outcome = await this.resolve(query, key, source);
     answer.begin(query);
     answer.handler = handler;
     answer.zone = zone;
+    answer.extendedError = error;
+    answer.extendedText = text;
     if (outcome.kind === 'failed') answer.fail(rcode.SERVFAIL, extendedError.noReachableAuthority, outcome.why);
     else fill(answer, outcome.cached, outcome.kind === 'stale' ? 'stale' : 0);
     const length = answer.finish();
@@ -167,8 +169,12 @@ function fill(answer: Answer, cached: CachedReply, age: number | 'stale'): void 
   const { reply } = cached;
   answer.isRecursionAvailable = true;
   answer.rcode = reply.rcode & 15;
-  answer.extendedError = age === 'stale' ? extendedError.staleAnswer : reply.extendedError;
-  answer.extendedText = '';
+  const error = age === 'stale' ? extendedError.staleAnswer : reply.extendedError;
+  // What is wrong with the answer is more than what was wrong with the query.
+  if (error !== -1) {
+    answer.extendedError = error;
+    answer.extendedText = '';
+  }
   answer.body(reply, age === 'stale' ? { ttlSeconds: staleTtlSeconds } : { ageSeconds: age });
 }
 
