@@ -45,7 +45,7 @@ export class Peers {
 export function sayDropped(answer: Answer): void {
   if (answer.extendedError !== -1) return;
   answer.extendedError = extendedError.prohibited;
-  answer.extendedText = 'who you are may not say which cluster asks; that option was dropped';
+  answer.extendedText = 'only listed peers may say which cluster asks; that option was dropped';
 }
 
 function sourceIn(query: Query): SourceCluster | undefined {
