@@ -44,9 +44,13 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
   const selector = new Selector(reader.places);
   const glued = new Int32Array(glueMax);
   let apexBytes = 0;
+  let turn = 0;
+  let turnV6 = 0;
 
   function answerName(query: Query, answer: Answer, entry: number, apexLength: number): Step | Later {
-    selector.turn = (selector.turn + 1) & 0x3fffffff;
+    // Most clients ask for both families at once: a turn they shared would bring the same order every second time.
+    if (query.type === recordType.AAAA) selector.turn = turnV6 = (turnV6 + 1) & 0x3fffffff;
+    else selector.turn = turn = (turn + 1) & 0x3fffffff;
     selector.asker = options.standpointOf(query, answer);
     apexBytes = apexLength;
     if (entry < 0) {
