@@ -3,15 +3,20 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import * as grpc from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRealHost } from '../src/base/real/host.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { type Client, createClient } from '../src/client/client.ts';
 import { findHome } from '../src/client/kubeconfig.ts';
 import { type AddressClaim, addressClaimType } from '../src/model/address-claim.ts';
+import { peerType } from '../src/model/peer.ts';
 import { peerExportType } from '../src/model/peer-export.ts';
+import { meshCardName } from '../src/model/peer-introduction.ts';
 import { type PeerService, peerServiceType } from '../src/model/peer-service.ts';
 import { serviceType } from '../src/model/service.ts';
+import { meshOf } from '../src/peering/testing/edge/mesh.ts';
+import { startForeignOwner } from './foreign-peer/owner.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { type PeeringProcess, runPeerCli, startPeeringProcess } from './support/peering-process.ts';
 
@@ -113,6 +118,54 @@ test('peer diff -> service by service; equal is exit code 0, different is 1', as
   );
   expect((await west.peer('diff', 'east')).code).toBe(1);
 });
+
+test.each(['grpc-js', 'the minimal one'])(
+  'peer diff against a foreign owner, %s -> says what it compares and what it cannot',
+  async (kind) => {
+    const foreign = meshOf('foreign.example');
+    const configMaps = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', isNamespaced: true };
+    const card = await west.client.get(configMaps, { namespace: 'portolan-system', name: meshCardName });
+    const { bundle: ca = '' } = card['data'] as Record<string, string>;
+    const { certificate: cert, key } = foreign.issue();
+    const owner =
+      kind === 'grpc-js' ? await emptyGrpcServer({ cert, key, ca }) : await startForeignOwner({ cert, key, ca });
+    try {
+      await west.client.create(peerType, {
+        apiVersion: 'portolan.dev/v1alpha1',
+        kind: 'Peer',
+        metadata: { name: 'foreign', namespace: 'portolan-system' },
+        spec: {
+          address: `127.0.0.1:${owner.port}`,
+          trust: { domain: 'foreign.example', bundle: foreign.certificate },
+          allowedDomains: ['foreign.example'],
+        },
+      });
+      const endpoints = [{ address: '192.0.2.9', port: 443 }];
+      const service = { id: 'db.foreign.example', fqdn: 'db.foreign.example', protocols: ['http'], endpoints };
+      if ('put' in owner) owner.put({ ...service, san: 'spiffe://foreign.example/db' });
+      const wanted = 'put' in owner ? '1 equal, 0 not' : '0 equal, 0 not';
+      await eventually(async () => (await west.peer('diff', 'foreign')).out).toContain(wanted);
+      const { code, out } = await west.peer('diff', 'foreign');
+      expect(code).toBe(0);
+      expect(out).toContain('peer foreign is not a Portolan: it cannot list its catalog');
+      expect(out).toContain('not compared: what it never sent');
+    } finally {
+      await west.peer('remove', 'foreign');
+      await owner.close();
+    }
+  },
+);
+
+/** A stock gRPC server, which knows none of the methods. */
+async function emptyGrpcServer({ cert, key, ca }: { cert: string; key: string; ca: string }) {
+  const server = new grpc.Server();
+  const pair = { cert_chain: Buffer.from(cert), private_key: Buffer.from(key) };
+  const credentials = grpc.ServerCredentials.createSsl(Buffer.from(ca), [pair], true);
+  const port = await new Promise<number>((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', credentials, (error, bound) => (error ? reject(error) : resolve(bound))),
+  );
+  return { port, close: async () => server.forceShutdown() };
+}
 
 test('peer retry -> asked for; metrics and status of the process -> there', async () => {
   expect((await west.peer('retry', 'east')).out).toContain('peer east is tried again now');

@@ -20,6 +20,9 @@ export interface PeerAnswer {
   readonly body: any;
 }
 
+/** Whoever answered speaks the protocol of peers, or something else, but not our own few requests. */
+export class NotPortolan extends Error {}
+
 const answerMsMax = 15_000;
 
 export function callPeer(call: PeerCall): Promise<PeerAnswer> {
@@ -35,15 +38,26 @@ export function callPeer(call: PeerCall): Promise<PeerAnswer> {
       session.destroy();
       reject(new Error(`${url}${call.path}: ${error.message}`, { cause: error.cause }));
     };
+    const failAsForeign = (what: string) => {
+      session.destroy();
+      reject(new NotPortolan(`${url}${call.path}: ${what}: the other side is not a Portolan`));
+    };
     const timer = setTimeout(() => fail(new Error(`no answer in ${answerMsMax / 1000} s`)), answerMsMax);
     session.on('error', fail);
     session.on('close', () => clearTimeout(timer));
     const stream = session.request({ ':method': 'POST', ':path': call.path, 'content-type': 'application/json' });
     const chunks: Buffer[] = [];
     let status = 0;
-    stream.on('response', (headers) => (status = Number(headers[':status'])));
+    stream.on('response', (headers) => {
+      status = Number(headers[':status']);
+      if (headers['content-type'] !== 'application/json' || status === 404)
+        failAsForeign(`answered with HTTP ${status}`);
+    });
     stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    stream.on('error', fail);
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ERR_HTTP2_STREAM_ERROR') failAsForeign('refused the request');
+      else fail(error);
+    });
     stream.on('end', () => {
       session.close();
       try {

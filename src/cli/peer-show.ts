@@ -5,9 +5,18 @@ import { type Peer, peerType, retryAnnotation } from '../model/peer.ts';
 import { catalogPath } from '../model/peer-introduction.ts';
 import { hostnamesOf, type PeerService, peerLabel, peerServiceType } from '../model/peer-service.ts';
 import { type Secret, secretType } from '../model/secret.ts';
-import { type Difference, describePeer, diffCatalogs, type OwnerEntry, sideHealth } from '../peering/explain.ts';
+import {
+  type DiffReport,
+  describeDiff,
+  describeDiffWithSent,
+  describePeer,
+  diffCatalogs,
+  diffWithSent,
+  type OwnerEntry,
+  sideHealth,
+} from '../peering/explain.ts';
 import type { PeerHome } from './peer-add.ts';
-import { callPeer } from './peer-call.ts';
+import { callPeer, NotPortolan } from './peer-call.ts';
 import { formatTable } from './table.ts';
 
 /** Where the peering process keeps the certificate that it shows to peers. */
@@ -53,44 +62,28 @@ async function servicesOf({ client, namespace }: PeerHome, peer: string): Promis
   return services;
 }
 
-export interface DiffResult {
-  readonly lines: string[];
-  readonly isEqual: boolean;
-}
-
-export async function diffPeer(home: PeerHome, name: string, options: { isAll: boolean }): Promise<DiffResult> {
+export async function diffPeer(home: PeerHome, name: string, options: { isAll: boolean }): Promise<DiffReport> {
   const { client, namespace } = home;
   const peer = await client.get<Peer>(peerType, { namespace, name });
   const { address, trust, certificateSecret } = peer.spec;
   if (address === undefined) throw new Error(`peer ${name} has no address: we take nothing from it`);
-  const answer = await callPeer({
+  const call = {
     address,
     domain: trust.domain,
     bundle: trust.bundle ?? (await secretText(home, trust.bundleSecret?.name ?? '', 'ca.crt')),
     path: catalogPath,
     body: {},
     credentials: await credentialsFrom(home, certificateSecret?.name ?? ownCertificateSecret),
-  });
-  if (answer.status === 404) throw new Error(`peer ${name} cannot list its catalog: it is not a Portolan`);
-  if (answer.status !== 200) throw new Error(`peer ${name}: HTTP ${answer.status}: ${answer.body.message}`);
-  const differences = diffCatalogs(name, answer.body.services as OwnerEntry[], await servicesOf(home, name));
-  const different = differences.filter(({ kind }) => kind !== 'equal');
-  const shown = options.isAll ? differences : different;
-  const lines = [
-    ...shown.map(differenceLine),
-    `${differences.length - different.length} equal, ${different.length} not`,
-  ];
-  return { lines, isEqual: different.length === 0 };
-}
-
-function differenceLine(difference: Difference): string {
-  const detail =
-    difference.kind === 'differs'
-      ? `: ${difference.fields.join(', ')}`
-      : difference.kind === 'refused here'
-        ? `: ${difference.reason}`
-        : '';
-  return `${difference.kind.padEnd(17)} ${difference.id}${detail}`;
+  };
+  try {
+    const answer = await callPeer(call);
+    if (answer.status !== 200) throw new Error(`peer ${name}: HTTP ${answer.status}: ${answer.body.message}`);
+    const differences = diffCatalogs(peer, answer.body.services as OwnerEntry[], await servicesOf(home, name));
+    return describeDiff(differences, options);
+  } catch (error) {
+    if (!(error instanceof NotPortolan)) throw error;
+    return describeDiffWithSent(peer, diffWithSent(await servicesOf(home, name)), options);
+  }
 }
 
 async function credentialsFrom(home: PeerHome, secret: string): Promise<{ certificate: string; key: string }> {

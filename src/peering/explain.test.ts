@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Peer } from '../model/peer.ts';
-import { type PeerService, specOf } from '../model/peer-service.ts';
-import { describePeer, diffCatalogs, sideHealth } from './explain.ts';
+import { type PeerService, specHash, specHashAnnotation, specOf } from '../model/peer-service.ts';
+import { describeDiff, describeDiffWithSent, describePeer, diffCatalogs, diffWithSent, sideHealth } from './explain.ts';
 import { serviceOf } from './testing/services.ts';
 
 const nowMs = Date.UTC(2026, 0, 1, 12);
@@ -47,16 +47,67 @@ test('status: a peer -> what is taken and given, the mode in force, refusals wit
   ]);
 });
 
+const acme = (spec: Partial<Peer['spec']> = {}, status: Peer['status'] = {}): Peer =>
+  ({ metadata: { name: 'acme' }, spec: { trust: { domain: 'acme.example' }, ...spec }, status }) as Peer;
+
+const held = (id: string, changes = {}, status: PeerService['status'] = {}): PeerService => {
+  const spec = specOf('acme', serviceOf(id, changes));
+  const annotations = { [specHashAnnotation]: specHash(spec) };
+  return { metadata: { name: id, annotations }, spec, status } as unknown as PeerService;
+};
+
 test('diff: owner and consumer, service by service -> equal, differing fields, missing on either side, refused', () => {
-  const held = (id: string, changes = {}): PeerService =>
-    ({ spec: specOf('acme', serviceOf(id, changes)) }) as PeerService;
   const owner = ['a', 'b', 'c', 'd'].map((id) => ({ id, service: serviceOf(id) }));
   const refused = { spec: { peer: 'acme', id: 'd' }, status: { state: 'Refused', message: 'bad' } } as PeerService;
-  expect(diffCatalogs('acme', owner, [held('a'), held('b', { tags: ['x'] }), refused, held('z')])).toEqual([
-    { kind: 'equal', id: 'a' },
-    { kind: 'differs', id: 'b', fields: ['tags'] },
-    { kind: 'only at the owner', id: 'c' },
-    { kind: 'refused here', id: 'd', reason: 'bad' },
-    { kind: 'only here', id: 'z' },
-  ]);
+  const differences = diffCatalogs(acme(), owner, [held('a'), held('b', { tags: ['x'] }), refused, held('z')]);
+  expect(describeDiff(differences, { isAll: true })).toEqual({
+    isEqual: false,
+    lines: [
+      'equal             a',
+      'differs           b: tags',
+      'only at the owner c',
+      'refused here      d: bad',
+      'only here         z',
+      '1 equal, 4 not',
+    ],
+  });
+});
+
+test('diff: services that our Peer does not accept -> not wanted here, which is no difference', () => {
+  const owner = [
+    { id: 'a', service: serviceOf('a', { tags: ['public'] }) },
+    { id: 'b', service: serviceOf('b') },
+  ];
+  const differences = diffCatalogs(acme({ acceptedTags: ['public'] }), owner, [held('a', { tags: ['public'] })]);
+  expect(describeDiff(differences, { isAll: false })).toEqual({
+    isEqual: true,
+    lines: ['1 equal, 0 not, 1 not wanted here'],
+  });
+});
+
+test('diff: an owner that is no Portolan -> what it sent against what is held, and what could not be compared', () => {
+  const byHand = held('b');
+  byHand.spec = { ...byHand.spec, description: 'changed by hand' };
+  const here = [
+    held('a'),
+    byHand,
+    held('c', {}, { state: 'Suspect', message: 'not named again' }),
+    held('d', {}, { state: 'Stale', message: 'away' }),
+    held('e', {}, { state: 'Refused', message: 'san: Required value' }),
+  ];
+  const peer = acme({}, { consumer: { lastFullSync: at(60), lastContact: at(5) } });
+  expect(describeDiffWithSent(peer, diffWithSent(here), { isAll: true })).toEqual({
+    isEqual: false,
+    lines: [
+      'peer acme is not a Portolan: it cannot list its catalog, so this is what it sent on its stream against what is held',
+      `last full sync ${at(60)}, last contact ${at(5)}`,
+      'as it was sent    a',
+      'changed here      b',
+      'suspect           c: not named again',
+      'stale             d: away',
+      'refused here      e: san: Required value',
+      '1 equal, 4 not',
+      'not compared: what it never sent, and what it changed since it was last heard of',
+    ],
+  });
 });

@@ -1,8 +1,9 @@
 // What people ask about peers, answered from facts alone: how a peer is, and where owner and consumer differ. Pure.
 
-import type { Peer, PeerSideStatus } from '../model/peer.ts';
-import { type PeerService, type PeerServiceSpec, specOf } from '../model/peer-service.ts';
+import type { Peer, PeerOwnerStatus, PeerSideStatus } from '../model/peer.ts';
+import { type PeerService, type PeerServiceSpec, specHash, specHashAnnotation, specOf } from '../model/peer-service.ts';
 import type { SharedService } from '../model/shared-service.ts';
+import { isAccepted } from './accepted.ts';
 
 /** The peering process writes a sign of life every 30 s; one older than this says nothing about now. */
 export const signOfLifeMsMax = 90_000;
@@ -54,6 +55,7 @@ function sideLines(title: string, side: PeerSideStatus | undefined, nowMs: numbe
   ];
   lines.push(`          ${facts.filter((fact) => fact !== undefined).join(', ')}`);
   for (const { id, reason } of side.refusals ?? []) lines.push(`          refused ${id || '(no id)'}: ${reason}`);
+  for (const { id, note } of (side as PeerOwnerStatus).notes ?? []) lines.push(`          taken ${id}, but: ${note}`);
   return lines;
 }
 
@@ -65,26 +67,95 @@ export interface OwnerEntry {
 }
 
 export type Difference =
-  | { readonly kind: 'equal' | 'only at the owner' | 'only here'; readonly id: string }
+  /** `not wanted here`: its tags or labels are none that our Peer accepts. */
+  | { readonly kind: 'equal' | 'not wanted here' | 'only at the owner' | 'only here'; readonly id: string }
   | { readonly kind: 'differs'; readonly id: string; readonly fields: readonly string[] }
-  | { readonly kind: 'refused here'; readonly id: string; readonly reason: string };
+  | { readonly kind: 'refused here'; readonly id: string; readonly reason: string }
+  /** For owners that cannot list their catalog. */
+  | { readonly kind: 'as it was sent' | 'changed here'; readonly id: string }
+  | { readonly kind: 'suspect' | 'stale'; readonly id: string; readonly reason: string };
+
+const harmless: readonly Difference['kind'][] = ['equal', 'not wanted here', 'as it was sent'];
 
 /** Service by service, in the order of their ids. */
-export function diffCatalogs(peer: string, owner: readonly OwnerEntry[], here: readonly PeerService[]): Difference[] {
+export function diffCatalogs(peer: Peer, owner: readonly OwnerEntry[], here: readonly PeerService[]): Difference[] {
   const held = new Map(here.map((service) => [service.spec.id, service]));
   const differences = owner.map((entry) => compare(peer, entry, held.get(entry.id)));
   const offered = new Set(owner.map(({ id }) => id));
   for (const { spec } of here) if (!offered.has(spec.id)) differences.push({ kind: 'only here', id: spec.id });
-  return differences.sort((one, other) => (one.id < other.id ? -1 : 1));
+  return differences.sort(byId);
 }
 
-function compare(peer: string, { id, service, refused }: OwnerEntry, held: PeerService | undefined): Difference {
+function compare(peer: Peer, { id, service, refused }: OwnerEntry, held: PeerService | undefined): Difference {
   const isRefusedHere = held?.status?.state === 'Refused';
   if (refused !== undefined || isRefusedHere)
     return { kind: 'refused here', id, reason: refused ?? held?.status?.message ?? '' };
+  if (held === undefined && service !== undefined && !isAccepted(peer.spec, service))
+    return { kind: 'not wanted here', id };
   if (held === undefined || service === undefined) return { kind: 'only at the owner', id };
-  const fields = differingFields(specOf(peer, service), held.spec);
+  const fields = differingFields(specOf(peer.metadata.name, service), held.spec);
   return fields.length === 0 ? { kind: 'equal', id } : { kind: 'differs', id, fields };
+}
+
+/** An owner that is no Portolan has no list to compare with; what it sent on its stream is all that is known of it. */
+export function diffWithSent(here: readonly PeerService[]): Difference[] {
+  return here.map(compareWithSent).sort(byId);
+}
+
+function compareWithSent({ metadata, spec, status }: PeerService): Difference {
+  const { id } = spec;
+  const reason = status?.message ?? '';
+  if (status?.state === 'Refused') return { kind: 'refused here', id, reason };
+  if (metadata.annotations?.[specHashAnnotation] !== specHash(spec)) return { kind: 'changed here', id };
+  if (status?.state === 'Suspect') return { kind: 'suspect', id, reason };
+  if (status?.state === 'Stale') return { kind: 'stale', id, reason };
+  return { kind: 'as it was sent', id };
+}
+
+export interface DiffReport {
+  readonly lines: string[];
+  readonly isEqual: boolean;
+}
+
+export function describeDiff(differences: readonly Difference[], options: { readonly isAll: boolean }): DiffReport {
+  const different = differences.filter(({ kind }) => !harmless.includes(kind));
+  const unwanted = differences.filter(({ kind }) => kind === 'not wanted here').length;
+  const shown = options.isAll ? differences : different;
+  const equal = differences.length - different.length - unwanted;
+  const tail = unwanted === 0 ? '' : `, ${unwanted} not wanted here`;
+  return {
+    lines: [...shown.map(differenceLine), `${equal} equal, ${different.length} not${tail}`],
+    isEqual: different.length === 0,
+  };
+}
+
+/** Says what was compared and what could not be. */
+export function describeDiffWithSent(
+  peer: Peer,
+  differences: readonly Difference[],
+  options: { readonly isAll: boolean },
+): DiffReport {
+  const { lines, isEqual } = describeDiff(differences, options);
+  const { lastContact, lastFullSync } = peer.status?.consumer ?? {};
+  return {
+    lines: [
+      `peer ${peer.metadata.name} is not a Portolan: it cannot list its catalog, so this is what it sent on its stream against what is held`,
+      `last full sync ${lastFullSync ?? 'never'}, last contact ${lastContact ?? 'never'}`,
+      ...lines,
+      'not compared: what it never sent, and what it changed since it was last heard of',
+    ],
+    isEqual,
+  };
+}
+
+function differenceLine(difference: Difference): string {
+  const details =
+    'fields' in difference ? difference.fields.join(', ') : 'reason' in difference ? difference.reason : '';
+  return `${difference.kind.padEnd(17)} ${difference.id}${details === '' ? '' : `: ${details}`}`;
+}
+
+function byId(one: Difference, other: Difference): number {
+  return one.id < other.id ? -1 : 1;
 }
 
 function differingFields(one: PeerServiceSpec, other: PeerServiceSpec): string[] {

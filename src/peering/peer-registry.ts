@@ -5,7 +5,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import type { InformerReader } from '../client/informer.ts';
 import { type Peer, type PeerSpec, peerDefaults, peerUrl, retryAnnotation, splitPem } from '../model/peer.ts';
 import type { Secret } from '../model/secret.ts';
-import type { SharedService } from '../model/shared-service.ts';
+import { isAccepted } from './accepted.ts';
 import type { LinkConfig } from './consumer-link.ts';
 import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
 import { mayBe, type TrustedPeer } from './trust.ts';
@@ -175,16 +175,11 @@ export function linkConfigOf(peer: KnownPeer, ownZones: readonly string[]): Link
     roots: peer.rootsPem,
     isExpected: (identity) => mayBe(identity, peer.trusted),
     names: { allowedDomains: spec.allowedDomains ?? [], ownZones },
-    accepts: (service) => accepts(spec, service),
+    accepts: (service) => isAccepted(spec, service),
     quietMs: (spec.foreign?.quietSeconds ?? peerDefaults.quietSeconds) * 1000,
     graceMs: (spec.foreign?.graceSeconds ?? peerDefaults.graceSeconds) * 1000,
     retentionMs: (spec.retentionSeconds ?? peerDefaults.retentionSeconds) * 1000,
   };
-}
-
-function accepts({ acceptedTags = [], acceptedLabels = {} }: PeerSpec, service: SharedService): boolean {
-  if (acceptedTags.length > 0 && !acceptedTags.some((tag) => service.tags.includes(tag))) return false;
-  return Object.entries(acceptedLabels).every(([key, value]) => service.labels[key] === value);
 }
 
 /** Of what a link depends on. New roots and certificates are for the next stream and do not end the one that is open. */
