@@ -9,7 +9,7 @@ import protobuf from 'protobufjs';
 import { afterEach, expect, test } from 'vitest';
 import type { PeerSpec } from '../src/model/peer.ts';
 import { serviceType } from '../src/model/service.ts';
-import { startMesh, type TestMeshNode } from '../src/peering/testing/edge/memory-home.ts';
+import { introduceTo, startMesh, type TestMeshNode } from '../src/peering/testing/edge/memory-home.ts';
 import { meshOf } from '../src/peering/testing/edge/mesh.ts';
 import { type ForeignConsumerOptions, startForeignConsumer } from './foreign-peer/consumer.ts';
 import { type ForeignOwner, startForeignOwner } from './foreign-peer/owner.ts';
@@ -103,6 +103,31 @@ test('foreign owner: fields that the home itself refuses -> NACK, not a stream t
   await addForeign(ours, owner.port);
   await eventually(() => owner.heard.length).toBe(3);
   expect(owner.heard).toEqual(['register', expect.stringMatching(/^nack 3 .*spec\.description: Too long/), 'ack']);
+});
+
+test('foreign owner: another peer has the name -> an ACK like any other, whose message says so; never a second answer', async () => {
+  const { owner, ours } = await takeFromForeign();
+  const other = await startMesh('other');
+  closing.push(() => other.stop());
+  await introduceTo(other, ours, { asOwner: { allowedDomains: ['shared.example'] } });
+  await other.addService('db');
+  await other.exportServices({ peers: ['ours'], fqdn: 'db.shared.example' });
+  await eventually(() => heldBy(ours)).toEqual(['db.shared.example']);
+  owner.put(db('x.foreign.example', { fqdn: 'db.shared.example' }));
+  await addForeign(ours, owner.port, { allowedDomains: ['foreign.example', 'shared.example'] });
+  await eventually(() => owner.notes).toEqual([
+    expect.stringMatching(
+      /^db\.shared\.example is held by another peer, which claimed it first; here it answers at \S+$/,
+    ),
+  ]);
+  expect(owner.acknowledged.has('x.foreign.example')).toBe(true);
+  await other.client.delete(serviceType, { namespace: 'shop', name: 'db' });
+  await eventually(() => heldBy(ours)).toEqual(['x.foreign.example']);
+  await eventually(async () => (await ours.peerServices())[0]?.status?.hostnames).toBeUndefined();
+  owner.put(db('x.foreign.example', { fqdn: 'db.shared.example', description: 'next' }));
+  await eventually(() => owner.acknowledged.get('x.foreign.example')).toBe('next');
+  expect(owner.heard).toEqual(['register', 'ack', 'ack']);
+  expect(owner.notes).toHaveLength(1);
 });
 
 test('foreign owner: it deletes while we are away -> gone after silence and grace, nothing else', async () => {

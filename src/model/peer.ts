@@ -73,6 +73,8 @@ export interface PeerConsumerStatus extends PeerSideStatus {
 
 export interface PeerOwnerStatus extends PeerSideStatus {
   identity?: string;
+  /** What the peer says of services that it took. */
+  notes?: { id: string; note: string }[];
 }
 
 /** Changing it asks for a new try after a refusal. */

@@ -45,6 +45,8 @@ export interface LinkOptions {
   /** Wall time of the last sign of life before this process started, if it is known. */
   readonly lastContactMs?: number;
   readonly limits?: Partial<LinkLimits>;
+  /** What the owner should know of a service that we took; empty if nothing. */
+  readonly noteOf?: (id: string) => string;
   readonly onChanged?: () => void;
   readonly onRefused?: (refusal: { readonly id: string; readonly reason: string }) => void;
 }
@@ -164,6 +166,11 @@ export class ConsumerLink {
     this.#dial();
   }
 
+  /** What there is to say of this service may be something else now. */
+  noted(id: string): void {
+    this.#step({ kind: 'noted', id });
+  }
+
   /** Ends the stream and everything that was planned. What is stored stays. */
   stop(): void {
     this.#isEnded = true;
@@ -221,11 +228,12 @@ export class ConsumerLink {
   }
 
   #newSession(draft: Draft): ConsumerSession {
-    const { config, store } = this.#options;
+    const { config, store, noteOf } = this.#options;
     return new ConsumerSession({
       resourceUrl: draft.resourceUrl,
       names: config.names,
       accepts: config.accepts,
+      ...(noteOf === undefined ? {} : { noteOf }),
       held: store.held(),
       ...(this.#lastEnd === undefined ? {} : { lastEnd: this.#lastEnd }),
       pendingMax: this.#limits.pendingPause * pendingFactor,

@@ -48,13 +48,17 @@ function open(options: Partial<ConsumerSessionOptions> & { holds?: readonly stri
   };
 }
 
+function ackText({ nonce, note }: { nonce: string; note?: string }): string {
+  return note === undefined ? nonce : `${nonce} but ${note}`;
+}
+
 function texts(outputs: readonly ConsumerOutput[]): string[] {
   return outputs.map((output) => {
     switch (output.kind) {
       case 'send':
         return output.message.kind === 'nack'
           ? `nack ${output.message.nonce} ${output.message.code} ${output.message.reason}`
-          : `${output.message.kind} ${output.message.kind === 'ack' ? output.message.nonce : ''}`;
+          : `${output.message.kind} ${output.message.kind === 'ack' ? ackText(output.message) : ''}`;
       case 'store':
         return `store ${output.service.id} as ${output.ticket}`;
       case 'remove':
@@ -319,4 +323,39 @@ test('consumer: the store will not have a service -> NACK with its reason, tried
   ]);
   expect(session.state.kind).toBe('receiving');
   expect(take(upsert('n2', 'a'))).toEqual(['store a as 2']);
+});
+
+test('consumer: there is something to say of a service -> said with its ACK, stored or held already', () => {
+  const { take, stored } = open({ holds: ['b'], noteOf: (id) => `${id} is held by another` });
+  take(upsert('1', 'a'));
+  expect(stored(1)).toEqual(['ack 1 but a is held by another']);
+  expect(take(upsert('2', 'b'))).toEqual(['confirmed b', 'ack 2 but b is held by another']);
+});
+
+test('consumer: it is something else later -> an owner of ours hears it under the same nonce, once', () => {
+  let note = '';
+  const { take, stored, step } = open({ isExact: true, noteOf: () => note });
+  take(upsert('1', 'a'));
+  note = 'early';
+  expect(step({ kind: 'noted', id: 'a' })).toEqual([]);
+  expect(stored(1)).toEqual(['ack 1 but early']);
+  expect(step({ kind: 'noted', id: 'a' })).toEqual([]);
+  note = 'contested';
+  expect(step({ kind: 'noted', id: 'a' })).toEqual(['ack 1 but contested']);
+  note = '';
+  expect(step({ kind: 'noted', id: 'a' })).toEqual(['ack 1']);
+  expect(step({ kind: 'noted', id: 'nobody' })).toEqual([]);
+  take({ kind: 'delete', nonce: '2', id: 'a' });
+  note = 'too late';
+  expect(step({ kind: 'noted', id: 'a' })).toEqual([]);
+});
+
+test('consumer: it is something else later -> a foreign owner is not answered twice, and hears it with its next message', () => {
+  let note = '';
+  const { take, stored, step } = open({ noteOf: () => note });
+  take(upsert('1', 'a'));
+  stored(1);
+  note = 'contested';
+  expect(step({ kind: 'noted', id: 'a' })).toEqual([]);
+  expect(take(upsert('2', 'a'))).toEqual(['confirmed a', 'ack 2 but contested']);
 });

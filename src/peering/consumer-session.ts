@@ -38,6 +38,8 @@ export type ConsumerInput =
   | { readonly kind: 'stored'; readonly ticket: number }
   /** The store will not have it, whatever we do: it is refused like anything else that is wrong. */
   | { readonly kind: 'storeRefused'; readonly ticket: number; readonly reason: string }
+  /** What there is to say to the owner about this service may be something else now. */
+  | { readonly kind: 'noted'; readonly id: string }
   /** `aliveMs` is when the owner last gave a sign of life, a keep-alive answer included. */
   | { readonly kind: 'tick'; readonly nowMs: number; readonly aliveMs: number };
 
@@ -59,6 +61,8 @@ export interface ConsumerSessionOptions {
   readonly names: NamesAllowed;
   /** Which services are wanted at all; the others are acknowledged and not kept. */
   readonly accepts: (service: SharedService) => boolean;
+  /** What the owner should know of a service that we took; empty if nothing. */
+  readonly noteOf?: (id: string) => string;
   /** What is on disk from this owner: id to the hash of its content, which is empty for what it never sent like that. */
   readonly held: ReadonlyMap<string, Uint8Array>;
   /** The newest snapshot seen from this owner. */
@@ -96,6 +100,12 @@ export class ConsumerSession {
   /** Something that was held was mentioned on this stream. */
   #hasConfirmed = false;
   #ticket = 0;
+  /** The owner is one of ours: it takes a second acknowledgement for what it is, and a foreign one might not. */
+  #isOneOfOurs = false;
+  /** Under which nonce each service was last acknowledged; only for an owner of ours. */
+  readonly #acknowledged = new Map<string, string>();
+  /** What the owner was last told of a service, if anything. */
+  readonly #notes = new Map<string, string>();
 
   constructor(options: ConsumerSessionOptions) {
     this.#options = options;
@@ -139,6 +149,7 @@ export class ConsumerSession {
     switch (input.kind) {
       case 'opened':
         this.#mode = input.hasSnapshotEnd ? 'exact' : 'quiescence';
+        this.#isOneOfOurs = input.hasSnapshotEnd;
         this.#lastMessageMs = input.nowMs;
         return [];
       case 'message':
@@ -149,6 +160,8 @@ export class ConsumerSession {
         return [...(this.#takePending(input.ticket)?.onStored() ?? []), ...this.#lift(input.ticket)];
       case 'storeRefused':
         return [...(this.#takePending(input.ticket)?.onRefused(input.reason) ?? []), ...this.#lift(input.ticket)];
+      case 'noted':
+        return this.#noted(input.id);
       case 'tick':
         return this.#tick(input.nowMs, input.aliveMs);
     }
@@ -181,16 +194,18 @@ export class ConsumerSession {
 
   #upsert(nonce: string, service: SharedService, hash: Uint8Array): ConsumerOutput[] {
     this.#mention(service.id, hash);
+    this.#acknowledged.delete(service.id);
     const errors = validateSharedService(service, this.#options.names);
     if (errors.length > 0) return this.#refuse(nonce, service.id, errors);
     if (!this.#options.accepts(service)) {
       return this.#held.has(service.id) ? this.#remove([service.id], () => [this.#ack(nonce)]) : [this.#ack(nonce)];
     }
     const held = this.#held.get(service.id);
-    if (held !== undefined && isSameHash(held, hash)) return [{ kind: 'confirmed', id: service.id }, this.#ack(nonce)];
+    if (held !== undefined && isSameHash(held, hash))
+      return [{ kind: 'confirmed', id: service.id }, this.#accept(nonce, service.id)];
     this.#held.set(service.id, hash);
     const ticket = this.#await({
-      onStored: () => [this.#ack(nonce)],
+      onStored: () => [this.#accept(nonce, service.id)],
       onRefused: (reason) => this.#storeRefused(nonce, service.id, hash, reason),
     });
     return [{ kind: 'store', ticket, service, hash }];
@@ -224,6 +239,8 @@ export class ConsumerSession {
       return [this.#nack(nonce, codes.invalidArgument, 'id: Required value: a DELETE names the service by its id')];
     this.#forget(id);
     this.#confirm(id);
+    this.#acknowledged.delete(id);
+    this.#notes.delete(id);
     return this.#held.has(id) ? this.#remove([id], () => [this.#ack(nonce)]) : [this.#ack(nonce)];
   }
 
@@ -329,8 +346,25 @@ export class ConsumerSession {
     this.#mentioned?.delete(id);
   }
 
-  #ack(nonce: string): ConsumerOutput {
-    return { kind: 'send', message: { kind: 'ack', nonce, resourceUrl: this.#options.resourceUrl } };
+  /** Acknowledges a service, with what its owner should know of it. */
+  #accept(nonce: string, id: string): ConsumerOutput {
+    const note = this.#options.noteOf?.(id) ?? '';
+    if (note === '') this.#notes.delete(id);
+    else this.#notes.set(id, note);
+    if (this.#isOneOfOurs && nonce !== '') this.#acknowledged.set(id, nonce);
+    return this.#ack(nonce, note);
+  }
+
+  // A service that waits for its acknowledgement is told with that.
+  #noted(id: string): ConsumerOutput[] {
+    const nonce = this.#acknowledged.get(id);
+    const isOld = (this.#options.noteOf?.(id) ?? '') === (this.#notes.get(id) ?? '');
+    return nonce === undefined || isOld ? [] : [this.#accept(nonce, id)];
+  }
+
+  #ack(nonce: string, note = ''): ConsumerOutput {
+    const { resourceUrl } = this.#options;
+    return { kind: 'send', message: { kind: 'ack', nonce, resourceUrl, ...(note === '' ? {} : { note }) } };
   }
 
   #nack(nonce: string, code: Code, reason: string): ConsumerOutput {

@@ -149,6 +149,7 @@ export class Consumer {
       credentials: peer.credentials,
       ...(peer.lastContactMs === undefined ? {} : { lastContactMs: peer.lastContactMs }),
       ...(limits === undefined ? {} : { limits }),
+      noteOf: (id) => this.#noteOf(peer.name, id),
       onChanged: () => onChanged?.(peer.name),
       onRefused: (refusal) => onRefused?.({ peer: peer.name, ...refusal }),
     });
@@ -171,6 +172,7 @@ export class Consumer {
   /** Writes nothing where the rule holds: a service answers at its FQDN and its alias. */
   #tellNames(key: string): void {
     const { peer, id } = parseKey(key);
+    this.#entries.get(peer)?.link?.noted(id);
     const store = this.#entries.get(peer)?.store;
     const stored = store?.get(id);
     if (store === undefined || stored === undefined) return;
@@ -185,6 +187,21 @@ export class Consumer {
       : [...withConditions(present, [namesCondition(lost, contested)], { now: this.#now() })];
     const isRule = isPlain && !hasAliases;
     store.setStatus(id, { hostnames: isRule ? null : [...hostnames], conditions });
+  }
+
+  /** For the owner. Who else has dealings with us is not its affair: another peer is not named. */
+  #noteOf(peer: string, id: string): string {
+    const { hostnames, lost, contested } = this.#names.verdict(keyOf(peer, id));
+    const whose = (key: string) => (parseKey(key).peer === peer ? `your service ${parseKey(key).id}` : 'another peer');
+    const here = hostnames.length === 0 ? 'it has no name here' : `here it answers at ${hostnames.join(', ')}`;
+    const taken = lost.map(
+      ({ name, holder }) => `${name} is held by ${whose(holder)}, which claimed it first; ${here}`,
+    );
+    const kept = contested.map(
+      ({ name, others }) =>
+        `${name} is also claimed by ${[...new Set(others.map(whose))].join(', ')}; it stays with you`,
+    );
+    return [...taken, ...kept].join('; ');
   }
 
   #now(): string {

@@ -55,7 +55,13 @@ export type ReceivedMessage =
 export type ConsumerMessage =
   | { readonly kind: 'subscribe'; readonly resourceUrl: string }
   /** `resourceUrl` may be empty: only the presence of a status tells an answer from a subscription. */
-  | { readonly kind: 'ack'; readonly nonce: string; readonly resourceUrl: string }
+  | {
+      readonly kind: 'ack';
+      readonly nonce: string;
+      readonly resourceUrl: string;
+      /** What the owner should know of a service that was taken all the same: it travels as the message of status 0. */
+      readonly note?: string;
+    }
   | {
       readonly kind: 'nack';
       readonly nonce: string;

@@ -35,7 +35,8 @@ function texts(outputs: readonly OwnerOutput[]): string[] {
     }
     if (output.kind === 'close') return `close ${output.code} ${output.reason}`;
     if (output.kind === 'refused') return `refused ${output.id}: ${output.reason}`;
-    return output.kind === 'accepted' ? `accepted ${output.id}` : output.kind;
+    if (output.kind === 'accepted') return `accepted ${output.id}${output.note && `, but ${output.note}`}`;
+    return output.kind;
   });
 }
 
@@ -85,7 +86,7 @@ test('owner: a service changes ten times while the consumer is slow -> it is sen
   for (let n = 0; n < 10; n += 1) expect(change(view.put(serviceOf('a', { description: `change ${n}` })))).toEqual([]);
   expect(session.lag).toBe(1);
   const [accepted, update] = session.step({ kind: 'message', message: { kind: 'ack', nonce: '1', resourceUrl } });
-  expect(accepted).toEqual({ kind: 'accepted', id: 'a' });
+  expect(accepted).toEqual({ kind: 'accepted', id: 'a', note: '' });
   expect(update).toMatchObject({
     kind: 'send',
     message: { kind: 'update', offer: { service: { description: 'change 9' } } },
@@ -234,4 +235,29 @@ test('owner: 100,000 changes of 100 services to a consumer that does not answer 
   for (let n = 0; n < 100_000; n += 1) change(view.put(serviceOf(`s${n % 100}`, { description: String(n) })));
   expect(session.unacknowledged).toBe(8);
   expect(session.lag).toBeLessThanOrEqual(108);
+});
+
+test('owner: an ACK with a note -> accepted, with the note; said again under the same nonce -> the newest note counts', () => {
+  const view = viewOf('a');
+  const { say, ack, change } = open(view, { hasSnapshotEnd: true });
+  const note = (nonce: string, text: string) => say({ kind: 'ack', nonce, resourceUrl, note: text });
+  expect(say(subscribe)).toEqual(['1 create a', '2 end 1']);
+  expect(note('1', 'held')).toEqual(['accepted a, but held']);
+  expect(note('1', 'contested')).toEqual(['accepted a, but contested']);
+  expect(ack('1')).toEqual(['accepted a']);
+  expect(ack('2')).toEqual(['snapshotAccepted']);
+  // What was said of an earlier form says nothing of this one.
+  expect(change(view.put(serviceOf('a', { tags: ['new'] })))).toEqual(['3 update a']);
+  expect(note('1', 'held')).toEqual([]);
+  expect(note('3', 'held')).toEqual(['accepted a, but held']);
+  expect(change(view.remove('a'))).toEqual(['4 delete a']);
+  expect(note('3', 'held')).toEqual([]);
+  expect(ack('4')).toEqual(['accepted a']);
+});
+
+test('owner: a foreign consumer answers twice -> the second answer is nothing', () => {
+  const { say, ack } = open(viewOf('a'));
+  say(subscribe);
+  expect(say({ kind: 'ack', nonce: '1', resourceUrl, note: 'fine' })).toEqual(['accepted a, but fine']);
+  expect(ack('1')).toEqual([]);
 });

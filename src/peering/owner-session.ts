@@ -37,7 +37,8 @@ export type OwnerInput =
 export type OwnerOutput =
   | { readonly kind: 'send'; readonly message: OwnerMessage }
   | { readonly kind: 'refused'; readonly id: string; readonly code: number; readonly reason: string }
-  | { readonly kind: 'accepted'; readonly id: string }
+  /** `note` is what the consumer has to say of it; empty if nothing. It may come again, with another note. */
+  | { readonly kind: 'accepted'; readonly id: string; readonly note: string }
   | { readonly kind: 'snapshotAccepted' }
   | { readonly kind: 'snapshotRefused'; readonly reason: string }
   | { readonly kind: 'close'; readonly code: Code; readonly reason: string };
@@ -69,6 +70,9 @@ export class OwnerSession {
   readonly #told = new Map<string, Offer>();
   readonly #refused = new Map<string, Uint8Array>();
   readonly #inFlight = new Map<string, InFlight>();
+  /** Under which nonce each service was last sent, both ways; only for a consumer of ours, which may answer again. */
+  readonly #nonces = new Map<string, string>();
+  readonly #sent = new Map<string, string>();
   readonly #idsInFlight = new Set<string>();
   /** Ids of the snapshot that were not sent yet; undefined once the snapshot is over. */
   #snapshot: Set<string> | undefined;
@@ -167,7 +171,7 @@ export class OwnerSession {
     // Some peers answer without a nonce; they have one message in flight, so it is the oldest.
     const nonce = message.nonce === '' ? (this.#inFlight.keys().next().value ?? '') : message.nonce;
     const answered = this.#inFlight.get(nonce);
-    if (answered === undefined) return [];
+    if (answered === undefined) return this.#answeredAgain(message);
     this.#inFlight.delete(nonce);
     const outputs: OwnerOutput[] = [];
     if (answered.id === undefined) {
@@ -182,6 +186,13 @@ export class OwnerSession {
     return this.#fill(outputs);
   }
 
+  /** A consumer of ours says something else of what it had acknowledged. */
+  #answeredAgain(message: Exclude<ConsumerMessage, { kind: 'subscribe' }>): OwnerOutput[] {
+    const id = this.#sent.get(message.nonce);
+    if (id === undefined || message.kind === 'nack' || this.#refused.has(id)) return [];
+    return [{ kind: 'accepted', id, note: message.note ?? '' }];
+  }
+
   #judge(
     message: Exclude<ConsumerMessage, { kind: 'subscribe' }>,
     id: string,
@@ -189,7 +200,7 @@ export class OwnerSession {
   ): OwnerOutput {
     if (message.kind === 'ack') {
       this.#refused.delete(id);
-      return { kind: 'accepted', id };
+      return { kind: 'accepted', id, note: message.note ?? '' };
     }
     // Quarantined until its content changes; the other services go on.
     if (hash !== undefined) this.#refused.set(id, hash);
@@ -241,7 +252,18 @@ export class OwnerSession {
     const hash = isOffer ? message.offer.hash : undefined;
     this.#inFlight.set(nonce, { id, hash });
     if (id !== undefined) this.#idsInFlight.add(id);
+    if (id !== undefined && this.#options.hasSnapshotEnd) this.#rememberNonce(id, isOffer ? nonce : undefined);
     outputs.push({ kind: 'send', message: { ...message, nonce } });
+  }
+
+  #rememberNonce(id: string, nonce: string | undefined): void {
+    this.#sent.delete(this.#nonces.get(id) ?? '');
+    if (nonce === undefined) {
+      this.#nonces.delete(id);
+      return;
+    }
+    this.#nonces.set(id, nonce);
+    this.#sent.set(nonce, id);
   }
 
   // The marker says what was told so far, which is what the consumer can check.

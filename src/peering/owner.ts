@@ -53,8 +53,14 @@ export interface ConsumerReport {
   readonly unacknowledged: number;
   readonly fullSyncMs: number | undefined;
   readonly refusals: ReadonlyMap<string, Refusal>;
+  /** What it has to say of services that it took: of names that it cannot give them. */
+  readonly notes: ReadonlyMap<string, string>;
   isPending(id: string): boolean;
 }
+
+/** A peer chooses what it says, and of how many services: both are kept within bounds. */
+const noteLengthMax = 1024;
+const notesMax = 10_000;
 
 /** Streams that one peer may open in a burst, and how fast it earns new ones. */
 const streamsBurst = 20;
@@ -140,6 +146,7 @@ class Stream implements CallHandlers {
   readonly #options: StreamOptions;
   readonly #session: OwnerSession;
   readonly #refusals = new Map<string, Refusal>();
+  readonly #notes = new Map<string, string>();
   readonly #sinceMs: number;
   #aliveMs: number;
   #behindSinceMs: number | undefined;
@@ -212,6 +219,7 @@ class Stream implements CallHandlers {
         break;
       case 'accepted':
         if (this.#refusals.delete(output.id)) this.#options.observer?.changed(this.peer);
+        this.#note(output.id, output.note.slice(0, noteLengthMax));
         break;
       case 'snapshotAccepted':
         this.#fullSyncMs = this.#options.clock.wallMs();
@@ -222,6 +230,16 @@ class Stream implements CallHandlers {
       case 'close':
         this.end(output.code, output.reason);
     }
+  }
+
+  #note(id: string, note: string): void {
+    if (note === (this.#notes.get(id) ?? '')) return;
+    this.#notes.delete(id);
+    if (note !== '' && this.#notes.size < notesMax) {
+      this.#notes.set(id, note);
+      this.#options.log.warn('a peer took a service and has something to say of it', { peer: this.peer, id, note });
+    }
+    this.#options.observer?.changed(this.peer);
   }
 
   #measure(): void {
@@ -246,6 +264,7 @@ class Stream implements CallHandlers {
       unacknowledged: session.unacknowledged,
       fullSyncMs: this.#fullSyncMs,
       refusals: this.#refusals,
+      notes: this.#notes,
       isPending: (id) => session.isPending(id),
     };
   }

@@ -51,6 +51,10 @@ export function ownerStatus(report: ConsumerReport | undefined, services: number
     lastContact: formatTime(report.aliveMs),
     ...(fullSyncMs === undefined ? {} : { lastFullSync: formatTime(fullSyncMs) }),
     refusals: newest.map(({ id, reason }) => ({ id, reason: reason.slice(0, 4096) })),
+    notes: [...report.notes]
+      .slice(-refusalsShownMax)
+      .reverse()
+      .map(([id, note]) => ({ id, note })),
   };
 }
 
@@ -90,14 +94,20 @@ function peerStanding(peer: string, shares: readonly Share[], findings: ExportFi
     const refusal = report?.refusals.get(service.id);
     if (refusal !== undefined) reasons.push(`${service.id}: ${refusal.reason}`);
   }
-  if (reasons.length > 0) {
-    const more = reasons.length > reasonsShownMax ? `; and ${reasons.length - reasonsShownMax} more` : '';
-    return { peer, state: 'Refused' as const, message: reasons.slice(0, reasonsShownMax).join('; ') + more };
-  }
+  if (reasons.length > 0) return { peer, state: 'Refused' as const, message: shorten(reasons) };
   if (report === undefined) return { peer, state: 'Pending' as const, message: 'the peer is not connected' };
   const pending = shares.filter(({ service, wrong }) => wrong === '' && report.isPending(service.id)).length;
   if (pending > 0) return { peer, state: 'Pending' as const, message: `${pending} services not acknowledged yet` };
-  return { peer, state: 'Acknowledged' as const };
+  const notes = shares.flatMap(({ service, wrong }) => {
+    const note = wrong === '' ? report.notes.get(service.id) : undefined;
+    return note === undefined ? [] : [`${service.id}: ${note}`];
+  });
+  return { peer, state: 'Acknowledged' as const, ...(notes.length === 0 ? {} : { message: shorten(notes) }) };
+}
+
+function shorten(lines: readonly string[]): string {
+  const more = lines.length > reasonsShownMax ? `; and ${lines.length - reasonsShownMax} more` : '';
+  return lines.slice(0, reasonsShownMax).join('; ') + more;
 }
 
 function secondsSince(sinceMs: number | undefined, nowMs: number): number {

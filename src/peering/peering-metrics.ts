@@ -18,6 +18,7 @@ interface Sample {
   readonly peer: string;
   readonly lag: number;
   readonly unacknowledged: number;
+  readonly notes?: ReadonlyMap<string, string>;
   readonly behindSinceMs: number | undefined;
   readonly fullSyncMs: number | undefined;
   readonly aliveMs: number | undefined;
@@ -44,6 +45,7 @@ export function measurePeering(metrics: Metrics, measured: Measured): PeeringMet
   gauge('lag_services', 'services the consumer does not have in their newest form', ({ lag }) => lag);
   gauge('lag_seconds', 'since when a consumer is behind without a break', (sample) => sinceNow(sample.behindSinceMs));
   gauge('unacknowledged', 'messages that were not answered yet', (sample) => sample.unacknowledged);
+  gauge('notes', 'services that a peer took and has something to say of', ({ notes }) => notes?.size);
   gauge('last_full_sync_timestamp_seconds', 'when the whole catalog was last in place', (sample) =>
     sample.fullSyncMs === undefined ? undefined : sample.fullSyncMs / 1000,
   );

@@ -121,6 +121,12 @@ describe('wire v1alpha1: what a consumer says', () => {
       '1201371a00',
     ],
     [
+      'ACK with a note: code 0, which is not written, and a message',
+      { kind: 'ack', nonce: '7', resourceUrl: url, note: 'held' },
+      { resource_url: url, response_nonce: '7', status: { message: 'held' } },
+      '1201371a06120468656c64',
+    ],
+    [
       'NACK: a code and a reason',
       { kind: 'nack', nonce: '7', resourceUrl: url, code: 3, reason: 'san: Required value' },
       { resource_url: url, response_nonce: '7', status: { code: 3, message: 'san: Required value' } },

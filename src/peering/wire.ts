@@ -209,14 +209,16 @@ function unreadable(nonce: string, id: string, reason: string): ReceivedMessage 
 
 function requestOf(message: ConsumerMessage): { resourceUrl: string; responseNonce?: string; status?: Status } {
   if (message.kind === 'subscribe') return { resourceUrl: message.resourceUrl };
-  const status = message.kind === 'ack' ? {} : { code: message.code, message: message.reason };
+  const status =
+    message.kind === 'ack' ? { message: message.note ?? '' } : { code: message.code, message: message.reason };
   return { resourceUrl: message.resourceUrl, responseNonce: message.nonce, status: create(StatusSchema, status) };
 }
 
 function consumerMessageOf(request: { resourceUrl: string; responseNonce: string; status?: Status }): ConsumerMessage {
   const { resourceUrl, responseNonce: nonce, status } = request;
   if (status === undefined) return { kind: 'subscribe', resourceUrl };
-  if (status.code === 0) return { kind: 'ack', nonce, resourceUrl };
+  const note = status.message === '' ? {} : { note: status.message };
+  if (status.code === 0) return { kind: 'ack', nonce, resourceUrl, ...note };
   return { kind: 'nack', nonce, resourceUrl, code: status.code, reason: status.message };
 }
 

@@ -9,6 +9,8 @@ export interface ForeignOwner {
   readonly port: number;
   /** What consumers said: `register`, `ack`, `nack 3 san: …`. */
   readonly heard: string[];
+  /** What was said beside an ack, which is one all the same. */
+  readonly notes: string[];
   /** Id to description of what a consumer acknowledged last; taken off when it acknowledged that it is gone. */
   readonly acknowledged: Map<string, string>;
   /** Metadata of each stream that was opened. */
@@ -36,6 +38,7 @@ interface Told {
 export async function startForeignOwner(options: ForeignOwnerOptions): Promise<ForeignOwner> {
   const catalog = new Map<string, ForeignService>();
   const heard: string[] = [];
+  const notes: string[] = [];
   const acknowledged = new Map<string, string>();
   const headersSeen: http2.IncomingHttpHeaders[] = [];
   const streams = new Map<http2.ServerHttp2Stream, (told: Told) => void>();
@@ -70,7 +73,9 @@ export async function startForeignOwner(options: ForeignOwnerOptions): Promise<F
         for (const service of catalog.values()) send({ message: response(1, service), service });
         return;
       }
-      const answer = answerText(fieldsOf(request.get(3)?.[0] as Buffer));
+      const status = fieldsOf(request.get(3)?.[0] as Buffer);
+      const answer = answerText(status);
+      if (answer === 'ack' && status.has(2)) notes.push(text(status, 2));
       heard.push(answer);
       if (answer === 'ack' && waitingFor !== undefined) {
         const { id, fqdn, description = '' } = waitingFor.service;
@@ -90,6 +95,7 @@ export async function startForeignOwner(options: ForeignOwnerOptions): Promise<F
   return {
     port: (server.address() as AddressInfo).port,
     heard,
+    notes,
     acknowledged,
     headers: headersSeen,
     put: (service) => {
