@@ -1,0 +1,110 @@
+// The whole role over real sockets: certificates and roots are rotated where they lie, and no stream notices.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { silentLog } from '../base/log.ts';
+import { createMetrics } from '../base/metrics.ts';
+import { createRealWorld } from '../base/real/world.ts';
+import type { World } from '../base/world.ts';
+import { peerType } from '../model/peer.ts';
+import { meshCardName } from '../model/peer-introduction.ts';
+import { secretType } from '../model/secret.ts';
+import { type MemoryHome, memoryHome, namespace, startMesh } from '../peering/testing/edge/memory-home.ts';
+import { meshOf } from '../peering/testing/edge/mesh.ts';
+import { startPeeringRole } from './peering.ts';
+import { certificateSecret } from './peering-identity.ts';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const eventually = <T>(read: () => Promise<T> | T) => expect.poll(read, { timeout: 15_000, interval: 20 });
+
+interface Material {
+  readonly certificate: string;
+  readonly key: string;
+  readonly bundle: string;
+}
+
+/** Looking for new certificates happens every 10 s; here, every 20 ms. */
+function hastyWorld(): World {
+  const real = createRealWorld();
+  const after = (delayMs: number, run: () => void) => real.timers.after(delayMs === 10_000 ? 20 : delayMs, run);
+  return { ...real, timers: { ...real.timers, after } };
+}
+
+/** Where the certificate of the mesh lies, and how somebody replaces it. */
+const places = {
+  'PEM files': (_home: MemoryHome) => {
+    const folder = mkdtempSync(join(tmpdir(), 'peering-role-'));
+    closing.push(() => rmSync(folder, { recursive: true }));
+    const files = { certificate: join(folder, 'c'), key: join(folder, 'k'), bundle: join(folder, 'b') };
+    const put = async ({ certificate, key, bundle }: Material) => {
+      writeFileSync(files.bundle, bundle);
+      writeFileSync(files.certificate, certificate);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      writeFileSync(files.key, key);
+    };
+    return { files, put };
+  },
+  'a Secret': ({ client }: MemoryHome) => {
+    const ref = { name: certificateSecret, namespace };
+    let isThere = false;
+    const put = async ({ certificate, key, bundle }: Material) => {
+      const stringData = { 'tls.crt': certificate, 'tls.key': key, 'ca.crt': bundle };
+      const secret = { apiVersion: 'v1', kind: 'Secret', metadata: ref, type: 'kubernetes.io/tls', stringData };
+      if (isThere) await client.patch(secretType, ref, { kind: 'merge', body: { stringData } });
+      else await client.create(secretType, secret);
+      isThere = true;
+    };
+    return { put };
+  },
+};
+
+test.each(['PEM files', 'a Secret'] as const)(
+  'peering role: certificate and root in %s are rotated -> the open stream goes on, new ones show the new',
+  async (place) => {
+    const home = await memoryHome();
+    closing.push(() => home.stop());
+    const { put, ...where } = places[place](home);
+    const [first, second] = [meshOf('owner.example'), meshOf('owner.example')];
+    await put({ ...first.issue(), bundle: first.certificate });
+    const role = await startPeeringRole({
+      ...{ world: hastyWorld(), log: silentLog, metrics: createMetrics(), home: home.client, namespace },
+      listen: { host: '127.0.0.1', port: 0 },
+      advertise: '127.0.0.1:0',
+      mesh: { trustDomain: 'owner.example', domain: 'owner.example', ingress: [{ address: '192.0.2.1', port: 15443 }] },
+      ...{ ownZones: [], versions: ['v1alpha1'], isReplicated: false, addressRanges: [], ...where },
+    });
+    closing.push(() => role.stop());
+    const consumer = await startMesh('consumer');
+    closing.push(() => consumer.stop());
+    const trust = { domain: 'consumer.example', bundle: consumer.mesh.certificate };
+    const kind = { apiVersion: 'portolan.dev/v1alpha1', kind: 'Peer', metadata: { name: 'consumer', namespace } };
+    await home.client.create(peerType, { ...kind, spec: { trust } });
+    const ownerTrust = (bundle: string) => ({ domain: 'owner.example', bundle });
+    const both = first.certificate + second.certificate;
+    await consumer.addPeer('owner', { address: role.advertised, trust: ownerTrust(both), allowedDomains: ['*'] });
+    const stream = () => role.peering.owner.report('consumer');
+    await eventually(() => stream()?.state).toBe('waiting');
+    const sinceMs = stream()?.sinceMs;
+
+    await put({ ...second.issue(), bundle: second.certificate });
+    const card = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', isNamespaced: true };
+    await eventually(async () => {
+      const { data } = await home.client.get(card, { namespace, name: meshCardName });
+      return (data as Record<string, string>)['bundle'];
+    }).toBe(second.certificate);
+    expect(stream()?.sinceMs).toBe(sinceMs);
+
+    const body = { spec: { trust: ownerTrust(second.certificate) } };
+    await consumer.client.patch(peerType, { namespace, name: 'owner' }, { kind: 'merge', body });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(stream()?.sinceMs).toBe(sinceMs);
+    await consumer.restart();
+    await eventually(() => (stream()?.sinceMs ?? 0) > (sinceMs ?? 0) && stream()?.state).toBe('waiting');
+  },
+);
