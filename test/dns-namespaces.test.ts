@@ -36,7 +36,8 @@ const clustersetName = 'myservice.myns.svc.clusterset.local';
 
 describe.skipIf(why !== '')(`three network namespaces as three clusters${why}`, () => {
   const directory = mkdtempSync(join(tmpdir(), 'portolan-netns-'));
-  const helpers: ChildProcess[] = [];
+  /** By namespace. */
+  const helpers = new Map<string, ChildProcess>();
   const resolvers = new Map<string, DnsProcess>();
   let brokerKubeconfig = '';
   let authority: DnsProcess;
@@ -69,7 +70,10 @@ describe.skipIf(why !== '')(`three network namespaces as three clusters${why}`, 
       sh(`ip netns add ${name} && ip -n ${name} link set lo up`);
       sh(`ip -n ${name} link add eth0 type veth peer name ${id} netns ${hub.name}`);
       sh(`ip -n ${hub.name} link set ${id} master br0 up`);
-      sh(`ip -n ${name} addr add ${address}/24 dev eth0 && ip -n ${name} link set eth0 up`);
+      // Each a network of its own: inside one network clients prefer the address that is most like their own (RFC 6724
+      // rule 9), whatever order they are told.
+      sh(`ip -n ${name} addr add ${address}/32 dev eth0 && ip -n ${name} link set eth0 up`);
+      sh(`ip -n ${name} route add 10.88.0.0/24 dev eth0 src ${address}`);
       sh(`ip -n ${name} addr add ${clusterIP}/32 dev lo`);
       mkdirSync(`/etc/netns/${name}`, { recursive: true });
       const search = 'search myns.svc.cluster.local svc.cluster.local cluster.local';
@@ -83,8 +87,8 @@ describe.skipIf(why !== '')(`three network namespaces as three clusters${why}`, 
   ): Promise<{ kubeconfig: string }> {
     const script = fileURLToPath(new URL('support/namespace-cluster.ts', import.meta.url));
     const [program, ...args] = [...within(place), process.execPath, script, JSON.stringify(task)];
-    const child = spawn(program!, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    helpers.push(child);
+    const child = spawn(program!, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    helpers.set(place.name, child);
     let out = '';
     return new Promise((resolve, reject) => {
       child.once('exit', (code) => reject(new Error(`${task.role} ended with ${code}`)));
@@ -152,8 +156,8 @@ X`);
 
   afterAll(async () => {
     await Promise.all([...resolvers.values(), authority].map((dns) => dns?.stop('SIGKILL')));
-    const ended = helpers.map((child) => new Promise((resolve) => child.once('exit', resolve)));
-    for (const child of helpers) child.kill('SIGKILL');
+    const ended = [...helpers.values()].map((child) => new Promise((resolve) => child.once('exit', resolve)));
+    for (const child of helpers.values()) child.kill('SIGKILL');
     await Promise.all(ended);
     for (const { name } of [...clusters, hub]) {
       sh(`ip netns del ${name} || true`);
@@ -213,11 +217,40 @@ X`);
     expect(isGood(), JSON.stringify(rounds)).toBe(true);
   });
 
-  test('the only shard of a cluster withdrawn by its lease -> the clusterset name leads to the others', async () => {
+  const order = (place: Place, word: 'ready' | 'unready') => helpers.get(place.name)!.stdin!.write(`${word}\n`);
+
+  test.each([
+    [east, [[west.address], [south.address]]],
+    [west, [[east.address], [south.address]]],
+    [south, [[east.address, west.address]]],
+  ])(
+    'the shard of $id is not ready -> there nearest first of the others, by both names; ready again -> its own',
+    async (place, tiers) => {
+      const others = clusters.filter(({ id }) => id !== place.id);
+      order(place, 'unready');
+      await until('its own is gone', async () => !(await hosts(place, federated)).includes(place.clusterIP));
+      const addresses = await hosts(place, federated);
+      // Within a tier the order is nobody's; between tiers it is.
+      expect(tiers.map((tier) => addresses.splice(0, tier.length).sort())).toEqual(tiers);
+      const nearest = others.filter(({ address }) => tiers[0]!.includes(address)).map(({ id }) => id);
+      expect(nearest).toContain(await fetchBy(place, federated));
+      // The clusterset name leads to the others in turn.
+      await until('the import follows', async () => (await fetchBy(place, clustersetName)) !== place.id);
+      const seen = new Set<string>();
+      await until('both others', async () => seen.add(await fetchBy(place, clustersetName)).size >= 2);
+      expect([...seen].sort()).toEqual(others.map(({ id }) => id).sort());
+      order(place, 'ready');
+      await until('its own is back', async () => (await hosts(place, federated))[0] === place.clusterIP);
+      await until('and by the other name', async () => (await fetchBy(place, clustersetName)) === place.id);
+      expect(await fetchBy(place, federated)).toBe(place.id);
+    },
+  );
+
+  test('a cluster withdrawn by its lease -> its own name leads nowhere, the clusterset name to the others', async () => {
     const answers = async () => (await hosts(south, `east.${federated}`)).length;
     cut(east);
     await until('no shard of east', async () => (await answers()) === 0);
-    expect(await fetchBy(south, clustersetName)).toBe('south');
+    for (const place of [west, south]) expect(await fetchBy(place, clustersetName)).toBe(place.id);
     heal(east);
     await until('the shard of east', async () => (await answers()) === 1);
   });

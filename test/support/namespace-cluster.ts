@@ -1,7 +1,9 @@
 // One process of the namespace test, run inside its network namespace: the broker, or a cluster's home with its agent and a
-// service behind real addresses. Told what to be by JSON in its argument; says what it is in one line of JSON.
+// service behind real addresses. Told what to be by JSON in its argument; says what it is in one line of JSON. A cluster
+// then takes orders, one per line: `ready` and `unready` are about the endpoint of its service.
 
 import { createServer } from 'node:http';
+import { createInterface } from 'node:readline';
 import { silentLog } from '../../src/base/log.ts';
 import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
@@ -109,6 +111,11 @@ async function serveMyService(client: Client, { id, address, clusterIP }: Cluste
   });
   slice.metadata.labels = { 'kubernetes.io/service-name': 'myservice' };
   await client.create(endpointSliceType, slice);
+  takeOrders(async (isReady) => {
+    const endpoints = [{ addresses: [address], conditions: { ready: isReady } }];
+    const ref = { namespace, name: 'myservice-1' };
+    await client.patch(endpointSliceType, ref, { kind: 'merge', body: { endpoints } });
+  });
   await client.create(
     serviceExportType,
     object('multicluster.x-k8s.io/v1beta1', 'ServiceExport', namespace, 'myservice'),
@@ -122,4 +129,11 @@ function object(apiVersion: string, kind: string, inNamespace: string | undefine
     metadata: { name, ...(inNamespace ? { namespace: inNamespace } : {}) },
     ...rest,
   } as AnyObject;
+}
+
+function takeOrders(setReady: (isReady: boolean) => Promise<void>): void {
+  let turn = Promise.resolve();
+  createInterface({ input: process.stdin }).on('line', (line) => {
+    turn = turn.then(() => setReady(line === 'ready'));
+  });
 }
