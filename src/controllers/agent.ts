@@ -9,6 +9,7 @@ import type { Metrics } from '../base/metrics.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
+import { type ClusterProperty, clusterPropertyType } from '../model/cluster-property.ts';
 import { type FederatedService, federatedServiceType } from '../model/federated-service.ts';
 import type { KubernetesObject } from '../model/object.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../model/service-export-policy.ts';
@@ -67,6 +68,7 @@ export function createAgent(options: AgentOptions): Agent {
     clusterId: membership.clusterId,
     onService: (key) => controllers?.add(['import', 'conditions', 'legacy'], key),
   });
+  const properties = createInformer<ClusterProperty>({ client: home, world, log, type: clusterPropertyType });
   const events = createEventRecorder({ home, world, log });
   const placementProblems = createPlacementProblems({
     events,
@@ -104,7 +106,7 @@ export function createAgent(options: AgentOptions): Agent {
     verdict: (clusterId) => lease.verdict(clusterId),
   };
   const allocator = createAllocator({ home, world, log, claims: copies.claims, holdMs: () => policy.current.holdMs });
-  const parts = [copies, members, policy, views, policies, federated];
+  const parts = [copies, members, policy, views, policies, federated, properties];
   const stopping = new AbortController();
   const timers = new Set<Timer>();
   let controllers: Controllers | undefined;
@@ -184,6 +186,7 @@ export function createAgent(options: AgentOptions): Agent {
         views,
         policies,
         federated,
+        properties,
         placementProblems,
         ready,
       });

@@ -4,6 +4,7 @@ import type { Allocator } from '../addresses/allocator.ts';
 import type { WorkResult } from '../base/queue.ts';
 import type { Informer } from '../client/informer.ts';
 import type { AddressClaim } from '../model/address-claim.ts';
+import type { ClusterProperty } from '../model/cluster-property.ts';
 import type { FederatedService } from '../model/federated-service.ts';
 import { keyOf } from '../model/object.ts';
 import type { ServiceExportPolicy } from '../model/service-export-policy.ts';
@@ -19,6 +20,7 @@ import {
   policyLabel,
   servicesByNamespace,
 } from './home-copies.ts';
+import { createIdentityController } from './identity/controller.ts';
 import { createImportController } from './import/controller.ts';
 import { createLegacyController } from './legacy/controller.ts';
 import type { LegacyRecords } from './legacy/records.ts';
@@ -38,6 +40,7 @@ export interface WiringOptions {
   readonly views: Informer<ServiceImport>;
   readonly policies: Informer<ServiceExportPolicy>;
   readonly federated: Informer<FederatedService>;
+  readonly properties: Informer<ClusterProperty>;
   readonly placementProblems: PlacementProblems;
   /** Until then nothing is reconciled. */
   readonly ready: Promise<void>;
@@ -48,6 +51,7 @@ export type ControllerName =
   | 'conditions'
   | 'import'
   | 'scribe'
+  | 'identity'
   | 'policy'
   | 'policy-status'
   | 'placement'
@@ -95,6 +99,7 @@ export function runControllers(options: WiringOptions): Controllers {
   const placed = createPlacementStatusController(context, federated);
   const older = createLegacyController(context, options.legacy);
   const scribe = createScribeController(context, views);
+  const identity = createIdentityController(context, options.properties);
 
   const exported = [own(copies.exports), own(copies.services)];
   const namespaces = (keysOf: (name: string) => Iterable<string>): Source => ({ informer: copies.namespaces, keysOf });
@@ -134,6 +139,8 @@ export function runControllers(options: WiringOptions): Controllers {
   );
   run('placement', [...exported, keyed(federated, recordKey), namespaces(placementsIn)], placing.reconcile);
   run('placement-status', [shards, keyed(federated, recordKey)], placed.reconcile);
+  run('identity', [own(options.properties)], identity.reconcile);
+  for (const name of identity.names) add(['identity'], name);
   run('legacy', [...exported, merged, keyed(copies.imports, legacyKey)], older.reconcile);
 
   function placementsIn(namespace: string): string[] {

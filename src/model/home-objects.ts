@@ -1,6 +1,7 @@
 // The objects of an agent in its own home, on a Kubernetes: its namespace, its account, and no more rights than its
 // controllers use. On the embedded home the same, where the agent is not the admin. Pure.
 
+import { clusterIdProperty, clusterSetProperty } from './cluster-property.ts';
 import { type Manifest, manifest } from './manifest.ts';
 import { membershipSecretName, systemNamespace, verdictsName } from './membership.ts';
 import { namespaceType } from './namespace.ts';
@@ -57,7 +58,13 @@ const clusterRules: PolicyRule[] = [
   { apiGroups: [own], resources: ['addressclaims'], verbs: all },
   { apiGroups: [own], resources: ['serviceexportpolicies'], verbs: [...readVerbs] },
   { apiGroups: [own], resources: ['serviceexportpolicies/status'], verbs: ['get', 'update', 'patch'] },
-  { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: [...readVerbs] },
+  { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: [...readVerbs, 'create'] },
+  {
+    apiGroups: ['about.k8s.io'],
+    resources: ['clusterproperties'],
+    resourceNames: [clusterIdProperty, clusterSetProperty],
+    verbs: ['update'],
+  },
 ];
 
 const systemRules: PolicyRule[] = [

@@ -9,7 +9,7 @@ import { type ConfigMap, configMapType } from '../../model/config-map.ts';
 import { type Lease, leaseType } from '../../model/lease.ts';
 import { LeaseJudge, type LeaseTimes, type LeaseVerdict } from '../../model/lease-judge.ts';
 import { apiVersionOf } from '../../model/object.ts';
-import { type Members, memberLeaseName } from '../members.ts';
+import { type Member, type Members, memberLeaseName } from '../members.ts';
 
 export interface LeaseOptions {
   readonly world: Pick<World, 'clock' | 'timers'>;
@@ -54,11 +54,9 @@ export class LeaseController {
     this.#options.members.onLease((id, lease) => this.#seen(id, lease));
     this.#options.members.onMember((id, member) => {
       if (member === undefined) this.#judge.forget(id);
-      else this.#seen(id, member.leases.get(`${member.cluster.spec.namespace}/${memberLeaseName}`));
+      else this.#look(member);
     });
-    for (const member of this.#options.members.all()) {
-      this.#seen(member.id, member.leases.get(`${member.cluster.spec.namespace}/${memberLeaseName}`));
-    }
+    for (const member of this.#options.members.all()) this.#look(member);
     void this.#round();
   }
 
@@ -70,6 +68,15 @@ export class LeaseController {
   /** We ourselves are alive to us. */
   verdict(clusterId: string): LeaseVerdict {
     return clusterId === this.#options.clusterId ? 'alive' : this.#judge.verdict(clusterId);
+  }
+
+  // Not before its leases have been listed: one that is not here yet would look as if there were none, and its coming as
+  // a sign of life.
+  #look({ id, cluster, leases }: Member): void {
+    void leases.whenSynced().then(() => {
+      const isSame = this.#options.members.get(id)?.leases === leases;
+      if (isSame && !this.#isStopped) this.#seen(id, leases.get(`${cluster.spec.namespace}/${memberLeaseName}`));
+    });
   }
 
   async #round(): Promise<void> {
