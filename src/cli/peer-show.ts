@@ -1,9 +1,9 @@
-// `portolan peer list`, `status`, `services`, `diff` and `retry`: how it stands with other meshes.
+// `portolan peer list`, `status`, `diff` and `retry`: how it stands with other meshes.
 
 import type { Client } from '../client/client.ts';
 import { type Peer, peerType, retryAnnotation } from '../model/peer.ts';
 import { catalogPath } from '../model/peer-introduction.ts';
-import { hostnamesOf, type PeerService, peerLabel, peerServiceType } from '../model/peer-service.ts';
+import { type PeerService, peerLabel, peerServiceType } from '../model/peer-service.ts';
 import { type Secret, secretType } from '../model/secret.ts';
 import {
   type DiffReport,
@@ -41,22 +41,9 @@ export async function showPeer({ client, namespace }: PeerHome, name: string, no
   return describePeer(await client.get<Peer>(peerType, { namespace, name }), nowMs);
 }
 
-export async function listServices(home: PeerHome, peer: string): Promise<string[]> {
-  const services = await servicesOf(home, peer);
-  if (services.length === 0) return [`nothing is held of peer ${peer}`];
-  const rows = services.map((service) => [
-    service.spec.id,
-    hostnamesOf(service).join(',') || '-',
-    (service.spec.protocols ?? []).join(',') || '-',
-    (service.spec.endpoints ?? []).map(({ address, port }) => `${address}:${port}`).join(',') || '-',
-    service.status?.state ?? 'Active',
-    service.status?.message ?? '',
-  ]);
-  return formatTable(['ID', 'NAMES', 'PROTOCOLS', 'INGRESS', 'STATE', 'MESSAGE'], rows);
-}
-
-async function servicesOf({ client, namespace }: PeerHome, peer: string): Promise<PeerService[]> {
-  const selection = { namespace, labelSelector: `${peerLabel}=${peer}` };
+/** Of one peer, or of all. */
+export async function servicesOf({ client, namespace }: PeerHome, peer?: string): Promise<PeerService[]> {
+  const selection = { namespace, labelSelector: peer === undefined ? peerLabel : `${peerLabel}=${peer}` };
   const services: PeerService[] = [];
   for await (const page of client.listPaged<PeerService>(peerServiceType, selection)) services.push(...page.items);
   return services;
@@ -90,7 +77,7 @@ async function credentialsFrom(home: PeerHome, secret: string): Promise<{ certif
   return { certificate: await secretText(home, secret, 'tls.crt'), key: await secretText(home, secret, 'tls.key') };
 }
 
-async function secretText({ client, namespace }: PeerHome, name: string, key: string): Promise<string> {
+export async function secretText({ client, namespace }: PeerHome, name: string, key: string): Promise<string> {
   const { data } = await client.get<Secret>(secretType, { namespace, name });
   if (data?.[key] === undefined) throw new Error(`Secret ${namespace}/${name} has no ${key}`);
   return Buffer.from(data[key], 'base64').toString('utf8');

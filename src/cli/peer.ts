@@ -3,7 +3,10 @@
 
 import type { Command } from 'commander';
 import { addByHand, addByToken, makeToken, type PeerHome, removePeer } from './peer-add.ts';
-import { diffPeer, listPeers, listServices, retryPeer, showPeer } from './peer-show.ts';
+import { listRoutes } from './peer-routes.ts';
+import { listServices } from './peer-services.ts';
+import { diffPeer, listPeers, retryPeer, showPeer } from './peer-show.ts';
+import { parseOutput } from './table.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from './with-home.ts';
 
 export interface PeerDeps extends CliDeps {
@@ -12,6 +15,10 @@ export interface PeerDeps extends CliDeps {
 
 interface PeerFlags extends HomeFlags {
   readonly namespace: string;
+}
+
+interface OutputFlags extends PeerFlags {
+  readonly output: string;
 }
 
 interface AddFlags extends PeerFlags {
@@ -63,9 +70,16 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
   verb('status <name>', 'one peer: both directions, lag, refusals').action((name: string, flags: PeerFlags) =>
     run(flags, (home) => showPeer(home, name, nowMs())),
   );
-  verb('services <name>', 'what it shares with us').action((name: string, flags: PeerFlags) =>
-    run(flags, (home) => listServices(home, name)),
-  );
+  verb('services [name]', 'what it, or every peer, shares with us, and all that it takes to use it')
+    .option('-o, --output <format>', 'text or json', 'text')
+    .action((name: string | undefined, flags: OutputFlags) =>
+      run(flags, (home) => listServices(home, name, parseOutput(flags.output))),
+    );
+  verb('routes [name]', 'what we share, as our ingress needs it: SNI, backends, and whose clients may come')
+    .option('-o, --output <format>', 'text or json', 'text')
+    .action((name: string | undefined, flags: OutputFlags) =>
+      run(flags, (home) => listRoutes(home, name, parseOutput(flags.output))),
+    );
   verb('diff <name>', 'compare its catalog with what we hold, service by service; exit code 1 if they differ')
     .option('--all', 'show equal ones too')
     .action((name: string, flags: PeerFlags & { all?: boolean }) =>

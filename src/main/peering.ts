@@ -9,7 +9,7 @@ import { type ConfigMap, configMapType } from '../model/config-map.ts';
 import { namespaceType } from '../model/namespace.ts';
 import type { PeerVersion } from '../model/peer.ts';
 import type { MeshDefaults } from '../model/peer-export.ts';
-import { meshCardName } from '../model/peer-introduction.ts';
+import { meshCardData, meshCardName } from '../model/peer-introduction.ts';
 import { type Peering, startPeering } from '../peering/peering.ts';
 import { dial } from '../peering/transport-client.ts';
 import { servePeering } from '../peering/transport-server.ts';
@@ -68,7 +68,11 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     }
     const advertised = options.advertise.replace(/:0$/, `:${peering.port}`);
     const publish = () =>
-      publishCard(client, namespace, { address: advertised, domain: trustDomain, bundle: identity.bundle() });
+      publishCard(
+        client,
+        namespace,
+        meshCardData({ address: advertised, domain: trustDomain, bundle: identity.bundle() }, mesh),
+      );
     await publish();
     const off = identity.onChanged(() => {
       publish().catch((error) => log.warn('our card for peers was not written', { error: errorText(error) }));

@@ -1,6 +1,8 @@
 // What two meshes need to know of each other before they can talk, and the token that carries it from one to the other.
 // Pure.
 
+import type { MeshDefaults } from './peer-export.ts';
+
 /** How a mesh describes itself: a ConfigMap in its home, and half of an introduction. */
 export interface MeshCard {
   /** `host:port`; empty if nothing can be taken from it. */
@@ -28,6 +30,19 @@ export interface IntroductionToken extends MeshCard {
 export const meshCardName = 'portolan-peering';
 export const introductionPath = '/portolan/v1/introduce';
 export const catalogPath = '/portolan/v1/catalog';
+
+/** What the mesh's own people need to know beside that: how exports name services, and where peers' connections come in. */
+export function meshCardData(card: MeshCard, mesh: MeshDefaults): Record<string, string> {
+  const { address, domain, bundle } = card;
+  return { address, domain, bundle, serviceDomain: mesh.domain, ingress: JSON.stringify(mesh.ingress) };
+}
+
+/** Undefined for a card that does not say. */
+export function meshDefaultsIn(data: Readonly<Record<string, string>>): MeshDefaults | undefined {
+  const { domain: trustDomain, serviceDomain: domain, ingress } = data;
+  if (trustDomain === undefined || domain === undefined || ingress === undefined) return undefined;
+  return { trustDomain, domain, ingress: JSON.parse(ingress) as MeshDefaults['ingress'] };
+}
 
 const prefix = 'portolan-peer-';
 

@@ -129,3 +129,36 @@ export function hostnamesOf({ spec, status }: PeerService): string[] {
   const fqdn = spec.fqdn.toLowerCase().replace(/\.$/, '');
   return [fqdn, aliasOf(spec.peer, spec)];
 }
+
+/** All that it takes to use it: names and addresses for clients; for a proxy where to connect, the SNI to ask for there, and
+ *  the name that the workload's own certificate must have. */
+export interface PeerServiceReach {
+  readonly peer: string;
+  readonly id: string;
+  readonly hostnames: readonly string[];
+  readonly ips: readonly string[];
+  readonly protocols: readonly string[];
+  readonly ingress: readonly SharedEndpoint[];
+  readonly sni: string;
+  readonly sans: readonly string[];
+  readonly state: PeerServiceState;
+  readonly since?: string;
+  readonly message?: string;
+}
+
+export function reachOf(service: PeerService): PeerServiceReach {
+  const { spec, status } = service;
+  return {
+    peer: spec.peer,
+    id: spec.id,
+    hostnames: hostnamesOf(service),
+    ips: status?.ips ?? [],
+    protocols: spec.protocols ?? [],
+    ingress: (spec.endpoints ?? []).map(({ address, port }) => ({ address, port })),
+    sni: spec.sni ?? spec.id,
+    sans: spec.sans ?? [],
+    state: status?.state ?? 'Active',
+    ...(status?.since === undefined ? {} : { since: status.since }),
+    ...(status?.message === undefined ? {} : { message: status.message }),
+  };
+}
