@@ -12,6 +12,7 @@ import { eventType, type KubernetesEvent } from '../src/model/event.ts';
 import type { KubernetesObject, ResourceType } from '../src/model/object.ts';
 import { type ServiceExport, serviceExportType } from '../src/model/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
+import { serviceShardType } from '../src/model/service-shard.ts';
 
 export async function find<T extends KubernetesObject>(
   client: Client,
@@ -76,4 +77,12 @@ export async function eventLines(client: Client, key: string): Promise<string[]>
 
 export async function importedIps(client: Client, key: string): Promise<readonly string[]> {
   return (await find<ServiceImport>(client, serviceImportType, key))?.spec.ips ?? [];
+}
+
+/** `checkout.shop@17` for each record at the broker, leases aside. */
+export async function brokerContents(broker: Client): Promise<string[]> {
+  const lists = [serviceShardType, endpointSliceType, serviceImportType].map((type) => broker.list(type));
+  return (await Promise.all(lists)).flatMap(({ items }) =>
+    items.map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`),
+  );
 }
