@@ -26,6 +26,8 @@ export interface SimClusterSetOptions {
   /** Whether kinds can come and go: see SimHomeOptions. */
   readonly hasDefinitions?: boolean;
   readonly logLevel?: LogLevel;
+  /** Gets the lines of all agents, from `info` on if no level is given; else they go to standard error. */
+  readonly onLog?: (line: string) => void;
   /** Serves in place of the real agent: a deliberately broken one. */
   readonly createAgent?: typeof createAgent;
 }
@@ -88,11 +90,11 @@ export class SimClusterSet {
   startAgent(id: string): void {
     const name = `agent-${id}`;
     const world = this.simulation.world(name, this.#options.clock?.(name));
-    const { logLevel } = this.#options;
-    const write = (line: string) => void process.stderr.write(line);
+    const { onLog, logLevel: level = onLog && 'info' } = this.#options;
+    const write = onLog ?? ((line: string) => void process.stderr.write(line));
     const agent = (this.#options.createAgent ?? createAgent)({
       world,
-      log: logLevel === undefined ? silentLog : createLog({ clock: world.clock, level: logLevel, write }),
+      log: level === undefined ? silentLog : createLog({ clock: world.clock, level, write }),
       home: this.home(id).clientOf(world, { requestTimeoutMs }),
       broker: this.broker.clientOf(world, { requestTimeoutMs }),
       membership: { clusterset: setName, clusterId: id, namespace: memberNamespace(id) },

@@ -224,13 +224,14 @@ describe('export', () => {
     ]);
   });
 
-  test('export: an endpoint that is one of our own virtual addresses -> refused, Ready says so, the rest goes on', async () => {
+  test('export: endpoints that are loopback or virtual addresses of our own -> refused, Ready says so, the rest goes on', async () => {
     const { east, west, settle } = await twoClusters();
-    await exportService(east, key, { endpoints: ['243.0.0.9', '10.1.0.1'] });
+    await exportService(east, key, { endpoints: ['243.0.0.9', '127.0.0.1', '10.1.0.1'] });
     await settle();
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
     const message = await conditionMessage(east, key, 'Ready');
     expect(message).toContain('endpoint 243.0.0.9 refused: it is a virtual address');
+    expect(message).toContain('endpoint 127.0.0.1 refused: loopback addresses lead nowhere');
     expect(await exportLine(east, key)).toBe(exported);
   });
 
@@ -264,6 +265,28 @@ describe('export', () => {
     expect(await importLine(set.home('west').admin, key)).toBe('none');
   });
 
+  for (const [annotation, importers] of [
+    ['west', ['east', 'west']],
+    ['', ['east']],
+    [null, ['east', 'west', 'north']],
+  ] as const) {
+    test(`export: export-to is changed to ${annotation === null ? 'nothing at all' : `"${annotation}"`} -> imported by ${importers.join(', ')}`, async () => {
+      const set = await new SimClusterSet({ clusters: ['east', 'west', 'north'] }).start({ namespaces: ['shop'] });
+      const east = set.home('east').admin;
+      await east.create(serviceType, service(key));
+      await east.create(serviceExportType, serviceExport(key, { annotations: { 'portolan.dev/export-to': 'north' } }));
+      await set.time.advance(4_000);
+      const body = { metadata: { annotations: { 'portolan.dev/export-to': annotation } } };
+      await east.patch(serviceExportType, { namespace: 'shop', name: 'checkout' }, { kind: 'merge', body });
+      await set.time.advance(4_000);
+      for (const id of ['east', 'west', 'north'] as const) {
+        const isImported = (importers as readonly string[]).includes(id);
+        const line = await importLine(set.home(id).admin, key);
+        expect(line).toBe(isImported ? 'ClusterSetIP http:80/TCP from east' : 'none');
+      }
+    });
+  }
+
   test('export: a cluster id of two labels -> works from end to end', async () => {
     const { east, west, settle } = await twoClusters({ clusters: ['east.prod', 'west.prod'] });
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
@@ -294,12 +317,20 @@ describe('export: clusterset policies', () => {
   });
 
   test('export: clusterSetIP none, or headless -> the import has no IP but says its families', async () => {
-    const { east, west, settle } = await twoClusters({ set: { clusterSetIP: 'none' } });
-    await exportService(east, key, { endpoints: ['10.1.0.1'] });
-    await settle();
-    const imported = await find<ServiceImport>(west, serviceImportType, key);
-    expect(imported?.spec.ips).toBeUndefined();
-    expect(imported?.spec.ipFamilies).toEqual(['IPv4']);
+    for (const [set, spec] of [
+      [{ clusterSetIP: 'none' }, {}],
+      [{}, { clusterIP: 'None' }],
+    ] as const) {
+      const { east, west, settle } = await twoClusters({ set });
+      await exportService(east, key, { spec, endpoints: ['10.1.0.1'] });
+      await settle();
+      const imported = await find<ServiceImport>(west, serviceImportType, key);
+      expect(imported?.spec.type).toBe('clusterIP' in spec ? 'Headless' : 'ClusterSetIP');
+      expect(imported?.spec.ips).toBeUndefined();
+      expect(imported?.spec.ipFamilies).toEqual(['IPv4']);
+      expect(imported?.status?.clusters).toEqual([{ cluster: 'east' }]);
+      expect(await exportLine(east, key)).toBe(exported);
+    }
   });
 
   test('export: a dual-stack service -> an IPv4 and an IPv6 clusterset IP, in the order of the families', async () => {

@@ -10,7 +10,7 @@ import { type ServiceImport, serviceImportType } from '../../src/model/service-i
 import { serviceShardType } from '../../src/model/service-shard.ts';
 import { createNamespace, memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { find, importedIps, importLine, sliceLines } from '../look.ts';
-import { exportService } from '../manifests.ts';
+import { exportService, slice } from '../manifests.ts';
 
 const key = 'shop/checkout';
 const ref = { namespace: 'shop', name: 'checkout' };
@@ -179,7 +179,9 @@ describe('import', () => {
   });
 
   test('import: records that lie about their cluster -> counted for the namespace they lie in', async () => {
-    const { set, west, settle } = await exportedFromEast();
+    const lines: string[] = [];
+    const onLog = (line: string) => void lines.push(line);
+    const { set, west, settle } = await exportedFromEast({ clusters: ['east', 'west'], onLog });
     const { items } = await set.broker.admin.list<EndpointSlice>(endpointSliceType, {
       namespace: memberNamespace('east'),
     });
@@ -194,6 +196,32 @@ describe('import', () => {
     for (const line of await sliceLines(west, key)) expect(line).toMatch(/^east: /);
     await settle();
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+    const said = lines
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => msg.startsWith('record claims another cluster'));
+    expect(said.find(({ cluster }) => cluster === 'west')).toMatchObject({
+      member: 'east',
+      name: 'liar',
+      claims: 'west',
+    });
+  });
+
+  test('import: records of no service -> refused, or ignored and said; of a namespace that is no member -> not read', async () => {
+    const lines: string[] = [];
+    const onLog = (line: string) => void lines.push(line);
+    const { set, west, settle } = await exportedFromEast({ clusters: ['east', 'west'], onLog });
+    const [shard] = (await set.broker.admin.list(serviceShardType, { namespace: memberNamespace('east') })).items;
+    const made = (namespace: string, name: string) =>
+      set.broker.admin.create(serviceShardType, { ...shard!, metadata: { namespace, name } });
+    await expect(made(memberNamespace('east'), 'no-service-at-all')).rejects.toMatchObject({ code: 422 });
+    const metadata = { namespace: memberNamespace('east'), name: 'of-nothing' };
+    await set.broker.admin.create(endpointSliceType, { ...slice(key, { endpoints: ['10.66.0.1'] }), metadata });
+    await createNamespace(set.broker, 'prod-m-stranger');
+    await made('prod-m-stranger', 'stolen.shop');
+    await settle();
+    expect(await importLine(west, 'shop/stolen')).toBe('none');
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+    expect(lines.join('')).toContain('record of no service, ignored');
   });
 
   test('import: a member writes where it may not -> refused; vandalises the merged view -> nothing follows, view put right', async () => {

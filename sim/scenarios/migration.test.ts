@@ -91,6 +91,62 @@ describe('migration', () => {
     expect(await importLine(north, 'submariner/cart-shop-east')).toBe('none');
   });
 
+  test('migration: three old clusters upgraded one by one -> no reader of either form ever misses a service', async () => {
+    const ids = ['east', 'west', 'north'];
+    const set = new SimClusterSet({ clusters: ids, set: { legacyNamespace }, latencyMs: { min: 20, max: 80 } });
+    await set.start({ namespaces: ['shop'], members: [] });
+    await createNamespace(set.broker, legacyNamespace);
+    // Each has a service of its own, and all have one in common.
+    const exported = ids.flatMap((id) => [`shop/only-${id}`, 'shop/common'].map((one) => [id, one] as const));
+    for (const [index, [id, one]] of exported.entries()) {
+      const { admin } = set.home(id);
+      const made = await admin.create<Service>(serviceType, service(one));
+      await admin.create(endpointSliceType, slice(one, { endpoints: [`10.${index}.0.1`] }));
+      await set.broker.admin.create(serviceImportType, planLegacyImport(made, id, legacyNamespace));
+    }
+    const olderForm = exported.map(([id, one]) => `${one.slice('shop/'.length)}-shop-${id}`).sort();
+    const upgraded: string[] = [];
+    const expectComplete = async (when: string) => {
+      for (const reader of upgraded) {
+        for (const [id, one] of exported) {
+          const lines = (await sliceLines(set.home(reader).admin, one)).filter((line) => line.startsWith(`${id}: 1`));
+          expect(lines.length, `${one} of ${id} in ${reader} ${when}`).toBeGreaterThan(0);
+        }
+      }
+      if (upgraded.length < ids.length) expect(await olderNames(set), `older form ${when}`).toEqual(olderForm);
+    };
+    for (const id of ids) {
+      for (const [owner, one] of exported)
+        if (owner === id) await set.home(id).admin.create(serviceExportType, serviceExport(one));
+      await set.join(id);
+      set.startAgent(id);
+      for (let step = 0; step < 100; step += 1) {
+        await set.time.advance(100);
+        await expectComplete(`${step * 100} ms into the upgrade of ${id}`);
+      }
+      upgraded.push(id);
+      await expectComplete(`after the upgrade of ${id}`);
+    }
+    for (let second = 0; second < 60; second += 1) {
+      await set.time.advance(1_000);
+      await expectComplete(`${second} s after the last`);
+    }
+    expect(await olderNames(set)).toEqual([]);
+    expect(await importLine(set.home('west').admin, 'shop/common')).toBe(
+      'ClusterSetIP http:80/TCP from east,north,west',
+    );
+  });
+
+  test('migration: a cluster with records of today -> what it left in the older form does not count', async () => {
+    const { set, east, west } = await northIsOld();
+    await exportService(east, 'shop/cart', { endpoints: ['10.1.0.2'] });
+    await set.time.advance(40_000);
+    const lie = planLegacyImport(service(key, { clusterIPs: ['10.66.0.1'] }), 'east', legacyNamespace);
+    await set.broker.admin.create(serviceImportType, lie);
+    await set.time.advance(4_000);
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from north');
+  });
+
   test('migration: an old service without ready pods -> nobody is sent there', async () => {
     const { set, west } = await northIsOld();
     const health: EndpointSlice = {

@@ -166,7 +166,9 @@ describe('restart', () => {
   });
 
   test('restart: the broker is restored from yesterday -> what was exported since is back, what was withdrawn is gone', async () => {
-    const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop'] });
+    const lines: string[] = [];
+    const onLog = (line: string) => void lines.push(line);
+    const set = await new SimClusterSet({ clusters: ['east', 'west'], onLog }).start({ namespaces: ['shop'] });
     const east = set.home('east').admin;
     const west = set.home('west').admin;
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
@@ -177,6 +179,7 @@ describe('restart', () => {
     await set.time.advance(4_000);
     await set.broker.restore(yesterday);
     await set.time.advance(120_000);
+    expect(lines.join('')).toContain('revision cannot be watched from, listing again');
     for (const client of [east, west]) {
       expect(await importLine(client, key)).toBe('none');
       expect(await importLine(client, 'shop/cart')).toBe(imported);

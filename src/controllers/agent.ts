@@ -14,6 +14,7 @@ import { type FederatedService, federatedServiceType } from '../model/federated-
 import type { KubernetesObject } from '../model/object.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../model/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
+import { runClusterSetDns } from './clusterset-dns/controller.ts';
 import type { AgentContext, Membership } from './context.ts';
 import { createEventRecorder } from './events.ts';
 import { createHomeCopies } from './home-copies.ts';
@@ -106,6 +107,13 @@ export function createAgent(options: AgentOptions): Agent {
     verdict: (clusterId) => lease.verdict(clusterId),
   };
   const allocator = createAllocator({ home, world, log, claims: copies.claims, holdMs: () => policy.current.holdMs });
+  const dnsOptions = runClusterSetDns({
+    world,
+    log,
+    home,
+    systemNamespace: options.systemNamespace ?? 'portolan-system',
+    wanted: () => policy.current.dns,
+  });
   const parts = [copies, members, policy, views, policies, federated, properties];
   const stopping = new AbortController();
   const timers = new Set<Timer>();
@@ -118,6 +126,7 @@ export function createAgent(options: AgentOptions): Agent {
 
   async function becomeReady(): Promise<void> {
     await Promise.all([policy.whenSynced(stopping.signal), members.clusters.whenSynced(stopping.signal)]);
+    dnsOptions.nudge();
     await persistently(() => lease.start());
     const deadlineMs = world.clock.monotonicMs() + membersWaitMs;
     const isIn = () => members.hasSynced && legacy.hasSynced;
@@ -137,6 +146,7 @@ export function createAgent(options: AgentOptions): Agent {
   }
 
   function policyChanged(): void {
+    if (policy.hasSynced) dnsOptions.nudge();
     legacy.follow(policy.current.legacyNamespace);
     const keys = new Set([...copies.exports.keys(), ...copies.imports.keys(), ...recordKeys(views)]);
     for (const member of members.all()) for (const key of members.servicesOf(member.id)) keys.add(key);
@@ -203,7 +213,7 @@ export function createAgent(options: AgentOptions): Agent {
       lease.stop();
       legacy.stop();
       for (const part of parts) part.stop();
-      await controllers?.stop();
+      await Promise.all([controllers?.stop(), dnsOptions.stop()]);
     },
   };
 }

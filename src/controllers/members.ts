@@ -9,9 +9,10 @@ import type { Client } from '../client/client.ts';
 import { createInformer, type Informer, type InformerReader } from '../client/informer.ts';
 import { type Cluster, clusterType } from '../model/cluster.ts';
 import type { EndpointSlice } from '../model/endpoint-slice.ts';
-import { endpointSliceType } from '../model/endpoint-slice.ts';
+import { endpointSliceType, sourceClusterLabel } from '../model/endpoint-slice.ts';
 import { type Lease, leaseType } from '../model/lease.ts';
 import { formatServiceKey, parseRecordName, recordName, type ServiceKey } from '../model/names-clusterset.ts';
+import type { KubernetesObject } from '../model/object.ts';
 import { placementsAnnotation } from '../model/placement.ts';
 import { type ServiceShard, serviceShardType } from '../model/service-shard.ts';
 import { publishedServiceKey } from './published-slice.ts';
@@ -196,12 +197,17 @@ export class Members {
       }),
       leases: createInformer<Lease>({ ...shared, type: leaseType }),
     };
+    const doubt = createDoubts(id, shared.log);
     member.shards.on((_key, next, previous) => {
+      doubt(next, next && shardKey(next));
       this.#tellShard(id, next ?? previous);
       const isFirstOrLast = member.shards.size === (next === undefined ? 0 : 1);
       if (isFirstOrLast) for (const handler of this.#upgradeHandlers) handler(id);
     });
-    member.slices.on((_key, next, previous) => this.#tellSlice(id, next, previous));
+    member.slices.on((_key, next, previous) => {
+      doubt(next, next && publishedServiceKey(next));
+      this.#tellSlice(id, next, previous);
+    });
     member.leases.on((_key, next, previous) => this.#tellLease(id, next, previous));
     for (const informer of [member.shards, member.slices, member.leases]) informer.start();
     this.#unsynced.set(id, member);
@@ -261,6 +267,20 @@ function stopMember(member: Member): void {
 function shardKey(shard: ServiceShard): string | undefined {
   const service = parseRecordName(shard.metadata.name);
   return service && formatServiceKey(service);
+}
+
+/** Says which records of a member cannot be what they claim, each kind of doubt once: a liar may write all day. */
+function createDoubts(id: string, log: Log): (record: KubernetesObject | undefined, serviceKey?: string) => void {
+  const said = new Set<string>();
+  return (record, serviceKey) => {
+    if (record === undefined) return;
+    const claims = record.metadata.labels?.[sourceClusterLabel] ?? id;
+    const isForeign = claims !== id;
+    const what = isForeign ? 'record claims another cluster, counted for its own' : 'record of no service, ignored';
+    if ((serviceKey !== undefined && !isForeign) || said.has(what)) return;
+    said.add(what);
+    log.warn(what, { kind: record.kind, name: record.metadata.name, namespace: record.metadata.namespace, claims });
+  };
 }
 
 function tellKey(key: string | undefined, tell: (key: string) => void): void {

@@ -49,6 +49,11 @@ export class PolicyCopy {
     return this.#sets.whenSynced(signal);
   }
 
+  /** Before that what it says are only the defaults. */
+  get hasSynced(): boolean {
+    return this.#sets.hasSynced;
+  }
+
   get current(): SetPolicy {
     return this.#current;
   }

@@ -1,6 +1,7 @@
 // What the clusterset's ClusterSet object says, with everything it does not say filled in. Pure.
 
 import { type ClusterSet, clusterSetDefaults } from '../model/cluster-set.ts';
+import { type DnsOptions, dnsOptionsOf } from '../model/clusterset-dns.ts';
 import { type IpRange, parseRange } from '../model/ip.ts';
 import type { LeaseTimes } from '../model/lease-judge.ts';
 import type { PortPolicy } from '../model/merge-ports.ts';
@@ -21,6 +22,7 @@ export interface SetPolicy {
   /** How long a released address is kept for its owner. */
   readonly holdMs: number;
   readonly zone: string;
+  readonly dns: DnsOptions;
   /** Where agents of the older form keep their imports; undefined is nowhere. */
   readonly legacyNamespace: string | undefined;
 }
@@ -46,7 +48,8 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
     ranges: new Map(parseRanges(clusterSet).map((range) => [range.family, range])),
     virtualRanges: [clusterSet, peers, external].flatMap((texts) => parseRanges(texts)),
     holdMs: spec.addressHoldSeconds * 1000,
-    zone: { ...clusterSetDefaults.dns, ...set?.spec?.dns }.zone,
+    zone: dnsOptionsOf(set?.spec?.dns).zone,
+    dns: dnsOptionsOf(set?.spec?.dns),
     legacyNamespace: set?.spec?.legacyNamespace,
   };
 }

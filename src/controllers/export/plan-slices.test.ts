@@ -55,6 +55,24 @@ describe('plan slices', () => {
     ]);
   });
 
+  test('plan slices: a hundred pods as a cluster knows them -> a third of it travels', () => {
+    const endpoints = Array.from({ length: 100 }, (_, index) => ({
+      addresses: [`10.123.45.${index}`],
+      conditions: { ready: true, serving: true, terminating: false },
+      nodeName: `ip-10-123-45-${index}.eu-central-1.compute.internal`,
+      targetRef: {
+        kind: 'Pod',
+        namespace: 'shop',
+        name: `checkout-7d9c6b5f4d-x${index}`,
+        uid: '6f1c1a9e-2f51-4f6e-9a59-3a0b1cd5e6f7',
+      },
+    }));
+    const source = slice('a', endpoints);
+    expect(JSON.stringify(source).length).toBeGreaterThan(27_000);
+    const { slices } = planSlices({ service: service(), sources: [source], mode: 'Pods', rules, dns });
+    expect(JSON.stringify(slices[0]).length).toBeLessThan(9_600);
+  });
+
   test('plan slices: host names instead of addresses -> left out and said', () => {
     const source = slice('a', [{ addresses: ['example.org'] }], { addressType: 'FQDN' });
     const { slices, notes } = planSlices({ service: service(), sources: [source], mode: 'Pods', rules, dns });
