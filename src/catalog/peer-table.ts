@@ -205,9 +205,10 @@ export class PeerTable {
       const count = (this.#above.get(at) ?? 0) + step;
       if (count === 0) this.#above.delete(at);
       else this.#above.set(at, count);
-      if (this.#fixed.has(at) || this.#namesAt(at) !== undefined) continue;
+      const isOther = count === 0 || (count === 1 && step === 1);
+      if (!isOther || this.#fixed.has(at) || this.#namesAt(at) !== undefined) continue;
       if (count === 0) this.table.remove(at);
-      else if (count === 1 && step === 1) this.table.put(at, this.zone.id, []);
+      else this.table.put(at, this.zone.id, []);
     }
   }
 

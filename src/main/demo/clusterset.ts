@@ -113,7 +113,7 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
   const admin = await startAdmin(deps, cluster.id, {
     server,
     catalog,
-    zones: () => catalog.zones,
+    zones: () => resolver.zones(),
     notReady: () => resolver.notReady(),
     status: () => ({ cluster: cluster.id }),
   });
