@@ -6,16 +6,23 @@ import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
+import packet from 'dns-packet';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { type Client, createClient } from '../src/client/client.ts';
 import { describeAnswer, encodeQuestion } from '../src/dns/testing/ask.ts';
 import { makeAuthority } from '../src/dns/testing/edge/certs.ts';
-import { askTcp, askUdp, framed, readFrames } from '../src/dns/testing/edge/client.ts';
+import { askTcp, askUdp, askUdpRaw, framed, readFrames } from '../src/dns/testing/edge/client.ts';
 import { type Home, startHome } from '../src/main/home.ts';
+import { dnsOptionsManifest } from '../src/model/clusterset-dns.ts';
+import { configMapType } from '../src/model/config-map.ts';
+import { endpointSliceType } from '../src/model/endpoint-slice.ts';
+import { systemNamespace } from '../src/model/membership.ts';
 import { namespaceType } from '../src/model/namespace.ts';
+import type { AnyObject, ResourceType } from '../src/model/object.ts';
 import { serviceType } from '../src/model/service.ts';
+import { serviceImportType } from '../src/model/service-import.ts';
 import { type DnsProcess, freePort, startDnsProcess, until } from './support/dns-process.ts';
 import { runPortolan } from './support/portolan.ts';
 
@@ -48,6 +55,13 @@ async function addService(name: string, clusterIP: string): Promise<void> {
   const spec = { clusterIP, ports: [{ name: 'http', port: 80, protocol: 'TCP' as const }] };
   const metadata = { name, namespace: 'shop' };
   await client.create(serviceType, { apiVersion: 'v1', kind: 'Service', metadata, spec });
+}
+
+async function make(type: ResourceType, namespace: string, name: string, rest: object): Promise<void> {
+  const apiVersion = `${type.group}/${type.version}`;
+  const { labels, ...body } = rest as { labels?: Record<string, string> };
+  const metadata = { name, namespace, ...(labels ? { labels } : {}) };
+  await client.create(type, { apiVersion, kind: type.kind, metadata, ...body } as AnyObject);
 }
 
 async function admin(dns: DnsProcess, path: string, method = 'GET'): Promise<string> {
@@ -133,6 +147,44 @@ describe('portolan dns', () => {
     expect(await admin(dns, '/querylog?state=off', 'POST')).toBe('200 {"queryLog":"off"}');
     expect(await admin(dns, '/querylog?state=maybe', 'POST')).toMatch(/^400 /);
     expect(await admin(dns, '/querylog', 'DELETE')).toMatch(/^405 /);
+  });
+
+  test('the DNS options of the clusterset -> names of clusters and TTL while it runs, its zone at the next start', async () => {
+    const spec = { type: 'ClusterSetIP', ips: ['243.0.0.9'], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] };
+    await make(serviceImportType, 'shop', 'cart', { spec });
+    await make(endpointSliceType, 'shop', 'cart-east', {
+      labels: {
+        'multicluster.kubernetes.io/service-name': 'cart',
+        'multicluster.kubernetes.io/source-cluster': 'east',
+      },
+      addressType: 'IPv4',
+      ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+      endpoints: [{ addresses: ['10.1.0.9'], conditions: { ready: true } }],
+    });
+    const { target, whenReady } = await resolver('--workers', '2');
+    await whenReady();
+    const ttl = async () => {
+      const reply = packet.decode(await askUdpRaw(target, encodeQuestion('cart.shop.svc.clusterset.local A')));
+      return (reply.answers?.[0] as { ttl?: number } | undefined)?.ttl;
+    };
+    await until('the import', async () => (await ttl()) === 5);
+    const named = 'east.cart.shop.svc.clusterset.local A';
+    expect(await askUdp(target, named)).toBe('NXDOMAIN');
+    const options = { zone: 'clusterset.local', ttlSeconds: 20, clusterNames: 'Served' as const };
+    await client.create(configMapType, dnsOptionsManifest(options).object);
+    await until('the name of its cluster', async () => (await askUdp(target, named)) === '10.1.0.9');
+    await until(
+      'the TTL in every thread',
+      async () => (await Promise.all([1, 2, 3, 4].map(ttl))).join() === '20,20,20,20',
+    );
+    const { object } = dnsOptionsManifest({ zone: 'mesh.example', ttlSeconds: 5, clusterNames: 'Hidden' });
+    const ref = { namespace: systemNamespace, name: object.metadata.name };
+    await client.patch(configMapType, ref, { kind: 'merge', body: { data: object.data } });
+    await until('no such name', async () => (await askUdp(target, named)) === 'NXDOMAIN');
+    const again = await resolver();
+    await again.whenReady();
+    expect(await askUdp(again.target, 'cart.shop.svc.mesh.example A')).toBe('243.0.0.9');
+    await client.delete(configMapType, ref);
   });
 
   test('two threads -> both transports answer, and the log of both is one', async () => {
@@ -258,6 +310,7 @@ describe('portolan dns', () => {
     [['--cluster-id', 'a', '--stub', 'zone'], '--stub zone: want ZONE=NAMESERVER'],
     [['--cluster-id', 'a', '--client', '10.0.0.0/99'], '--client 10.0.0.0/99: want an address or a range'],
     [['--cluster-id', 'a', '--workers', '-1'], '--workers -1: want a number'],
+    [['--cluster-id', 'a', '--source-option', '65000'], '--source-option 65000: want a number from 65001 to 65534'],
     [['--cluster-id', 'a', '--tls-cert', 'x'], '--tls-cert: want --tls-key FILE too'],
     [['--cluster-id', 'a', '--stub-listen', '127.0.0.1:0'], 'or anybody could post'],
     [['--cluster-id', 'a', '--listen', '127.0.0.1:1', '127.0.0.2:2'], 'all addresses must have the same port'],

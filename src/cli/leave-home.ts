@@ -5,6 +5,7 @@ import type { Client } from '../client/client.ts';
 import { type AddressClaim, addressClaimType } from '../model/address-claim.ts';
 import { exportConditionTypes, importedSliceManager, placedLabel, policyExportLabel } from '../model/agent-marks.ts';
 import { clusterIdProperty, clusterPropertyType, clusterSetProperty } from '../model/cluster-property.ts';
+import { clusterSetDnsName } from '../model/clusterset-dns.ts';
 import { configMapType } from '../model/config-map.ts';
 import { endpointSliceType, sliceManagedByLabel, sourceClusterLabel } from '../model/endpoint-slice.ts';
 import { isOurs, managedByLabel, managerName } from '../model/manifest.ts';
@@ -26,7 +27,8 @@ export async function cleanHome(home: Client): Promise<void> {
   });
   await removeAll<AddressClaim>(home, addressClaimType, {}, ({ spec }) => spec.owner.kind === serviceImportType.kind);
   await clearConditions(home);
-  await remove(home, configMapType, { namespace: systemNamespace, name: verdictsName });
+  for (const name of [verdictsName, clusterSetDnsName])
+    await remove(home, configMapType, { namespace: systemNamespace, name });
   for (const name of [clusterIdProperty, clusterSetProperty]) {
     const property = await find(home, clusterPropertyType, { name });
     // One that was there before us belongs to somebody else.

@@ -179,11 +179,11 @@ describe('federation authority', () => {
 
   test('suffix, TTL and option change while it runs -> the names lie there, the old ones nowhere', async () => {
     const { asker, federation, table } = authority([shard('a1', '1')]);
-    const settings = (sourceOption = 65_001) => ({ zones: [federation.zone], sourceOption });
+    const settings = (sourceOption = 65_001) => ({ federationZones: [federation.zone], sourceOption });
     const size = table.size;
     expect(federation.setZone({ suffix: 'federation' })).toBe(false);
     expect(federation.setZone({ suffix: 'fed.example.org', ttlSeconds: 30 })).toBe(true);
-    asker.service.setFederations(settings());
+    asker.service.changeZones(settings());
     const moved = 'web.shop.fed.svc.fed.example.org A';
     expect(await asker.askPacket(moved, { source: from('a1') })).toMatchObject({
       answers: [{ data: '10.0.0.1', ttl: 30 }],
@@ -194,7 +194,7 @@ describe('federation authority', () => {
     expect(table.size).toBe(size);
     expect(table.get('web.shop.fed.svc.federation')).toBeUndefined();
     federation.setZone({ suffix: 'fed.example.org', ttlSeconds: 7 });
-    asker.service.setFederations(settings(65_002));
+    asker.service.changeZones(settings(65_002));
     // The old code says nothing any more.
     expect(await asker.askPacket(moved, { source: from('a1') })).toMatchObject({
       answers: [{ data: '104.0.0.1', ttl: 7 }],

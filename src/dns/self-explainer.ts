@@ -11,7 +11,7 @@ import type { ChainConfig } from './chain.ts';
 import type { Explanation } from './explain.ts';
 import { type ExplainRequest, explain, explainerAddress } from './explainer.ts';
 import { createCounters } from './observe.ts';
-import { DnsService, type FederationSettings } from './service.ts';
+import { DnsService, type ZoneChange } from './service.ts';
 import type { StubZone } from './stub-zones.ts';
 import type { Exchange } from './upstream/exchange.ts';
 
@@ -30,7 +30,7 @@ export interface SelfExplainerOptions {
 export interface SelfExplainer {
   explain(request: ExplainRequest): Promise<Explanation>;
   setStubZones(zones: readonly StubZone[]): void;
-  setFederations(settings: FederationSettings): void;
+  changeZones(change: ZoneChange): void;
   close(): void;
 }
 
@@ -61,9 +61,9 @@ export function createSelfExplainer(options: SelfExplainerOptions): SelfExplaine
         request,
       ),
     setStubZones: (zones) => service.stubZones.replace(zones),
-    setFederations: (settings) => {
-      sourceOption = settings.sourceOption;
-      service.setFederations(settings);
+    changeZones: (change) => {
+      sourceOption = change.sourceOption ?? sourceOption;
+      service.changeZones(change);
     },
     close: stopNews,
   };

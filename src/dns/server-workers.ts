@@ -9,7 +9,7 @@ import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
 import type { ChainConfig } from './chain.ts';
 import { createCounters } from './observe.ts';
 import { type DnsOptions, type ListenOptions, type Serving, tableOf } from './server.ts';
-import type { FederationSettings } from './service.ts';
+import type { ZoneChange } from './service.ts';
 import type { StubZone } from './stub-zones.ts';
 import type { TrustConfig } from './trust.ts';
 
@@ -25,7 +25,7 @@ export type ToWorker =
   | { readonly kind: 'news'; readonly news: CatalogNews }
   | { readonly kind: 'stubZones'; readonly zones: readonly StubZone[] }
   | { readonly kind: 'trust'; readonly trust: TrustConfig }
-  | { readonly kind: 'federations'; readonly settings: FederationSettings }
+  | { readonly kind: 'zones'; readonly change: ZoneChange }
   | { readonly kind: 'close' };
 
 export type FromWorker =
@@ -106,9 +106,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
         config = { ...config, ...trust };
         tell({ kind: 'trust', trust });
       },
-      setFederations: (settings) => {
-        config = { ...config, federationZones: settings.zones, sourceOption: settings.sourceOption };
-        tell({ kind: 'federations', settings });
+      changeZones: (change) => {
+        config = { ...config, ...change };
+        tell({ kind: 'zones', change });
       },
       close,
     };

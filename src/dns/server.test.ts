@@ -171,7 +171,7 @@ describe('dns server with workers', () => {
         [...new Set(await Promise.all(Array.from({ length: 20 }, () => askUdp(target, question))))].join();
       expect(await askMany('web.shop.fed.svc.federation A')).toBe('104.0.0.1');
       federation.setZone({ suffix: 'example.org' });
-      server.setFederations({ zones: [federation.zone], sourceOption: 65_001 });
+      server.changeZones({ federationZones: [federation.zone] });
       await expect.poll(() => askMany('web.shop.fed.svc.example.org A')).toBe('104.0.0.1');
       expect(await askMany('web.shop.fed.svc.federation A')).toBe('REFUSED');
       expect(await server.explain({ name: 'web.shop.fed.svc.example.org' })).toMatchObject({ handler: 'authority' });

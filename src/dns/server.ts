@@ -20,7 +20,7 @@ import { createSelfExplainer } from './self-explainer.ts';
 import { listenStream, type TlsMaterial } from './server-stream.ts';
 import { type Listening, listenUdp } from './server-udp.ts';
 import { startWorkers } from './server-workers.ts';
-import { DnsService, type FederationSettings } from './service.ts';
+import { DnsService, type ZoneChange } from './service.ts';
 import type { StubZone } from './stub-zones.ts';
 import type { TrustConfig } from './trust.ts';
 import type { CacheOptions } from './upstream/cache.ts';
@@ -84,8 +84,8 @@ export interface DnsServer extends Sockets {
   setStubZones(zones: readonly StubZone[]): void;
   /** Whom to believe from now on. */
   setTrust(trust: TrustConfig): void;
-  /** Where its federations' names lie, and how peers say who asks, from now on. */
-  setFederations(settings: FederationSettings): void;
+  /** Names of zones, their TTLs, and how peers say who asks, from now on. */
+  changeZones(change: ZoneChange): void;
 }
 
 export async function startDns(options: DnsOptions): Promise<DnsServer> {
@@ -114,9 +114,9 @@ export async function startDns(options: DnsOptions): Promise<DnsServer> {
       serving.setStubZones(withFixed(zones));
     },
     setTrust: (trust) => serving.setTrust(trust),
-    setFederations: (settings) => {
-      explainer.setFederations(settings);
-      serving.setFederations(settings);
+    changeZones: (change) => {
+      explainer.changeZones(change);
+      serving.changeZones(change);
     },
     close: () => (closing ??= close()),
   };
@@ -143,7 +143,7 @@ async function startHere(
     setQueryLog: (isOn) => table.setQueryLog(isOn),
     setStubZones: (zones) => service.stubZones.replace(zones),
     setTrust: (trust) => service.trust.replace(trust),
-    setFederations: (settings) => service.setFederations(settings),
+    changeZones: (change) => service.changeZones(change),
     close: async () => {
       stopNews();
       await sockets.close();

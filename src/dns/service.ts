@@ -4,7 +4,6 @@
 import type { Log, LogFields } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
-import type { Zone } from '../catalog/zones.ts';
 import { buildChain, type ChainConfig } from './chain.ts';
 import type { Handler } from './handler.ts';
 import { QueryObserver } from './observe.ts';
@@ -27,19 +26,16 @@ export interface DnsServiceOptions {
   readonly writeLine: (fields: LogFields) => void;
 }
 
-/** What federations may change while the server runs. Plain data, so that a worker thread can be told. */
-export interface FederationSettings {
-  readonly zones: readonly Zone[];
-  /** Code of the EDNS option that names the asking cluster. */
-  readonly sourceOption: number;
-}
+/** What may change while the server runs. Plain data, so that a worker thread can be told. */
+export type ZoneChange = Partial<Pick<ChainConfig, 'clustersetZone' | 'federationZones' | 'sourceOption'>>;
 
 export class DnsService {
   readonly responder: Responder;
   readonly stubZones = new StubZones();
   readonly trust: Trust;
   readonly #reader: CatalogReader;
-  readonly #chainOf: (settings: FederationSettings) => Handler[];
+  readonly #chainOf: (config: ChainConfig) => Handler[];
+  #config: ChainConfig;
 
   constructor(options: DnsServiceOptions) {
     const { config, world, exchange, counters, writeLine } = options;
@@ -51,10 +47,10 @@ export class DnsService {
     const observer = new QueryObserver({ clock, counters, isLogging, writeLine });
     const onAnswered = observer.answered.bind(observer);
     const parts = { reader: this.#reader, stubZones: this.stubZones, trust: this.trust, world, exchange, onAnswered };
-    this.#chainOf = ({ zones, sourceOption }) =>
-      buildChain({ ...parts, config: { ...config, federationZones: zones, sourceOption } });
+    this.#config = config;
+    this.#chainOf = (wanted) => buildChain({ ...parts, config: wanted });
     this.responder = new Responder({
-      chain: buildChain({ ...parts, config }),
+      chain: this.#chainOf(config),
       observer,
       clock,
       sourceOption: config.sourceOption,
@@ -67,9 +63,10 @@ export class DnsService {
   }
 
   /** From the next query on. Replies kept from other servers are forgotten: this happens once in a long time. */
-  setFederations(settings: FederationSettings): void {
-    this.responder.replaceChain(this.#chainOf(settings));
-    this.responder.query.sourceOption = settings.sourceOption;
+  changeZones(change: ZoneChange): void {
+    this.#config = { ...this.#config, ...change };
+    this.responder.replaceChain(this.#chainOf(this.#config));
+    this.responder.query.sourceOption = this.#config.sourceOption;
   }
 
   take(news: CatalogNews): void {

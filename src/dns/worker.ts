@@ -22,7 +22,7 @@ port.on('message', (message: ToWorker) => {
   if (message.kind === 'news') service.take(message.news);
   else if (message.kind === 'stubZones') service.stubZones.replace(message.zones);
   else if (message.kind === 'trust') service.trust.replace(message.trust);
-  else if (message.kind === 'federations') service.setFederations(message.settings);
+  else if (message.kind === 'zones') service.changeZones(message.change);
   else void stop();
 });
 

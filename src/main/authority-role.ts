@@ -14,7 +14,7 @@ import { type LeaderTimes, standForLeader } from '../client/leader.ts';
 import { runFederationRecords } from '../controllers/federation-records/controller.ts';
 import { runFederationStatus } from '../controllers/federation-status/controller.ts';
 import { runStubZones } from '../controllers/stub-zones/controller.ts';
-import type { FederationSettings } from '../dns/service.ts';
+import type { ZoneChange } from '../dns/service.ts';
 import type { TrustConfig } from '../dns/trust.ts';
 import { defaultSourceOption } from '../dns/wire.ts';
 import type { Federation } from '../model/federation.ts';
@@ -56,7 +56,7 @@ export interface AuthorityRoleOptions extends AuthoritySetup {
   readonly table: FederationTable;
   readonly setTrust: (trust: TrustConfig) => void;
   /** The table's zone, its TTL or the option's code are not what they were. */
-  readonly onZone: (settings: FederationSettings) => void;
+  readonly onZone: (change: ZoneChange) => void;
   /** For load balancers that have only a name; without it they are left out. */
   readonly lookUp?: LookUp;
   readonly connect: (server: string) => DnsConnection;
@@ -199,7 +199,7 @@ function followZone(options: AuthorityRoleOptions, { federations }: FederationAt
     sourceOption = optionOf(next);
     const { name: suffix, ttlSeconds } = table.zone;
     log.info('answering as the federation says now', { suffix, ttlSeconds, sourceOption });
-    options.onZone({ zones: [table.zone], sourceOption });
+    options.onZone({ federationZones: [table.zone], sourceOption });
   });
 }
 

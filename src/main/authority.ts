@@ -77,7 +77,7 @@ export function addAuthorityRole(options: RoleOptions, parts: Parts): AuthorityR
   const role = startAuthorityRole({
     ...options,
     setTrust: (trust) => server.setTrust(trust),
-    onZone: (settings) => server.setFederations(settings),
+    onZone: (change) => server.changeZones(change),
     connect: (text) => tcpConnection({ ...parseHost(text), timers: world.timers }),
     ...(forwardTo.length > 0 ? { lookUp: createLookup({ world, exchange, nameservers: forwardTo }) } : {}),
   });

@@ -56,9 +56,15 @@ function addResolverOptions(command: Command): void {
     .addOption(list('--forward-zone <zone=ns,ns...>', 'nameservers for one zone, asked without word of who asks'))
     .addOption(list('--stub <zone=ns,ns...>', "a federation's zone and nameservers, which are told which cluster asks"))
     .option('--cluster-domain <domain>', "the cluster's own zone (default: cluster.local)")
-    .option('--clusterset-domain <domain>', "the clusterset's zone (default: clusterset.local)")
+    .option(
+      '--clusterset-domain <domain>',
+      "the clusterset's zone (default: what the clusterset says at start, else clusterset.local)",
+    )
     .addOption(list('--cluster-domain-forward <host:port...>', 'an existing CoreDNS that answers the cluster domain'))
-    .option('--cluster-names', 'also answer <cluster>.<service>.<namespace>.svc.clusterset.local')
+    .option(
+      '--cluster-names',
+      'also answer <cluster>.<service>.<namespace>.svc.clusterset.local, whatever the clusterset says',
+    )
     .option('--peers-namespace <name>', 'where PeerServices lie: names that peers share', systemNamespace)
     .option('--stub-listen <host:port>', 'HTTPS endpoint where federations post their stub zones; off if absent')
     .option('--stub-cert <file>', "the endpoint's certificate")

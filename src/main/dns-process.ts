@@ -13,6 +13,7 @@ import type { DnsServer } from '../dns/server.ts';
 import { type Federation, federationType } from '../model/federation.ts';
 import { startAuthority } from './authority.ts';
 import type { AuthoritySetup } from './authority-role.ts';
+import { zoneAtStart } from './clusterset-dns.ts';
 import { startDnsAdmin } from './dns-admin.ts';
 import {
   checkFlags,
@@ -101,7 +102,11 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     cluster: { id: flags.clusterId, zone: flags.zone, region: flags.region },
     stubZones: stubZonesOf(flags),
     stubEndpoint: await stubEndpointOf(host, flags),
-    domains: { cluster: flags.clusterDomain, clusterset: flags.clustersetDomain, ttlSeconds: ttlOf(flags) },
+    domains: {
+      cluster: flags.clusterDomain,
+      clusterset: flags.clustersetDomain ?? (await zoneAtStart(home, log)),
+      ttlSeconds: ttlOf(flags),
+    },
     clusterDomainForward: flags.clusterDomainForward,
     peersNamespace: flags.peersNamespace,
     hasClusterNames: flags.clusterNames,

@@ -18,6 +18,7 @@ import type { StubZone } from '../dns/stub-zones.ts';
 import { systemNamespace } from '../model/membership.ts';
 import { addAuthorityRole, federationTable } from './authority.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
+import { followDnsOptions } from './clusterset-dns.ts';
 import { Parts } from './parts.ts';
 
 export interface ResolverOptions {
@@ -108,6 +109,8 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       ...(isForwarded ? { zones: ['imports'] } : {}),
     });
     parts.add('catalog', () => attachment.stop());
+    const fixed = { ttlSeconds, hasClusterNames: options.hasClusterNames };
+    parts.add('dns options', followDnsOptions({ world, log, home, catalog, server, fixed }));
     const namespace = options.peersNamespace ?? systemNamespace;
     const peers = attachPeers({ peers: peerTable, client: home, world, log, namespace });
     parts.add('names of peers', () => peers.stop());

@@ -2,6 +2,7 @@
 // controllers use. On the embedded home the same, where the agent is not the admin. Pure.
 
 import { clusterIdProperty, clusterSetProperty } from './cluster-property.ts';
+import { clusterSetDnsName } from './clusterset-dns.ts';
 import { type Manifest, manifest } from './manifest.ts';
 import { membershipSecretName, systemNamespace, verdictsName } from './membership.ts';
 import { namespaceType } from './namespace.ts';
@@ -68,9 +69,14 @@ const clusterRules: PolicyRule[] = [
 ];
 
 const systemRules: PolicyRule[] = [
-  // What it last judged of other members' leases.
+  // What it last judged of other members' leases, and the DNS options of the clusterset.
   { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
-  { apiGroups: [''], resources: ['configmaps'], resourceNames: [verdictsName], verbs: ['get', 'update', 'patch'] },
+  {
+    apiGroups: [''],
+    resources: ['configmaps'],
+    resourceNames: [verdictsName, clusterSetDnsName],
+    verbs: ['get', 'update', 'patch'],
+  },
   // Its membership, whose token it renews.
   {
     apiGroups: [''],

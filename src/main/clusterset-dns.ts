@@ -1,0 +1,58 @@
+// The clusterset's DNS options as a resolver follows them: names of clusters and the TTL while it runs, the zone's own name
+// when it starts. What was given as a flag stays.
+
+import { errorText, type Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { isNotFound } from '../client/api-error.ts';
+import type { Client } from '../client/client.ts';
+import { createInformer } from '../client/informer.ts';
+import type { DnsServer } from '../dns/server.ts';
+import { clusterSetDnsName, type DnsOptions, readDnsOptions } from '../model/clusterset-dns.ts';
+import { type ConfigMap, configMapType } from '../model/config-map.ts';
+import { systemNamespace } from '../model/membership.ts';
+
+export interface FollowDnsOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly home: Client;
+  readonly catalog: Catalog;
+  readonly server: DnsServer;
+  /** Given at start. */
+  readonly fixed: { readonly ttlSeconds?: number; readonly hasClusterNames?: boolean };
+}
+
+/** Returns what ends it. */
+export function followDnsOptions({ world, log, home, catalog, server, fixed }: FollowDnsOptions): () => void {
+  const fieldSelector = `metadata.name=${clusterSetDnsName}`;
+  const where = { type: configMapType, namespace: systemNamespace, fieldSelector };
+  const informer = createInformer<ConfigMap>({ client: home, world, log, ...where });
+  let { ttlSeconds } = catalog.clustersetZone;
+
+  function follow({ zone, clusterNames, ...options }: DnsOptions): void {
+    if (fixed.hasClusterNames === undefined) catalog.setClusterNames(clusterNames === 'Served');
+    const answered = catalog.clustersetZone.name;
+    if (zone !== answered) log.warn('the clusterset has another zone than is answered here', { zone, answered });
+    if (fixed.ttlSeconds !== undefined || options.ttlSeconds === ttlSeconds) return;
+    ({ ttlSeconds } = options);
+    server.changeZones({ clustersetZone: { ...catalog.clustersetZone, ttlSeconds } });
+  }
+
+  // A cluster that left, or never joined, has none: what holds then is what holds by default.
+  informer.on((_key, next) => follow(readDnsOptions(next ?? {})));
+  informer.start();
+  return () => informer.stop();
+}
+
+const firstLookMs = 3000;
+
+/** The zone the clusterset wants; undefined if the home does not say. */
+export async function zoneAtStart(home: Client, log: Log): Promise<string | undefined> {
+  const ref = { namespace: systemNamespace, name: clusterSetDnsName };
+  try {
+    return readDnsOptions(await home.get<ConfigMap>(configMapType, ref, { timeoutMs: firstLookMs })).zone;
+  } catch (error) {
+    if (!isNotFound(error)) log.info("the clusterset's DNS options cannot be read yet", { error: errorText(error) });
+    return undefined;
+  }
+}
