@@ -64,6 +64,9 @@ test('foreign owner: empty nonces, SAN with URI:, DELETE with only an id -> we f
   await eventually(() => heldBy(ours)).toEqual(['a.foreign.example', 'c.foreign.example']);
   await eventually(async () => (await ours.peerServices())[0]?.spec.description).toBe('changed');
   expect(owner.heard).toEqual(['register', 'ack', 'ack', 'ack', 'ack', 'ack']);
+  // The one thing of ours that a foreign owner sees, and may ignore.
+  const extra = Object.keys(owner.headers[0] ?? {}).filter((name) => name.includes('portolan'));
+  expect(extra).toEqual(['portolan-snapshot']);
   await eventually(async () => (await ours.peer('foreign')).status?.consumer).toMatchObject({
     state: 'Synced',
     reconciliation: 'Quiescence',

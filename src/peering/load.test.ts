@@ -109,8 +109,9 @@ function networkOn(time: VirtualTime): VirtualPeering {
   return new VirtualPeering({ timers: { after: (ms, run) => time.schedule(ms, run) }, latencyMs: 5 });
 }
 
-/** Ten consumers, a burst of updates; the first one may stall. */
-async function burst(isStalled: boolean) {
+/** Ten consumers, a burst of updates; the first one may stall, or break off in the middle. */
+async function burst(first: 'is well' | 'stalls' | 'breaks off') {
+  const isStalled = first === 'stalls';
   const time = new VirtualTime();
   const network = networkOn(time);
   const names = Array.from({ length: 10 }, (_, n) => `c${n}`);
@@ -124,6 +125,7 @@ async function burst(isStalled: boolean) {
   for (let round = 0; round < 15; round += 1) {
     for (let n = 0; n < 100; n += 1) owner.put(`s${n}`, `${round} `.repeat(100));
     await time.advance(50);
+    if (first === 'breaks off' && round === 7) network.vanish('https://c0:1', 'c0');
   }
   const stalledReport = owner.owner.report('c0');
   const stalledBytesMax = network.bytesMaxTo('c0');
@@ -134,8 +136,8 @@ async function burst(isStalled: boolean) {
 }
 
 test('load: one of ten consumers stalls -> the others’ deliveries are the same to the millisecond, its buffers bounded', async () => {
-  const calm = await burst(false);
-  const stalled = await burst(true);
+  const calm = await burst('is well');
+  const stalled = await burst('stalls');
   for (let n = 1; n < 10; n += 1) expect(stalled.consumers[n]?.arrivals).toEqual(calm.consumers[n]?.arrivals);
   expect(stalled.lag.services).toBe(100);
   expect(stalled.lag.unacknowledged).toBeLessThanOrEqual(256);
@@ -144,6 +146,43 @@ test('load: one of ten consumers stalls -> the others’ deliveries are the same
   // It missed nothing that still counts, and saw few of the states in between.
   expect(stalled.consumers[0]?.held).toEqual(calm.consumers[0]?.held);
   expect(stalled.consumers[0]!.messages).toBeLessThan(calm.consumers[0]!.messages / 4);
+});
+
+test('load: one of ten consumers breaks off in the middle -> the others’ deliveries are the same to the millisecond', async () => {
+  const calm = await burst('is well');
+  const broken = await burst('breaks off');
+  expect(broken.consumers[0]!.messages).toBeLessThan(calm.consumers[0]!.messages);
+  for (let n = 1; n < 10; n += 1) expect(broken.consumers[n]?.arrivals).toEqual(calm.consumers[n]?.arrivals);
+});
+
+test('load: 20,000 updates of 1,000 services to ten consumers -> all ten hold the same final state', async () => {
+  const time = new VirtualTime();
+  const network = networkOn(time);
+  const names = Array.from({ length: 10 }, (_, n) => `c${n}`);
+  const owner = new LoadOwner(time, network, 'owner', names);
+  for (let n = 0; n < 1000; n += 1) owner.put(`s${n}`, 'first');
+  const consumers = names.map((name) => new LoadConsumer(time, network, name, owner.address, { draft: v1alpha1 }));
+  await time.advance(1000);
+  for (let n = 0; n < 20_000; n += 1) {
+    owner.put(`s${n % 1000}`, `update ${n}`);
+    if (n % 100 === 99) await time.advance(1);
+  }
+  await time.advance(1000);
+  const wanted = Array.from({ length: 1000 }, (_, n) => `s${n}.shop.x.example update ${19_000 + n}`).sort();
+  for (const { held } of consumers) expect(Array.from(held, (pair) => pair.join(' ')).sort()).toEqual(wanted);
+});
+
+test('load: a catalog of 4,097 services, and one of 20,000 -> all of it arrives, whatever the window', async () => {
+  for (const services of [4097, 20_000]) {
+    const time = new VirtualTime();
+    const network = networkOn(time);
+    const owner = new LoadOwner(time, network, 'owner', ['c']);
+    for (let n = 0; n < services; n += 1) owner.put(`s${n}`, 'first');
+    const consumer = new LoadConsumer(time, network, 'c', owner.address, { draft: v1alpha1 });
+    await time.advance(5000);
+    expect(consumer.held.size).toBe(services);
+    expect(consumer.session.state.kind).toBe('waiting');
+  }
 });
 
 test('load: many messages both ways at once, both drafts -> they end, and memory stays flat', async () => {

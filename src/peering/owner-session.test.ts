@@ -53,6 +53,36 @@ test('owner: a consumer registers -> the full catalog, one CREATE each', () => {
   expect(session.state.kind).toBe('sending');
 });
 
+test('owner: one conversation (seed 000, Appendix A) -> accepting (2), validated (3), sending (4), waiting (5), closing with a code (6)', () => {
+  const view = viewOf('a');
+  const { say, ack, change, session } = open(view);
+  const states = [session.state.kind];
+  const after = (step: unknown) => step && states.push(session.state.kind);
+  after(say(subscribe));
+  after(ack('1'));
+  view.put(serviceOf('a', { description: 'changed' }));
+  after(change('a'));
+  after(ack('2'));
+  after(say({ kind: 'subscribe', resourceUrl: 'something else' }));
+  expect(states).toEqual(['accepting', 'sending', 'waiting', 'sending', 'waiting', 'closed']);
+});
+
+test('owner: data transmission errors (seed 000, Appendix A, state 7) -> closed with InvalidArgument', () => {
+  const { session } = open(viewOf('a'));
+  expect(texts(session.step({ kind: 'unreadable', reason: 'no message' }))).toEqual(['close 3 no message']);
+  expect(session.state).toEqual({ kind: 'closed', code: codes.invalidArgument });
+});
+
+test('owner: the consumer leaves (seed 000, deregisterConsumer) -> closed, and nothing is sent any more', () => {
+  const view = viewOf('a');
+  const { say, change, session } = open(view);
+  say(subscribe);
+  session.step({ kind: 'consumerLeft' });
+  expect(session.state.kind).toBe('closed');
+  view.put(serviceOf('a', { description: 'changed' }));
+  expect(change('a')).toEqual([]);
+});
+
 test('owner: no services -> nothing is sent, and the session waits', () => {
   const { say, session } = open(viewOf());
   expect(say(subscribe)).toEqual([]);

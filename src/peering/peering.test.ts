@@ -5,7 +5,15 @@ import { type Peer, peerType, retryAnnotation } from '../model/peer.ts';
 import { type PeerExport, peerExportType } from '../model/peer-export.ts';
 import { secretType } from '../model/secret.ts';
 import { serviceType } from '../model/service.ts';
-import { introduceTo, type NodeOptions, namespace, startMesh, type TestMeshNode } from './testing/edge/memory-home.ts';
+import { type KnownPeer, linkConfigOf } from './peer-registry.ts';
+import {
+  introduceTo,
+  memoryHome,
+  type NodeOptions,
+  namespace,
+  startMesh,
+  type TestMeshNode,
+} from './testing/edge/memory-home.ts';
 import { meshOf } from './testing/edge/mesh.ts';
 
 const strangerBundle = meshOf('x.example').certificate;
@@ -351,6 +359,31 @@ test('peering: our own certificate for one peer, from a Secret -> shown to it; r
   await eventually(() => idsAt(consumer)).toHaveLength(2);
   expect(owner.peering.owner.report('consumer')?.sinceMs).toBe(sinceMs);
 });
+
+test.each([
+  ['https://150.214.141.1:8008', 'https://150.214.141.1:8008'],
+  ['https://acme.example.com:8008', 'https://acme.example.com:8008'],
+  ['acme.example.com:8008', 'https://acme.example.com:8008'],
+  ['[2001:db8::1]:8008', 'https://[2001:db8::1]:8008'],
+])('peering: the endpoint %s (seed 000, Accessibility) -> %s', async (address, url) => {
+  const home = await memoryHome();
+  const spec = { address, trust: { domain: 'acme.example', bundle: strangerBundle } };
+  const object = { apiVersion: 'portolan.dev/v1alpha1', kind: 'Peer', metadata: { name: 'acme', namespace }, spec };
+  const peer = await home.client.create<Peer>(peerType, object);
+  expect(linkConfigOf({ spec: peer.spec, rootsPem: [] } as unknown as KnownPeer, [])?.address).toBe(url);
+  await home.stop();
+});
+
+test.each(['http://acme.example.com:8008', 'acme.example.com', 'https://acme.example.com', 'https://a b:1'])(
+  'peering: the endpoint %s, in the clear, without a port or no address -> refused by the home',
+  async (address) => {
+    const home = await memoryHome();
+    const spec = { address, trust: { domain: 'acme.example', bundle: strangerBundle } };
+    const object = { apiVersion: 'portolan.dev/v1alpha1', kind: 'Peer', metadata: { name: 'acme', namespace }, spec };
+    await expect(home.client.create(peerType, object)).rejects.toThrow('spec.address');
+    await home.stop();
+  },
+);
 
 test('peering: our certificate was refused and is replaced -> tried again at once', async () => {
   const { owner, consumer } = await pair();

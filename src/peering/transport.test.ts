@@ -208,6 +208,11 @@ test('transport: an owner that is still starting -> Unavailable even for those i
   expect(await call(server.port, other.issue()).until('closed')).toBe(`closed ${codes.unavailable} still starting`);
 });
 
+test('transport: the listener cannot be created (seed 000, Appendix A, state 8) -> said, nothing half-started', async () => {
+  const { server } = await serve();
+  await expect(serve({ port: server.port })).rejects.toThrow('EADDRINUSE');
+});
+
 test('transport: nobody listens -> Unavailable', async () => {
   expect(await call(1).until('closed')).toContain(`closed ${codes.unavailable}`);
 });
