@@ -248,6 +248,19 @@ describe('agents as processes', () => {
     }
   });
 
+  test('export: how long it took -> measured, by the exporter until it is published and by importers until it is there', async () => {
+    const textOf = async (home: TestHome) => (await fetch(`${agents.get(home.name)!.admin}/metrics`)).text();
+    for (const [home, queue] of [
+      [east, 'export'],
+      [west, 'import'],
+    ] as const) {
+      for (const part of ['wait', 'work'])
+        expect(await textOf(home)).toMatch(
+          new RegExp(`^portolan_queue_${part}_seconds_count\\{queue="${queue}"\\} [1-9]`, 'm'),
+        );
+    }
+  });
+
   test('export: a second cluster -> both behind the import, its id of two labels in the slices', async () => {
     await at(west, `register ${key} --address 10.2.0.5 --port http=80:8080`);
     await at(west, `export ${key} --wait`);
@@ -448,6 +461,10 @@ describe('what a person types', () => {
     expect(text).toContain('if a cluster left:');
     const json = JSON.parse((await at(west, `explain ${key} -o json`)).lines.join('\n'));
     expect(json).toMatchObject({ service: key, decider: 'east', conflicts: [{ reason: 'PortConflict' }] });
+    await until('status says so', async () => (await at(west, 'status')).lines.join('\n').includes('lag: none'));
+    const status = (await at(west, 'status')).lines.join('\n');
+    expect(status).toMatch(/^shop\/checkout +ClusterSetIP +east,north,west\.eu +PortConflict +in step$/m);
+    expect(status).toContain('1 service, 1 in conflict (portolan explain NAMESPACE/NAME says why)');
     await expect(at(west, 'explain shop/none')).rejects.toThrow(
       'service shop/none: no cluster of the clusterset exports it',
     );
