@@ -5,10 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as grpc from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRealHost } from '../src/base/real/host.ts';
-import { createRealWorld } from '../src/base/real/world.ts';
-import { type Client, createClient } from '../src/client/client.ts';
-import { findHome } from '../src/client/kubeconfig.ts';
 import { type AddressClaim, addressClaimType } from '../src/model/address-claim.ts';
 import { peerType } from '../src/model/peer.ts';
 import { peerExportType } from '../src/model/peer-export.ts';
@@ -17,39 +13,18 @@ import { type PeerService, peerServiceType } from '../src/model/peer-service.ts'
 import { serviceType } from '../src/model/service.ts';
 import { meshOf } from '../src/peering/testing/edge/mesh.ts';
 import { startForeignOwner } from './foreign-peer/owner.ts';
-import { type ApiProcess, startApi } from './support/api-process.ts';
-import { type PeeringProcess, runPeerCli, startPeeringProcess } from './support/peering-process.ts';
-
-interface Mesh {
-  readonly api: ApiProcess;
-  readonly peering: PeeringProcess;
-  readonly client: Client;
-  peer(...args: string[]): ReturnType<typeof runPeerCli>;
-}
+import { type Mesh, startMesh } from './support/peering-mesh.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'peering-roles-'));
 let east: Mesh;
 let west: Mesh;
 
-async function startMesh(name: string): Promise<Mesh> {
-  const api = await startApi({ data: join(folder, name) });
-  const peering = await startPeeringProcess({ kubeconfig: api.kubeconfig, trustDomain: `${name}.example` });
-  const world = createRealWorld();
-  const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig: api.kubeconfig });
-  const client = createClient(world.network.http(access), { world, userAgent: 'test' });
-  return { api, peering, client, peer: (...args) => runPeerCli(api.kubeconfig, ...args) };
-}
-
 beforeAll(async () => {
-  [east, west] = await Promise.all([startMesh('east'), startMesh('west')]);
+  [east, west] = await Promise.all([startMesh('east', join(folder, 'east')), startMesh('west', join(folder, 'west'))]);
 });
 
 afterAll(async () => {
-  for (const mesh of [east, west]) {
-    mesh?.client.close();
-    await mesh?.peering.stop();
-    await mesh?.api.stop();
-  }
+  for (const mesh of [east, west]) await mesh?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 

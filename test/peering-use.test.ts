@@ -1,30 +1,18 @@
-// What a peer shares is used like a service of one's own: two meshes as processes, the consumer's resolver as a third kind, and
-// what people and programs read of it on both sides.
+// What a peer shares is used like a service of one's own: two meshes as processes, the consumer's resolver as a
+// third kind, and what people and programs read of it on both sides.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRealHost } from '../src/base/real/host.ts';
-import { createRealWorld } from '../src/base/real/world.ts';
-import { type Client, createClient } from '../src/client/client.ts';
-import { findHome } from '../src/client/kubeconfig.ts';
 import { askUdp } from '../src/dns/testing/edge/client.ts';
 import { peerExportType } from '../src/model/peer-export.ts';
 import { type PeerService, peerServiceType } from '../src/model/peer-service.ts';
 import { serviceType } from '../src/model/service.ts';
-import { type ApiProcess, startApi } from './support/api-process.ts';
 import { pathOf } from './support/counterparts.ts';
 import { type DnsProcess, startDnsProcess } from './support/dns-process.ts';
-import { type PeeringProcess, runPeerCli, startPeeringProcess } from './support/peering-process.ts';
+import { type Mesh, startMesh } from './support/peering-mesh.ts';
 import { run, runPortolan } from './support/portolan.ts';
-
-interface Mesh {
-  readonly api: ApiProcess;
-  peering: PeeringProcess;
-  readonly client: Client;
-  peer(...args: string[]): ReturnType<typeof runPeerCli>;
-}
 
 const folder = mkdtempSync(join(tmpdir(), 'peering-use-'));
 const fqdn = 'checkout.default.east.example';
@@ -33,17 +21,8 @@ let east: Mesh;
 let west: Mesh;
 let dns: DnsProcess;
 
-async function startMesh(name: string): Promise<Mesh> {
-  const api = await startApi({ data: join(folder, name) });
-  const peering = await startPeeringProcess({ kubeconfig: api.kubeconfig, trustDomain: `${name}.example` });
-  const world = createRealWorld();
-  const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig: api.kubeconfig });
-  const client = createClient(world.network.http(access), { world, userAgent: 'test' });
-  return { api, peering, client, peer: (...args) => runPeerCli(api.kubeconfig, ...args) };
-}
-
 beforeAll(async () => {
-  [east, west] = await Promise.all([startMesh('east'), startMesh('west')]);
+  [east, west] = await Promise.all([startMesh('east', join(folder, 'east')), startMesh('west', join(folder, 'west'))]);
   dns = await startDnsProcess(['--cluster-id', 'west', '--kubeconfig', west.api.kubeconfig, '--workers', '2']);
   await dns.whenReady();
   const token = (await east.peer('token', 'west')).out.trim();
@@ -53,11 +32,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await dns?.stop();
-  for (const mesh of [east, west]) {
-    mesh?.client.close();
-    await mesh?.peering.stop();
-    await mesh?.api.stop();
-  }
+  for (const mesh of [east, west]) await mesh?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 

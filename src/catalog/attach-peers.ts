@@ -1,6 +1,7 @@
-// Ties the names of peers' services to a home: one watch on PeerServices. A home that does not have the kind, or does not let
-// us read it, keeps nobody waiting; the kind is noticed when it comes. Until what peers share has been read, names outside our
-// zones are held back for a few seconds: a resolver would remember another server's NXDOMAIN long after we know better.
+// Ties the names of peers' services to a home: one watch on PeerServices. A home that does not have the kind, or
+// does not let us read it, keeps nobody waiting; the kind is noticed when it comes. Until what peers share has been
+// read, names outside our zones are held back for a few seconds: a resolver would remember another server's NXDOMAIN
+// long after we know better.
 
 import { errorText, type Log } from '../base/log.ts';
 import { sleep, type World } from '../base/world.ts';

@@ -1,8 +1,9 @@
-// What one name of a PeerService answers: its own virtual addresses, and SRV with the ports of the peer's ingress, which are
-// all that the protocol says of ports. Pure.
+// What one name of a PeerService answers: its own virtual addresses, and SRV with the ports of the peer's ingress,
+// which are all that the protocol says of ports. Pure.
 //
-// SRV lies under the bare name, and under `_<protocol>._tcp` for each protocol that can be a label: what travels between
-// meshes is TLS over TCP, whatever is inside. `tcp` and its like say nothing more than that and have no name of their own.
+// SRV lies under the bare name, and under `_<protocol>._tcp` for each protocol that can be a label: what travels
+// between meshes is TLS over TCP, whatever is inside. `tcp` and its like say nothing more than that and have no name
+// of their own.
 
 import { encodeName } from '../base/dns/name.ts';
 import { order, plainRecord, recordType, srvData } from './answers.ts';

@@ -1,6 +1,6 @@
-// The names of what peers share with this cluster: those under `peers.local`, which is a zone of ours, and FQDNs of other
-// people's domains, each of which is an island: that one name is ours, its neighbours are not. PeerServices come in one by
-// one; a change writes the names it touches and no others.
+// The names of what peers share with this cluster: those under `peers.local`, which is a zone of ours, and FQDNs of
+// other people's domains, each of which is an island: that one name is ours, its neighbours are not. PeerServices
+// come in one by one; a change writes the names it touches and no others.
 
 import { ByteReader, ByteWriter } from '../base/dns/bytes.ts';
 import { encodeName, isWithin, reverseName, tryEncodeName } from '../base/dns/name.ts';
@@ -88,7 +88,7 @@ export class PeerTable {
     this.passOthers();
   }
 
-  /** Names that are nobody's here may be asked for elsewhere from now on: what peers share is known, or not to be waited for. */
+  /** Names that are nobody's here may be asked for elsewhere from now on: what peers share is known, or not waited for. */
   passOthers(): void {
     this.table.setReady(namesOutside, true);
   }

@@ -1,6 +1,6 @@
-// Answers a name of a zone from the catalog: records, aliases, SRV with their addresses beside them, and two kinds of "no"
-// (no such type, no such name) with the SOA that RFC 2308 asks for. Who asks for what, and whether it is known yet, is the
-// affair of the handlers.
+// Answers a name of a zone from the catalog: records, aliases, SRV with their addresses beside them, and two kinds
+// of "no" (no such type, no such name) with the SOA that RFC 2308 asks for. Who asks for what, and whether it is
+// known yet, is the affair of the handlers.
 
 import { hashBytes } from '../base/dns/name.ts';
 import { findSet, recordHeaderBytes, recordType, setHeaderBytes, zoneMark } from '../catalog/answers.ts';

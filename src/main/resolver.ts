@@ -1,5 +1,6 @@
-// The parts of a cluster's resolver: a catalog of names, the watches on the home that feed it, names of what peers share, the DNS
-// server, the endpoint that takes stub zones, and, if it is one, what makes it a federation's authority as well.
+// The parts of a cluster's resolver: a catalog of names, the watches on the home that feed it, names of what peers
+// share, the DNS server, the endpoint that takes stub zones, and, if it is one, what makes it a federation's
+// authority as well.
 
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';

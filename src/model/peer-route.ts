@@ -1,5 +1,6 @@
-// What an ingress of this mesh needs for connections that come from peers: which SNI leads to which backends, and whose clients
-// may come under it. Pure. The ingress does not open the TLS: the workload shows its certificate and looks at the client's.
+// What an ingress of this mesh needs for connections that come from peers: which SNI leads to which backends, and
+// whose clients may come under it. Pure. The ingress does not open the TLS: the workload shows its certificate and
+// looks at the client's.
 
 import { type EndpointSlice, isReady, serviceNameLabel } from './endpoint-slice.ts';
 import type { Peer } from './peer.ts';

@@ -1,6 +1,6 @@
-// Names of peers' services in other people's domains. Each is an island: that name is answered here and with authority, and
-// so are the ports below it (`_http._tcp.db.example`); all other names go on to where they are at home. Until it is known
-// what peers share, names that may be islands are answered with SERVFAIL.
+// Names of peers' services in other people's domains. Each is an island: that name is answered here and with
+// authority, and so are the ports below it (`_http._tcp.db.example`); all other names go on to where they are at
+// home. Until it is known what peers share, names that may be islands are answered with SERVFAIL.
 
 import { hashBytes, isWithin } from '../../base/dns/name.ts';
 import { zoneMark } from '../../catalog/answers.ts';

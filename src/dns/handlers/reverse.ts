@@ -1,4 +1,5 @@
-// PTR of the cluster's own addresses, those it gives to others' services among them. An address that is not ours is left to the next handler: somebody else knows it.
+// PTR of the cluster's own addresses, those it gives to others' services among them. An address that is not ours is
+// left to the next handler: somebody else knows it.
 
 import { encodeName, isWithin } from '../../base/dns/name.ts';
 import { findSet, recordType } from '../../catalog/answers.ts';
