@@ -2,7 +2,7 @@
 // not bring; until every watch a zone needs has listed once, the zone is not ready; while one is failing, it is stale.
 
 import type { Log } from '../base/log.ts';
-import type { World } from '../base/world.ts';
+import { sleep, type World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createReflector, type Reflector } from '../client/reflector.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../model/endpoint-slice.ts';
@@ -22,7 +22,7 @@ export interface AttachOptions {
 }
 
 export interface Attachment {
-  /** Resolves when both zones can be answered. */
+  /** Resolves when every wanted zone can be answered. */
   whenSynced(): Promise<void>;
   stop(): void;
 }
@@ -66,15 +66,30 @@ export function attachCatalog(options: AttachOptions): Attachment {
   const importedOnly = wanted.includes('services') ? {} : { labelSelector: importedServiceNameLabel };
   const synced = new Set<Source>();
   const failing = new Set<Source>();
+  const opened = new Set<ZoneSource>();
+  const ready = new Set<ZoneSource>();
   const waiters: (() => void)[] = [];
+  let isStopped = false;
 
   function onListed(source: Source): void {
     synced.add(source);
     for (const zone of source.zones) {
       if (wanted.includes(zone) && sources.every((other) => !other.zones.includes(zone) || synced.has(other)))
-        catalog.setSynced(zone);
+        void open(zone);
     }
-    if (synced.size === sources.length) for (const waiter of waiters.splice(0)) waiter();
+  }
+
+  /** Makes the zone's names, letting queries through in between, and has it answered from then on. */
+  async function open(zone: ZoneSource): Promise<void> {
+    if (opened.has(zone)) return;
+    opened.add(zone);
+    for (const _ of catalog.fill(zone)) {
+      await sleep(options.world.timers, 0);
+      if (isStopped) return;
+    }
+    catalog.setSynced(zone);
+    ready.add(zone);
+    if (ready.size === wanted.length) for (const waiter of waiters.splice(0)) waiter();
   }
 
   function onState(source: Source, reflector: Reflector): void {
@@ -103,8 +118,9 @@ export function attachCatalog(options: AttachOptions): Attachment {
   for (const reflector of reflectors) reflector.start();
   return {
     whenSynced: () =>
-      synced.size === sources.length ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve)),
+      ready.size === wanted.length ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve)),
     stop: () => {
+      isStopped = true;
       for (const reflector of reflectors) reflector.stop();
     },
   };

@@ -26,6 +26,7 @@ import {
   type SliceOwner,
   unpackOwner,
   unpackSlice,
+  unpackSliceOwner,
 } from './facts.ts';
 import { NameTable } from './name-table.ts';
 import { type NamedSlice, OwnerNames } from './owner-names.ts';
@@ -60,10 +61,21 @@ interface Dirty {
   readonly sinceMs: number;
 }
 
+/** All that is known of one Service or ServiceImport. */
+interface FactsOfOwner {
+  readonly owner: OwnerFacts;
+  readonly slices: NamedSlice[];
+  readonly namespace: string;
+  readonly service: string;
+}
+
 /** Which of the two zones an owner lives in: a Service or a ServiceImport. */
 type Side = 's' | 'i';
 
 const dirtyMax = 2048;
+const unsettledMax = 512;
+/** How many services get their names before somebody else has a turn: a few milliseconds of work. */
+const ownersPerTurn = 500;
 const noNames = new OwnerNames('');
 
 export class Catalog {
@@ -80,7 +92,10 @@ export class Catalog {
   /** How many services with names each namespace has, by the name it makes exist. */
   readonly #namespaces = new Map<string, number>();
   /** Until everything has been read once, facts are only kept: names made now would be made again with each slice. */
-  readonly #isRead: Record<Side, boolean> = { s: false, i: false };
+  readonly #stage: Record<Side, 'reading' | 'filling' | 'read'> = { s: 'reading', i: 'reading' };
+  readonly #filling: Partial<Record<Side, Generator<void>>> = {};
+  /** Slices that were read and that their owners do not know yet: a list brings those of one owner one after the other. */
+  readonly #unsettled = new Map<string, string[]>();
   #hasClusterNames: boolean;
   #timer: Timer | undefined;
 
@@ -141,16 +156,13 @@ export class Catalog {
     const { namespace = '', name } = slice.metadata;
     const key = Buffer.from(`${namespace}/${name}`);
     const packed = this.#slices.get(key);
-    const before = packed && unpackSlice(packed, name);
+    const isKnown = packed !== undefined && isSameOwner(unpackSliceOwner(packed, name), owner);
     // A slice that moved to another service is gone from the first.
-    if (before && !isSameOwner(before, owner)) this.removeEndpointSlice(`${namespace}/${name}`);
+    if (packed && !isKnown) this.removeEndpointSlice(`${namespace}/${name}`);
     if (!owner) return;
     const ownerKey = keyOfOwner(owner.isImported ? 'i' : 's', namespace, owner.service);
     this.#touch(ownerKey);
-    const facts = this.#owner(ownerKey);
-    if (!facts.slices.includes(name)) {
-      this.#storeOwner(ownerKey, { ...facts, slices: [...facts.slices, name].sort() });
-    }
+    if (!isKnown) this.#addSlice(ownerKey, name);
     this.#slices.set(key, packSlice(this.#writer, factsOfSlice(slice, owner, this.#nowMs()), name));
   }
 
@@ -158,8 +170,9 @@ export class Catalog {
     const key = Buffer.from(sliceKey);
     const packed = this.#slices.get(key);
     if (!packed) return;
+    this.#settle();
     const [namespace, name] = splitKey(sliceKey);
-    const before = unpackSlice(packed, name);
+    const before = unpackSliceOwner(packed, name);
     const ownerKey = keyOfOwner(before.isImported ? 'i' : 's', namespace, before.service);
     this.#touch(ownerKey);
     const facts = this.#owner(ownerKey);
@@ -187,12 +200,20 @@ export class Catalog {
 
   /** Until then its names answer SERVFAIL: a resolver would remember NXDOMAIN long after we know better. */
   setSynced(source: ZoneSource): void {
+    for (const _ of this.fill(source));
     this.flush();
-    for (const zone of this.zones) {
-      if (zone.source !== source) continue;
-      this.#fill(zone);
-      this.table.setReady(zone.id, true);
-    }
+    for (const zone of this.zones) if (zone.source === source) this.table.setReady(zone.id, true);
+  }
+
+  /**
+   * Makes the names of what has been read, some at a time: between two steps queries can be answered and facts may change.
+   * Whoever asks again before it is done gets the same run.
+   */
+  fill(source: ZoneSource): Iterable<void> {
+    const side = sideOf(source);
+    if (side === undefined || this.#stage[side] === 'read') return [];
+    this.#filling[side] ??= this.#fill(side);
+    return this.#filling[side];
   }
 
   /** The home cannot be asked at present: answers go on, marked as old. */
@@ -202,10 +223,11 @@ export class Catalog {
 
   setClusterNames(hasClusterNames: boolean): void {
     if (hasClusterNames === this.#hasClusterNames) return;
-    if (!this.#isRead.i) {
+    if (this.#stage.i === 'reading') {
       this.#hasClusterNames = hasClusterNames;
       return;
     }
+    for (const _ of this.fill('imports'));
     this.flush();
     const imports = [...this.#owners.keys()].map((key) => Buffer.from(key).toString()).filter((key) => key[0] === 'i');
     for (const key of imports) this.#dirty.set(key, { before: this.namesOf(key), sinceMs: this.#nowMs() });
@@ -232,16 +254,11 @@ export class Catalog {
 
   /** The names of one owner as the present facts make them; `s/ns/name` or `i/ns/name`. */
   namesOf(ownerKey: string): OwnerNames {
-    const { owner, slices, namespace, service } = this.factsOf(ownerKey);
-    const zone = this.#zoneOf(ownerKey);
-    const name = `${service}.${namespace}.svc.${zone.name}`;
-    const input = { owner, slices, name, ordinalOf: (cluster: string) => this.table.places.ordinalOf(cluster) };
-    return zone === this.clusterZone
-      ? namesOfService(input)
-      : namesOfImport(input, { hasClusterNames: this.#hasClusterNames });
+    return this.#namesFrom(this.factsOf(ownerKey), ownerKey);
   }
 
-  factsOf(ownerKey: string): { owner: OwnerFacts; slices: NamedSlice[]; namespace: string; service: string } {
+  factsOf(ownerKey: string): FactsOfOwner {
+    this.#settle();
     const [namespace, service] = splitKey(ownerKey.slice(2));
     const owner = this.#owner(ownerKey);
     const slices: NamedSlice[] = [];
@@ -254,22 +271,62 @@ export class Catalog {
     return { owner, slices, namespace, service };
   }
 
-  /** Makes the names of everything that was read before the first sync, and gives back the memory that reading it left. */
-  #fill(zone: Zone): void {
-    const side = zone === this.clusterZone ? 's' : 'i';
-    if (this.#isRead[side]) return;
-    this.#isRead[side] = true;
+  #namesFrom(facts: FactsOfOwner, ownerKey: string): OwnerNames {
+    const { owner, slices } = facts;
+    const name = this.#nameOf(facts, ownerKey);
+    const input = { owner, slices, name, ordinalOf: (cluster: string) => this.table.places.ordinalOf(cluster) };
+    return this.#zoneOf(ownerKey) === this.clusterZone
+      ? namesOfService(input)
+      : namesOfImport(input, { hasClusterNames: this.#hasClusterNames });
+  }
+
+  #nameOf({ namespace, service }: FactsOfOwner, ownerKey: string): string {
+    return `${service}.${namespace}.svc.${this.#zoneOf(ownerKey).name}`;
+  }
+
+  /** Also gives back the memory that reading it all left. */
+  *#fill(side: Side): Generator<void> {
+    this.#settle();
+    this.#stage[side] = 'filling';
     for (const facts of [this.#owners, this.#slices]) facts.compact();
+    let owners = 0;
     for (const bytes of this.#owners.keys()) {
-      const key = Buffer.from(bytes).toString();
-      if (key[0] !== side) continue;
-      const { isPresent, slices } = this.#owner(key);
-      // It came and went while we were reading.
-      if (!isPresent && slices.length === 0) this.#owners.delete(bytes);
-      else this.#write(key, noNames, this.namesOf(key));
+      if (bytes[0] !== side.charCodeAt(0)) continue;
+      this.#fillOwner(Buffer.from(bytes).toString());
+      owners += 1;
+      if (owners % ownersPerTurn === 0) yield;
     }
+    this.#stage[side] = 'read';
     this.table.compact();
     this.table.bumpSerial();
+  }
+
+  /** The names of an owner that has none yet. One that changed meanwhile has got them already. */
+  #fillOwner(ownerKey: string): void {
+    if (this.#dirty.has(ownerKey)) return;
+    const facts = this.factsOf(ownerKey);
+    if (this.table.has(this.#nameOf(facts, ownerKey))) return;
+    // It came and went while we were reading.
+    if (!facts.owner.isPresent && facts.slices.length === 0) this.#owners.delete(Buffer.from(ownerKey));
+    else this.#write(ownerKey, noNames, this.#namesFrom(facts, ownerKey));
+  }
+
+  /** Tells owners of their slices. */
+  #settle(): void {
+    for (const [ownerKey, names] of this.#unsettled) {
+      const facts = this.#owner(ownerKey);
+      const slices = [...new Set([...facts.slices, ...names])].sort();
+      this.#storeOwner(ownerKey, { ...facts, slices });
+    }
+    this.#unsettled.clear();
+  }
+
+  #addSlice(ownerKey: string, name: string): void {
+    const waiting = this.#unsettled.get(ownerKey);
+    if (waiting) waiting.push(name);
+    else this.#unsettled.set(ownerKey, [name]);
+    const isReading = this.#stage[ownerKey[0] as Side] === 'reading';
+    if (!isReading || this.#unsettled.size >= unsettledMax) this.#settle();
   }
 
   #nowMs(): number {
@@ -307,10 +364,12 @@ export class Catalog {
 
   /** Remembers what the owner's names are before its facts change. */
   #touch(ownerKey: string): void {
-    if (!this.#isRead[ownerKey[0] as Side]) return;
+    const stage = this.#stage[ownerKey[0] as Side];
+    if (stage === 'reading') return;
     if (this.#dirty.has(ownerKey)) return;
     if (this.#dirty.size >= dirtyMax) this.flush();
     const isKnown = this.#owners.get(Buffer.from(ownerKey)) !== undefined;
+    if (isKnown && stage === 'filling') this.#fillOwner(ownerKey);
     this.#dirty.set(ownerKey, { before: isKnown ? this.namesOf(ownerKey) : noNames, sinceMs: this.#nowMs() });
     const { timers, batchMs = 1 } = this.#options;
     if (timers && !this.#timer) this.#timer = timers.after(batchMs, () => this.flush());
@@ -370,6 +429,10 @@ export class Catalog {
   }
 }
 
+function sideOf(source: ZoneSource): Side | undefined {
+  return source === 'services' ? 's' : source === 'imports' ? 'i' : undefined;
+}
+
 function keyOfOwner(side: Side, namespace: string, name: string): string {
   return `${side}/${namespace}/${name}`;
 }
@@ -392,7 +455,7 @@ function ownerOfSlice(slice: EndpointSlice): SliceOwner | undefined {
   return service ? { service, isImported: false, cluster: '' } : undefined;
 }
 
-function isSameOwner(a: SliceOwner, b: SliceOwner | undefined): boolean {
+function isSameOwner(a: Pick<SliceOwner, 'service' | 'isImported'>, b: SliceOwner | undefined): boolean {
   return a.service === b?.service && a.isImported === b.isImported;
 }
 

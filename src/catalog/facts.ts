@@ -199,6 +199,12 @@ export function unpackSlice(bytes: Uint8Array, name: string): SliceFacts {
   return { service, isImported, cluster, ports, endpoints, ...seen };
 }
 
+/** Only whom it belongs to. */
+export function unpackSliceOwner(bytes: Uint8Array, name: string): Pick<SliceOwner, 'service' | 'isImported'> {
+  const reader = new ByteReader(bytes);
+  return { service: unpackBehind(reader, name), isImported: reader.u8() === 1 };
+}
+
 /** A text as the part of `known` it begins with, and the rest. */
 function packBehind(writer: ByteWriter, text: string, known: string): ByteWriter {
   const most = Math.min(text.length, known.length, 255);

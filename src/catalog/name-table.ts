@@ -2,7 +2,7 @@
 // any thread get the memory once and afterwards only hear of new generations.
 
 import { ByteWriter } from '../base/dns/bytes.ts';
-import { encodeName } from '../base/dns/name.ts';
+import { encodeName, tryEncodeName } from '../base/dns/name.ts';
 import { order, packAnswers, plainRecord, type RecordSet, recordType, unpackAnswers } from './answers.ts';
 import { PackedMap, type PackedMemory } from './packed-map.ts';
 import { Places, type PlacesMemory } from './places.ts';
@@ -94,6 +94,11 @@ export class NameTable {
 
   remove(name: string): void {
     this.#names.delete(encodeName(name));
+  }
+
+  has(name: string): boolean {
+    const key = tryEncodeName(name);
+    return key !== undefined && this.#names.get(key) !== undefined;
   }
 
   get(name: string): { zone: number; sets: RecordSet[] } | undefined {

@@ -141,12 +141,14 @@ export class PackedMap extends PackedReader {
     if (this.#top > bytesMin && this.#top > 1.1 * this.#liveBytes) this.#renew(0);
   }
 
+  /** Every key that is there from the first step to the last. One that comes or goes meanwhile may be among them or not. */
   *keys(): IterableIterator<Uint8Array> {
-    for (let i = 1; i < this.slots.length; i += 2) {
-      const position = this.slots[i]!;
+    const { slots, bytes } = this;
+    for (let i = 1; i < slots.length; i += 2) {
+      const position = slots[i]!;
       if (position === emptySlot || position === deletedSlot) continue;
-      const entry = entryOf(position);
-      yield this.bytes.slice(entry + headerBytes, this.valueStart(entry));
+      const start = entryOf(position) + headerBytes;
+      yield bytes.slice(start, start + ((bytes[start - headerBytes]! << 8) | bytes[start - headerBytes + 1]!));
     }
   }
 
