@@ -126,13 +126,14 @@ export const srvHeadBytes = 6;
 
 /** Without a target it leads to the service the name belongs to. */
 export function srvData(options: { port: number; target?: Uint8Array; weight?: number }): Uint8Array {
-  const { target = noTarget } = options;
-  return new ByteWriter(srvHeadBytes + target.length)
-    .u16(0)
-    .u16(options.weight ?? 1)
-    .u16(options.port)
-    .raw(target)
-    .copy();
+  const { target = noTarget, weight = 1, port } = options;
+  const data = new Uint8Array(srvHeadBytes + target.length);
+  data[2] = weight >> 8;
+  data[3] = weight;
+  data[4] = port >> 8;
+  data[5] = port;
+  data.set(target, srvHeadBytes);
+  return data;
 }
 
 const noTarget = new Uint8Array(0);

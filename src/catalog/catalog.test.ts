@@ -1,6 +1,8 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { decodeName } from '../base/dns/name.ts';
 import { addImport, makeCatalog, makeSlice } from '../dns/testing/ask.ts';
-import type { CatalogChange } from './catalog.ts';
+import type { Catalog, CatalogChange } from './catalog.ts';
 
 const name = 'db.shop.svc.clusterset.local';
 
@@ -48,4 +50,64 @@ describe('catalog: the first list', () => {
     catalog.setClusterNames(false);
     expect(catalog.table.get(`east.${name}`)?.sets ?? []).toEqual([]);
   });
+
+  test('facts change between two turns of making names -> as if they had come first, and nothing is counted twice', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(someChange, fc.nat(services - 1)), { minLength: 30, maxLength: 90 }), (steps) => {
+        const turned = readCatalog();
+        const turns = turned.fill('imports')[Symbol.iterator]();
+        for (const [i, [change, n]] of steps.entries()) {
+          if (i % 10 === 0) turns.next();
+          changes[change](turned, n);
+          if (i % 7 === 0) turned.flush();
+        }
+        turned.setSynced('imports');
+        const straight = readCatalog();
+        for (const [change, n] of steps) changes[change](straight, n);
+        straight.setSynced('imports');
+        expect(contentOf(turned)).toEqual(contentOf(straight));
+        for (let n = 0; n < 2 * services; n++) changes.goes(turned, n);
+        turned.flush();
+        expect([...contentOf(turned).keys()]).toEqual([...contentOf(makeReadCatalog()).keys()]);
+      }),
+      { numRuns: 8 },
+    );
+  });
 });
+
+const services = 1300;
+const keyOf = (n: number) => `ns-${n % 3}/svc-${n}`;
+const sliceOf = (n: number, address: string) => makeSlice(keyOf(n), { cluster: 'east', endpoints: [address] });
+const add = (catalog: Catalog, n: number) =>
+  addImport(catalog, keyOf(n), { type: 'Headless', slices: [{ cluster: 'east', endpoints: [`10.1.0.${n % 200}`] }] });
+
+const changes = {
+  moves: (catalog: Catalog, n: number) => catalog.upsertEndpointSlice(sliceOf(n, '10.9.9.9')),
+  goes: (catalog: Catalog, n: number) => {
+    catalog.removeEndpointSlice(`${keyOf(n)}-east`);
+    catalog.removeServiceImport(keyOf(n));
+  },
+  'loses its slice': (catalog: Catalog, n: number) => catalog.removeEndpointSlice(`${keyOf(n)}-east`),
+  'comes back': add,
+  'comes new': (catalog: Catalog, n: number) => add(catalog, services + n),
+  'goes, the new one': (catalog: Catalog, n: number) => changes.goes(catalog, services + n),
+};
+const someChange = fc.constantFrom(...(Object.keys(changes) as (keyof typeof changes)[]));
+
+function readCatalog(): Catalog {
+  const catalog = makeCatalog();
+  for (let n = 0; n < services; n++) add(catalog, n);
+  return catalog;
+}
+
+function makeReadCatalog(): Catalog {
+  const catalog = makeCatalog();
+  catalog.setSynced('imports');
+  return catalog;
+}
+
+/** Every name with its answers, in the order of names. */
+function contentOf({ table }: Catalog): Map<string, unknown> {
+  const names = [...table.nameKeys()].map((key) => decodeName(key)).sort();
+  return new Map(names.map((name) => [name, table.get(name)]));
+}

@@ -18,8 +18,8 @@ import {
   absentOwner,
   factsOfImport,
   factsOfService,
-  factsOfSlice,
   type ImportLike,
+  type NamedSlice,
   type OwnerFacts,
   packOwner,
   packSlice,
@@ -29,7 +29,7 @@ import {
   unpackSliceOwner,
 } from './facts.ts';
 import { NameTable } from './name-table.ts';
-import { type NamedSlice, OwnerNames } from './owner-names.ts';
+import { OwnerNames } from './owner-names.ts';
 import { PackedMap } from './packed-map.ts';
 import type { ClusterPlace } from './places.ts';
 import { fixedNames, makeZone, type Zone, type ZoneSource } from './zones.ts';
@@ -94,6 +94,8 @@ export class Catalog {
   /** Until everything has been read once, facts are only kept: names made now would be made again with each slice. */
   readonly #stage: Record<Side, 'reading' | 'filling' | 'read'> = { s: 'reading', i: 'reading' };
   readonly #filling: Partial<Record<Side, Generator<void>>> = {};
+  /** Owners that have got their names because their facts changed while names were being made. */
+  readonly #touched: Record<Side, Set<string>> = { s: new Set(), i: new Set() };
   /** Slices that were read and that their owners do not know yet: a list brings those of one owner one after the other. */
   readonly #unsettled = new Map<string, string[]>();
   #hasClusterNames: boolean;
@@ -154,41 +156,39 @@ export class Catalog {
   upsertEndpointSlice(slice: EndpointSlice): void {
     const owner = ownerOfSlice(slice);
     const { namespace = '', name } = slice.metadata;
-    const key = Buffer.from(`${namespace}/${name}`);
-    const packed = this.#slices.get(key);
-    const isKnown = packed !== undefined && isSameOwner(unpackSliceOwner(packed, name), owner);
+    const key = `${namespace}/${name}`;
+    const at = this.#slices.locateText(key);
+    const isKnown = at >= 0 && isSameOwner(unpackSliceOwner(this.#slices.buffer, at, name), owner);
     // A slice that moved to another service is gone from the first.
-    if (packed && !isKnown) this.removeEndpointSlice(`${namespace}/${name}`);
+    if (at >= 0 && !isKnown) this.removeEndpointSlice(key);
     if (!owner) return;
     const ownerKey = keyOfOwner(owner.isImported ? 'i' : 's', namespace, owner.service);
     this.#touch(ownerKey);
     if (!isKnown) this.#addSlice(ownerKey, name);
-    this.#slices.set(key, packSlice(this.#writer, factsOfSlice(slice, owner, this.#nowMs()), name));
+    this.#slices.setText(key, packSlice(this.#writer, slice, owner, this.#nowMs()));
   }
 
   removeEndpointSlice(sliceKey: string): void {
-    const key = Buffer.from(sliceKey);
-    const packed = this.#slices.get(key);
-    if (!packed) return;
+    const at = this.#slices.locateText(sliceKey);
+    if (at < 0) return;
     this.#settle();
     const [namespace, name] = splitKey(sliceKey);
-    const before = unpackSliceOwner(packed, name);
+    const before = unpackSliceOwner(this.#slices.buffer, at, name);
     const ownerKey = keyOfOwner(before.isImported ? 'i' : 's', namespace, before.service);
     this.#touch(ownerKey);
     const facts = this.#owner(ownerKey);
-    this.#slices.delete(key);
+    this.#slices.deleteText(sliceKey);
     this.#storeOwner(ownerKey, { ...facts, slices: facts.slices.filter((slice) => slice !== name) });
   }
 
   /** `namespace/name` of every object of a kind whose facts are here. */
   *keys(kind: 'services' | 'imports' | 'slices'): IterableIterator<string> {
     if (kind === 'slices') {
-      for (const key of this.#slices.keys()) yield Buffer.from(key).toString();
+      yield* this.#slices.textKeys();
       return;
     }
     const side = kind === 'services' ? 's' : 'i';
-    for (const bytes of this.#owners.keys()) {
-      const key = Buffer.from(bytes).toString();
+    for (const key of this.#owners.textKeys()) {
       if (key[0] === side && this.#owner(key).isPresent) yield key.slice(2);
     }
   }
@@ -229,7 +229,7 @@ export class Catalog {
     }
     for (const _ of this.fill('imports'));
     this.flush();
-    const imports = [...this.#owners.keys()].map((key) => Buffer.from(key).toString()).filter((key) => key[0] === 'i');
+    const imports = [...this.#owners.textKeys()].filter((key) => key[0] === 'i');
     for (const key of imports) this.#dirty.set(key, { before: this.namesOf(key), sinceMs: this.#nowMs() });
     this.#hasClusterNames = hasClusterNames;
     this.flush();
@@ -244,7 +244,8 @@ export class Catalog {
     for (const [key, dirty] of this.#dirty) {
       const names = this.#write(key, dirty.before, this.namesOf(key));
       if (names.length > 0) changes.push(this.#changeOf(key, names, dirty.sinceMs));
-      if (!this.#owner(key).isPresent && this.#owner(key).slices.length === 0) this.#owners.delete(Buffer.from(key));
+      const { isPresent, slices } = this.#owner(key);
+      if (!isPresent && slices.length === 0) this.#owners.deleteText(key);
     }
     this.#dirty.clear();
     if (changes.length === 0) return;
@@ -263,25 +264,21 @@ export class Catalog {
     const owner = this.#owner(ownerKey);
     const slices: NamedSlice[] = [];
     for (const name of owner.slices) {
-      const packed = this.#slices.get(Buffer.from(`${namespace}/${name}`));
-      if (packed) slices.push({ name, ...unpackSlice(packed, name) });
+      const at = this.#slices.locateText(`${namespace}/${name}`);
+      if (at >= 0) slices.push(unpackSlice(this.#slices.buffer, at, name));
     }
     // By cluster, so that answers do not depend on the order in which slices were seen.
-    slices.sort((a, b) => (a.cluster < b.cluster ? -1 : a.cluster > b.cluster ? 1 : a.name < b.name ? -1 : 1));
+    if (slices.some((slice, i) => i > 0 && bySource(slices[i - 1]!, slice) > 0)) slices.sort(bySource);
     return { owner, slices, namespace, service };
   }
 
-  #namesFrom(facts: FactsOfOwner, ownerKey: string): OwnerNames {
-    const { owner, slices } = facts;
-    const name = this.#nameOf(facts, ownerKey);
+  #namesFrom({ owner, slices, namespace, service }: FactsOfOwner, ownerKey: string): OwnerNames {
+    const zone = this.#zoneOf(ownerKey);
+    const name = nameIn(zone, namespace, service);
     const input = { owner, slices, name, ordinalOf: (cluster: string) => this.table.places.ordinalOf(cluster) };
-    return this.#zoneOf(ownerKey) === this.clusterZone
+    return zone === this.clusterZone
       ? namesOfService(input)
       : namesOfImport(input, { hasClusterNames: this.#hasClusterNames });
-  }
-
-  #nameOf({ namespace, service }: FactsOfOwner, ownerKey: string): string {
-    return `${service}.${namespace}.svc.${this.#zoneOf(ownerKey).name}`;
   }
 
   /** Also gives back the memory that reading it all left. */
@@ -290,24 +287,23 @@ export class Catalog {
     this.#stage[side] = 'filling';
     for (const facts of [this.#owners, this.#slices]) facts.compact();
     let owners = 0;
-    for (const bytes of this.#owners.keys()) {
-      if (bytes[0] !== side.charCodeAt(0)) continue;
-      this.#fillOwner(Buffer.from(bytes).toString());
+    for (const key of this.#owners.textKeys()) {
+      if (key[0] !== side || this.#touched[side].has(key)) continue;
+      this.#fillOwner(key);
       owners += 1;
       if (owners % ownersPerTurn === 0) yield;
     }
     this.#stage[side] = 'read';
+    this.#touched[side].clear();
     this.table.compact();
     this.table.bumpSerial();
   }
 
-  /** The names of an owner that has none yet. One that changed meanwhile has got them already. */
+  /** The names of an owner that has none yet. */
   #fillOwner(ownerKey: string): void {
-    if (this.#dirty.has(ownerKey)) return;
     const facts = this.factsOf(ownerKey);
-    if (this.table.has(this.#nameOf(facts, ownerKey))) return;
     // It came and went while we were reading.
-    if (!facts.owner.isPresent && facts.slices.length === 0) this.#owners.delete(Buffer.from(ownerKey));
+    if (!facts.owner.isPresent && facts.slices.length === 0) this.#owners.deleteText(ownerKey);
     else this.#write(ownerKey, noNames, this.#namesFrom(facts, ownerKey));
   }
 
@@ -315,8 +311,7 @@ export class Catalog {
   #settle(): void {
     for (const [ownerKey, names] of this.#unsettled) {
       const facts = this.#owner(ownerKey);
-      const slices = [...new Set([...facts.slices, ...names])].sort();
-      this.#storeOwner(ownerKey, { ...facts, slices });
+      this.#storeOwner(ownerKey, { ...facts, slices: [...facts.slices, ...names] });
     }
     this.#unsettled.clear();
   }
@@ -337,13 +332,18 @@ export class Catalog {
     return ownerKey[0] === 's' ? this.clusterZone : this.clustersetZone;
   }
 
+  #nameOf(ownerKey: string): string {
+    const [namespace, service] = splitKey(ownerKey.slice(2));
+    return nameIn(this.#zoneOf(ownerKey), namespace, service);
+  }
+
   #owner(ownerKey: string): OwnerFacts {
-    const packed = this.#owners.get(Buffer.from(ownerKey));
-    return packed ? unpackOwner(packed, serviceIn(ownerKey)) : absentOwner;
+    const at = this.#owners.locateText(ownerKey);
+    return at < 0 ? absentOwner : unpackOwner(this.#owners.buffer, at, serviceIn(ownerKey));
   }
 
   #storeOwner(ownerKey: string, facts: OwnerFacts): void {
-    this.#owners.set(Buffer.from(ownerKey), packOwner(this.#writer, facts, serviceIn(ownerKey)));
+    this.#owners.setText(ownerKey, packOwner(this.#writer, facts, serviceIn(ownerKey)));
   }
 
   #changeOwner(
@@ -364,12 +364,15 @@ export class Catalog {
 
   /** Remembers what the owner's names are before its facts change. */
   #touch(ownerKey: string): void {
-    const stage = this.#stage[ownerKey[0] as Side];
-    if (stage === 'reading') return;
+    const side = ownerKey[0] as Side;
+    if (this.#stage[side] === 'reading') return;
     if (this.#dirty.has(ownerKey)) return;
     if (this.#dirty.size >= dirtyMax) this.flush();
-    const isKnown = this.#owners.get(Buffer.from(ownerKey)) !== undefined;
-    if (isKnown && stage === 'filling') this.#fillOwner(ownerKey);
+    const isKnown = this.#owners.locateText(ownerKey) >= 0;
+    if (this.#stage[side] === 'filling' && !this.#touched[side].has(ownerKey)) {
+      if (isKnown && !this.table.has(this.#nameOf(ownerKey))) this.#fillOwner(ownerKey);
+      this.#touched[side].add(ownerKey);
+    }
     this.#dirty.set(ownerKey, { before: isKnown ? this.namesOf(ownerKey) : noNames, sinceMs: this.#nowMs() });
     const { timers, batchMs = 1 } = this.#options;
     if (timers && !this.#timer) this.#timer = timers.after(batchMs, () => this.flush());
@@ -402,6 +405,7 @@ export class Catalog {
   }
 
   #writePointers(before: OwnerNames['pointers'], after: OwnerNames['pointers'], changed: string[]): void {
+    if (before.size === 0 && after.size === 0) return;
     for (const reverse of new Set([...before.keys(), ...after.keys()])) {
       const remove = before.get(reverse) ?? [];
       const add = after.get(reverse) ?? [];
@@ -437,6 +441,10 @@ function keyOfOwner(side: Side, namespace: string, name: string): string {
   return `${side}/${namespace}/${name}`;
 }
 
+function nameIn(zone: Zone, namespace: string, service: string): string {
+  return `${service}.${namespace}.svc.${zone.name}`;
+}
+
 function serviceIn(ownerKey: string): string {
   return ownerKey.slice(ownerKey.lastIndexOf('/') + 1);
 }
@@ -453,6 +461,11 @@ function ownerOfSlice(slice: EndpointSlice): SliceOwner | undefined {
   if (imported) return { service: imported, isImported: true, cluster: labels[sourceClusterLabel] ?? '' };
   const service = labels[serviceNameLabel];
   return service ? { service, isImported: false, cluster: '' } : undefined;
+}
+
+function bySource(a: NamedSlice, b: NamedSlice): number {
+  if (a.cluster !== b.cluster) return a.cluster < b.cluster ? -1 : 1;
+  return a.name < b.name ? -1 : 1;
 }
 
 function isSameOwner(a: Pick<SliceOwner, 'service' | 'isImported'>, b: SliceOwner | undefined): boolean {

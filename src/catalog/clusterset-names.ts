@@ -39,7 +39,8 @@ function readyEndpoints(names: OwnerNames, { slices, ordinalOf }: OwnerInput): R
   for (const slice of slices) {
     const ordinal = ordinalOf(slice.cluster);
     for (const endpoint of slice.endpoints) {
-      if (endpoint.isReady) ready.push({ ...endpoint, cluster: slice.cluster, ordinal });
+      const { address, hostname, isReady } = endpoint;
+      if (isReady) ready.push({ address, hostname, isReady, cluster: slice.cluster, ordinal });
       else noteUnready(names, slice, endpoint);
     }
   }

@@ -1,7 +1,7 @@
 // What the catalog keeps of a Service, a ServiceImport and an EndpointSlice, packed into bytes: a hundred thousand
 // services with their slices take tens of megabytes instead of hundreds. Pure.
 
-import { parseAddress } from '../base/dns/address.ts';
+import { parseAddress, parseIpv4Number } from '../base/dns/address.ts';
 import { ByteReader, type ByteWriter } from '../base/dns/bytes.ts';
 import { type EndpointSlice, isReady } from '../model/endpoint-slice.ts';
 import type { Service } from '../model/service.ts';
@@ -38,6 +38,11 @@ export interface SliceFacts extends Seen {
   readonly endpoints: readonly EndpointFacts[];
 }
 
+/** A slice under its own name, for those who ask where a record comes from. */
+export interface NamedSlice extends SliceFacts {
+  readonly name: string;
+}
+
 type OwnerKind = 'ClusterIP' | 'Headless' | 'ExternalName';
 
 /** A Service or a ServiceImport. */
@@ -48,7 +53,7 @@ export interface OwnerFacts extends Seen {
   readonly ips: readonly Uint8Array[];
   readonly ports: readonly PortFacts[];
   readonly externalName: string;
-  /** Names of its slices, in the same namespace; sorted. */
+  /** Names of its slices, in the same namespace, each once. */
   readonly slices: readonly string[];
 }
 
@@ -106,20 +111,6 @@ export interface SliceOwner {
   readonly cluster: string;
 }
 
-export function factsOfSlice(slice: EndpointSlice, owner: SliceOwner, seenMs: number): SliceFacts {
-  const endpoints: EndpointFacts[] = [];
-  // Names stand for addresses: a slice of FQDNs has none to give.
-  if (slice.addressType !== 'FQDN') {
-    for (const endpoint of slice.endpoints ?? []) {
-      for (const address of addressesOf(endpoint.addresses)) {
-        endpoints.push({ address, hostname: endpoint.hostname ?? '', isReady: isReady(endpoint) });
-      }
-    }
-  }
-  const resourceVersion = slice.metadata.resourceVersion ?? '';
-  return { ...owner, ports: portsOf(slice.ports), endpoints, resourceVersion, seenMs };
-}
-
 /** Leaves out what is no address: `None`, and what a foreign writer may have put there. */
 export function addressesOf(texts: readonly string[] | undefined): Uint8Array[] {
   const addresses: Uint8Array[] = [];
@@ -157,51 +148,82 @@ export function packOwner(writer: ByteWriter, owner: OwnerFacts, service: string
   return writer.view();
 }
 
-export function unpackOwner(bytes: Uint8Array, service: string): OwnerFacts {
-  const reader = new ByteReader(bytes);
+export function unpackOwner(bytes: Uint8Array, at: number, service: string): OwnerFacts {
+  const reader = new ByteReader(bytes, at);
   const isPresent = reader.u8() === 1;
   const kind = kinds[reader.u8()]!;
-  const seen = unpackSeen(reader);
+  const { resourceVersion, seenMs } = unpackSeen(reader);
   const ips = repeat(reader.u8(), () => reader.raw(reader.u8()));
   const ports = unpackPorts(reader);
   const externalName = reader.text();
   const slices = repeat(reader.u16(), () => unpackBehind(reader, service));
-  return { isPresent, kind, ips, ports, externalName, slices, ...seen };
+  return { isPresent, kind, ips, ports, externalName, slices, resourceVersion, seenMs };
 }
 
-/** `name` is the slice's own: it begins with that of its service nearly always. */
-export function packSlice(writer: ByteWriter, slice: SliceFacts, name: string): Uint8Array {
-  packBehind(writer.reset(), slice.service, name)
-    .u8(slice.isImported ? 1 : 0)
-    .text(slice.cluster);
-  packSeen(writer, slice);
-  packPorts(writer, slice.ports);
-  writer.u16(slice.endpoints.length);
-  for (const endpoint of slice.endpoints) {
-    writer.u8((endpoint.isReady ? 0x80 : 0) | endpoint.address.length).raw(endpoint.address);
-    writer.text(endpoint.hostname);
-  }
+/** Straight from the object: no list brings more of anything than of slices. */
+export function packSlice(writer: ByteWriter, slice: EndpointSlice, owner: SliceOwner, seenMs: number): Uint8Array {
+  const { metadata, addressType, ports, endpoints } = slice;
+  // The name of a slice begins with that of its service nearly always.
+  packBehind(writer.reset(), owner.service, metadata.name)
+    .u8(owner.isImported ? 1 : 0)
+    .text(owner.cluster);
+  packSeen(writer, { resourceVersion: metadata.resourceVersion ?? '', seenMs });
+  packPorts(writer, portsOf(ports));
+  const countAt = writer.length;
+  writer.u16(0);
+  // Names stand for addresses: a slice of FQDNs has none to give.
+  writer.setU16(countAt, addressType === 'FQDN' ? 0 : packEndpoints(writer, endpoints ?? []));
   return writer.view();
 }
 
-export function unpackSlice(bytes: Uint8Array, name: string): SliceFacts {
-  const reader = new ByteReader(bytes);
+function packEndpoints(writer: ByteWriter, endpoints: NonNullable<EndpointSlice['endpoints']>): number {
+  let count = 0;
+  for (const endpoint of endpoints) {
+    const mark = isReady(endpoint) ? 0x80 : 0;
+    for (const text of endpoint.addresses ?? []) {
+      if (!packAddress(writer, text, mark)) continue;
+      writer.text(endpoint.hostname ?? '');
+      count += 1;
+    }
+  }
+  return count;
+}
+
+/** Its length with a mark, and the address; nothing for a text that is none. */
+function packAddress(writer: ByteWriter, text: string, mark: number): boolean {
+  const ipv4 = parseIpv4Number(text);
+  if (ipv4 !== undefined) {
+    writer.u8(mark | 4).u32(ipv4);
+    return true;
+  }
+  const address = parseAddress(text);
+  if (address) writer.u8(mark | address.length).raw(address);
+  return address !== undefined;
+}
+
+/** Packed facts lie in `bytes` from `at` on. */
+export function unpackSlice(bytes: Uint8Array, at: number, name: string): NamedSlice {
+  const reader = new ByteReader(bytes, at);
   const service = unpackBehind(reader, name);
   const isImported = reader.u8() === 1;
   const cluster = reader.text();
-  const seen = unpackSeen(reader);
+  const { resourceVersion, seenMs } = unpackSeen(reader);
   const ports = unpackPorts(reader);
   const endpoints = repeat(reader.u16(), () => {
     const head = reader.u8();
     const address = reader.raw(head & 0x7f);
     return { address, hostname: reader.text(), isReady: head >= 0x80 };
   });
-  return { service, isImported, cluster, ports, endpoints, ...seen };
+  return { name, service, isImported, cluster, ports, endpoints, resourceVersion, seenMs };
 }
 
 /** Only whom it belongs to. */
-export function unpackSliceOwner(bytes: Uint8Array, name: string): Pick<SliceOwner, 'service' | 'isImported'> {
-  const reader = new ByteReader(bytes);
+export function unpackSliceOwner(
+  bytes: Uint8Array,
+  at: number,
+  name: string,
+): Pick<SliceOwner, 'service' | 'isImported'> {
+  const reader = new ByteReader(bytes, at);
   return { service: unpackBehind(reader, name), isImported: reader.u8() === 1 };
 }
 

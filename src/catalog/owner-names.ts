@@ -4,12 +4,7 @@
 import { dashedAddress } from '../base/dns/address.ts';
 import { reverseName, tryEncodeName } from '../base/dns/name.ts';
 import { type Order, order, type PackedRecord, plainRecord, type RecordSet, recordType, srvData } from './answers.ts';
-import type { EndpointFacts, OwnerFacts, PortFacts, SliceFacts } from './facts.ts';
-
-/** A slice under its own name, for those who ask where a record comes from. */
-export interface NamedSlice extends SliceFacts {
-  readonly name: string;
-}
+import type { EndpointFacts, NamedSlice, OwnerFacts, PortFacts } from './facts.ts';
 
 export interface OwnerInput {
   readonly owner: OwnerFacts;
@@ -95,17 +90,13 @@ export function addAddresses(
     [recordType.A, 4],
     [recordType.AAAA, 16],
   ] as const) {
-    const seen = new Set<string>();
     const packed: PackedRecord[] = [];
+    const seen = records.length > fewRecords ? new Set<string>() : undefined;
     for (const { address, cluster } of records) {
-      if (address.length !== size) continue;
-      if (records.length > 1) {
-        const key = address.join('.');
-        if (seen.has(key)) continue;
-        seen.add(key);
-      }
+      if (address.length !== size || isAmong(packed, address, seen)) continue;
       packed.push(plainRecord(address, cluster));
     }
+    if (packed.length === 0) continue;
     const max = recordsMax[size];
     if (packed.length > max) {
       names.leftOut.push({
@@ -115,6 +106,22 @@ export function addAddresses(
     }
     names.add(name, { type, order: how, records: packed.slice(0, max) });
   }
+}
+
+/** Up to this many are compared with each other; beyond, what was seen is remembered. */
+const fewRecords = 16;
+
+function isAmong(packed: readonly PackedRecord[], address: Uint8Array, seen: Set<string> | undefined): boolean {
+  if (seen === undefined) return packed.some(({ rdata }) => areSameBytes(rdata, address));
+  const key = address.join('.');
+  if (seen.has(key)) return true;
+  seen.add(key);
+  return false;
+}
+
+function areSameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return a.length === b.length;
 }
 
 function serviceLabel(port: PortFacts, name: string): string {
@@ -140,6 +147,13 @@ const srvMax = 500;
 
 /** SRV under `_port._proto` for each named port, and under the bare name one per target and number. */
 export function addSrv(names: OwnerNames, name: string, sources: readonly SrvSource[]): void {
+  const [only] = sources;
+  if (only !== undefined && sources.length === 1) {
+    if (only.port.name === '') return;
+    addSrvSet(names, serviceLabel(only.port, name), sources, name);
+    addSrvSet(names, name, sources, name);
+    return;
+  }
   const byName = new Map<string, Map<string, SrvSource>>();
   const put = (at: string, source: SrvSource) => {
     const known = byName.get(at) ?? new Map<string, SrvSource>();
@@ -152,27 +166,29 @@ export function addSrv(names: OwnerNames, name: string, sources: readonly SrvSou
     put(serviceLabel(source.port, name), source);
     put(name, source);
   }
-  for (const [at, known] of byName) {
-    const all = [...known.values()];
-    if (all.length > srvMax) {
-      names.leftOut.push({
-        what: `${all.length - srvMax} SRV records of ${at}`,
-        why: 'more than fit into one message',
-      });
-    }
-    names.add(at, {
-      type: recordType.SRV,
-      order: order.fixed,
-      records: all.slice(0, srvMax).flatMap((source) => srvRecord(source, name)),
-    });
-  }
+  for (const [at, known] of byName) addSrvSet(names, at, [...known.values()], name);
 }
 
-function srvRecord(source: SrvSource, service: string): PackedRecord[] {
+function addSrvSet(names: OwnerNames, at: string, sources: readonly SrvSource[], service: string): void {
+  if (sources.length > srvMax) {
+    names.leftOut.push({
+      what: `${sources.length - srvMax} SRV records of ${at}`,
+      why: 'more than fit into one message',
+    });
+  }
+  const records: PackedRecord[] = [];
+  for (const source of sources.slice(0, srvMax)) {
+    const record = srvRecord(source, service);
+    if (record) records.push(record);
+  }
+  names.add(at, { type: recordType.SRV, order: order.fixed, records });
+}
+
+function srvRecord(source: SrvSource, service: string): PackedRecord | undefined {
   const { port } = source.port;
-  if (source.target === service) return [plainRecord(srvData({ port }), source.cluster)];
+  if (source.target === service) return plainRecord(srvData({ port }), source.cluster);
   const target = tryEncodeName(source.target);
-  return target ? [plainRecord(srvData({ port, target }), source.cluster)] : [];
+  return target && plainRecord(srvData({ port, target }), source.cluster);
 }
 
 export function endpointName(endpoint: EndpointFacts): string {

@@ -92,3 +92,30 @@ function collidingKeys(): [Uint8Array, Uint8Array] {
   }
   throw new Error('no collision found');
 }
+
+test('packed map: keys as text, beyond ASCII and long ones too -> the same entries as their bytes', () => {
+  const packed = new PackedMap();
+  const keys = ['shop/db', 'größe/ß', 'x'.repeat(1000), ''];
+  for (const key of keys) packed.setText(key, bytes(`of ${key}`));
+  for (const key of keys) {
+    expect(text(packed.get(bytes(key)))).toBe(`of ${key}`);
+    expect(packed.buffer.toString('utf8', packed.locateText(key)).startsWith(`of ${key}`)).toBe(true);
+  }
+  expect([...packed.textKeys()]).toEqual(keys);
+  expect(packed.deleteText('größe/ß')).toBe(true);
+  expect(packed.deleteText('größe/ß')).toBe(false);
+  expect(packed.locateText('größe/ß')).toBe(-1);
+  expect(packed.size).toBe(3);
+});
+
+test('packed map: keys while it changes and moves -> those of the beginning, in the order they came', () => {
+  const packed = new PackedMap();
+  for (let i = 0; i < 1000; i++) packed.setText(`first-${i}`, bytes('old'));
+  const seen: string[] = [];
+  for (const key of packed.textKeys()) {
+    seen.push(key);
+    packed.deleteText(`first-${(7 * seen.length) % 1000}`);
+    for (let i = 0; i < 20; i++) packed.setText(`later-${20 * seen.length + i}`, bytes('x'.repeat(100)));
+  }
+  expect(seen).toEqual(Array.from({ length: 1000 }, (_, i) => `first-${i}`));
+});

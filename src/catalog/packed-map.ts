@@ -22,6 +22,8 @@ const spaciousBytes = 128 << 20;
 /** The reading side: finds entries, never changes anything. */
 export class PackedReader {
   bytes!: Uint8Array;
+  /** The same memory, for whoever makes text of it. */
+  buffer!: Buffer;
   protected slots!: Int32Array;
   protected mask = 0;
 
@@ -32,6 +34,7 @@ export class PackedReader {
   adopt(memory: PackedMemory): void {
     this.slots = new Int32Array(memory.slots);
     this.bytes = new Uint8Array(memory.bytes);
+    this.buffer = Buffer.from(memory.bytes);
     this.mask = this.slots.length / 2 - 1;
   }
 
@@ -41,13 +44,13 @@ export class PackedReader {
     for (let slot = hash & this.mask; ; slot = (slot + 1) & this.mask) {
       const position = Atomics.load(slots, 2 * slot + 1);
       if (position === emptySlot) return -1;
-      if (position !== deletedSlot && slots[2 * slot] === hash && this.#holds(entryOf(position), key, length)) {
+      if (position !== deletedSlot && slots[2 * slot] === hash && this.holds(entryOf(position), key, length)) {
         return entryOf(position);
       }
     }
   }
 
-  #holds(entry: number, key: Uint8Array, length: number): boolean {
+  protected holds(entry: number, key: Uint8Array, length: number): boolean {
     const bytes = this.bytes;
     if (((bytes[entry]! << 8) | bytes[entry + 1]!) !== length) return false;
     const start = entry + headerBytes;
@@ -60,8 +63,7 @@ export class PackedReader {
   }
 
   valueLength(entry: number): number {
-    const bytes = this.bytes;
-    return ((bytes[entry + 2]! << 24) | (bytes[entry + 3]! << 16) | (bytes[entry + 4]! << 8) | bytes[entry + 5]!) >>> 0;
+    return valueLength(this.bytes, entry);
   }
 
   /** A view of the value, good until the next change; undefined if there is none. */
@@ -84,6 +86,8 @@ export interface PackedMapOptions {
 }
 
 export class PackedMap extends PackedReader {
+  /** The key being looked for, when it was given as text. */
+  #key: Uint8Array = new Uint8Array(256);
   readonly #onGeneration: (memory: PackedMemory) => void;
   #memory: PackedMemory;
   #top = 0;
@@ -113,24 +117,61 @@ export class PackedMap extends PackedReader {
   }
 
   set(key: Uint8Array, value: Uint8Array): void {
-    this.#reserve(padded(headerBytes + key.length + value.length));
-    const hash = hashBytes(key, 0, key.length);
-    const entry = this.#append(key, value);
-    const slot = this.#slotFor(key, hash);
+    this.#set(key, key.length, value);
+  }
+
+  /** The same with a key as text; no array is made of it. */
+  setText(key: string, value: Uint8Array): void {
+    const length = this.#encode(key);
+    this.#set(this.#key, length, value);
+  }
+
+  /** Where the value behind a key begins, in `bytes` and `buffer` as they are now; -1 if there is none. */
+  locateText(key: string): number {
+    const length = this.#encode(key);
+    const entry = this.find(this.#key, length, hashBytes(this.#key, 0, length));
+    return entry < 0 ? -1 : this.valueStart(entry);
+  }
+
+  deleteText(key: string): boolean {
+    const length = this.#encode(key);
+    return this.#delete(this.#key, length);
+  }
+
+  #encode(text: string): number {
+    if (this.#key.length < 3 * text.length) this.#key = new Uint8Array(6 * text.length);
+    const key = this.#key;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code > 127) return Buffer.from(key.buffer).write(text);
+      key[i] = code;
+    }
+    return text.length;
+  }
+
+  #set(key: Uint8Array, length: number, value: Uint8Array): void {
+    this.#reserve(padded(headerBytes + length + value.length));
+    const hash = hashBytes(key, 0, length);
+    const entry = this.#append(key, length, value);
+    const slot = this.#slotFor(key, length, hash);
     const before = this.slots[2 * slot + 1]!;
     if (before === emptySlot) this.#slotsTaken += 1;
     if (before === emptySlot || before === deletedSlot) this.#size += 1;
-    else this.#liveBytes -= this.#entryBytes(entryOf(before));
+    else this.#liveBytes -= entryBytes(this.bytes, entryOf(before));
     this.slots[2 * slot] = hash;
     Atomics.store(this.slots, 2 * slot + 1, positionOf(entry));
   }
 
   delete(key: Uint8Array): boolean {
-    const hash = hashBytes(key, 0, key.length);
-    const entry = this.find(key, key.length, hash);
+    return this.#delete(key, key.length);
+  }
+
+  #delete(key: Uint8Array, length: number): boolean {
+    const hash = hashBytes(key, 0, length);
+    const entry = this.find(key, length, hash);
     if (entry < 0) return false;
-    const slot = this.#slotFor(key, hash);
-    this.#liveBytes -= this.#entryBytes(entry);
+    const slot = this.#slotFor(key, length, hash);
+    this.#liveBytes -= entryBytes(this.bytes, entry);
     this.#size -= 1;
     Atomics.store(this.slots, 2 * slot + 1, deletedSlot);
     return true;
@@ -141,54 +182,55 @@ export class PackedMap extends PackedReader {
     if (this.#top > bytesMin && this.#top > 1.1 * this.#liveBytes) this.#renew(0);
   }
 
-  /** Every key that is there from the first step to the last. One that comes or goes meanwhile may be among them or not. */
+  /** The keys that are there at the first step, in the order in which they came or last changed. */
   *keys(): IterableIterator<Uint8Array> {
-    const { slots, bytes } = this;
-    for (let i = 1; i < slots.length; i += 2) {
-      const position = slots[i]!;
-      if (position === emptySlot || position === deletedSlot) continue;
-      const start = entryOf(position) + headerBytes;
-      yield bytes.slice(start, start + ((bytes[start - headerBytes]! << 8) | bytes[start - headerBytes + 1]!));
+    const { bytes } = this;
+    for (const position of this.#positions()) yield bytes.slice(...keyRange(bytes, entryOf(position)));
+  }
+
+  *textKeys(): IterableIterator<string> {
+    const { bytes, buffer } = this;
+    for (const position of this.#positions()) yield buffer.toString('utf8', ...keyRange(bytes, entryOf(position)));
+  }
+
+  /** Of all entries, as they lie in memory: what came together lies together. */
+  #positions(): Int32Array {
+    const positions = new Int32Array(this.#size);
+    let count = 0;
+    for (let i = 1; i < this.slots.length; i += 2) {
+      const position = this.slots[i]!;
+      if (position !== emptySlot && position !== deletedSlot) positions[count++] = position;
     }
+    return positions.sort();
   }
 
   /** The slot that holds the key, else the first one it may take. */
-  #slotFor(key: Uint8Array, hash: number): number {
+  #slotFor(key: Uint8Array, length: number, hash: number): number {
     let free = -1;
     for (let slot = hash & this.mask; ; slot = (slot + 1) & this.mask) {
       const position = this.slots[2 * slot + 1]!;
       if (position === emptySlot) return free < 0 ? slot : free;
       if (position === deletedSlot) {
         if (free < 0) free = slot;
-      } else if (this.slots[2 * slot] === hash && this.#isKey(entryOf(position), key)) {
+      } else if (this.slots[2 * slot] === hash && this.holds(entryOf(position), key, length)) {
         return slot;
       }
     }
   }
 
-  #isKey(entry: number, key: Uint8Array): boolean {
-    const start = entry + headerBytes;
-    if (this.valueStart(entry) - start !== key.length) return false;
-    for (let i = 0; i < key.length; i++) if (this.bytes[start + i] !== key[i]) return false;
-    return true;
-  }
-
-  #entryBytes(entry: number): number {
-    return padded(this.valueStart(entry) - entry + this.valueLength(entry));
-  }
-
-  #append(key: Uint8Array, value: Uint8Array): number {
+  #append(key: Uint8Array, length: number, value: Uint8Array): number {
     const entry = this.#top;
     const bytes = this.bytes;
-    bytes[entry] = key.length >> 8;
-    bytes[entry + 1] = key.length & 255;
+    bytes[entry] = length >> 8;
+    bytes[entry + 1] = length & 255;
     bytes[entry + 2] = value.length >>> 24;
     bytes[entry + 3] = (value.length >>> 16) & 255;
     bytes[entry + 4] = (value.length >>> 8) & 255;
     bytes[entry + 5] = value.length & 255;
-    bytes.set(key, entry + headerBytes);
-    bytes.set(value, entry + headerBytes + key.length);
-    const size = padded(headerBytes + key.length + value.length);
+    const start = entry + headerBytes;
+    for (let i = 0; i < length; i++) bytes[start + i] = key[i]!;
+    copyTo(bytes, start + length, value);
+    const size = padded(headerBytes + length + value.length);
     this.#top += size;
     this.#liveBytes += size;
     return entry;
@@ -225,12 +267,34 @@ export class PackedMap extends PackedReader {
   #renew(more: number): void {
     const liveBytes = this.#liveBytes + more;
     const bytesWanted = Math.max(bytesMin, 2 * liveBytes, liveBytes > spaciousFrom ? spaciousBytes : 0);
-    const old = { slots: this.slots, bytes: this.bytes };
+    const { bytes: old } = this;
+    const positions = this.#positions();
     const memory = allocate(this.#slotCountWanted(), padded(bytesWanted));
     this.#enter(memory);
     this.#top = 0;
-    for (let i = 1; i < old.slots.length; i += 2) this.#carryOver(old, i);
+    this.#carryOver(old, positions);
     this.#onGeneration(memory);
+  }
+
+  /** Copies entries that lie side by side in one go. */
+  #carryOver(old: Uint8Array, positions: Int32Array): void {
+    let start = 0;
+    let end = 0;
+    const copyRun = () => {
+      this.bytes.set(old.subarray(start, end), this.#top);
+      this.#top += end - start;
+    };
+    for (const position of positions) {
+      const entry = entryOf(position);
+      if (entry !== end) {
+        copyRun();
+        start = entry;
+      }
+      const [keyStart, keyEnd] = keyRange(old, entry);
+      this.#take(hashBytes(old, keyStart, keyEnd), positionOf(this.#top + entry - start));
+      end = entry + entryBytes(old, entry);
+    }
+    copyRun();
   }
 
   #enter(memory: PackedMemory): void {
@@ -246,21 +310,26 @@ export class PackedMap extends PackedReader {
     this.slots[2 * slot] = hash;
     this.slots[2 * slot + 1] = position;
   }
+}
 
-  #carryOver(old: { slots: Int32Array; bytes: Uint8Array }, index: number): void {
-    const position = old.slots[index]!;
-    if (position === emptySlot || position === deletedSlot) return;
-    const hash = old.slots[index - 1]!;
-    const start = entryOf(position);
-    const from = old.bytes;
-    const keyLength = (from[start]! << 8) | from[start + 1]!;
-    const valueLength =
-      ((from[start + 2]! << 24) | (from[start + 3]! << 16) | (from[start + 4]! << 8) | from[start + 5]!) >>> 0;
-    const size = padded(headerBytes + keyLength + valueLength);
-    this.bytes.set(from.subarray(start, start + size), this.#top);
-    this.#take(hash, positionOf(this.#top));
-    this.#top += size;
-  }
+function keyRange(bytes: Uint8Array, entry: number): [start: number, end: number] {
+  const start = entry + headerBytes;
+  return [start, start + ((bytes[entry]! << 8) | bytes[entry + 1]!)];
+}
+
+function valueLength(bytes: Uint8Array, entry: number): number {
+  return ((bytes[entry + 2]! << 24) | (bytes[entry + 3]! << 16) | (bytes[entry + 4]! << 8) | bytes[entry + 5]!) >>> 0;
+}
+
+function entryBytes(bytes: Uint8Array, entry: number): number {
+  const keyLength = (bytes[entry]! << 8) | bytes[entry + 1]!;
+  return padded(headerBytes + keyLength + valueLength(bytes, entry));
+}
+
+/** Few bytes are copied fastest one by one. */
+function copyTo(target: Uint8Array, at: number, source: Uint8Array): void {
+  if (source.length > 128) target.set(source, at);
+  else for (let i = 0; i < source.length; i++) target[at + i] = source[i]!;
 }
 
 function allocate(slotCount: number, byteCount: number): PackedMemory {

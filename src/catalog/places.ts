@@ -70,6 +70,8 @@ export class Places {
   readonly #tableMemory = new SharedArrayBuffer(4 * (ordinalMax + 1));
   readonly #table = new Uint16Array(this.#tableMemory);
   readonly #names: string[] = [''];
+  /** Of clusters, for this thread: asked once for every slice. */
+  readonly #ordinals = new Map<string, number>([['', 0]]);
   readonly #nextOrdinal = { c: 1, z: 1, r: 1 };
 
   constructor(onGeneration: (memory: PackedMemory) => void) {
@@ -81,7 +83,11 @@ export class Places {
   }
 
   ordinalOf(cluster: string): number {
-    return cluster === '' ? 0 : this.#ordinal('c', cluster);
+    const known = this.#ordinals.get(cluster);
+    if (known !== undefined) return known;
+    const ordinal = this.#ordinal('c', cluster);
+    this.#ordinals.set(cluster, ordinal);
+    return ordinal;
   }
 
   nameOf(ordinal: number): string {

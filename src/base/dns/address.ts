@@ -6,7 +6,14 @@ export function parseAddress(text: string): Uint8Array | undefined {
 }
 
 function parseIpv4(text: string): Uint8Array | undefined {
-  const bytes = new Uint8Array(4);
+  const address = parseIpv4Number(text);
+  if (address === undefined) return undefined;
+  return Uint8Array.of(address >>> 24, address >>> 16, address >>> 8, address);
+}
+
+/** The four bytes as one number: what needs no array of its own. */
+export function parseIpv4Number(text: string): number | undefined {
+  let address = 0;
   let part = 0;
   let digits = 0;
   let value = 0;
@@ -14,7 +21,8 @@ function parseIpv4(text: string): Uint8Array | undefined {
     const code = i < text.length ? text.charCodeAt(i) : 0x2e;
     if (code === 0x2e) {
       if (digits === 0 || value > 255 || part > 3) return undefined;
-      bytes[part++] = value;
+      address = address * 256 + value;
+      part += 1;
       digits = 0;
       value = 0;
     } else {
@@ -24,7 +32,7 @@ function parseIpv4(text: string): Uint8Array | undefined {
       digits += 1;
     }
   }
-  return part === 4 ? bytes : undefined;
+  return part === 4 ? address : undefined;
 }
 
 function parseIpv6(text: string): Uint8Array | undefined {

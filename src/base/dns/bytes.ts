@@ -86,6 +86,9 @@ export class ByteWriter {
   }
 }
 
+const shortBytes = 16;
+
+/** Reads fastest from a Buffer. */
 export class ByteReader {
   at: number;
   readonly #bytes: Uint8Array;
@@ -116,19 +119,28 @@ export class ByteReader {
   }
 
   raw(length: number): Uint8Array {
-    return this.#bytes.slice(this.at, (this.at += length));
+    const start = this.at;
+    this.at += length;
+    if (length > shortBytes) return this.#bytes.slice(start, this.at);
+    // For an address a loop is several times as fast.
+    const copy = new Uint8Array(length);
+    for (let i = 0; i < length; i++) copy[i] = this.#bytes[start + i]!;
+    return copy;
   }
 
   text(): string {
     const length = this.u8();
     const start = this.at;
     this.at += length;
-    // Shared memory cannot be decoded by TextDecoder, and these texts are nearly always ASCII.
-    let text = '';
-    for (let i = start; i < this.at; i++) {
-      if (this.#bytes[i]! > 127) return Buffer.from(this.#bytes.slice(start, this.at)).toString('utf8');
-      text += String.fromCharCode(this.#bytes[i]!);
-    }
-    return text;
+    if (length === 0) return '';
+    for (let i = start; i < this.at; i++)
+      if (this.#bytes[i]! > 127) return this.#buffer().toString('utf8', start, this.at);
+    return this.#buffer().toString('latin1', start, this.at);
+  }
+
+  // Shared memory cannot be decoded by TextDecoder.
+  #buffer(): Buffer {
+    const bytes = this.#bytes;
+    return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 }
