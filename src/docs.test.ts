@@ -1,5 +1,5 @@
 // The documents are held to what is there: files that the walk names, and for each rule of the founding documents and each
-// promise of docs/promises/ a test that exists or the page that says why not.
+// promise of docs/promises/ a test that exists, a command that measures it, or the page that says why not.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest';
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url));
 const read = (path: string) => readFileSync(path, 'utf8');
+const { scripts } = JSON.parse(read(join(docs, '../package.json'))) as { scripts: Record<string, string> };
 const promises = readdirSync(join(docs, 'promises')).map((page) => `promises/${page}`);
 
 describe.each(['walk.md', 'seeds.md', 'glossary.md', 'decisions/README.md', ...promises])('docs/%s', (page) => {
@@ -53,8 +54,10 @@ function wrongWith(held: string): string[] {
   return held.split('<br>').flatMap((item) => {
     const link = /^\[[^\]]+\]\(([^)#]+)(?:#([^)]+))?\)$/.exec(item);
     if (link !== null) return wrongWithPage(link[1]!.replace(/^\.\.\//, ''), link[2]);
+    const command = /^`npm run ([\w:]+)`$/.exec(item)?.[1];
+    if (command !== undefined) return command in scripts ? [] : [`no such command: npm run ${command}`];
     const named = /^`([^`]+?\.test\.ts): ([^`]+)`$/.exec(item);
-    return named === null ? [`not a test or a decision: ${item}`] : wrongWithTest(named[1]!, named[2]!);
+    return named === null ? [`not a test, a command or a decision: ${item}`] : wrongWithTest(named[1]!, named[2]!);
   });
 }
 
@@ -113,5 +116,6 @@ test('a row without a proof, with a test or a decision that is not there -> woul
   expect(wrongWith('[0010](decisions/0010-left-out-of-the-seeds.md#nowhere)')).toHaveLength(1);
   expect(wrongWith('[0099](decisions/0099.md)')).toHaveLength(1);
   expect(wrongWith('[0010](decisions/0010-left-out-of-the-seeds.md#kube-proxy)')).toEqual([]);
+  expect(wrongWith('`npm run nothing`')).toEqual(['no such command: npm run nothing']);
   expect(wrongWith('[0010](../decisions/0010-left-out-of-the-seeds.md#kube-proxy)')).toEqual([]);
 });
