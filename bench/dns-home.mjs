@@ -11,7 +11,7 @@ const sliceWatches = new Set();
 
 const server = createServer((request, response) => {
   const url = new URL(request.url, 'http://home');
-  const kind = /\/(services|serviceimports|endpointslices)$/.exec(url.pathname)?.[1];
+  const kind = /\/(services|serviceimports|endpointslices|configmaps|peerservices)$/.exec(url.pathname)?.[1];
   if (kind === undefined) return response.writeHead(404).end();
   response.setHeader('content-type', 'application/json');
   if (url.searchParams.has('watch')) return watch(kind, response);
@@ -42,7 +42,7 @@ function change({ service, address }) {
 }
 
 function list(kind, query, response) {
-  const total = kind === 'services' ? 0 : kind === 'serviceimports' ? services : services * clusters.length;
+  const total = { serviceimports: services, endpointslices: services * clusters.length }[kind] ?? 0;
   const textOf = kind === 'serviceimports' ? importText : sliceText;
   const start = Number(query.get('continue') ?? 0);
   const end = Math.min(total, start + Number(query.get('limit') ?? total));
@@ -53,6 +53,8 @@ function list(kind, query, response) {
     services: 'ServiceList',
     serviceimports: 'ServiceImportList',
     endpointslices: 'EndpointSliceList',
+    configmaps: 'ConfigMapList',
+    peerservices: 'PeerServiceList',
   };
   response.end(
     `{"kind":"${listKind[kind]}","apiVersion":"v1","metadata":{"resourceVersion":"10"${more}},"items":[${items.join()}]}`,

@@ -2,6 +2,7 @@
 // `cli/`; both are loaded only when asked for, so that `portolan --help` is quick.
 
 import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { errorText } from './base/log.ts';
 import { createRealHost } from './base/real/host.ts';
@@ -17,7 +18,8 @@ import { addDnsCommand } from './main/dns-command.ts';
 import { addPeeringCommand } from './main/peering-command.ts';
 import { addUpCommand } from './main/up-command.ts';
 
-enableCompileCache();
+// Beside what was compiled, and nowhere if that is not ours to write: a demo leaves nothing outside its folder.
+enableCompileCache(join(import.meta.dirname, '.compile-cache'));
 
 const program = new Command('portolan')
   .description(

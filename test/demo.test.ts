@@ -2,13 +2,15 @@
 // leaves nothing behind.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith, pathOf } from './support/counterparts.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+/** Who may do nothing, on every Linux. */
+const nobody = 65_534;
 
 describeWith(['kubectl', 'dig'], 'demo', () => {
   const directory = mkdtempSync(`${tmpdir()}/portolan-demo-`);
@@ -63,6 +65,60 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
   test('demo: ready -> within 10 s, counted in time on the processor, which other work does not lengthen', () => {
     expect(cpuSecondsAtReady).toBeGreaterThan(0);
     expect(cpuSecondsAtReady).toBeLessThan(10);
+  });
+
+  test('demo: while it starts -> a line for the broker and for each cluster before the screen', () => {
+    const progress = printed.slice(0, printed.indexOf('Portolan: a broker'));
+    expect(
+      progress
+        .match(/^ {2}\w+/gm)
+        ?.map((line) => line.trim())
+        .sort(),
+    ).toEqual(['broker', 'east', 'south', 'west']);
+  });
+
+  test('demo: demo.json -> where everything is: east and west in one region, south in another', () => {
+    const { broker, clusters, federation } = file();
+    expect(readFileSync(broker.kubeconfig, 'utf8')).toContain('clusters:');
+    expect(Object.keys(clusters)).toEqual(['east', 'west', 'south']);
+    for (const { kubeconfig, dns, zone } of Object.values<Record<string, string>>(clusters)) {
+      expect(readFileSync(kubeconfig!, 'utf8')).toContain('clusters:');
+      expect(dns).toMatch(/^127\.0\.0\.1:\d+$/);
+      expect(zone).not.toBe('');
+    }
+    expect(clusters.east.region).toBe(clusters.west.region);
+    expect(clusters.south.region).not.toBe(clusters.east.region);
+    expect(federation).toMatchObject({ name: 'world', suffix: 'federation' });
+    expect(federation.dns).toMatch(/^127\.0\.0\.1:\d+$/);
+  });
+
+  test('demo: a second one beside it, of a user without rights -> ready on its own ports, nothing outside its folder', async () => {
+    const place = mkdtempSync(`${tmpdir()}/portolan-second-`);
+    chmodSync(place, 0o755);
+    const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
+    if (user.uid !== undefined) chownSync(place, nobody, nobody);
+    const second = spawn(`${root}bin/portolan`, ['demo', '--dir', 'here'], {
+      cwd: place,
+      env: { PATH: process.env['PATH'], HOME: place, TMPDIR: place },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...user,
+    });
+    const ended = new Promise((resolve) => second.once('exit', resolve));
+    let said = '';
+    for (const stream of [second.stdout, second.stderr]) stream.on('data', (chunk) => (said += chunk));
+    await Promise.race([
+      ended,
+      new Promise<void>((resolve) => second.stdout.on('data', () => said.endsWith('ready\n') && resolve())),
+    ]);
+    expect(said).toMatch(/^ready$/m);
+    expect(readdirSync(place)).toEqual(['here']);
+    const ports = (path: string) =>
+      Object.values<{ dns: string }>(JSON.parse(readFileSync(path, 'utf8')).clusters).map(({ dns }) => dns);
+    const all = [...ports(`${directory}/demo.json`), ...ports(`${place}/here/demo.json`)];
+    expect(new Set(all).size).toBe(6);
+    second.kill('SIGINT');
+    await ended;
+    rmSync(place, { recursive: true, force: true });
   });
 
   test('demo: every line it prints -> works as printed', () => {

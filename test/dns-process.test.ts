@@ -1,11 +1,14 @@
 // `portolan dns` as a process: what it answers while it starts, its admin endpoint, DNS over TLS, the endpoint for stub zones,
 // an existing server for the cluster domain, and flags that make no sense.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
+import { fileURLToPath } from 'node:url';
 import packet from 'dns-packet';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
@@ -101,6 +104,36 @@ describe('portolan dns', () => {
     expect(new Set(seen)).toEqual(new Set(['SERVFAIL', '10.96.7.7']));
     await dns.whenReady();
     expect(await admin(dns, '/readyz')).toBe('200 ok');
+  });
+
+  test('100,000 services, each in three clusters -> ready after seconds of work, and never NXDOMAIN on the way', async () => {
+    const many = fileURLToPath(new URL('../bench/dns-home.mjs', import.meta.url));
+    const helper = spawn(process.execPath, [many, '100000'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const [line] = (await once(helper.stdout.setEncoding('utf8'), 'data')) as [string];
+    const server = `http://127.0.0.1:${JSON.parse(line).port}`;
+    const kubeconfig = `${directory}/many.kubeconfig`;
+    const clusters = [{ name: 'many', cluster: { server } }];
+    const contexts = [{ name: 'many', context: { cluster: 'many', user: 'many' } }];
+    const users = [{ name: 'many', user: {} }];
+    writeFileSync(kubeconfig, JSON.stringify({ clusters, contexts, users, 'current-context': 'many' }));
+    const dns = await start('--cluster-id', 'east', '--kubeconfig', kubeconfig);
+    const seen = new Set<string>();
+    const last = 'svc-99999.ns-99.svc.clusterset.local A';
+    await until('ready', async () => {
+      seen.add(await askUdp(dns.target, last));
+      return dns.isReady();
+    });
+    // Of the processor's time, and far more than it takes: what counts is that it does not grow with the square.
+    const fields = readFileSync(`/proc/${dns.child.pid}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ');
+    expect((Number(fields[11]) + Number(fields[12])) / 100).toBeLessThan(20);
+    const answer = await askUdp(dns.target, last);
+    expect(answer).toMatch(/^10\./);
+    expect([...seen].filter((each) => each !== 'SERVFAIL' && each !== answer)).toEqual([]);
+    expect(seen).toContain('SERVFAIL');
+    await dns.stop();
+    helper.kill('SIGKILL');
   });
 
   test('its home goes away -> goes on answering', async () => {

@@ -4,7 +4,16 @@ import packet, { type Packet } from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import type { Clock, Random, Timers } from '../base/world.ts';
 import { decodeSource, encodeSource } from './source-option.ts';
-import { Asker, type AskerOptions, addService, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
+import {
+  Asker,
+  type AskerOptions,
+  addService,
+  describeAnswer,
+  encodeQuestion,
+  extendedErrorOf,
+  makeCatalog,
+  syncAll,
+} from './testing/ask.ts';
 import type { Exchange, ExchangeOptions } from './upstream/exchange.ts';
 import { parseServerAddress } from './upstream/servers.ts';
 
@@ -201,6 +210,29 @@ describe('dns forwarding', () => {
     expect(net.asked[0]!.question).not.toBe('www.a-rather-long-name.example.com A');
     expect(net.asked[0]!.question.toLowerCase()).toBe('www.a-rather-long-name.example.com a');
     expect(reply.questions![0]!.name).toBe('www.a-rather-long-name.example.com');
+  });
+
+  test('the cache -> keeps types, and those who want signatures, apart', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    const wanted: boolean[] = [];
+    net.servers.set('192.0.2.53:53', (query) => {
+      const { type, name } = query.questions![0]!;
+      wanted.push((query.additionals?.[0] as { flag_do?: boolean }).flag_do === true);
+      const data = type === 'AAAA' ? '2001:db8::1' : `203.0.113.${wanted.length}`;
+      return { answers: [{ type, name, ttl: 60, class: 'IN', data } as never] };
+    });
+    const ask = async (type: string, isDnssecOk: boolean) => {
+      const question = encodeQuestion(`www.example.com ${type}`, { edns: true });
+      // The DO bit stands in the third byte of the TTL of the OPT, four from the end.
+      if (isDnssecOk) question[question.length - 4]! |= 0x80;
+      return describeAnswer(packet.decode((await asker.send(question))!));
+    };
+    for (let round = 0; round < 2; round++) {
+      expect(await ask('A', false)).toBe('203.0.113.1');
+      expect(await ask('AAAA', false)).toBe('2001:db8::1');
+      expect(await ask('A', true)).toBe('203.0.113.3');
+    }
+    expect(wanted).toEqual([false, false, true]);
   });
 
   test('no recursion desired -> refused', async () => {

@@ -1,12 +1,15 @@
 // The sockets: UDP, TCP, DoT, IPv4 and IPv6, in this thread and in workers.
 
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import type { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
+import { readCounters } from './observe.ts';
 import { type DnsOptions, type DnsServer, startDns } from './server.ts';
 import { addImport, describeAnswer, encodeQuestion, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';
 import { makeAuthority } from './testing/edge/certs.ts';
@@ -124,6 +127,33 @@ describe('dns server', () => {
 });
 
 describe('dns server with workers', () => {
+  test('a thread dies -> the other goes on, and one that replaces it knows what changed and counts on', async () => {
+    const started: { worker: Worker; listens: Promise<unknown> }[] = [];
+    const onStart = (message: unknown) => {
+      const { worker } = message as { worker: Worker };
+      started.push({ worker, listens: once(worker, 'message') });
+    };
+    subscribe('worker_threads', onStart);
+    const { server, catalog, target } = await start({ workers: 2 });
+    // A new generation of memory, told only to threads that live.
+    for (let i = 0; i < 3000; i++) addImport(catalog, `shop/extra-${i}`, { ips: [`243.1.${i >> 8}.${i & 255}`] });
+    catalog.flush();
+    await askUdp(target, `${name} A`);
+    await started[0]!.worker.terminate();
+    addImport(catalog, 'shop/checkout', { ips: ['243.0.0.8'] });
+    catalog.flush();
+    for (let i = 0; i < 10; i++) expect(await askUdp(target, `${name} A`)).toBe('243.0.0.8');
+    await expect.poll(() => started.length, { timeout: 5000 }).toBe(3);
+    await started[2]!.listens;
+    await started[1]!.worker.terminate();
+    // Only the new one is left.
+    expect(await askUdp(target, `${name} A`)).toBe('243.0.0.8');
+    expect(await askUdp(target, 'extra-2999.shop.svc.clusterset.local A')).toBe('243.1.11.183');
+    const { byZoneAndRcode } = readCounters(server.counters());
+    expect(byZoneAndRcode.map(({ count }) => count)).toEqual([13]);
+    unsubscribe('worker_threads', onStart);
+  });
+
   test('a service of a peer comes and goes -> both threads answer at its FQDN, then neither', async () => {
     const catalog = sampleCatalog();
     const peerTable = makePeers(catalog);

@@ -17,6 +17,8 @@ export interface DnsProcess {
   readonly stubs: string;
   /** What it wrote to standard error. */
   log(): string;
+  /** Whether it has said so. */
+  isReady(): boolean;
   whenReady(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
@@ -51,6 +53,7 @@ export function startDnsProcess(args: readonly string[], options: DnsProcessOpti
         tlsPort: Number(line(/^tls \S+:(\d+)/m)),
         stubs: line(/^stub zones (\S+)$/m),
         log: () => log,
+        isReady: () => /^ready$/m.test(out),
         whenReady: () => until('ready', () => /^ready$/m.test(out)),
         stop: async (signal = 'SIGTERM') => {
           if (child.exitCode === null && child.signalCode === null) child.kill(signal);
