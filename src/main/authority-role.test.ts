@@ -9,7 +9,9 @@ import { FederationTable } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
 import { createClient } from '../client/client.ts';
 import { Federations } from '../dns/federations.ts';
+import { encodeSource } from '../dns/source-option.ts';
 import type { StubZone } from '../dns/stub-zones.ts';
+import { AuthorityAsker } from '../dns/testing/authority.ts';
 import type { TrustConfig } from '../dns/trust.ts';
 import { memberLeaseName } from '../model/broker-layout.ts';
 import { clusterType } from '../model/cluster.ts';
@@ -78,11 +80,13 @@ async function setUp() {
 
   const trusts: TrustConfig[] = [];
   const zones: string[] = [];
+  const tables: FederationTable[] = [];
   function start(name: string, more: Pick<AuthoritySetup, 'fixed'> = {}): AuthorityRole {
     const world = sim.world(name);
     const access = { server: broker.url, bearerToken: async () => name };
     const client = createClient(world.network.http(access), { world, userAgent: name });
     const table = new FederationTable({ table: new NameTable({ serial: 1 }) });
+    tables.push(table);
     return startAuthorityRole({
       ...more,
       world,
@@ -131,6 +135,7 @@ async function setUp() {
     statusIs,
     trusts,
     zones,
+    tables,
   };
 }
 
@@ -253,6 +258,25 @@ describe('an authority that leads', () => {
     await change({ source: { tsigKeys: [{ name: 'no-such-key' }] } });
     await sim.time.advance(5000);
     expect(trusts).toHaveLength(count);
+  });
+
+  test('the policy of the federation changes -> answers follow, without a restart', async () => {
+    const { sim, join, share, start, change, tables } = await setUp();
+    await join('east');
+    await join('west');
+    await share('east', 'web');
+    await share('west', 'web');
+    start('authority');
+    await sim.time.advance(5000);
+    const source = encodeSource({ cluster: 'east', hops: 1 });
+    const ask = () => new AuthorityAsker(tables[0]!).ask('web.shop.world.svc.federation A', { source });
+    expect(await ask()).toBe('10.0.0.1, 104.0.0.1');
+    await change({ policy: 'nearest-only' });
+    await sim.time.advance(2000);
+    expect(await ask()).toBe('10.0.0.1');
+    await change({ policy: 'ordered' });
+    await sim.time.advance(2000);
+    expect(await ask()).toBe('10.0.0.1, 104.0.0.1');
   });
 
   test('suffix, TTL or option of the federation change -> taken over at once; what was given at start stays', async () => {
