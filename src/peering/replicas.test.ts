@@ -159,6 +159,10 @@ test('owner: a second stream of the same peer -> replaces the first, which is to
     trust: { domain: owner.mesh.domain, bundle: owner.mesh.certificate },
     allowedDomains: ['*'],
   });
+  await eventually(() => one.peering.consumer()?.report('owner')?.state).toMatchObject({
+    kind: 'backingOff',
+    reason: expect.stringContaining('replaced by a newer stream of the same peer'),
+  });
   await eventually(() => held(two)).toEqual(['a']);
   expect(await held(one)).toEqual(['a']);
 });
