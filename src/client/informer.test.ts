@@ -104,6 +104,59 @@ describe('informer', () => {
     await sim.time.until(() => informer.get('shop/c') !== undefined, { withinMs: 10_000 });
   });
 
+  test('informer: the home is put back, then writes past our revision -> what it never had is told as deleted', async () => {
+    const { sim, home, informer, told } = await synced(['a']);
+    home.put('ghost', { spin: 1 });
+    await sim.time.advance(100);
+    told.length = 0;
+    sim.network.setLink('agent', server, 'refused');
+    sim.network.breakStreams({ server });
+    home.putBack(11);
+    for (const spin of [1, 2, 3]) home.put('b', { spin });
+    sim.network.setLink('agent', server, 'up');
+    await sim.time.until(() => informer.get('shop/b')?.spin === 3, { withinMs: 60_000 });
+    expect(told).toEqual(['shop/b: - -> 3', 'shop/ghost: 1 -> -']);
+  });
+
+  test('informer: the home is put back and forgets a delete -> what came back is told, though our last look found nothing', async () => {
+    const { sim, home, informer } = await synced(['a', 'b']);
+    const before = home.revision;
+    const kept = home.objects.get('a')!;
+    home.delete('a');
+    await sim.time.advance(100);
+    sim.network.setLink('agent', server, 'refused');
+    sim.network.breakStreams({ server });
+    home.putBack(before);
+    home.objects.set('a', kept);
+    for (const spin of [1, 2, 3]) home.put('b', { spin });
+    sim.network.setLink('agent', server, 'up');
+    await sim.time.until(() => informer.get('shop/a') !== undefined, { withinMs: 60_000 });
+  });
+
+  test('informer: another history has the same revisions -> what they stand for now is told, the same is not', async () => {
+    const { sim, home, informer, told } = await synced(['a']);
+    home.put('b', { spin: 1 });
+    await sim.time.advance(100);
+    told.length = 0;
+    sim.network.setLink('agent', server, 'refused');
+    sim.network.breakStreams({ server });
+    const { uid } = home.objects.get('b')!.metadata;
+    home.putBack(11);
+    home.put('b', { spin: 2 });
+    home.objects.get('b')!.metadata.uid = uid;
+    sim.network.setLink('agent', server, 'up');
+    await sim.time.until(() => informer.get('shop/b')?.spin === 2, { withinMs: 60_000 });
+    expect(told).toEqual(['shop/b: 1 -> 2']);
+  });
+
+  test('informer: told that the home may have been put back -> lists again, although the watch goes on', async () => {
+    const { sim, home, informer, told } = await synced(['a']);
+    home.objects.delete('a');
+    informer.relist();
+    await sim.time.advance(1_000);
+    expect([told.at(-1), informer.size, home.watchers]).toEqual(['shop/a: 0 -> -', 0, 1]);
+  });
+
   test('informer: deleted and made anew under the same name meanwhile -> the delete is told before the add', async () => {
     const { sim, home, told } = await synced(['a']);
     told.length = 0;
@@ -199,7 +252,8 @@ describe('informer', () => {
     home.delete('a');
     sim.network.setLink('agent', server, 'up');
     await sim.time.until(() => informer.size === 0, { withinMs: 60_000 });
-    expect(home.count('list')).toBe(1);
+    // What was seen last came with the list and is gone: whether the home is the same can only be told by another.
+    expect(home.count('list')).toBe(2);
   });
 
   test('informer: silence by clocks that drift -> noticed all the same, also where sums come out a hair short', async () => {

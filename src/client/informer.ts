@@ -9,6 +9,7 @@
 //   mixture of old and new, never less than either, and memory peaks at one page above the copy.
 
 import { type Log, silentLog } from '../base/log.ts';
+import { isSameJson } from '../base/same-json.ts';
 import type { World } from '../base/world.ts';
 import type { AnyObject, KubernetesObject, ResourceType } from '../model/object.ts';
 import { keyOf } from '../model/object.ts';
@@ -46,6 +47,8 @@ export interface Informer<Kept> extends InformerReader<Kept> {
   readonly type: ResourceType;
   start(): void;
   stop(): void;
+  /** The home may have been put back to an older copy: lists everything anew, and believes no revision it knows. */
+  relist(): void;
   status(): InformerStatus;
   /** Called when the state's kind changes: `watching` to `failing` and back. */
   onStatus(handler: (status: InformerStatus) => void): () => void;
@@ -74,6 +77,8 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
   const syncWaiters = new Set<() => void>();
   let hasSynced = false;
   let listNumber = 0;
+  /** Whether a list is under way that may be of another history than what is kept. */
+  let isOtherHistory = false;
 
   function tell(key: string, next: Kept | undefined, previous: Kept | undefined): void {
     for (const handler of handlers) {
@@ -97,7 +102,8 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
     const key = keyOf(object);
     const { uid = '', resourceVersion = '' } = object.metadata;
     const previous = store.entry(key);
-    if (previous?.uid === uid && previous.resourceVersion === resourceVersion) {
+    const isKnown = previous?.uid === uid && previous.resourceVersion === resourceVersion;
+    if (isKnown && !isOtherHistory) {
       previous.listNumber = listNumber;
       return;
     }
@@ -109,7 +115,7 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
     } else {
       const known = store.entry(key)?.value;
       store.set(key, { value, uid, resourceVersion, listNumber });
-      tell(key, value, known);
+      if (!isKnown || !isSameJson(value, known)) tell(key, value, known);
     }
   }
 
@@ -138,12 +144,14 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
     ...options,
     log,
     sink: {
-      listBegins: () => {
+      listBegins: (history) => {
         listNumber += 1;
+        isOtherHistory = history === 'other';
       },
       upsert,
       remove: (object) => remove(keyOf(object)),
       listEnds: () => {
+        isOtherHistory = false;
         removeUnseen();
         synced();
       },
@@ -157,6 +165,7 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
     type: options.type,
     start: () => reflector.start(),
     stop: () => reflector.stop(),
+    relist: () => reflector.relist(),
     get: (key) => store.entry(key)?.value,
     keys: () => store.keys(),
     *values() {

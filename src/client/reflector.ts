@@ -1,13 +1,15 @@
 // List, then watch from the list's revision; resume from the last revision seen when a watch ends; list again only when
-// the home says that revision is gone or still to come. Decides when to try again; leaves what objects mean to its sink.
+// the home says that revision is gone or still to come, or does not know what we last saw. Decides when to try again;
+// leaves what objects mean to its sink.
 
 import { Backoff } from '../base/backoff.ts';
 import { errorText, type Log } from '../base/log.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
 import type { KubernetesObject, ResourceType } from '../model/object.ts';
-import { ApiError, isAhead, isGone, isNotFound } from './api-error.ts';
+import { ApiError, isAhead, isForbidden, isGone, isNotFound } from './api-error.ts';
 import type { Client, Selection } from './client.ts';
 import { isServed } from './discovery.ts';
+import { HistoryWitness, isAsSeen, isSameObject, type Sight } from './history-witness.ts';
 import type { StatusLike, WatchEvent } from './watch-stream.ts';
 
 export type ReflectorState =
@@ -26,7 +28,8 @@ export interface ReflectorStatus {
 }
 
 export interface ReflectorSink<T> {
-  listBegins(): void;
+  /** In another history a revision that is known may stand for something else. */
+  listBegins(history: 'same' | 'other'): void;
   upsert(object: T): void;
   remove(object: T): void;
   /** Whatever the list did not bring is gone. */
@@ -46,6 +49,8 @@ export interface ReflectorOptions<T> extends Selection {
 export interface Reflector {
   start(): void;
   stop(): void;
+  /** The home may have been put back to an older copy: list everything anew. */
+  relist(): void;
   status(): ReflectorStatus;
 }
 
@@ -63,6 +68,8 @@ const silenceMsMax = 150_000;
 const absenceConfirmMs = 20_000;
 /** Lists that expired between pages before one without pages is tried. */
 const expiredListsMax = 2;
+/** How long a home may take to begin a watch with the event it was asked from. */
+const proofMs = 10_000;
 
 export function createReflector<T extends KubernetesObject>(options: ReflectorOptions<T>): Reflector {
   const { client, world, log, type, sink } = options;
@@ -80,6 +87,16 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   let revision: string | undefined;
   let absentSinceMs: number | undefined;
   let expiredLists = 0;
+  const witness = new HistoryWitness();
+  /** Whether the revision is one of the list that has just ended: nothing can have happened to its history yet. */
+  let isFresh = false;
+  /** Whether the next list may be of another history than the copy. */
+  let hasDoubts = false;
+  /** Where a watch begins with the event we saw last; undefined when that was in a list. */
+  let beforeLast: string | undefined;
+  /** The event that a watch must begin with, or it is of another history. */
+  let expected: Sight | undefined;
+  let endWatch: (() => void) | undefined;
   /** Whether the home has sent a bookmark since the last watch that fell silent. */
   let hasBookmarks = false;
 
@@ -95,17 +112,25 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
 
   async function list(signal: AbortSignal): Promise<void> {
     if (state.kind === 'stopped') enter({ kind: 'listing' });
-    sink.listBegins();
+    sink.listBegins(hasDoubts ? 'other' : 'same');
+    hasDoubts = false;
+    witness.listBegins();
     const limit = expiredLists < expiredListsMax ? (options.pageSize ?? defaultPageSize) : 0;
     let newest = '';
     for await (const page of client.listPaged<T>(type, { ...selection, limit, signal, timeoutMs: 60_000 })) {
       signal.throwIfAborted();
       contact();
-      for (const item of page.items) sink.upsert(item);
+      for (const item of page.items) {
+        sink.upsert(item);
+        witness.listed(item);
+      }
       newest = page.metadata.resourceVersion;
     }
     sink.listEnds();
-    revision = newest;
+    // Whoever began to doubt meanwhile means what was listed before.
+    revision = hasDoubts ? undefined : newest;
+    beforeLast = undefined;
+    isFresh = true;
     expiredLists = 0;
     absentSinceMs = undefined;
   }
@@ -115,17 +140,23 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     const timeoutMs = watchMs.min + world.random.float() * (watchMs.max - watchMs.min);
     const startedMs = world.clock.monotonicMs();
     const before = revision!;
+    const from = expected === undefined ? before : beforeLast!;
+    isFresh = false;
     const controller = new AbortController();
+    endWatch = () => controller.abort(new EndedWatch());
+    const proof = world.timers.after(proofMs, () => expected && controller.abort(new OtherHistory()));
     const guard = world.timers.after(timeoutMs + watchGraceMs, () => controller.abort(new Error('watch overdue')));
-    const listening = listenForSilence(() => controller.abort(new SilentWatch()));
+    const listening = listenForSilence(() => controller.abort(new EndedWatch()));
     const stopWatch = () => controller.abort(signal.reason);
     signal.addEventListener('abort', stopWatch, { once: true });
     const wasWorthIt = () => revision !== before || world.clock.monotonicMs() - startedMs >= healthyWatchMs;
     try {
-      await follow(before, timeoutMs, controller.signal);
+      await follow(from, timeoutMs, controller.signal);
       return wasWorthIt();
     } finally {
       if (wasWorthIt()) backoff.reset();
+      endWatch = undefined;
+      proof.cancel();
       guard.cancel();
       listening.cancel();
       signal.removeEventListener('abort', stopWatch);
@@ -166,10 +197,25 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
 
   function take(event: WatchEvent<T>): void {
     if (event.type === 'ERROR') throw errorOfEvent(type, event.object);
-    if (event.type === 'DELETED') sink.remove(event.object);
-    else if (event.type !== 'BOOKMARK') sink.upsert(event.object);
-    else hasBookmarks = true;
+    if (expected !== undefined) return takeFirst(event);
+    if (event.type === 'BOOKMARK') hasBookmarks = true;
+    else {
+      const isGone = event.type === 'DELETED';
+      if (isGone) sink.remove(event.object);
+      else sink.upsert(event.object);
+      witness.happened({ object: event.object, isGone });
+      if (event.object.metadata.resourceVersion !== revision) beforeLast = revision;
+    }
     revision = event.object.metadata.resourceVersion ?? revision;
+  }
+
+  /** What we have seen already proves the history, and is told to nobody a second time. */
+  function takeFirst(event: WatchEvent<T>): void {
+    const isGone = event.type === 'DELETED';
+    if (event.type === 'ERROR' || event.type === 'BOOKMARK') throw new OtherHistory();
+    if (isGone !== expected!.isGone || !isSameObject(event.object, expected!.object)) throw new OtherHistory();
+    expected = undefined;
+    hasDoubts = false;
   }
 
   /** One list or one watch, and what its end means for the next. */
@@ -179,12 +225,53 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
         await list(signal);
         return 'go on';
       }
+      expected = undefined;
+      if (!isFresh && !(await isSameHistory(signal))) expectLast();
       return (await watch(signal)) ? 'go on' : 'wait';
     } catch (error) {
-      if (error instanceof SilentWatch) return 'go on';
+      if (error instanceof EndedWatch) return 'go on';
+      if (error instanceof OtherHistory) {
+        log.info('home does not know what we saw last, listing again', { revision });
+        doubt();
+        return 'go on';
+      }
       if (!signal.aborted) await failed(error, signal);
       return isUnwatchable(error) && isFirstFailure() ? 'go on' : 'wait';
     }
+  }
+
+  /** It may only have changed since: then the home can tell us so from there on. */
+  function expectLast(): void {
+    hasDoubts = true;
+    if (beforeLast === undefined) throw new OtherHistory();
+    expected = witness.last();
+  }
+
+  /** Asked before a watch is resumed. */
+  async function isSameHistory(signal: AbortSignal): Promise<boolean> {
+    const sights = witness.sights();
+    if (sights === undefined) return false;
+    for (const sight of sights) {
+      if (!(await isStillSo(sight, signal))) return false;
+    }
+    return true;
+  }
+
+  async function isStillSo(sight: Sight, signal: AbortSignal): Promise<boolean> {
+    const { name, namespace } = sight.object.metadata;
+    try {
+      return isAsSeen(sight, await client.get(type, { name, namespace }, { signal }));
+    } catch (error) {
+      if (isNotFound(error)) return isAsSeen(sight, undefined);
+      // Who may list but not get has no way to ask.
+      if (isForbidden(error)) return true;
+      throw error;
+    }
+  }
+
+  function doubt(): void {
+    revision = undefined;
+    hasDoubts = true;
   }
 
   function isFirstFailure(): boolean {
@@ -198,6 +285,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     if (isUnwatchable(error)) {
       log.info('revision cannot be watched from, listing again', { revision, error: errorText(error) });
       if (revision === undefined) expiredLists += 1;
+      if (isAhead(error)) doubt();
       revision = undefined;
       return;
     }
@@ -223,7 +311,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     if (nowMs - absentSinceMs < absenceConfirmMs) return false;
     if (state.kind !== 'unserved') log.info('kind is not served here, taking it for empty');
     staleSinceMs = undefined;
-    sink.listBegins();
+    sink.listBegins('same');
     sink.listEnds();
     enter({ kind: 'unserved' });
     return true;
@@ -248,12 +336,19 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       running = undefined;
       enter({ kind: 'stopped' });
     },
+    relist: () => {
+      doubt();
+      endWatch?.();
+    },
     status: () => ({ state, lastContactMs, staleSinceMs }),
   };
 }
 
-/** Ends a watch that may be dead; the next one tells. */
-class SilentWatch extends Error {}
+/** The home was put back to an older copy, and has written since. */
+class OtherHistory extends Error {}
+
+/** Ends a watch that may be dead, or may be of another history; what comes next tells. */
+class EndedWatch extends Error {}
 
 /** The revision is forgotten, or not known because the home was put back to an earlier state. */
 function isUnwatchable(error: unknown): boolean {

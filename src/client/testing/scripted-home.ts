@@ -30,8 +30,12 @@ export class ScriptedHome {
 
   /** Lists and watches asked for so far. */
   count(kind: 'list' | 'watch'): number {
+    const isOne = new RegExp(`/${this.#type.plural}/`);
     return this.requests.filter(
-      (request) => request.includes('watch=true') === (kind === 'watch') && request.includes(this.#type.plural),
+      (request) =>
+        request.includes('watch=true') === (kind === 'watch') &&
+        request.includes(this.#type.plural) &&
+        !isOne.test(request),
     ).length;
   }
 
@@ -96,6 +100,8 @@ export class ScriptedHome {
     const intercepted = this.intercept(url, request);
     if (intercepted !== undefined) return intercepted;
     if (url.pathname === '/apis') return json(200, { kind: 'APIGroupList', groups: [] });
+    const [, name] = url.pathname.split(`/${this.#type.plural}/`);
+    if (name !== undefined && this.isServed) return this.#get(name);
     if (!url.pathname.endsWith(this.#type.plural)) return this.#resources();
     if (!this.isServed) return status(404, 'NotFound', 'the server could not find the requested resource');
     return url.searchParams.get('watch') === 'true' ? this.#watch(url, request) : this.#list(url);
@@ -104,6 +110,11 @@ export class ScriptedHome {
   #resources(): HttpResponse {
     if (!this.isServed) return status(404, 'NotFound', 'no such group');
     return json(200, { kind: 'APIResourceList', resources: [{ name: this.#type.plural }] });
+  }
+
+  #get(name: string): HttpResponse {
+    const found = this.objects.get(name);
+    return found === undefined ? status(404, 'NotFound', `${name} not found`) : json(200, found);
   }
 
   #list(url: URL): HttpResponse {
