@@ -34,6 +34,7 @@ describe('import', () => {
     await set.time.advance(4_000);
     const west = set.home('west').admin;
     expect(await importLine(west, key)).toBe('none');
+    expect((await west.list(addressClaimType)).items).toEqual([]);
     await createNamespace(set.home('west'), 'shop');
     await set.time.advance(4_000);
     expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');

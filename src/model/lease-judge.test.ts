@@ -49,6 +49,12 @@ describe('lease judge', () => {
     expect(scene.step({ theirs: false }, 2).verdict).toBe('stale');
   });
 
+  test('lease judge: every other renewal of ours fails -> the time around a failure does not count', () => {
+    const scene = new Scene().step({ theirs: true }, 2);
+    for (let round = 0; round < 20; round += 1) scene.step({ theirs: false, ours: false }).step({ theirs: false });
+    expect(scene.verdict).toBe('alive');
+  });
+
   test('lease judge: we slept between two renewals -> the gap does not count', () => {
     const scene = new Scene().step({ theirs: true }, 2);
     scene.nowMs += 3_600_000;
