@@ -92,6 +92,10 @@ export function createAgent(options: AgentOptions): Agent {
       for (const key of recordKeys(views)) controllers?.add(['scribe'], key);
       placementsChanged();
     },
+    onOtherHistory: () => {
+      log.warn('broker does not hold our last renewal, it may have been put back: listing everything anew');
+      for (const copy of [members, policy, legacy, views, federated]) copy.relist();
+    },
   });
   const context: AgentContext = {
     ...options,

@@ -87,6 +87,12 @@ export class Members {
     for (const member of this.#members.values()) stopMember(member);
   }
 
+  /** The broker may have been put back to an older copy: everything is listed anew. */
+  relist(): void {
+    this.clusters.relist();
+    for (const member of this.#members.values()) for (const informer of informersOf(member)) informer.relist();
+  }
+
   get(clusterId: string): Member | undefined {
     return this.#members.get(clusterId);
   }
@@ -209,7 +215,7 @@ export class Members {
       this.#tellSlice(id, next, previous);
     });
     member.leases.on((_key, next, previous) => this.#tellLease(id, next, previous));
-    for (const informer of [member.shards, member.slices, member.leases]) informer.start();
+    for (const informer of informersOf(member)) informer.start();
     this.#unsynced.set(id, member);
     return member;
   }
@@ -261,7 +267,11 @@ export function shardOf(member: Member, service: ServiceKey): ServiceShard | und
 }
 
 function stopMember(member: Member): void {
-  for (const informer of [member.shards, member.slices, member.leases]) informer.stop();
+  for (const informer of informersOf(member)) informer.stop();
+}
+
+function informersOf({ shards, slices, leases }: Member) {
+  return [shards, slices, leases];
 }
 
 function shardKey(shard: ServiceShard): string | undefined {

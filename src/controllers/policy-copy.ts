@@ -45,6 +45,10 @@ export class PolicyCopy {
     this.#sets.stop();
   }
 
+  relist(): void {
+    this.#sets.relist();
+  }
+
   whenSynced(signal: AbortSignal): Promise<void> {
     return this.#sets.whenSynced(signal);
   }

@@ -63,6 +63,11 @@ export class LegacyRecords {
     for (const key of copies === undefined ? [] : keysIn(copies.imports)) this.#options.onService(key);
   }
 
+  relist(): void {
+    this.#copies?.imports.relist();
+    this.#copies?.slices.relist();
+  }
+
   get namespace(): string | undefined {
     return this.#copies?.namespace;
   }
