@@ -9,6 +9,8 @@ export interface Fault {
   readonly method: string;
   /** Part of the path. */
   readonly path: string;
+  /** Only for requests of this process, such as `agent-east`; for everybody's when absent. */
+  readonly from?: string;
   /** How often it strikes; once when absent. */
   times?: number;
   /** `before`: nothing was done. `after`: it was done, and the answer is lost. */
@@ -29,7 +31,8 @@ export function withFaults(faults: Fault[]): (home: string, handler: HttpHandler
 
 function strikes(fault: Fault, home: string, request: HttpRequest): boolean {
   const isMeant = fault.home === home && fault.method === request.method && request.path.includes(fault.path);
-  return isMeant && (fault.times ?? 1) > 0;
+  const isFrom = fault.from === undefined || request.headers['authorization'] === `Bearer ${fault.from}`;
+  return isMeant && isFrom && (fault.times ?? 1) > 0;
 }
 
 function failure({ code = 500 }: Fault): HttpResponse {

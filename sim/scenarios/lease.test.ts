@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { type ConfigMap, configMapType } from '../../src/model/config-map.ts';
 import { leaseType } from '../../src/model/lease.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
 import { serviceImportType } from '../../src/model/service-import.ts';
 import { memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
-import { eventLines, exportLine, importedIps, importLine, sliceLines } from '../look.ts';
+import { type Fault, withFaults } from '../faults.ts';
+import { eventLines, exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';
 import { exportService } from '../manifests.ts';
 
 const key = 'shop/checkout';
@@ -208,5 +210,112 @@ describe('lease', () => {
     expect(await importLine(set.broker.admin, `${setName}/checkout.shop`)).toBe(
       'ClusterSetIP http:80/TCP from east,west',
     );
+  });
+
+  for (const everyMs of [5_000, 8_000, 20_000]) {
+    test(`lease: our agent restarts every ${everyMs / 1000} s, a member dies -> withdrawn all the same, and stays so`, async () => {
+      const { set, west } = await bothExport();
+      set.killAgent('east');
+      const restart = async () => {
+        set.killAgent('west');
+        set.startAgent('west');
+        await set.time.advance(everyMs);
+      };
+      for (let ms = 0; ms < 80_000; ms += everyMs) await restart();
+      for (let round = 0; round < 10; round += 1) {
+        await restart();
+        expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
+      }
+    });
+
+    test(`lease: our agent restarts every ${everyMs / 1000} s, everybody lives -> nobody is condemned`, async () => {
+      const { set, west } = await bothExport();
+      for (let ms = 0; ms < 200_000; ms += everyMs) {
+        set.killAgent('west');
+        set.startAgent('west');
+        await set.time.advance(everyMs);
+        expect(await sliceLines(west, key)).toEqual(bothAlive);
+      }
+    });
+  }
+
+  /** east has gone twice and come back twice. */
+  async function heldDown(options: Partial<SimClusterSetOptions> = {}) {
+    const scene = await bothExport(options);
+    for (let round = 0; round < 2; round += 1) {
+      scene.set.killAgent('east');
+      await scene.set.time.advance(60_000);
+      scene.set.startAgent('east');
+      await scene.set.time.advance(12_000);
+    }
+    expect(await sliceLines(scene.west, key)).toEqual([bothAlive[1]]);
+    return scene;
+  }
+
+  test('lease: our agent restarts while a member is held down -> held down to the same end, not trusted before', async () => {
+    const { set, west } = await heldDown();
+    for (let round = 0; round < 8; round += 1) {
+      set.killAgent('west');
+      set.startAgent('west');
+      await set.time.advance(5_000);
+      expect(await sliceLines(west, key), `round ${round}`).toEqual([bothAlive[1]]);
+    }
+    await set.time.advance(25_000);
+    expect(await sliceLines(west, key)).toEqual(bothAlive);
+  });
+
+  test('lease: our agent restarts between two breaks of a member -> the second one is still held down', async () => {
+    const { set, west } = await bothExport();
+    set.killAgent('east');
+    await set.time.advance(60_000);
+    set.startAgent('east');
+    await set.time.advance(15_000);
+    set.killAgent('west');
+    set.startAgent('west');
+    await set.time.advance(15_000);
+    set.killAgent('east');
+    await set.time.advance(60_000);
+    set.startAgent('east');
+    await set.time.advance(15_000);
+    expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
+  });
+
+  test('lease: a hold-down lasts -> what is remembered says until when, and is written once', async () => {
+    const { set, west } = await heldDown();
+    const read = () => find<ConfigMap>(west, configMapType, 'portolan-system/portolan-lease-verdicts');
+    const before = await read();
+    const memory = JSON.parse(before?.data?.['east'] ?? '');
+    expect(memory).toMatchObject({ verdict: 'stale', returns: 2 });
+    expect(Date.parse(memory.heldUntil) - Date.parse(memory.since)).toBeGreaterThan(60_000);
+    await set.time.advance(30_000);
+    expect((await read())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
+  });
+
+  test('lease: the lease of a stale member is deleted -> it does not come back by that', async () => {
+    const { set, west } = await bothExport();
+    set.killAgent('east');
+    await set.time.advance(60_000);
+    await set.broker.admin.delete(leaseType, { namespace: memberNamespace('east'), name: 'portolan-agent' });
+    for (let second = 0; second < 40; second += 1) {
+      await set.time.advance(1_000);
+      expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
+    }
+    set.killAgent('west');
+    set.startAgent('west');
+    await set.time.advance(10_000);
+    expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
+  });
+
+  test('lease: what was judged cannot be written at home -> judged and renewed all the same, written later', async () => {
+    const faults: Fault[] = [];
+    const { set, west } = await bothExport({ wrap: withFaults(faults) });
+    faults.push({ home: 'west', method: 'PATCH', path: '/configmaps/portolan-lease-verdicts', times: 4 });
+    set.killAgent('east');
+    await set.time.advance(50_000);
+    expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
+    await set.time.advance(60_000);
+    expect(faults[0]?.times).toBe(0);
+    const memory = await find<ConfigMap>(west, configMapType, 'portolan-system/portolan-lease-verdicts');
+    expect(JSON.parse(memory?.data?.['east'] ?? '')).toMatchObject({ verdict: 'stale' });
   });
 });

@@ -2,15 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { type AddressClaim, addressClaimType } from '../../src/model/address-claim.ts';
 import { type ClusterSetSpec, clusterSetType } from '../../src/model/cluster-set.ts';
 import { type Service, serviceType } from '../../src/model/service.ts';
-import { SimClusterSet, setName } from '../clusterset.ts';
+import { SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
+import { type Fault, withFaults } from '../faults.ts';
 import { exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';
 import { exportService } from '../manifests.ts';
 
 const key = 'shop/checkout';
 
 // Both export the service on http:80, each with a port that the other lacks.
-async function bothExport(spec: ClusterSetSpec = {}) {
-  const set = await new SimClusterSet({ clusters: ['east', 'west'], set: spec }).start({ namespaces: ['shop'] });
+async function bothExport(spec: ClusterSetSpec = {}, wrap?: SimClusterSetOptions['wrap']) {
+  const set = await new SimClusterSet({ clusters: ['east', 'west'], set: spec, wrap }).start({ namespaces: ['shop'] });
   for (const [index, id] of ['east', 'west'].entries()) {
     const ports = [
       { name: 'http', port: 80 },
@@ -84,9 +85,28 @@ describe('clusterset policy changes while everything runs', () => {
 
   test('set policy: shorter leases -> a dead member is noticed sooner', async () => {
     const { set, change, west } = await bothExport();
-    await change({ lease: { renewSeconds: 2, durationSeconds: 6 } }, 15_000);
+    // For one of the old lease times others are judged by the old ones.
+    await change({ lease: { renewSeconds: 2, durationSeconds: 6 } }, 35_000);
     set.killAgent('east');
     await set.time.advance(12_000);
     expect(await sliceLines(west, key)).toEqual(['west: 10.1.0.1 on http>8080 only-west>8082']);
+  });
+
+  test('set policy: leases become much shorter -> nobody alive is condemned, also not one that hears of it late', async () => {
+    const faults: Fault[] = [];
+    const { set, change, west } = await bothExport({}, withFaults(faults));
+    const both = await sliceLines(west, key);
+    // east hears of the change later: its watch is cut, and it cannot list again at once.
+    faults.push({ home: 'broker', method: 'GET', path: '/clustersets', from: 'agent-east', times: 3 });
+    set.simulation.network.breakStreams({ from: 'agent-east' });
+    await change({ lease: { renewSeconds: 1, durationSeconds: 3 } }, 0);
+    for (let second = 0; second < 60; second += 1) {
+      await set.time.advance(1_000);
+      expect(await sliceLines(west, key), `after ${second} s`).toEqual(both);
+    }
+    expect(faults[0]?.times).toBe(0);
+    set.killAgent('east');
+    await set.time.advance(6_000);
+    expect(await sliceLines(west, key)).toEqual([both[1]]);
   });
 });

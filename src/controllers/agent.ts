@@ -151,6 +151,7 @@ export function createAgent(options: AgentOptions): Agent {
 
   function policyChanged(): void {
     if (policy.hasSynced) dnsOptions.nudge();
+    lease.timesChanged();
     legacy.follow(policy.current.legacyNamespace);
     const keys = new Set([...copies.exports.keys(), ...copies.imports.keys(), ...recordKeys(views)]);
     for (const member of members.all()) for (const key of members.servicesOf(member.id)) keys.add(key);

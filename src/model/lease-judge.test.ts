@@ -94,13 +94,47 @@ describe('lease judge', () => {
 
   test('lease judge: restarted while a member is dead -> still dead; renewed in between -> alive', () => {
     const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false }, 4);
-    const { west } = scene.judge.condemned();
+    const west = scene.judge.record('west')!;
     const restarted = new LeaseJudge(() => times);
-    restarted.seen({ cluster: 'west', token: west!, nowMs: 0, condemnedToken: west });
+    restarted.recall('west', west);
+    restarted.seen({ cluster: 'west', token: west.token, nowMs: 0 });
     expect(restarted.verdict('west')).toBe('stale');
     const later = new LeaseJudge(() => times);
-    later.seen({ cluster: 'west', token: 'renewed', nowMs: 0, condemnedToken: west });
+    later.recall('west', west);
+    later.seen({ cluster: 'west', token: 'renewed', nowMs: 0 });
     expect(later.verdict('west')).toBe('alive');
+  });
+
+  test('lease judge: restarted while a member is held down -> the rest of the hold-down is held', () => {
+    const scene = new Scene().step({ theirs: true }, 2);
+    scene.step({ theirs: false }, 4).step({ theirs: true }, 1).step({ theirs: false }, 4).step({ theirs: true }, 3);
+    const restarted = new Scene();
+    restarted.judge.recall('west', scene.judge.record('west')!);
+    expect(restarted.step({ theirs: true }, 4).verdict).toBe('stale');
+    expect(restarted.step({ theirs: true }, 1).verdict).toBe('alive');
+  });
+
+  test('lease judge: restarted after a member came back -> coming back once more is the second time', () => {
+    const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false }, 4).step({ theirs: true }, 1);
+    const restarted = new Scene();
+    restarted.judge.recall('west', scene.judge.record('west')!);
+    expect(restarted.step({ theirs: true }, 2).step({ theirs: false }, 4).verdict).toBe('stale');
+    expect(restarted.step({ theirs: true }, 1).verdict).toBe('stale');
+  });
+
+  test('lease judge: the lease of a stale member is deleted -> no sign of life', () => {
+    const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false }, 4);
+    scene.judge.seen({ cluster: 'west', token: undefined, nowMs: scene.nowMs });
+    expect(scene.verdict).toBe('stale');
+    expect(scene.step({ theirs: true }).verdict).toBe('alive');
+  });
+
+  test('lease judge: the first sight is of a lease that has not changed for 20 s -> stale 10 s later', () => {
+    const scene = new Scene();
+    scene.judge.ownRenewed(0);
+    scene.judge.seen({ cluster: 'west', token: '0', nowMs: 0, unchangedMs: 20_000 });
+    expect(scene.verdict).toBe('alive');
+    expect(scene.step({ theirs: false }).verdict).toBe('stale');
   });
 
   test('lease judge: seen to change just before it is condemned -> spared', () => {

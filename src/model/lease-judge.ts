@@ -17,9 +17,29 @@ export interface LeaseTimes {
 
 export type LeaseVerdict = 'alive' | 'stale';
 
+/** What one run knows of a member and a later one must not forget. */
+export interface LeaseRecord {
+  readonly verdict: LeaseVerdict;
+  /** How often it came back lately. */
+  readonly returns: number;
+  /** The lease as it was last seen; undefined if it never was. */
+  readonly token: string | undefined;
+  /** How long it must still stay before it is trusted; undefined unless it is held down. */
+  readonly heldMs: number | undefined;
+}
+
+export interface LeaseSight {
+  readonly cluster: string;
+  /** Changes with each renewal; undefined if there is no lease, which is no sign of life. */
+  readonly token: string | undefined;
+  readonly nowMs: number;
+  /** How long it had not changed already when this run first saw it. */
+  readonly unchangedMs?: number;
+}
+
 interface LeaseState {
-  /** Changes with each renewal; what it says is nobody's business. */
-  token: string;
+  /** Changes with each renewal; what it says is nobody's business. Undefined until this run has seen it. */
+  token: string | undefined;
   /** The moment of the last change, on the counted clock. */
   changedAtMs: number;
   verdict: LeaseVerdict;
@@ -58,17 +78,25 @@ export class LeaseJudge {
     this.#renewedAtMs = undefined;
   }
 
-  /** The lease of a member as it is at the broker now. `condemnedToken` is what an earlier run last judged stale. */
-  seen(sight: { cluster: string; token: string; nowMs: number; condemnedToken?: string }): void {
-    const { cluster, token, nowMs, condemnedToken } = sight;
-    const lease = this.#leases.get(cluster);
-    if (lease === undefined) {
-      this.#leases.set(cluster, this.#firstSight(token, this.#countedAt(nowMs), token === condemnedToken));
-      return;
-    }
-    if (lease.token === token) return;
+  /** What an earlier run knew. `aliveMs` is how long it had been alive, if it was. */
+  recall(cluster: string, record: LeaseRecord & { readonly aliveMs?: number }): void {
+    this.#leases.set(cluster, {
+      token: record.token,
+      changedAtMs: this.#countedMs,
+      verdict: record.verdict,
+      aliveSinceMs: this.#countedMs - (record.aliveMs ?? 0),
+      returns: record.returns,
+      trustedFromMs: record.heldMs === undefined ? undefined : this.#countedMs + record.heldMs,
+    });
+  }
+
+  /** The lease of a member as it is at the broker now. */
+  seen({ cluster, token, nowMs, unchangedMs = 0 }: LeaseSight): void {
+    const lease = this.#leases.get(cluster) ?? this.#firstSight(cluster, this.#countedAt(nowMs));
+    if (token === undefined || lease.token === token) return;
+    const isFirst = lease.token === undefined;
     lease.token = token;
-    lease.changedAtMs = this.#countedAt(nowMs);
+    lease.changedAtMs = this.#countedAt(nowMs) - (isFirst ? unchangedMs : 0);
     if (lease.verdict === 'stale' && lease.trustedFromMs === undefined) this.#comesBack(lease);
   }
 
@@ -94,10 +122,17 @@ export class LeaseJudge {
     return this.#leases.get(cluster)?.verdict ?? 'alive';
   }
 
-  /** What a later run needs in order not to trust a dead member again just because it is new itself. */
-  condemned(): Record<string, string> {
-    const stale = [...this.#leases].filter(([, lease]) => lease.verdict === 'stale');
-    return Object.fromEntries(stale.map(([cluster, lease]) => [cluster, lease.token]));
+  /** Undefined for a member that is not known. */
+  record(cluster: string): LeaseRecord | undefined {
+    const lease = this.#leases.get(cluster);
+    if (lease === undefined) return undefined;
+    const { verdict, returns, token, trustedFromMs } = lease;
+    return {
+      verdict,
+      returns,
+      token,
+      heldMs: trustedFromMs === undefined ? undefined : Math.max(0, trustedFromMs - this.#countedMs),
+    };
   }
 
   // Time since our last renewal may turn out not to count; a change seen in it is then a little too young, never too old.
@@ -105,15 +140,17 @@ export class LeaseJudge {
     return this.#countedMs + (this.#renewedAtMs === undefined ? 0 : nowMs - this.#renewedAtMs);
   }
 
-  #firstSight(token: string, atMs: number, wasCondemned: boolean): LeaseState {
-    return {
-      token,
+  #firstSight(cluster: string, atMs: number): LeaseState {
+    const lease: LeaseState = {
+      token: undefined,
       changedAtMs: atMs,
-      verdict: wasCondemned ? 'stale' : 'alive',
+      verdict: 'alive',
       aliveSinceMs: atMs,
       returns: 0,
       trustedFromMs: undefined,
     };
+    this.#leases.set(cluster, lease);
+    return lease;
   }
 
   #comesBack(lease: LeaseState): void {

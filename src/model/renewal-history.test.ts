@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { formatRenewals, renewalsAnnotation, renewalsOf, unchangedMs } from './renewal-history.ts';
+
+// Ours were renewed at 0 s, 8 s and 16 s; it is 24 s now.
+const renewals = [
+  { revision: 100, wallMs: 0 },
+  { revision: 110, wallMs: 8_000 },
+  { revision: 120, wallMs: 16_000 },
+];
+const now = { wallMs: 24_000, gapMsMax: 20_000 };
+
+describe('renewal history', () => {
+  for (const [revision, expected, why] of [
+    [90, 16_000, 'older than all of them -> unchanged since the second was sent'],
+    [105, 8_000, 'between the first and the second -> since the third was sent'],
+    [115, 0, 'before the last one -> nobody knows'],
+    [125, 0, 'after all of them -> it lives'],
+    [Number.NaN, 0, 'of no number -> proves nothing'],
+  ] as const) {
+    test(`renewal history: a lease of revision ${revision}, ${why}`, () =>
+      expect(unchangedMs(renewals, { ...now, revision })).toBe(expected));
+  }
+
+  test('renewal history: a gap between renewals -> only the time after it counts', () => {
+    expect(unchangedMs(renewals, { revision: 90, wallMs: 24_000, gapMsMax: 7_000 })).toBe(0);
+    const broken = [{ revision: 50, wallMs: -60_000 }, ...renewals];
+    expect(unchangedMs(broken, { ...now, revision: 40 })).toBe(16_000);
+  });
+
+  test('renewal history: a clock that was put back -> proves nothing', () => {
+    expect(unchangedMs(renewals, { revision: 90, wallMs: 10_000, gapMsMax: 20_000 })).toBe(0);
+  });
+
+  test('renewal history: written and read -> the same, no more than a few, and none that are long past', () => {
+    let lease = {
+      apiVersion: '',
+      kind: '',
+      metadata: { name: 'l', resourceVersion: '1' },
+      spec: { renewTime: time(0) },
+    };
+    for (let step = 1; step <= 200; step += 1) {
+      const annotation = formatRenewals(renewalsOf(lease), { wallMs: step * 500, spanMs: 60_000 });
+      const metadata = {
+        name: 'l',
+        resourceVersion: String(step + 1),
+        annotations: { [renewalsAnnotation]: annotation },
+      };
+      lease = { ...lease, metadata, spec: { renewTime: time(step * 500) } };
+    }
+    const read = renewalsOf(lease);
+    expect(read.length).toBeLessThan(12);
+    expect(read.at(-1)).toEqual({ revision: 201, wallMs: 100_000 });
+    expect(unchangedMs(read, { revision: 1, wallMs: 100_500, gapMsMax: 20_000 })).toBeGreaterThan(45_000);
+  });
+});
+
+function time(wallMs: number): string {
+  return new Date(wallMs).toISOString();
+}
