@@ -4,7 +4,7 @@
 import { inPrecedence, type Merge, type MergeRequest, mergeOutcome, mergeShards } from './merge.ts';
 import { type Conflict, formatPort } from './merge-conflicts.ts';
 import { mergedFields } from './merge-fields.ts';
-import { distinctPorts } from './merge-ports.ts';
+import { indexPorts } from './merge-ports.ts';
 import { compareText } from './precedence.ts';
 import type { Shard } from './shard.ts';
 
@@ -74,7 +74,7 @@ function explainField(field: (typeof mergedFields)[number], merge: Merge, shards
 function portsField(merge: Merge, shards: readonly Shard[]): FieldExplanation {
   const value = formatPorts(merge.ports.filter((port) => port.isExposed));
   const says = shards.map((shard) => {
-    const said = formatPorts(distinctPorts(shard.ports));
+    const said = formatPorts(indexPorts(shard.ports).ports);
     return { cluster: shard.cluster, value: said, agrees: said === value };
   });
   return { field: 'spec.ports', value, winner: merge.decider.cluster, says };

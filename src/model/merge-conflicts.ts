@@ -1,9 +1,10 @@
 // Finds everything on which the exporters of one service disagree, and says it in words: the field, the winning value
 // and cluster, why it won, how many disagree, and what would change if the winner left. Pure.
 
+import { clipText } from '../base/clip-text.ts';
 import type { Merge } from './merge.ts';
 import { mergedFields } from './merge-fields.ts';
-import { distinctPorts, isSamePort } from './merge-ports.ts';
+import { indexMerged, indexPorts, isSamePort, type MergedPort, type PortIndex } from './merge-ports.ts';
 import type { Shard, ShardPort } from './shard.ts';
 
 /** In the order in which a condition's reason joins them. */
@@ -45,18 +46,21 @@ export function findConflicts(merge: Merge, shards: readonly Shard[], without: M
 /** One sentence, as the ServiceExport of `reader` carries it. */
 export function formatConflict(conflict: Conflict, reader: string): string {
   const { field, value, winner, why, disagreeing, exporterCount, ifWinnerLeft } = conflict;
-  const names = disagreeing.slice(0, namesShownMax).map((other) => `${other.cluster} says ${other.value}`);
+  const say = (text: string) => clipText(text, valueLengthMax);
+  const names = disagreeing.slice(0, namesShownMax).map((other) => `${other.cluster} says ${say(other.value)}`);
   const more = disagreeing.length > namesShownMax ? ` and ${disagreeing.length - namesShownMax} more` : '';
   const isOdd = disagreeing.some(({ cluster }) => cluster === reader);
   const odd = isOdd ? 'this cluster is one of them' : 'this cluster is not one of them';
   return (
-    `${field}: using ${value} of cluster ${winner}, ${why}; ` +
+    `${field}: using ${say(value)} of cluster ${winner}, ${why}; ` +
     `${disagreeing.length} of ${exporterCount} clusters disagree (${names.join(', ')}${more}), ${odd}; ` +
-    `if ${winner} left, ${ifWinnerLeft}`
+    `if ${winner} left, ${say(ifWinnerLeft)}`
   );
 }
 
 const namesShownMax = 5;
+/** Exported annotations may be large; who disagrees on them wants to know that, not all of them. */
+const valueLengthMax = 300;
 
 function fieldConflicts(merge: Merge, shards: readonly Shard[], without: MergeWithout): Conflict[] {
   const conflicts: Conflict[] = [];
@@ -85,10 +89,17 @@ function fieldConflicts(merge: Merge, shards: readonly Shard[], without: MergeWi
 
 function portConflicts(merge: Merge, shards: readonly Shard[], without: MergeWithout): Conflict[] {
   const conflicts: Conflict[] = [];
+  const own = shards.map(({ cluster, ports }) => ({ cluster, ports: indexPorts(ports) }));
+  const remaining = new Map<string, PortIndex<MergedPort>>();
+  const withoutDeclarer = ({ declaredBy }: MergedPort) => {
+    const known = remaining.get(declaredBy) ?? indexMerged(without(declaredBy)?.ports ?? []);
+    remaining.set(declaredBy, known);
+    return known;
+  };
   for (const port of merge.ports) {
-    const disagreeing = shards
-      .filter((shard) => !distinctPorts(shard.ports).some((own) => isIdentical(own, port)))
-      .map((shard) => ({ cluster: shard.cluster, value: counterpart(shard, port) }));
+    const disagreeing = own
+      .filter(({ ports }) => !isIdentical(ports.sameName(port), port))
+      .map(({ cluster, ports }) => ({ cluster, value: counterpart(ports, port) }));
     if (disagreeing.length === 0) continue;
     const isDecider = port.declaredBy === merge.decider.cluster;
     conflicts.push({
@@ -99,7 +110,7 @@ function portConflicts(merge: Merge, shards: readonly Shard[], without: MergeWit
       why: isDecider ? whyDecider(shards) : 'the oldest export that has this port',
       disagreeing,
       exporterCount: shards.length,
-      ifWinnerLeft: portIfLeft(port, merge, without(port.declaredBy)),
+      ifWinnerLeft: portIfLeft(port, withoutDeclarer(port)),
     });
   }
   return [...conflicts, ...portsOfExcluded(merge, shards)];
@@ -109,10 +120,11 @@ function portConflicts(merge: Merge, shards: readonly Shard[], without: MergeWit
 // right does not uncover the next surprise.
 function portsOfExcluded(merge: Merge, shards: readonly Shard[]): Conflict[] {
   const excluded = shards.filter((shard) => merge.excluded.includes(shard.cluster));
+  const merged = indexMerged(merge.ports);
   const extra = new Map<string, Shard[]>();
   for (const shard of excluded) {
-    for (const port of distinctPorts(shard.ports)) {
-      if (merge.ports.some((merged) => merged.name === port.name || isSamePort(merged, port))) continue;
+    for (const port of indexPorts(shard.ports).ports) {
+      if (merged.sameName(port) !== undefined || merged.sameNumber(port) !== undefined) continue;
       const text = formatPort(port);
       extra.set(text, [...(extra.get(text) ?? []), shard]);
     }
@@ -137,23 +149,20 @@ function whyDecider(shards: readonly Shard[]): string {
   return `the oldest export (${first.exportedAt})`;
 }
 
-function portIfLeft(port: ShardPort, now: Merge, next: Merge | undefined): string {
-  const successor =
-    next?.ports.find((other) => other.name === port.name) ?? next?.ports.find((other) => isSamePort(other, port));
+function portIfLeft(port: MergedPort, next: PortIndex<MergedPort>): string {
+  const successor = next.sameName(port) ?? next.sameNumber(port);
   if (successor === undefined || !successor.isExposed) return 'this port would not be exposed';
-  const isExposedNow = now.ports.some((other) => isIdentical(other, port) && other.isExposed);
-  if (isIdentical(successor, port) && isExposedNow) return 'it would stay';
+  if (isIdentical(successor, port) && port.isExposed) return 'it would stay';
   return `it would become ${formatPort(successor)} of cluster ${successor.declaredBy}`;
 }
 
-function counterpart(shard: Shard, port: ShardPort): string {
-  const own = distinctPorts(shard.ports);
-  const other = own.find(({ name }) => name === port.name) ?? own.find((candidate) => isSamePort(candidate, port));
+function counterpart(own: PortIndex<ShardPort>, port: ShardPort): string {
+  const other = own.sameName(port) ?? own.sameNumber(port);
   return other === undefined ? 'no such port' : formatPort(other);
 }
 
-function isIdentical(a: ShardPort, b: ShardPort): boolean {
-  return a.name === b.name && isSamePort(a, b) && (a.appProtocol ?? '') === (b.appProtocol ?? '');
+function isIdentical(a: ShardPort | undefined, b: ShardPort): boolean {
+  return a?.name === b.name && isSamePort(a, b) && (a.appProtocol ?? '') === (b.appProtocol ?? '');
 }
 
 export function formatPort(port: ShardPort): string {

@@ -15,45 +15,70 @@ export interface MergedPort extends ShardPort {
 
 /** All ports that at least one cluster brings in, oldest first in a clash. Shards come ordered by precedence. */
 export function mergePorts(shards: readonly Shard[], policy: PortPolicy): MergedPort[] {
-  const union: (ShardPort & { declaredBy: string })[] = [];
-  for (const shard of shards) {
-    for (const port of distinctPorts(shard.ports)) {
-      if (union.some((taken) => taken.name === port.name || isSamePort(taken, port))) continue;
-      union.push({ ...port, declaredBy: shard.cluster });
-    }
+  const indexes = shards.map(({ ports }) => indexPorts(ports));
+  const union = new PortIndex<ShardPort & { declaredBy: string }>();
+  for (const [position, { cluster }] of shards.entries()) {
+    for (const port of indexes[position]!.ports) union.add({ ...port, declaredBy: cluster });
   }
-  return union.sort(byNumber).map((port) => ({
+  return union.ports.sort(byNumber).map((port) => ({
     ...port,
-    isExposed: policy === 'union' || shards.every((shard) => declares(shard, port)),
+    // A cluster serves a merged port only if it declares that protocol and number itself, under whatever name.
+    isExposed: policy === 'union' || indexes.every((own) => own.sameNumber(port) !== undefined),
   }));
 }
 
-/** A cluster serves a merged port only if it declares that protocol and number itself, under whatever name. */
-export function declares(shard: Shard, port: ShardPort): boolean {
-  return distinctPorts(shard.ports).some((own) => isSamePort(own, port));
-}
-
 /** From the names that a cluster's own slices use to the names of the merged ports it serves. */
-export function portNames(shard: Shard, merged: readonly MergedPort[]): Map<string, string> {
+export function portNames(shard: Shard, merged: PortIndex<MergedPort>): Map<string, string> {
   const names = new Map<string, string>();
-  for (const own of distinctPorts(shard.ports)) {
-    const port = merged.find((candidate) => candidate.isExposed && isSamePort(candidate, own));
-    if (port !== undefined) names.set(own.name, port.name);
+  for (const own of indexPorts(shard.ports).ports) {
+    const port = merged.sameNumber(own);
+    if (port?.isExposed) names.set(own.name, port.name);
   }
   return names;
 }
 
-/** What the API would not have let in twice is taken once, whoever wrote it. */
-export function distinctPorts(ports: readonly ShardPort[]): ShardPort[] {
-  const distinct: ShardPort[] = [];
-  for (const port of [...ports].sort(byNumber)) {
-    if (!distinct.some((taken) => taken.name === port.name || isSamePort(taken, port))) distinct.push(port);
+/** Ports by name and by number. Holds neither twice: whoever comes first stays. */
+export class PortIndex<Port extends ShardPort> {
+  readonly ports: Port[] = [];
+  readonly #byName = new Map<string, Port>();
+  readonly #byNumber = new Map<string, Port>();
+
+  add(port: Port): void {
+    const number = numberOf(port);
+    if (this.#byName.has(port.name) || this.#byNumber.has(number)) return;
+    this.ports.push(port);
+    this.#byName.set(port.name, port);
+    this.#byNumber.set(number, port);
   }
-  return distinct;
+
+  sameName({ name }: ShardPort): Port | undefined {
+    return this.#byName.get(name);
+  }
+
+  sameNumber(port: ShardPort): Port | undefined {
+    return this.#byNumber.get(numberOf(port));
+  }
+}
+
+/** What the API would not have let in twice is taken once, whoever wrote it. */
+export function indexPorts(ports: readonly ShardPort[]): PortIndex<ShardPort> {
+  const index = new PortIndex<ShardPort>();
+  for (const port of [...ports].sort(byNumber)) index.add(port);
+  return index;
+}
+
+export function indexMerged(ports: readonly MergedPort[]): PortIndex<MergedPort> {
+  const index = new PortIndex<MergedPort>();
+  for (const port of ports) index.add(port);
+  return index;
 }
 
 export function isSamePort(a: ShardPort, b: ShardPort): boolean {
   return a.protocol === b.protocol && a.port === b.port;
+}
+
+function numberOf({ protocol, port }: ShardPort): string {
+  return `${protocol}/${port}`;
 }
 
 function byNumber(a: ShardPort, b: ShardPort): number {

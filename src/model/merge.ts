@@ -2,7 +2,7 @@
 // merge has no memory. Who holds which address, and whose lease lives, is decided elsewhere.
 
 import { type Conflict, findConflicts } from './merge-conflicts.ts';
-import { type MergedPort, mergePorts, type PortPolicy, portNames } from './merge-ports.ts';
+import { indexMerged, type MergedPort, mergePorts, type PortPolicy, portNames } from './merge-ports.ts';
 import { byPrecedence, compareText } from './precedence.ts';
 import { affinityTimeoutSeconds, type ImportType, type IpFamily, type SessionAffinity, type Shard } from './shard.ts';
 
@@ -43,11 +43,15 @@ export function mergeShards(request: MergeRequest): MergeWithConflicts | undefin
   const shards = inPrecedence(request.shards);
   const merge = mergeRanked(shards, request.ports);
   if (merge === undefined) return undefined;
-  const without = (cluster: string) =>
-    mergeRanked(
-      shards.filter((shard) => shard.cluster !== cluster),
-      request.ports,
-    );
+  // Asked for each conflict, and there may be one for every port.
+  const known = new Map<string, Merge | undefined>();
+  const without = (cluster: string) => {
+    if (!known.has(cluster)) {
+      const others = shards.filter((shard) => shard.cluster !== cluster);
+      known.set(cluster, mergeRanked(others, request.ports));
+    }
+    return known.get(cluster);
+  };
   return { ...merge, conflicts: findConflicts(merge, shards, without) };
 }
 
@@ -66,6 +70,7 @@ function mergeRanked(shards: readonly Shard[], policy: PortPolicy): Merge | unde
   if (decider === undefined) return undefined;
   const included = shards.filter((shard) => shard.type === decider.type);
   const ports = mergePorts(included, policy);
+  const index = indexMerged(ports);
   return {
     decider,
     type: decider.type,
@@ -82,6 +87,6 @@ function mergeRanked(shards: readonly Shard[], policy: PortPolicy): Merge | unde
       .filter((shard) => shard.type !== decider.type)
       .map(({ cluster }) => cluster)
       .sort(compareText),
-    portNames: new Map(included.map((shard) => [shard.cluster, portNames(shard, ports)])),
+    portNames: new Map(included.map((shard) => [shard.cluster, portNames(shard, index)])),
   };
 }

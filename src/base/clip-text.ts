@@ -1,0 +1,8 @@
+// Text for people that must not be longer than a field holds.
+
+/** At most `lengthMax` characters; what was cut is said. */
+export function clipText(text: string, lengthMax: number): string {
+  if (text.length <= lengthMax) return text;
+  const mark = `… (${text.length} characters)`;
+  return `${text.slice(0, Math.max(0, lengthMax - mark.length))}${mark}`;
+}
