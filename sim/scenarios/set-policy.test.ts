@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type AddressClaim, addressClaimType } from '../../src/model/address-claim.ts';
 import { type ClusterSetSpec, clusterSetType } from '../../src/model/cluster-set.ts';
+import { type Lease, leaseType } from '../../src/model/lease.ts';
 import { type Service, serviceType } from '../../src/model/service.ts';
-import { SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
+import { memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';
 import { exportService } from '../manifests.ts';
@@ -108,5 +109,16 @@ describe('clusterset policy changes while everything runs', () => {
     set.killAgent('east');
     await set.time.advance(6_000);
     expect(await sliceLines(west, key)).toEqual([both[1]]);
+  });
+
+  test('set policy: leases become shorter -> the renewal under way is not waited for', async () => {
+    const { set, change } = await bothExport({ lease: { renewSeconds: 60, durationSeconds: 180 } });
+    const renewed = async () => {
+      const ref = { namespace: memberNamespace('east'), name: 'portolan-agent' };
+      return (await set.broker.admin.get<Lease>(leaseType, ref)).spec?.renewTime;
+    };
+    const before = await renewed();
+    await change({ lease: { renewSeconds: 2, durationSeconds: 6 } }, 1_000);
+    expect(await renewed()).not.toBe(before);
   });
 });

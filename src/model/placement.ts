@@ -44,10 +44,19 @@ export function parseProblems(text: string | undefined): Map<string, PlacementPr
   return problems;
 }
 
-export function placedClusters(federated: FederatedService, members: readonly MemberPlacement[]): PlacedClusters {
+/** Of members in `unread` nothing is known yet: what was said of them stays. */
+export function placedClusters(
+  federated: FederatedService,
+  members: readonly MemberPlacement[],
+  unread: readonly string[] = [],
+): PlacedClusters {
   const byId = new Map(members.map((member) => [member.cluster, member]));
-  const ids = federated.spec.clusters ?? [...byId.keys()];
-  return ids.map((cluster) => ({ cluster, ...stateOf(byId.get(cluster)) }));
+  const said = new Map((federated.status?.clusters ?? []).map((one) => [one.cluster, one]));
+  const ids = federated.spec.clusters ?? [...byId.keys(), ...unread].sort();
+  return ids.map((cluster) => {
+    if (!unread.includes(cluster)) return { cluster, ...stateOf(byId.get(cluster)) };
+    return said.get(cluster) ?? { cluster, state: 'Pending', message: 'what it has cannot be read at the broker' };
+  });
 }
 
 function stateOf(member: MemberPlacement | undefined): Omit<PlacedClusters[number], 'cluster'> {

@@ -30,16 +30,17 @@ export function createPlacementStatusController(context: AgentContext, federated
     const name = recordName(parseServiceKey(key));
     const present = federated.get(`${membership.clusterset}/${name}`);
     if (present === undefined || present.metadata.deletionTimestamp !== undefined) return undefined;
-    if (!members.hasSynced) return { requeueAfterMs: unsyncedRetryMs };
-    if (members.all().find(({ id }) => context.verdict(id) === 'alive')?.id !== membership.clusterId) return undefined;
-    const clusters = placedClusters(
-      present,
-      members.all().map((member) => placementOf(member, key, name)),
-    );
+    if (!members.clusters.hasSynced) return { requeueAfterMs: unsyncedRetryMs };
+    const unsynced = members.unsynced();
+    const known = members.all().filter(({ id }) => !unsynced.includes(id));
+    if (known.find(({ id }) => context.verdict(id) === 'alive')?.id !== membership.clusterId) return undefined;
+    const placements = known.map((member) => placementOf(member, key, name));
+    const clusters = placedClusters(present, placements, unsynced);
     const stamp = { now: formatTime(world.clock.wallMs()), observedGeneration: present.metadata.generation };
     const conditions = [...withConditions(present.status?.conditions, [placementCondition(clusters)], stamp)];
     const status = { ...present.status, clusters, conditions };
-    if (isSameJson(status, present.status)) return undefined;
+    if (isSameJson(status, present.status))
+      return unsynced.length > 0 ? { requeueAfterMs: unsyncedRetryMs } : undefined;
     const said = { clusters, generation: present.metadata.generation };
     const waitMs = putBacks.waitMs(key, said);
     if (waitMs > 0) return { requeueAfterMs: waitMs };

@@ -26,11 +26,11 @@ export function createScribeController(context: AgentContext, views: Informer<Se
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const service = parseServiceKey(key);
-    if (!context.members.hasSynced) return { requeueAfterMs: unsyncedRetryMs };
-    const records = countedRecords(context, service, { withLegacy: false });
-    if (scribeOf(records) !== membership.clusterId) return undefined;
     const name = recordName(service);
     const present = views.get(`${membership.clusterset}/${name}`);
+    if (mustWait(present)) return { requeueAfterMs: unsyncedRetryMs };
+    const records = countedRecords(context, service, { withLegacy: false });
+    if (scribeOf(records) !== membership.clusterId) return undefined;
     const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
     const wanted = merge && viewOf(name, merge);
     if (isInOrder(present, wanted)) return undefined;
@@ -40,6 +40,13 @@ export function createScribeController(context: AgentContext, views: Informer<Se
     else if (present !== undefined) await remove(present);
     putBacks.wrote(key, wanted);
     return undefined;
+  }
+
+  // A member that cannot be read may be the one that this view is made of. It holds up no view that it is not part of.
+  function mustWait(present: ServiceImport | undefined): boolean {
+    const unsynced = context.members.unsynced();
+    if (!context.members.clusters.hasSynced) return true;
+    return present?.status?.clusters?.some(({ cluster }) => unsynced.includes(cluster)) ?? false;
   }
 
   function viewOf(name: string, merge: Merge): ServiceImport {
@@ -58,7 +65,8 @@ export function createScribeController(context: AgentContext, views: Informer<Se
     const oldest = alive.sort(byPrecedence)[0];
     if (oldest !== undefined) return oldest.cluster;
     if (records.length > 0) return undefined;
-    return context.members.all().find(({ id }) => context.verdict(id) === 'alive')?.id;
+    const unsynced = context.members.unsynced();
+    return context.members.all().find(({ id }) => context.verdict(id) === 'alive' && !unsynced.includes(id))?.id;
   }
 
   async function write(present: ServiceImport | undefined, wanted: ServiceImport): Promise<void> {
