@@ -11,7 +11,7 @@ import { type Client, createClient } from '../client/client.ts';
 import { findHome } from '../client/kubeconfig.ts';
 import type { DnsServer } from '../dns/server.ts';
 import { type Federation, federationType } from '../model/federation.ts';
-import { startAuthority } from './authority.ts';
+import type { AuthorityOptions } from './authority.ts';
 import type { AuthoritySetup } from './authority-role.ts';
 import { zoneAtStart } from './clusterset-dns.ts';
 import { startDnsAdmin } from './dns-admin.ts';
@@ -127,9 +127,10 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
   };
 }
 
-type Common = Omit<Parameters<typeof startAuthority>[0], keyof AuthoritySetup>;
+type Common = Omit<AuthorityOptions, keyof AuthoritySetup>;
 
 async function startAuthorityOnly(common: Common, setup: AuthoritySetup): Promise<Running> {
+  const { startAuthority } = await import('./authority.ts');
   const authority = await startAuthority({ ...common, ...setup });
   const { server, table, role } = authority;
   return {

@@ -17,7 +17,6 @@ import { type DnsServer, type ListenOptions, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/server-federations.ts';
 import type { StubZone } from '../dns/stub-zones.ts';
 import { systemNamespace } from '../model/membership.ts';
-import { addAuthorityRole, federationTable } from './authority.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
 import { followDnsOptions } from './clusterset-dns.ts';
 import { Parts } from './parts.ts';
@@ -81,7 +80,9 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   const { world, log, home, cluster, authority } = options;
   const parts = new Parts(log);
   const catalog = makeCatalog(options);
-  const table = authority && federationTable(catalog.table, authority);
+  // Who is no authority carries none of its code.
+  const authorityParts = authority && (await import('./authority.ts'));
+  const table = authority && authorityParts?.federationTable(catalog.table, authority);
   const ownZones = () => [...catalog.zones, ...(table ? [table.zone] : [])];
   const { ttlSeconds } = options.domains ?? {};
   const peerTable = new PeerTable({ table: catalog.table, clock: world.clock, ttlSeconds, otherZones: ownZones });
@@ -115,7 +116,8 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     const namespace = options.peersNamespace ?? systemNamespace;
     const peers = attachPeers({ peers: peerTable, client: home, world, log, namespace });
     parts.add('names of peers', () => peers.stop());
-    const role = authority && addAuthorityRole({ ...options, ...authority, table: table!, server }, parts);
+    const role =
+      authority && authorityParts?.addAuthorityRole({ ...options, ...authority, table: table!, server }, parts);
     const zones = [...(isForwarded ? [catalog.clustersetZone] : catalog.zones), ...(table ? [table.zone] : [])];
     return {
       port: server.udpPort,
