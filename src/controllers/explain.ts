@@ -4,7 +4,8 @@
 
 import type { WantedCondition } from '../model/conditions.ts';
 import { type EndpointSlice, serviceNameLabel, sourceClusterLabel } from '../model/endpoint-slice.ts';
-import { exportConditions, judgeService } from '../model/export-conditions.ts';
+import { exportConditions, judgeService, type Publication } from '../model/export-conditions.ts';
+import { readExportRequest, unexportable } from '../model/export-request.ts';
 import type { LeaseVerdict } from '../model/lease-judge.ts';
 import { type MergeWithConflicts, mergeShards } from '../model/merge.ts';
 import { parseServiceKey } from '../model/names-clusterset.ts';
@@ -17,10 +18,10 @@ import { planSlices, type SlicePlan } from './export/plan-slices.ts';
 import { planSpec } from './import/plan-import.ts';
 import { type ClusterAddresses, readAddressRules, readPublishing } from './publishing.ts';
 import type { SetPolicy } from './set-policy.ts';
-import { planShard, readShard } from './shard-record.ts';
+import { planShard, readShard, recordProblem } from './shard-record.ts';
 
 export { readSetPolicy, type SetPolicy } from './set-policy.ts';
-export { readShard } from './shard-record.ts';
+export { readShard, recordProblem } from './shard-record.ts';
 
 /** What lies in one cluster's home, by `namespace/name`. */
 export interface ClusterFacts {
@@ -68,7 +69,7 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
     counted: (key, reader) =>
       clusters.flatMap(({ id, verdict }) => {
         const record = foreseen.shard(id, key);
-        if (record === undefined) return [];
+        if (record === undefined || recordProblem(record) !== undefined) return [];
         if (reader !== undefined && !isExportedTo(record, { exporter: id, reader })) return [];
         const now = standing(verdict, record.spec.onStale ?? policy.staleness);
         return now.isCounted ? [{ cluster: id, record, standing: now }] : [];
@@ -85,10 +86,15 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
     conditions: (cluster, key) => {
       const facts = factsOf(cluster);
       if (facts?.exports.has(key) !== true) return undefined;
+      const service = facts.services.get(key);
+      const problem = service && unexportable(service, key);
+      const notes = published.get(cluster)?.get(key)?.notes ?? [];
+      const publication: Publication =
+        problem === undefined ? { kind: 'published', notes } : { kind: 'failed', message: problem };
       return exportConditions({
         cluster,
-        validity: judgeService(facts.services.get(key), key),
-        publication: { kind: 'published', notes: published.get(cluster)?.get(key)?.notes ?? [] },
+        validity: judgeService(service, key),
+        publication,
         merge: foreseen.merge(key),
       });
     },
@@ -112,10 +118,12 @@ function publishedBy(facts: ClusterFacts, policy: SetPolicy): Map<string, Publis
   const allowed = readAddressRules(policy.virtualRanges, facts.addresses?.allowedRanges);
   const { rules, notes } = readPublishing(allowed, facts.addresses);
   const dns = { cluster: facts.id, zone: policy.zone };
+  const behind = Map.groupBy(facts.slices, serviceBehind);
   for (const [key, serviceExport] of facts.exports) {
     const service = facts.services.get(key);
     if (service === undefined || judgeService(service, key).kind === 'invalid') continue;
-    const sources = facts.slices.filter((slice) => standsBehind(slice, key));
+    if (unexportable(service, key) !== undefined) continue;
+    const sources = behind.get(key) ?? [];
     const plan = planSlices({ service, sources, mode: policy.endpoints, rules, dns });
     const shard = planShard({
       service,
@@ -125,12 +133,12 @@ function publishedBy(facts: ClusterFacts, policy: SetPolicy): Map<string, Publis
       namespace: '',
       translations: rules.translations,
     });
-    published.set(key, { shard, plan, notes: [...notes, ...plan.notes] });
+    published.set(key, { shard, plan, notes: [...notes, ...readExportRequest(serviceExport).notes, ...plan.notes] });
   }
   return published;
 }
 
-function standsBehind(slice: EndpointSlice, key: string): boolean {
-  const { labels, namespace } = slice.metadata;
-  return `${namespace}/${labels?.[serviceNameLabel]}` === key && labels?.[sourceClusterLabel] === undefined;
+/** Key of the service whose own endpoints these are; undefined for those of an import. */
+function serviceBehind({ metadata: { labels, namespace } }: EndpointSlice): string | undefined {
+  return labels?.[sourceClusterLabel] === undefined ? `${namespace}/${labels?.[serviceNameLabel]}` : undefined;
 }

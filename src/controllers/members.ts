@@ -16,6 +16,7 @@ import type { KubernetesObject } from '../model/object.ts';
 import { placementsAnnotation } from '../model/placement.ts';
 import { type ServiceShard, serviceShardType } from '../model/service-shard.ts';
 import { publishedServiceKey } from './published-slice.ts';
+import { recordProblem } from './shard-record.ts';
 
 export interface Member {
   readonly id: string;
@@ -286,10 +287,16 @@ function createDoubts(id: string, log: Log): (record: KubernetesObject | undefin
     if (record === undefined) return;
     const claims = record.metadata.labels?.[sourceClusterLabel] ?? id;
     const isForeign = claims !== id;
-    const what = isForeign ? 'record claims another cluster, counted for its own' : 'record of no service, ignored';
-    if ((serviceKey !== undefined && !isForeign) || said.has(what)) return;
+    const problem = record.kind === serviceShardType.kind ? recordProblem(record as ServiceShard) : undefined;
+    const what = isForeign
+      ? 'record claims another cluster, counted for its own'
+      : problem !== undefined
+        ? 'record cannot be counted, ignored'
+        : 'record of no service, ignored';
+    if ((serviceKey !== undefined && !isForeign && problem === undefined) || said.has(what)) return;
     said.add(what);
-    log.warn(what, { kind: record.kind, name: record.metadata.name, namespace: record.metadata.namespace, claims });
+    const { name, namespace } = record.metadata;
+    log.warn(what, { kind: record.kind, name, namespace, claims, problem });
   };
 }
 

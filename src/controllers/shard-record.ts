@@ -2,13 +2,14 @@
 // Pure. What another cluster wrote is taken field by field, and what makes no sense in it is left out.
 
 import { type Translation, translate } from '../model/address-translation.ts';
+import { portsMax, readExportRequest } from '../model/export-request.ts';
+import { readExportedMetadata } from '../model/exported-metadata.ts';
 import { recordName, type ServiceKey } from '../model/names-clusterset.ts';
 import { apiVersionOf } from '../model/object.ts';
 import { isHeadless, type Service } from '../model/service.ts';
-import { exportToOf, type ServiceExport } from '../model/service-export.ts';
+import type { ServiceExport } from '../model/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../model/service-shard.ts';
 import type { Shard, ShardPort } from '../model/shard.ts';
-import { onStaleAnnotation, parseStaleness } from '../model/staleness.ts';
 
 export interface ShardPlanRequest {
   readonly service: Service;
@@ -24,9 +25,7 @@ export interface ShardPlanRequest {
 export function planShard(request: ShardPlanRequest): ServiceShard {
   const { service, serviceExport, readyCount, clusterSetIps, namespace } = request;
   const spec = service.spec ?? {};
-  const annotations = serviceExport.metadata.annotations ?? {};
-  const exportTo = exportToOf(serviceExport);
-  const onStale = parseStaleness(annotations[onStaleAnnotation]);
+  const { labels, annotations, exportTo, onStale } = readExportRequest(serviceExport);
   const affinity = spec.sessionAffinity ?? 'None';
   const isClientIp = affinity === 'ClientIP' && spec.sessionAffinityConfig !== undefined;
   return {
@@ -47,12 +46,8 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
       ...(spec.internalTrafficPolicy === undefined ? {} : { internalTrafficPolicy: spec.internalTrafficPolicy }),
       ...(spec.trafficDistribution === undefined ? {} : { trafficDistribution: spec.trafficDistribution }),
       ipFamilies: spec.ipFamilies ?? ['IPv4'],
-      ...(serviceExport.spec?.exportedLabels === undefined
-        ? {}
-        : { exportedLabels: serviceExport.spec.exportedLabels }),
-      ...(serviceExport.spec?.exportedAnnotations === undefined
-        ? {}
-        : { exportedAnnotations: serviceExport.spec.exportedAnnotations }),
+      ...(serviceExport.spec?.exportedLabels === undefined ? {} : { exportedLabels: { ...labels } }),
+      ...(serviceExport.spec?.exportedAnnotations === undefined ? {} : { exportedAnnotations: { ...annotations } }),
       ...(isHeadless(service) ? {} : { clusterIPs: publishedIps(spec.clusterIPs ?? [], request.translations) }),
       ...(loadBalancerOf(service) === undefined ? {} : { loadBalancer: loadBalancerOf(service) }),
       ...(clusterSetIps.length === 0 ? {} : { clusterSetIPs: [...clusterSetIps] }),
@@ -63,8 +58,18 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
   };
 }
 
+/** Why a record cannot be counted, whoever wrote it; undefined if it can. One that is too large would hold up all. */
+export function recordProblem({ spec }: ServiceShard): string | undefined {
+  const count = spec.ports?.length ?? 0;
+  return count > portsMax ? `has ${count} ports, more than ${portsMax}` : undefined;
+}
+
 export function readShard(record: ServiceShard, cluster: string): Shard {
   const { spec } = record;
+  const { labels, annotations } = readExportedMetadata({
+    labels: spec.exportedLabels,
+    annotations: spec.exportedAnnotations,
+  });
   return {
     cluster,
     exportedAt: spec.exportedAt,
@@ -75,8 +80,8 @@ export function readShard(record: ServiceShard, cluster: string): Shard {
     internalTrafficPolicy: spec.internalTrafficPolicy,
     trafficDistribution: spec.trafficDistribution,
     ipFamilies: (spec.ipFamilies ?? []).filter((family) => family === 'IPv4' || family === 'IPv6'),
-    labels: spec.exportedLabels ?? {},
-    annotations: spec.exportedAnnotations ?? {},
+    labels,
+    annotations,
   };
 }
 
@@ -102,8 +107,13 @@ function readPort(port: {
   };
 }
 
+/** As the definition has it. */
+const loadBalancersMax = 64;
+
 function loadBalancerOf(service: Service): { ip?: string; hostname?: string }[] | undefined {
   const ingress = service.status?.loadBalancer?.ingress;
   if (ingress === undefined || ingress.length === 0) return undefined;
-  return ingress.map(({ ip, hostname }) => ({ ...(ip ? { ip } : {}), ...(hostname ? { hostname } : {}) }));
+  return ingress
+    .slice(0, loadBalancersMax)
+    .map(({ ip, hostname }) => ({ ...(ip ? { ip } : {}), ...(hostname ? { hostname } : {}) }));
 }

@@ -9,7 +9,7 @@ import type { Shard } from '../model/shard.ts';
 import { type Standing, standing } from '../model/staleness.ts';
 import type { AgentContext } from './context.ts';
 import { byService, shardOf } from './members.ts';
-import { readShard } from './shard-record.ts';
+import { readShard, recordProblem } from './shard-record.ts';
 
 export interface CountedRecord {
   readonly cluster: string;
@@ -33,6 +33,7 @@ export function countedRecords(context: AgentContext, service: ServiceKey, optio
   for (const member of context.members.all()) {
     const record = shardOf(member, service);
     if (record === undefined || !isFor(record, member.id, options.onlyFor)) continue;
+    if (recordProblem(record) !== undefined) continue;
     const now = standing(context.verdict(member.id), record.spec.onStale ?? context.policy().staleness);
     const published = () => member.slices.byIndex(byService, formatServiceKey(service));
     if (now.isCounted)
@@ -46,7 +47,8 @@ export function countedRecords(context: AgentContext, service: ServiceKey, optio
 
 /** Older agents have no lease to judge them by. */
 function legacyRecords(context: AgentContext, service: ServiceKey): CountedRecord[] {
-  return context.legacy.recordsOf(service).map(({ cluster, record, published }) => ({
+  const records = context.legacy.recordsOf(service).filter(({ record }) => recordProblem(record) === undefined);
+  return records.map(({ cluster, record, published }) => ({
     cluster,
     record,
     shard: readShard(record, cluster),

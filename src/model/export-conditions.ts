@@ -1,10 +1,15 @@
 // What the conditions of a ServiceExport say: whether it can be exported, whether it is, and on what the clusters
 // disagree. Pure; when they were last true is added by conditions.ts.
 
+import { clipText } from '../base/clip-text.ts';
 import type { WantedCondition } from './conditions.ts';
 import type { MergeWithConflicts } from './merge.ts';
 import { formatConflict } from './merge-conflicts.ts';
 import type { Service } from './service.ts';
+
+/** As the definition of conditions has it: one that is longer is refused as a whole. */
+const messageLengthMax = 32_768;
+const conflictsShownMax = 20;
 
 export type ExportValidity =
   | { readonly kind: 'valid' }
@@ -69,7 +74,8 @@ function readyCondition(facts: ExportFacts): WantedCondition {
     return notReady('Failed', message);
   }
   const notes = publication.notes.length === 0 ? '' : `; ${publication.notes.join('; ')}`;
-  return { type: 'Ready', status: 'True', reason: 'Exported', message: `exported to the clusterset${notes}` };
+  const message = clipText(`exported to the clusterset${notes}`, messageLengthMax);
+  return { type: 'Ready', status: 'True', reason: 'Exported', message };
 }
 
 function conflictCondition({ validity, merge, cluster }: ExportFacts): WantedCondition {
@@ -78,6 +84,8 @@ function conflictCondition({ validity, merge, cluster }: ExportFacts): WantedCon
     return { type: 'Conflict', status: 'False', reason: 'NoConflicts', message: 'all exporting clusters agree' };
   }
   const reasons = [...new Set(conflicts.map(({ reason }) => reason))];
-  const message = conflicts.map((conflict) => formatConflict(conflict, cluster)).join('. ');
+  const shown = conflicts.slice(0, conflictsShownMax).map((conflict) => formatConflict(conflict, cluster));
+  const more = conflicts.length - shown.length;
+  const message = clipText([...shown, ...(more > 0 ? [`${more} more conflicts`] : [])].join('. '), messageLengthMax);
   return { type: 'Conflict', status: 'True', reason: reasons.join(','), message };
 }

@@ -73,17 +73,29 @@ export function createConditionsController({ context, publication }: ConditionsO
     before: Condition | undefined,
     after: Condition | undefined,
   ): Promise<void> {
-    if (after === undefined || (before?.status === after.status && before.reason === after.reason)) return;
+    if (after === undefined) return;
+    if (before?.status === after.status && before.reason === after.reason) {
+      await tellNotes(about, before.message, after);
+      return;
+    }
     // The first sight of something ordinary is not worth an Event; its opposite, and its return, are.
     const isOrdinary = after.reason === 'NoConflicts' || after.reason === 'Valid' || after.reason === 'Pending';
     if (before === undefined && isOrdinary) return;
     const isBad = after.type === 'Conflict' ? after.status === 'True' : after.status !== 'True';
+    await tellNotes(about, undefined, after);
     await context.events.record({
       about,
       type: isBad && after.reason !== 'Pending' ? 'Warning' : 'Normal',
       reason: after.type === 'Conflict' ? (isBad ? 'Conflict' : 'ConflictResolved') : after.reason,
       message: after.message,
     });
+  }
+
+  // Exported, but not all that was asked for: the condition says so quietly.
+  async function tellNotes(about: ServiceExport, said: string | undefined, after: Condition): Promise<void> {
+    const hasNotes = after.type === 'Ready' && after.status === 'True' && after.message.includes('; ');
+    if (!hasNotes || said === after.message) return;
+    await context.events.record({ about, type: 'Warning', reason: 'PartlyExported', message: after.message });
   }
 
   // The conflict messages said beforehand what would change if the winner left; this says that it has.

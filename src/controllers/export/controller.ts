@@ -7,6 +7,7 @@ import type { WorkResult } from '../../base/queue.ts';
 import { boundedName } from '../../model/bounded-name.ts';
 import { type EndpointSlice, endpointSliceType } from '../../model/endpoint-slice.ts';
 import { judgeService, type Publication } from '../../model/export-conditions.ts';
+import { readExportRequest, unexportable } from '../../model/export-request.ts';
 import { parseServiceKey, recordName } from '../../model/names-clusterset.ts';
 import type { Service } from '../../model/service.ts';
 import type { ServiceExport } from '../../model/service-export.ts';
@@ -59,7 +60,12 @@ export function createExportController({ context, onPublication }: ExportControl
       setPublication(key, serviceExport === undefined ? undefined : { kind: 'pending', message: 'nothing to publish' });
       return undefined;
     }
-    await publish(key, { self, service, serviceExport });
+    const problem = unexportable(service, key);
+    if (problem === undefined) await publish(key, { self, service, serviceExport });
+    else {
+      await withdraw(key, self);
+      setPublication(key, { kind: 'failed', message: problem });
+    }
     return undefined;
   }
 
@@ -85,7 +91,8 @@ export function createExportController({ context, onPublication }: ExportControl
       setPublication(key, { kind: 'failed', message: `not written to the broker: ${errorText(error)}` });
       throw error;
     }
-    setPublication(key, { kind: 'published', notes: [...context.publishing().notes, ...plan.notes] });
+    const { notes } = readExportRequest(facts.serviceExport);
+    setPublication(key, { kind: 'published', notes: [...context.publishing().notes, ...notes, ...plan.notes] });
   }
 
   async function publishSlices(key: string, self: Member, slices: readonly PublishedSlice[]): Promise<void> {
@@ -103,7 +110,10 @@ export function createExportController({ context, onPublication }: ExportControl
       inSync.set(present, slice);
       return;
     }
-    await ensure({ client: broker, type: endpointSliceType, present, wanted });
+    // The type of a slice's addresses cannot be changed; one that has the wrong type is made anew.
+    const isOtherType = present !== undefined && present.addressType !== wanted.addressType;
+    if (isOtherType) await ensureAbsent(broker, endpointSliceType, present);
+    await ensure({ client: broker, type: endpointSliceType, present: isOtherType ? undefined : present, wanted });
   }
 
   async function publishShard(

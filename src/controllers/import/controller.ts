@@ -4,6 +4,7 @@
 import type { Allocator } from '../../addresses/allocator.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { WorkResult } from '../../base/queue.ts';
+import { isInvalid } from '../../client/api-error.ts';
 import { type EndpointSlice, endpointSliceType } from '../../model/endpoint-slice.ts';
 import { type Merge, mergeOutcome } from '../../model/merge.ts';
 import { parseServiceKey, type ServiceKey } from '../../model/names-clusterset.ts';
@@ -71,7 +72,13 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const held = await holdAddresses(context, allocator, facts);
     const wanted = planImport({ service: facts.service, merge: facts.merge, ips: held.ips });
     const waitMs = putBacks.waitMs(key, wanted);
-    const written = await bringImport(key, { present: facts.present, wanted, mayWrite: waitMs === 0 });
+    const written = await bringImport(key, { present: facts.present, wanted, mayWrite: waitMs === 0 }).catch(
+      async (error: unknown) => {
+        // Nobody will use the addresses of an import that this home refuses.
+        if (isInvalid(error) && facts.present === undefined) await allocator.release(importOwner(facts.service));
+        throw error;
+      },
+    );
     await allocator.release(importOwner(facts.service), held.ips);
     await bringSlices(key, facts, written);
     await writeImportStatus(context, written, { merge: facts.merge, held });
