@@ -7,6 +7,7 @@ import {
   federatedServiceType,
 } from '../../src/model/federated-service.ts';
 import { namespaceType } from '../../src/model/namespace.ts';
+import type { ResourceType } from '../../src/model/object.ts';
 import { type Service, serviceType } from '../../src/model/service.ts';
 import { type ServiceExport, serviceExportType } from '../../src/model/service-export.ts';
 import {
@@ -114,11 +115,60 @@ describe('policy', () => {
       policy('shop', { namespaces: ['shop'], exportTo: ['north'], onStale: 'Keep' }),
     );
     await settle();
-    expect((await find(east, serviceExportType, 'shop/checkout'))?.metadata.annotations).toEqual({
+    expect((await find(east, serviceExportType, 'shop/checkout'))?.metadata.annotations).toMatchObject({
       'portolan.dev/export-to': 'north',
       'portolan.dev/on-stale': 'Keep',
     });
     expect(await importLine(west, 'shop/checkout')).toBe('none');
+  });
+});
+
+describe('what agents made', () => {
+  /** As `kubectl get -o yaml | sed | kubectl create` does. */
+  async function copy(client: Client, type: ResourceType, from: string, to: string): Promise<void> {
+    const { metadata, ...body } = (await find<Service>(client, type, from))!;
+    const { uid: _uid, resourceVersion: _rv, creationTimestamp: _at, ...kept } = metadata;
+    const { clusterIP: _ip, clusterIPs: _ips, ...spec } = body.spec ?? {};
+    const [namespace, name] = to.split('/') as [string, string];
+    await client.create(type, { ...body, metadata: { ...kept, namespace, name }, spec });
+  }
+
+  test('placement: a placed service and its export copied under other names -> the copies stay', async () => {
+    const { set, east, west, settle } = await twoClusters();
+    await set.broker.admin.create(federatedServiceType, federated({ clusters: ['east'], template }));
+    await settle();
+    const copies = ['shop/checkout-2', 'bank/checkout'];
+    for (const type of [serviceType, serviceExportType]) {
+      for (const to of copies) await copy(east, type, 'shop/checkout', to);
+    }
+    const manifest = (await find<Service>(east, serviceType, 'shop/checkout'))!;
+    const { uid: _uid, resourceVersion: _rv, ...metadata } = manifest.metadata;
+    const { clusterIP: _ip, clusterIPs: _ips, ...spec } = manifest.spec!;
+    await west.create(serviceType, { ...manifest, metadata, spec });
+    await settle();
+    const ref = { namespace: setName, name: 'checkout.shop' };
+    await set.broker.admin.delete(federatedServiceType, ref);
+    await settle();
+    for (const type of [serviceType, serviceExportType]) {
+      for (const to of copies) expect(await find(east, type, to), `${type.kind} ${to}`).toBeDefined();
+      expect(await find(east, type, 'shop/checkout')).toBeUndefined();
+    }
+    expect(await find(west, serviceType, 'shop/checkout')).toBeDefined();
+  });
+
+  test('policy: an export that a policy made, copied under another name -> the copy stays', async () => {
+    const { east, settle } = await twoClusters();
+    await createService(east, 'shop/checkout', { export: 'yes' });
+    await createService(east, 'shop/internal');
+    const selector = { matchLabels: { export: 'yes' } };
+    await east.create(serviceExportPolicyType, policy('shop', { namespaces: ['shop'], serviceSelector: selector }));
+    await settle();
+    await copy(east, serviceExportType, 'shop/checkout', 'shop/internal');
+    await settle();
+    expect(await exportedKeys(east)).toEqual(['shop/checkout', 'shop/internal']);
+    await east.delete(serviceExportPolicyType, { name: 'shop' });
+    await settle();
+    expect(await exportedKeys(east)).toEqual(['shop/internal']);
   });
 });
 
@@ -203,7 +253,7 @@ describe('placement', () => {
       await set.time.advance(1_000);
     }
     expect(writes).toEqual([]);
-    expect((await find(admin, serviceType, 'shop/checkout'))?.metadata.annotations).toEqual({ label: 'c' });
+    expect((await find(admin, serviceType, 'shop/checkout'))?.metadata.annotations).toMatchObject({ label: 'c' });
   });
 
   test('placement: a service that somebody else made -> left alone; its placement is not forced upon it', async () => {
@@ -294,5 +344,75 @@ describe('placement', () => {
     set.startAgent('east');
     await settle();
     expect(await find(east, serviceType, 'later/checkout')).toBeUndefined();
+  });
+
+  test('placement: fields leave the template -> they leave the services; what others set stays', async () => {
+    const { set, east, settle } = await twoClusters();
+    const rich = {
+      annotations: { note: 'a', team: 'b' },
+      spec: {
+        type: 'NodePort' as const,
+        sessionAffinity: 'ClientIP' as const,
+        trafficDistribution: 'PreferClose',
+        selector: { app: 'checkout' },
+        ports: [{ name: 'http', port: 80, targetPort: 8080, appProtocol: 'http' }],
+      },
+    };
+    await set.broker.admin.create(federatedServiceType, federated({ template: rich }));
+    await settle();
+    const ref = { namespace: setName, name: 'checkout.shop' };
+    const body = { metadata: { annotations: { mine: 'stays' } }, spec: { publishNotReadyAddresses: true } };
+    await east.patch(serviceType, { namespace: 'shop', name: 'checkout' }, { kind: 'merge', body });
+    await settle();
+    const before = (await find<Service>(east, serviceType, 'shop/checkout'))!;
+    expect(before.spec).toMatchObject({
+      type: 'NodePort',
+      sessionAffinity: 'ClientIP',
+      publishNotReadyAddresses: true,
+    });
+    const next = { annotations: { note: 'a' }, spec: { ports: [{ name: 'http', port: 80 }] } };
+    const present = await set.broker.admin.get<FederatedService>(federatedServiceType, ref);
+    await set.broker.admin.update(federatedServiceType, { ...present, spec: { template: next } });
+    await settle();
+    const after = (await find<Service>(east, serviceType, 'shop/checkout'))!;
+    expect(after.metadata.annotations).toMatchObject({ note: 'a', mine: 'stays' });
+    expect(after.metadata.annotations?.['team']).toBeUndefined();
+    expect(after.spec).toEqual({
+      type: 'ClusterIP',
+      clusterIP: before.spec?.clusterIP,
+      clusterIPs: before.spec?.clusterIPs,
+      ipFamilies: before.spec?.ipFamilies,
+      ipFamilyPolicy: before.spec?.ipFamilyPolicy,
+      internalTrafficPolicy: 'Cluster',
+      sessionAffinity: 'None',
+      publishNotReadyAddresses: true,
+      ports: [{ name: 'http', protocol: 'TCP', port: 80, targetPort: 80 }],
+    });
+    expect(after.metadata.uid).toBe(before.metadata.uid);
+    await settle();
+    expect((await find(east, serviceType, 'shop/checkout'))?.metadata.resourceVersion).toBe(
+      after.metadata.resourceVersion,
+    );
+  });
+
+  test('placement: the template becomes headless, and back -> the services are made anew, and an Event says so', async () => {
+    const { set, east, west, settle } = await twoClusters();
+    await set.broker.admin.create(federatedServiceType, federated({ template }));
+    await settle();
+    const ref = { namespace: setName, name: 'checkout.shop' };
+    const before = (await find<Service>(east, serviceType, 'shop/checkout'))!;
+    const body = (clusterIP: string | null) => ({ spec: { template: { spec: { clusterIP } } } });
+    await set.broker.admin.patch(federatedServiceType, ref, { kind: 'merge', body: body('None') });
+    await set.time.advance(15_000);
+    expect((await find<Service>(east, serviceType, 'shop/checkout'))?.spec?.clusterIP).toBe('None');
+    expect(await importLine(west, 'shop/checkout')).toBe('Headless http:80/TCP from east,west');
+    expect((await placementLines(set)).slice(0, 2)).toEqual(['east Placed ', 'west Placed ']);
+    const { items } = await east.list<KubernetesEvent>(eventType, { namespace: 'shop' });
+    expect(items.filter(({ reason }) => reason === 'ServiceReplaced').map(({ message }) => message)).toEqual([
+      `deleted and made anew, because its FederatedService has changed: clusterIP ${before.spec?.clusterIP} cannot be changed to None`,
+    ]);
+    await set.broker.admin.patch(federatedServiceType, ref, { kind: 'merge', body: body(null) });
+    await set.time.advance(15_000);
+    expect((await find<Service>(east, serviceType, 'shop/checkout'))?.spec?.clusterIP).toMatch(/^10\./);
   });
 });

@@ -3,7 +3,13 @@
 
 import type { Client } from '../client/client.ts';
 import { type AddressClaim, addressClaimType } from '../model/address-claim.ts';
-import { exportConditionTypes, importedSliceManager, placedLabel, policyExportLabel } from '../model/agent-marks.ts';
+import {
+  exportConditionTypes,
+  importedSliceManager,
+  isMadeHere,
+  placedLabel,
+  policyExportLabel,
+} from '../model/agent-marks.ts';
 import { clusterIdProperty, clusterPropertyType, clusterSetProperty } from '../model/cluster-property.ts';
 import { clusterSetDnsName } from '../model/clusterset-dns.ts';
 import { configMapType } from '../model/config-map.ts';
@@ -16,11 +22,13 @@ import { type ServiceExport, serviceExportType } from '../model/service-export.t
 import { serviceImportType } from '../model/service-import.ts';
 import { find, remove } from './install.ts';
 
-export async function cleanHome(home: Client): Promise<void> {
+export async function cleanHome(home: Client, clusterId: string): Promise<void> {
   const placed = { labelSelector: placedLabel };
-  await removeAll(home, serviceExportType, placed);
-  await removeAll(home, serviceType, placed);
-  await removeAll(home, serviceExportType, { labelSelector: policyExportLabel });
+  // Labels are copied with manifests; only what the agent made as what it is goes.
+  const isMade = (object: KubernetesObject) => isMadeHere(object, clusterId);
+  await removeAll(home, serviceExportType, placed, isMade);
+  await removeAll(home, serviceType, placed, isMade);
+  await removeAll(home, serviceExportType, { labelSelector: policyExportLabel }, isMade);
   await removeAll(home, serviceImportType, { labelSelector: `${managedByLabel}=${managerName}` });
   await removeAll(home, endpointSliceType, {
     labelSelector: `${sliceManagedByLabel}=${importedSliceManager},${sourceClusterLabel}`,

@@ -61,7 +61,7 @@ export async function leave(deps: ClusterSetDeps, { home, isOffline }: LeaveRequ
   } else if ((await leaveBroker(deps, membership)) === 'agent silent') {
     lines.push('warning: an agent did not stop in time and was taken for gone; make sure that none is running');
   }
-  await cleanHome(home);
+  await cleanHome(home, membership.clusterId);
   await remove(home, secretType, membershipRef);
   lines.push(`this cluster has left clusterset ${membership.clusterset}`);
   return lines;

@@ -6,18 +6,19 @@ import type { WorkResult } from '../../base/queue.ts';
 import { isSameJson } from '../../base/same-json.ts';
 import { isInvalid } from '../../client/api-error.ts';
 import type { Informer } from '../../client/informer.ts';
-import { type FederatedService, isPlacedIn, serviceFromTemplate } from '../../model/federated-service.ts';
+import { isMadeHere, madeAnnotation, madeMark } from '../../model/agent-marks.ts';
+import { type FederatedService, isPlacedIn } from '../../model/federated-service.ts';
 import { parseServiceKey, recordName } from '../../model/names-clusterset.ts';
-import { apiVersionOf } from '../../model/object.ts';
+import { apiVersionOf, type KubernetesObject } from '../../model/object.ts';
 import type { PlacementProblem } from '../../model/placement.ts';
 import { type Service, serviceType } from '../../model/service.ts';
 import { type ServiceExport, serviceExportType } from '../../model/service-export.ts';
 import type { AgentContext } from '../context.ts';
 import { ensure, ensureAbsent } from '../ensure.ts';
+import { placementLabel, serviceFor, whyMadeAnew, withTemplate } from './plan-service.ts';
 import type { PlacementProblems } from './problems.ts';
 
-/** On Services and ServiceExports: the FederatedService they were made from. */
-export const placementLabel = 'portolan.dev/federated-service';
+export { placementLabel } from './plan-service.ts';
 
 /** What keeps a service out may go away without a word: other address ranges, another version of the home. */
 const retryMs = 300_000;
@@ -74,69 +75,56 @@ export function createPlacementController({ context, federated, problems }: Plac
     await placeService(template, present);
     const presentExport = copies.exports.get(key);
     if (presentExport !== undefined && !isPlaced(presentExport)) return undefined;
-    await ensure({ client: home, type: serviceExportType, present: presentExport, wanted: exportFor(template, key) });
+    const wanted = exportFor(template, key, presentExport);
+    await ensure({ client: home, type: serviceExportType, present: presentExport, wanted });
     return undefined;
   }
 
-  // The home adds to a Service what the template leaves open (addresses, node ports): only what it says is compared.
   async function placeService(template: FederatedService, present: Service | undefined): Promise<void> {
-    const wanted = serviceFor(template);
+    const wanted = serviceFor(template, membership.clusterId);
     if (wanted === undefined) return;
-    if (present === undefined) {
-      await ensure({ client: home, type: serviceType, present, wanted });
-      return;
-    }
+    const why = present && whyMadeAnew(present, wanted);
+    if (present === undefined || why !== undefined) return make(wanted, { present, why });
     const next = withTemplate(present, wanted);
     if (!isSameJson(next, present)) await home.update(serviceType, next);
   }
 
+  /** In place of one of ours that cannot be changed into it. */
+  async function make(wanted: Service, { present, why }: { present?: Service; why?: string }): Promise<void> {
+    if (present !== undefined) await ensureAbsent(home, serviceType, present);
+    const made = await ensure({ client: home, type: serviceType, present: undefined, wanted });
+    if (present === undefined) return;
+    const message = `deleted and made anew, because its FederatedService has changed: ${why}`;
+    await context.events.record({ about: made, type: 'Normal', reason: 'ServiceReplaced', message });
+  }
+
+  /** Of everything else somebody may have copied the label. */
+  function isPlaced(object: KubernetesObject): boolean {
+    const { name, namespace = '', labels } = object.metadata;
+    return labels?.[placementLabel] === recordName({ name, namespace }) && isMadeHere(object, membership.clusterId);
+  }
+
+  function exportFor(
+    { metadata, spec }: FederatedService,
+    key: string,
+    present: ServiceExport | undefined,
+  ): ServiceExport {
+    const service = parseServiceKey(key);
+    const mark = { [madeAnnotation]: madeMark(service, membership.clusterId) };
+    return {
+      apiVersion: apiVersionOf(serviceExportType),
+      kind: serviceExportType.kind,
+      metadata: {
+        ...service,
+        labels: { [placementLabel]: metadata.name },
+        annotations: { ...present?.metadata.annotations, ...mark },
+      },
+      spec: {
+        ...(spec.exportedLabels === undefined ? {} : { exportedLabels: spec.exportedLabels }),
+        ...(spec.exportedAnnotations === undefined ? {} : { exportedAnnotations: spec.exportedAnnotations }),
+      },
+    };
+  }
+
   return { reconcile };
-}
-
-function isPlaced(object: { metadata: { labels?: Record<string, string> } }): boolean {
-  return object.metadata.labels?.[placementLabel] !== undefined;
-}
-
-function serviceFor(template: FederatedService): Service | undefined {
-  const service = serviceFromTemplate(template);
-  if (service === undefined) return undefined;
-  const labels = { ...service.metadata.labels, [placementLabel]: template.metadata.name };
-  return { ...service, metadata: { ...service.metadata, labels } };
-}
-
-function withTemplate(present: Service, wanted: Service): Service {
-  const annotations = wanted.metadata.annotations && {
-    ...present.metadata.annotations,
-    ...wanted.metadata.annotations,
-  };
-  return {
-    ...present,
-    metadata: {
-      ...present.metadata,
-      labels: wanted.metadata.labels,
-      ...(annotations === undefined ? {} : { annotations }),
-    },
-    spec: { ...present.spec, ...wanted.spec, ports: portsOf(present, wanted) },
-  };
-}
-
-function portsOf(present: Service, wanted: Service): NonNullable<Service['spec']>['ports'] {
-  return (wanted.spec?.ports ?? []).map((port) => {
-    const before = present.spec?.ports?.find(
-      (one) => one.port === port.port && (one.protocol ?? 'TCP') === (port.protocol ?? 'TCP'),
-    );
-    return { ...before, ...port };
-  });
-}
-
-function exportFor({ metadata, spec }: FederatedService, key: string): ServiceExport {
-  return {
-    apiVersion: apiVersionOf(serviceExportType),
-    kind: serviceExportType.kind,
-    metadata: { ...parseServiceKey(key), labels: { [placementLabel]: metadata.name } },
-    spec: {
-      ...(spec.exportedLabels === undefined ? {} : { exportedLabels: spec.exportedLabels }),
-      ...(spec.exportedAnnotations === undefined ? {} : { exportedAnnotations: spec.exportedAnnotations }),
-    },
-  };
 }

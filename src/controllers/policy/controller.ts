@@ -3,6 +3,7 @@
 
 import type { WorkResult } from '../../base/queue.ts';
 import type { Informer } from '../../client/informer.ts';
+import { isMadeHere, madeAnnotation, madeMark } from '../../model/agent-marks.ts';
 import { parseServiceKey } from '../../model/names-clusterset.ts';
 import { apiVersionOf } from '../../model/object.ts';
 import { compareText } from '../../model/precedence.ts';
@@ -28,15 +29,21 @@ export function createPolicyController(
   context: AgentContext,
   policies: Informer<ServiceExportPolicy>,
 ): PolicyController {
-  const { copies, home } = context;
+  const { copies, home, membership } = context;
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const present = copies.exports.get(key);
-    const isOurs = present?.metadata.labels?.[policyLabel] !== undefined;
+    // Of everything else somebody may have copied the label.
+    const isOurs = present?.metadata.labels?.[policyLabel] !== undefined && isMadeHere(present, membership.clusterId);
     if (present !== undefined && !isOurs) return undefined;
     const policy = policyFor(key);
     if (policy !== undefined)
-      await ensure({ client: home, type: serviceExportType, present, wanted: exportFor(key, policy) });
+      await ensure({
+        client: home,
+        type: serviceExportType,
+        present,
+        wanted: exportFor(key, policy, membership.clusterId),
+      });
     else if (present !== undefined) await ensureAbsent(home, serviceExportType, present);
     return undefined;
   }
@@ -70,7 +77,7 @@ export function createPolicyController(
   return { reconcile, reconcileStatus };
 }
 
-function exportFor(key: string, { metadata, spec }: ServiceExportPolicy): ServiceExport {
+function exportFor(key: string, { metadata, spec }: ServiceExportPolicy, clusterId: string): ServiceExport {
   const { exportedLabels, exportedAnnotations, exportTo, onStale } = spec;
   return {
     apiVersion: apiVersionOf(serviceExportType),
@@ -79,6 +86,7 @@ function exportFor(key: string, { metadata, spec }: ServiceExportPolicy): Servic
       ...parseServiceKey(key),
       labels: { [policyLabel]: metadata.name },
       annotations: {
+        [madeAnnotation]: madeMark(parseServiceKey(key), clusterId),
         ...(exportTo === undefined ? {} : { [exportToAnnotation]: exportTo.join(',') }),
         ...(onStale === undefined ? {} : { [onStaleAnnotation]: onStale }),
       },
