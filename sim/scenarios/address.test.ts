@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { candidates } from '../../src/addresses/candidates.ts';
 import { claimFor } from '../../src/addresses/claim.ts';
 import { addressClaimType } from '../../src/model/address-claim.ts';
+import { clusterSetType } from '../../src/model/cluster-set.ts';
 import { parseRange } from '../../src/model/ip.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
-import { SimClusterSet } from '../clusterset.ts';
+import { SimClusterSet, setName } from '../clusterset.ts';
 import { find, importedIps, sliceLines } from '../look.ts';
 import { exportService } from '../manifests.ts';
 
@@ -79,6 +80,30 @@ describe('address', () => {
     }
     await set.time.advance(6_000);
     expect(await all()).toEqual(before);
+  });
+
+  test('address: the range of a live set is changed, then taken away -> imports keep their addresses, new ones come from the new range', async () => {
+    const set = await new SimClusterSet({ clusters }).start({ namespaces: ['shop'] });
+    await exportService(set.home('east').admin, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(4_000);
+    const before = await ipsIn(set, key);
+    const range = async (clusterSet: string[]) => {
+      const ref = { namespace: setName, name: setName };
+      const body = { spec: { addressRanges: { clusterSet } } };
+      await set.broker.admin.patch(clusterSetType, ref, { kind: 'merge', body });
+      await set.time.advance(4_000);
+    };
+    await range(['198.18.0.0/15']);
+    await exportService(set.home('east').admin, 'shop/cart', { endpoints: ['10.1.0.2'] });
+    await set.time.advance(4_000);
+    expect(await ipsIn(set, key)).toEqual(before);
+    for (const ips of await ipsIn(set, 'shop/cart')) expect(ips[0]).toMatch(/^198\.1[89]\./);
+    for (const id of clusters) set.killAgent(id);
+    for (const id of clusters) set.startAgent(id);
+    await set.time.advance(120_000);
+    expect(await ipsIn(set, key)).toEqual(before);
+    await range(['fd00:9::/64']);
+    expect(await ipsIn(set, key)).toEqual(before);
   });
 
   test('address: a family that the clusterset has no range for -> Ready says so, and the slices are there', async () => {

@@ -8,8 +8,9 @@ import type { Client } from '../client/client.ts';
 import type { InformerReader } from '../client/informer.ts';
 import { type AddressClaim, addressClaimName, addressClaimType, addressOfClaimName } from '../model/address-claim.ts';
 import { formatTime } from '../model/conditions.ts';
-import type { IpRange } from '../model/ip.ts';
-import { type AddressOwner, addressIn, candidates } from './candidates.ts';
+import { type IpRange, parseIp } from '../model/ip.ts';
+import type { IpFamily } from '../model/shard.ts';
+import { type AddressOwner, candidates } from './candidates.ts';
 import { canonicalAddress, claimFor, isClaimOf, ownerKey } from './claim.ts';
 
 export interface AllocatorOptions {
@@ -32,8 +33,13 @@ export interface HoldRequest {
 export type Held = { readonly kind: 'held'; readonly address: string } | { readonly kind: 'exhausted' };
 
 export interface Allocator {
-  /** Returns the address that the owner holds in the range, taking one if it has none. */
+  /**
+   * Returns the address that the owner holds, taking one of the range if it has none of that family. One it holds stays
+   * although the range may have been changed since: whoever uses it would notice.
+   */
   hold(request: HoldRequest): Promise<Held>;
+  /** What the owner holds of that family, if anything; of several, the first that is preferred. */
+  holding(owner: AddressOwner, family: IpFamily, preferred: readonly string[]): string | undefined;
   /** Gives up the owner's claims but those kept; they stay reserved for it for the hold time. */
   release(owner: AddressOwner, keep?: readonly string[]): Promise<void>;
   /** Removes claims whose hold time is over. Returns when the next one will be, if any is waiting. */
@@ -47,7 +53,7 @@ export function createAllocator(options: AllocatorOptions): Allocator {
   const { home, world, claims, holdMs } = options;
 
   async function hold(request: HoldRequest): Promise<Held> {
-    const live = liveClaim(request);
+    const live = holding(request.owner, request.range.family, request.preferred);
     if (live !== undefined) return { kind: 'held', address: live };
     const reserved = claimsOf(request.owner).map(claimedAddress);
     const [present, ...wishes] = request.preferred;
@@ -63,12 +69,12 @@ export function createAllocator(options: AllocatorOptions): Allocator {
   }
 
   // A claim in force outranks what the owner's object says: that may have been edited by hand.
-  function liveClaim({ owner, range, preferred }: HoldRequest): string | undefined {
+  function holding(owner: AddressOwner, family: IpFamily, preferred: readonly string[]): string | undefined {
     const live = claimsOf(owner)
       .filter(({ spec }) => spec.releasedAt === undefined)
-      .map((claim) => addressIn(range, claimedAddress(claim)))
-      .filter((address) => address !== undefined);
-    return live.find((address) => preferred.includes(address)) ?? live[0];
+      .map(claimedAddress)
+      .filter((address) => parseIp(address)?.family === family);
+    return preferred.map(canonicalAddress).find((address) => live.includes(address)) ?? live[0];
   }
 
   function isTakenBySomebodyElse(owner: AddressOwner): (address: string) => boolean {
@@ -140,7 +146,7 @@ export function createAllocator(options: AllocatorOptions): Allocator {
     }
   }
 
-  return { hold, release, sweep };
+  return { hold, holding, release, sweep };
 }
 
 /** The name counts, not what the claim says: the name is what was locked. */

@@ -42,13 +42,15 @@ export async function holdAddresses(
   const preferred = [...(present?.spec.ips ?? []), ...deciderIps(merge, records)];
   for (const family of merge.ipFamilies.length === 0 ? (['IPv4'] as const) : merge.ipFamilies) {
     const range = policy.ranges.get(family);
-    if (range === undefined) {
-      unsupported.push(family);
-      continue;
+    // A range may be taken away while an import still has an address of it: a live import's address never changes.
+    const live = range === undefined ? allocator.holding(importOwner(service), family, preferred) : undefined;
+    if (live !== undefined) ips.push(live);
+    else if (range === undefined) unsupported.push(family);
+    else {
+      const held = await allocator.hold({ owner: importOwner(service), range, preferred });
+      if (held.kind === 'held') ips.push(held.address);
+      else exhausted.push(family);
     }
-    const held = await allocator.hold({ owner: importOwner(service), range, preferred });
-    if (held.kind === 'held') ips.push(held.address);
-    else exhausted.push(family);
   }
   return { ips, unsupported, exhausted };
 }
