@@ -51,20 +51,23 @@ export async function leave(deps: ClusterSetDeps, { home, isOffline }: LeaveRequ
   const membership = await findMembership(home);
   if (membership === undefined) return ['this cluster is no member of a clusterset'];
   const lines: string[] = [];
-  await home.patch(secretType, membershipRef, {
-    kind: 'merge',
-    body: { metadata: { annotations: { [leavingAnnotation]: 'true' } } },
-  });
   if (isOffline) {
+    await markLeaving(home, true);
     await sleep(deps.world.timers, patienceMs);
     lines.push(`tell the admin of the broker: portolan broker remove ${membership.clusterId}`);
-  } else if ((await leaveBroker(deps, membership)) === 'agent silent') {
+  } else if ((await leaveBroker(deps, { home, membership })) === 'agent silent') {
     lines.push('warning: an agent did not stop in time and was taken for gone; make sure that none is running');
   }
   await cleanHome(home, membership.clusterId);
   await remove(home, secretType, membershipRef);
   lines.push(`this cluster has left clusterset ${membership.clusterset}`);
   return lines;
+}
+
+/** Agents rest while the mark is there, and go on when it is taken back. */
+async function markLeaving(home: Client, isLeaving: boolean): Promise<void> {
+  const annotations = { [leavingAnnotation]: isLeaving ? 'true' : null };
+  await home.patch(secretType, membershipRef, { kind: 'merge', body: { metadata: { annotations } } });
 }
 
 const lookMs = 200;
@@ -89,12 +92,24 @@ async function untilAgentsRest(deps: ClusterSetDeps, broker: Client, membership:
   }
 }
 
-async function leaveBroker(deps: ClusterSetDeps, membership: MembershipRecord): Promise<'left' | 'agent silent'> {
+interface LeaveFacts {
+  readonly home: Client;
+  readonly membership: MembershipRecord;
+}
+
+async function leaveBroker(deps: ClusterSetDeps, { home, membership }: LeaveFacts): Promise<'left' | 'agent silent'> {
   const { clusterset, clusterId, namespace } = membership;
+  let isMarked = false;
+  let hasBegun = false;
   try {
     return await withBroker(deps.world, membership, async (broker) => {
+      // A broker that does not answer is found out before anything changes.
+      await find(broker, clusterType, { namespace: clusterset, name: clusterId });
+      await markLeaving(home, true);
+      isMarked = true;
       const areResting = await untilAgentsRest(deps, broker, membership);
       const { items } = await broker.list(clusterType, { namespace: clusterset });
+      hasBegun = true;
       // The others clear the merged view of what only we exported; the last one clears it all.
       if (items.every(({ metadata }) => metadata.name === clusterId)) await removeViews(broker, clusterset);
       await remove(broker, namespaceType, { name: namespace });
@@ -104,9 +119,11 @@ async function leaveBroker(deps: ClusterSetDeps, membership: MembershipRecord): 
   } catch (error) {
     // Removed from the broker's side before.
     if (isForgotten(error)) return 'left';
+    if (isMarked && !hasBegun) await markLeaving(home, false);
     if (error instanceof ApiError) throw error;
+    const outcome = hasBegun ? 'it may have left in part: run portolan leave again' : 'this cluster is still a member';
     throw new Error(
-      `the broker ${membership.server} cannot be reached (${errorText(error)}); try again, or give --offline`,
+      `the broker ${membership.server} cannot be reached (${errorText(error)}), so ${outcome}; try again, or give --offline`,
       { cause: error },
     );
   }

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { errorText } from '../base/log.ts';
 import { sleep } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
-import { placedLabel, policyExportLabel } from '../model/agent-marks.ts';
+import { madeAnnotation, placedLabel, policyExportLabel } from '../model/agent-marks.ts';
 import { recordName } from '../model/names-clusterset.ts';
 import { type ServiceExport, serviceExportType } from '../model/service-export.ts';
 import { serviceShardType } from '../model/service-shard.ts';
@@ -59,7 +59,9 @@ export async function* unexportService(deps: ClusterSetDeps, request: UnexportRe
   yield `${key} is no longer exported`;
 }
 
-function refuseMadeByOthers({ metadata: { labels = {} } }: ServiceExport, key: string): void {
+function refuseMadeByOthers({ metadata: { labels = {}, annotations } }: ServiceExport, key: string): void {
+  // A copy of what an agent made carries the label too, and nobody would make it again.
+  if (!annotations?.[madeAnnotation]?.endsWith(`/${key}`)) return;
   const policy = labels[policyExportLabel];
   if (policy !== undefined) {
     throw new Error(`export ${key}: ServiceExportPolicy ${policy} would make it again; change what that selects`);
