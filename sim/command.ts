@@ -1,26 +1,68 @@
 // What a person types, in a simulated clusterset: the commands of the CLI at one cluster's home, which knows the broker by
 // its membership as after a join.
 
-import { createRealHost } from '../src/base/real/host.ts';
+import { Command } from 'commander';
+import { stringify } from 'yaml';
+import type { Host } from '../src/base/host.ts';
+import { addClusterSetCommands } from '../src/cli/clusterset.ts';
 import type { ClusterSetDeps } from '../src/cli/clusterset-deps.ts';
 import { membershipRef } from '../src/cli/membership.ts';
 import type { Client } from '../src/client/client.ts';
 import { membershipSecret, systemNamespace } from '../src/model/membership.ts';
 import { namespaceType } from '../src/model/namespace.ts';
 import { secretType } from '../src/model/secret.ts';
-import { memberNamespace, type SimClusterSet, setName } from './clusterset.ts';
+import { memberNamespace, type SimClusterSet, type SimHome, setName } from './clusterset.ts';
 
 export interface CommandDesk {
   readonly deps: ClusterSetDeps;
   readonly home: Client;
-  /** What was printed, and the code a pipeline would see. */
-  readonly printed: string[];
+  /** What `-f` finds, by name. */
+  readonly files: Map<string, string>;
+  /** What was printed by the last command, and the code a pipeline would see. */
+  printed: string[];
   exitCode: number;
 }
 
 /** The desk of whoever runs commands in this cluster, with the rights of its agent at the broker. */
 export async function openDesk(set: SimClusterSet, id: string): Promise<CommandDesk> {
   const home = set.home(id).admin;
+  await keepMembership(set, id, home);
+  const files = new Map([['home.kubeconfig', kubeconfigOf(set.home(id))]]);
+  const host: Host = {
+    environment: { KUBECONFIG: 'home.kubeconfig' },
+    readText: async (path) => files.get(path),
+    run: async ({ program }) => {
+      throw new Error(`${program}: there are no programs in a simulation`);
+    },
+  };
+  const desk: CommandDesk = {
+    home,
+    files,
+    printed: [],
+    exitCode: 0,
+    deps: {
+      world: set.simulation.world(`agent-${id}`),
+      host,
+      print: (line) => void desk.printed.push(line),
+      setExitCode: (code) => {
+        desk.exitCode = code;
+      },
+    },
+  };
+  return desk;
+}
+
+/** Resolves to what was printed. Words are separated by single spaces. */
+export async function typeAt(desk: CommandDesk, words: string): Promise<string[]> {
+  desk.printed = [];
+  desk.exitCode = 0;
+  const program = new Command().exitOverride();
+  addClusterSetCommands(program, desk.deps);
+  await program.parseAsync(words.split(' '), { from: 'user' });
+  return desk.printed;
+}
+
+async function keepMembership(set: SimClusterSet, id: string, home: Client): Promise<void> {
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } };
   await home.create(namespaceType, namespace).catch(() => {});
   const { object } = membershipSecret({
@@ -37,18 +79,15 @@ export async function openDesk(set: SimClusterSet, id: string): Promise<CommandD
   });
   await home.delete(secretType, membershipRef).catch(() => {});
   await home.create(secretType, object);
-  const desk: CommandDesk = {
-    home,
-    printed: [],
-    exitCode: 0,
-    deps: {
-      world: set.simulation.world(`agent-${id}`),
-      host: createRealHost(),
-      print: (line) => void desk.printed.push(line),
-      setExitCode: (code) => {
-        desk.exitCode = code;
-      },
-    },
-  };
-  return desk;
+}
+
+function kubeconfigOf({ url }: SimHome): string {
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'home', cluster: { server: url } }],
+    users: [{ name: 'admin', user: { token: 'admin' } }],
+    contexts: [{ name: 'home', context: { cluster: 'home', user: 'admin' } }],
+    'current-context': 'home',
+  });
 }

@@ -5,8 +5,9 @@ import { leave } from '../../src/cli/leave.ts';
 import { membershipRef } from '../../src/cli/membership.ts';
 import { leavingAnnotation } from '../../src/model/membership.ts';
 import { secretType } from '../../src/model/secret.ts';
-import { SimClusterSet } from '../clusterset.ts';
-import { openDesk } from '../command.ts';
+import { serviceExportType } from '../../src/model/service-export.ts';
+import { memberNamespace, SimClusterSet } from '../clusterset.ts';
+import { type CommandDesk, openDesk, typeAt } from '../command.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { exportService } from '../manifests.ts';
 
@@ -25,6 +26,116 @@ async function twoClusters(faults: Fault[] = []) {
   };
   return { set, desk, isLeaving };
 }
+
+/** As typed, with what was printed and the exit code. */
+async function typed(set: SimClusterSet, desk: CommandDesk, words: string) {
+  const lines = await set.time.settle(typeAt(desk, words));
+  return { lines, text: lines.join('\n'), exitCode: desk.exitCode };
+}
+
+/** east goes and comes back, as often as said. */
+async function flap(set: SimClusterSet, times: number): Promise<void> {
+  for (let round = 0; round < times; round += 1) {
+    set.killAgent('east');
+    await set.time.advance(60_000);
+    set.startAgent('east');
+    await set.time.advance(12_000);
+  }
+}
+
+describe('status and explain', () => {
+  test('status: a cluster is alive, stale, held down, alive again -> said so at every look, with what is withdrawn', async () => {
+    const { set, desk } = await twoClusters();
+    expect((await typed(set, desk, 'status')).text).toMatch(/^east .* not joined .*$/m);
+    set.killAgent('east');
+    await set.time.advance(60_000);
+    const stale = await typed(set, desk, 'status');
+    expect(stale.text).toMatch(/^east +- +- +stale since \S+Z /m);
+    expect(stale.text).toMatch(
+      /^cluster east is not trusted, because its lease has run out, \S+Z; withdrawn: shop\/checkout$/m,
+    );
+    set.startAgent('east');
+    await set.time.advance(12_000);
+    await flap(set, 1);
+    for (let look = 0; look < 10; look += 1) {
+      const { text, lines } = await typed(set, desk, 'status');
+      expect(text).toMatch(/^east +- +- +held down until \S+Z /m);
+      expect(text).toMatch(/because it has come back 2 times lately and is held down until \S+Z; withdrawn: shop/);
+      expect(lines.find((line) => line.startsWith('lag'))).toContain('lag: none');
+      await set.time.advance(3_000);
+    }
+    await set.time.advance(60_000);
+    expect((await typed(set, desk, 'status')).text).not.toContain('is not trusted');
+  });
+
+  test('status: an export that is kept or marked when stale -> said so', async () => {
+    const { set, desk } = await twoClusters();
+    const annotations = { 'portolan.dev/on-stale': 'keep' };
+    const ref = { namespace: 'shop', name: 'checkout' };
+    await set.home('east').admin.patch(serviceExportType, ref, { kind: 'merge', body: { metadata: { annotations } } });
+    await set.time.advance(3_000);
+    set.killAgent('east');
+    await set.time.advance(60_000);
+    expect((await typed(set, desk, 'status')).text).toMatch(/; kept all the same: shop\/checkout$/m);
+  });
+
+  test('explain: a cluster is held down -> said in the table; the only one -> why the service is withdrawn', async () => {
+    const { set, desk } = await twoClusters();
+    await exportService(set.home('east').admin, 'shop/only', { endpoints: ['10.1.0.2'] });
+    await flap(set, 2);
+    expect((await typed(set, desk, `explain ${key}`)).text).toMatch(/^east +- +held down until \S+Z +no, held down /m);
+    await expect(typed(set, desk, 'explain shop/only')).rejects.toThrow(
+      /^service shop\/only is withdrawn: cluster east exports it, and it has come back 2 times lately and is held down/,
+    );
+  });
+
+  test('status: one member cannot be read -> said, and everything else is shown', async () => {
+    const faults: Fault[] = [];
+    const { set, desk } = await twoClusters(faults);
+    faults.push({
+      home: 'broker',
+      method: 'GET',
+      path: `/namespaces/${memberNamespace('east')}/`,
+      code: 403,
+      times: Number.POSITIVE_INFINITY,
+    });
+    const { text, exitCode } = await typed(set, desk, 'status');
+    expect(text).toMatch(/^east .*not readable/m);
+    expect(text).toMatch(/^shop\/checkout .* as last known$/m);
+    expect(text).toMatch(/^cluster east cannot be read: /m);
+    expect(exitCode).toBe(0);
+  });
+
+  test('status, explain: the broker is away -> what the cluster last knew, said to be old, and exit code 1', async () => {
+    const { set, desk } = await twoClusters();
+    set.killAgent('east');
+    await set.time.advance(60_000);
+    set.broker.kill();
+    const status = await typed(set, desk, 'status');
+    expect(status.text).toMatch(
+      /^the broker does not answer \(.*\): this is what the cluster last knew, and it may be old$/m,
+    );
+    expect(status.text).toMatch(/^east +- +- +stale since /m);
+    expect(status.text).toMatch(/^shop\/checkout +ClusterSetIP +west +- +as last known$/m);
+    expect(status.exitCode).toBe(1);
+    const explained = await typed(set, desk, `explain ${key}`);
+    expect(explained.text).toContain('ClusterSetIP, ports http 80/TCP');
+    expect(explained.text).toContain('export: Ready True/Exported');
+    expect(explained.exitCode).toBe(1);
+    await expect(typed(set, desk, 'explain shop/none')).rejects.toThrow('this cluster has no import or export of it');
+  });
+
+  test('status, explain: the cluster was removed at the broker -> said, with what to do', async () => {
+    const faults: Fault[] = [];
+    const { set, desk } = await twoClusters(faults);
+    faults.push({ home: 'broker', method: 'GET', path: '/', code: 401, times: Number.POSITIVE_INFINITY });
+    for (const words of ['status', `explain ${key}`]) {
+      await expect(typed(set, desk, words)).rejects.toThrow(
+        /this cluster was removed from clusterset prod, or its credentials were revoked .* run portolan leave --offline, then join/,
+      );
+    }
+  });
+});
 
 describe('leave', () => {
   test('leave: the broker is down -> an error, and the cluster is a member as before', async () => {

@@ -1,6 +1,8 @@
 // What an admin, or a member, sees of a clusterset's members at the broker: their Cluster objects, what they said of
 // themselves when they joined, and the address ranges that follow from both.
 
+import { errorText } from '../base/log.ts';
+import { ApiError } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
 import { memberRecordName } from '../model/broker-layout.ts';
 import { type Cluster, clusterType } from '../model/cluster.ts';
@@ -15,6 +17,8 @@ export interface KnownMember {
   readonly cluster: Cluster;
   /** Absent until the cluster has joined. */
   readonly record: MemberRecord | undefined;
+  /** Set if what the member has at the broker cannot be read: why. */
+  readonly problem?: string;
 }
 
 export async function readClusterSet(client: Client, clusterset: string): Promise<ClusterSet> {
@@ -28,11 +32,16 @@ export async function readClusterSet(client: Client, clusterset: string): Promis
 export async function readMembers(client: Client, clusterset: string): Promise<KnownMember[]> {
   const { items } = await client.list<Cluster>(clusterType, { namespace: clusterset });
   return Promise.all(
-    items.map(async (cluster) => ({
-      id: cluster.metadata.name,
-      cluster,
-      record: await readRecord(client, cluster.spec.namespace),
-    })),
+    items.map(async (cluster): Promise<KnownMember> => {
+      const id = cluster.metadata.name;
+      try {
+        return { id, cluster, record: await readRecord(client, cluster.spec.namespace) };
+      } catch (error) {
+        // The trouble of one member is not that of the others.
+        if (!(error instanceof ApiError)) throw error;
+        return { id, cluster, record: undefined, problem: errorText(error) };
+      }
+    }),
   );
 }
 

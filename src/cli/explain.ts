@@ -4,9 +4,11 @@
 import type { Command } from 'commander';
 import { type ClusterFacts, foresee, readShard } from '../controllers/explain.ts';
 import { explainMerge, type MergeExplanation } from '../model/explain-merge.ts';
+import { describeLease, type LeaseMemory, whyNotTrusted } from '../model/lease-memory.ts';
 import type { ServiceShard } from '../model/service-shard.ts';
 import type { ClusterSetDeps } from './clusterset-deps.ts';
-import { requireMembership, withBroker } from './membership.ts';
+import { explainAtHome, formatHomeExplanation, type HomeExplanation } from './explain-home.ts';
+import { consultBroker, requireMembership } from './membership.ts';
 import { brokerFacts, readSetState, type SetState } from './set-state.ts';
 import { formatTable, type OutputFormat, parseOutput } from './table.ts';
 import { addHomeOptions, type HomeFlags, parseServiceRef, withHome } from './with-home.ts';
@@ -34,11 +36,19 @@ Examples:
       const { namespace, name } = parseServiceRef(ref, defaultNamespace);
       const key = `${namespace}/${name}`;
       const membership = await requireMembership(home);
-      return withBroker(deps.world, membership, async (broker) =>
-        explainService(await readSetState({ home, broker, membership, keys: [key] }), key),
-      );
+      return consultBroker<ServiceExplanation | HomeExplanation>({
+        world: deps.world,
+        membership,
+        run: async (broker) => explainService(await readSetState({ home, broker, membership, keys: [key] }), key),
+        away: (why) => explainAtHome({ home, key, why }),
+      });
     });
-    for (const line of formatExplanation(explanation, format)) deps.print(line);
+    if ('brokerProblem' in explanation) deps.setExitCode(1);
+    const lines =
+      'brokerProblem' in explanation
+        ? formatHomeExplanation(explanation, format)
+        : formatExplanation(explanation, format);
+    for (const line of lines) deps.print(line);
   });
 }
 
@@ -54,6 +64,8 @@ export interface ServiceExplanation extends MergeExplanation {
 export interface ClusterStanding {
   readonly cluster: string;
   readonly lease: 'alive' | 'stale';
+  /** Since when it is stale, until when it is held down; absent if it lives and has not been away lately. */
+  readonly memory: LeaseMemory | undefined;
   /** Whether its export takes part in the merge. */
   readonly isCounted: boolean;
   readonly readyEndpoints: number | undefined;
@@ -64,24 +76,42 @@ export function explainService(state: SetState, key: string): ServiceExplanation
   const facts = brokerFacts(state);
   const foreseen = foresee(facts, state.policy);
   const counted = foreseen.counted(key);
+  const memories = new Map(state.members.map(({ id, memory }) => [id, memory]));
   const shards = counted.map(({ cluster, record }) => readShard(record, cluster));
   const explanation = explainMerge({ shards, ports: state.policy.ports });
-  if (explanation === undefined) throw new Error(`service ${key}: no cluster of the clusterset exports it`);
+  if (explanation === undefined) throw notExported(state, key);
   return {
     service: key,
     type: foreseen.merge(key)?.type ?? '',
     why: whyDecides(explanation),
     ports: state.policy.ports,
     ...explanation,
-    standings: facts.flatMap((one) => standingOf(one, key, new Set(counted.map(({ cluster }) => cluster)))),
+    standings: facts.flatMap((one) =>
+      standingOf(one, key, { counted: new Set(counted.map(({ cluster }) => cluster)), memory: memories.get(one.id) }),
+    ),
   };
 }
 
-function standingOf(facts: ClusterFacts, key: string, counted: ReadonlySet<string>): ClusterStanding[] {
+function notExported({ members }: SetState, key: string): Error {
+  const withdrawn = members.filter(({ shards, verdict }) => shards.has(key) && verdict === 'stale');
+  const why = withdrawn.map(({ id, memory }) => `cluster ${id} exports it, and ${whyNotTrusted(memory)}`);
+  const unread = members.filter(({ problem }) => problem !== undefined).map(({ id }) => `cluster ${id} cannot be read`);
+  if (why.length > 0) return new Error(`service ${key} is withdrawn: ${[...why, ...unread].join('; ')}`);
+  const but = unread.length === 0 ? '' : ` (but ${unread.join(', ')})`;
+  return new Error(`service ${key}: no cluster of the clusterset exports it${but}`);
+}
+
+interface StandingFacts {
+  readonly counted: ReadonlySet<string>;
+  readonly memory: LeaseMemory | undefined;
+}
+
+function standingOf(facts: ClusterFacts, key: string, { counted, memory }: StandingFacts): ClusterStanding[] {
   const record: ServiceShard | undefined = facts.left?.get(key);
   if (record === undefined) return [];
   const { readyEndpoints, exportTo } = record.spec;
-  return [{ cluster: facts.id, lease: facts.verdict, isCounted: counted.has(facts.id), readyEndpoints, exportTo }];
+  const isCounted = counted.has(facts.id);
+  return [{ cluster: facts.id, lease: facts.verdict, memory, isCounted, readyEndpoints, exportTo }];
 }
 
 function whyDecides({ clusters, decider }: MergeExplanation): string {
@@ -117,17 +147,21 @@ export function formatExplanation(explanation: ServiceExplanation, format: Outpu
 }
 
 function clusterTable({ clusters, standings }: ServiceExplanation): string[] {
-  const rows = standings.map(({ cluster, lease, isCounted, readyEndpoints, exportTo }) => {
+  const rows = standings.map(({ cluster, memory, isCounted, readyEndpoints, exportTo }) => {
     const merged = clusters.find((one) => one.cluster === cluster);
     return [
       cluster,
       merged?.exportedAt ?? '-',
-      lease,
-      merged?.isPartOfImport ? 'yes' : isCounted ? 'no, another type' : 'no, its lease has run out',
+      describeLease(memory),
+      merged?.isPartOfImport ? 'yes' : isCounted ? 'no, another type' : `no, ${whyOut(memory)}`,
       merged?.serves.map((name) => name || '(unnamed)').join(',') || '-',
       readyEndpoints === undefined ? '?' : String(readyEndpoints),
       exportTo === undefined ? 'all' : exportTo.join(',') || 'nobody else',
     ];
   });
   return formatTable(['CLUSTER', 'EXPORTED', 'LEASE', 'PART OF IMPORT', 'SERVES', 'READY', 'FOR'], rows);
+}
+
+function whyOut(memory: LeaseMemory | undefined): string {
+  return memory?.heldUntil === undefined ? 'its lease has run out' : 'held down';
 }

@@ -12,7 +12,7 @@ import { exportToAnnotation, type ServiceExport, serviceExportType } from '../mo
 import type { ClusterSetDeps } from './clusterset-deps.ts';
 import { conditionIn, foreseeChange, type ServiceForesight } from './foresight.ts';
 import { find, install } from './install.ts';
-import { requireMembership, withBroker } from './membership.ts';
+import { consultBroker, requireMembership } from './membership.ts';
 import { completeExport } from './plan-file.ts';
 import { homeFacts, readSetState } from './set-state.ts';
 import { addHomeOptions, type HomeFlags, parseServiceRef, withHome } from './with-home.ts';
@@ -149,14 +149,15 @@ export async function foreseeHere(
   { home, key, change, ids }: HereRequest,
 ): Promise<{ foresight: ServiceForesight; unknown: string[] }> {
   const membership = await requireMembership(home);
-  return withBroker(deps.world, membership, async (broker) => {
+  const run = async (broker: Client) => {
     const state = await readSetState({ home, broker, membership, keys: [key] });
     const present = await homeFacts(home, { state, id: membership.clusterId, keys: [key] });
     const { items } = await broker.list(clusterType, { namespace: membership.clusterset });
     const known = new Set(items.map(({ metadata }) => metadata.name));
     const unknown = ids.filter((id) => !known.has(id));
     return { foresight: foreseeChange({ state, present, next: change(present) }, key), unknown };
-  });
+  };
+  return consultBroker({ world: deps.world, membership, run });
 }
 
 const lookMs = 200;

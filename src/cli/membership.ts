@@ -1,8 +1,10 @@
 // A home's membership, and a client at the broker with the rights of that member.
 
+import { errorText } from '../base/log.ts';
 import type { World } from '../base/world.ts';
-import { isForbidden } from '../client/api-error.ts';
+import { ApiError, isForbidden, isUnauthorized } from '../client/api-error.ts';
 import { type Client, createClient } from '../client/client.ts';
+import { clusterSetType } from '../model/cluster-set.ts';
 import { type MembershipRecord, membershipSecretName, readMembership, systemNamespace } from '../model/membership.ts';
 import { type Secret, secretType } from '../model/secret.ts';
 import { find } from './install.ts';
@@ -51,4 +53,33 @@ export async function withBroker<T>(
   } finally {
     client.close();
   }
+}
+
+export interface Consultation<T> {
+  readonly world: World;
+  readonly membership: MembershipRecord;
+  readonly run: (broker: Client) => Promise<T>;
+  /** In place of `run` when the broker does not answer; an error that says so when absent. */
+  readonly away?: (why: string) => Promise<T>;
+}
+
+/** As `withBroker`, and says in words that the broker is away or that it does not know this cluster any more. */
+export async function consultBroker<T>({ world, membership, run, away }: Consultation<T>): Promise<T> {
+  const { clusterset, clusterId, server } = membership;
+  return withBroker(world, membership, async (broker) => {
+    try {
+      await find(broker, clusterSetType, { namespace: clusterset, name: clusterset });
+    } catch (error) {
+      if (isUnauthorized(error) || isForbidden(error)) {
+        throw new Error(
+          `the broker ${server} does not accept the credentials of ${clusterId}: this cluster was removed from clusterset ${clusterset}, or its credentials were revoked or have expired (${membership.tokenExpiresAt}); run portolan leave --offline, then join again`,
+          { cause: error },
+        );
+      }
+      if (error instanceof ApiError && error.code < 500) throw error;
+      if (away !== undefined) return away(errorText(error));
+      throw new Error(`the broker ${server} does not answer (${errorText(error)}); try again later`, { cause: error });
+    }
+    return run(broker);
+  });
 }

@@ -8,7 +8,7 @@ import type { MembershipRecord } from '../model/membership.ts';
 import { parseServiceKey } from '../model/names-clusterset.ts';
 import type { ClusterSetDeps } from './clusterset-deps.ts';
 import { conditionIn, foreseeChange, type ServiceForesight } from './foresight.ts';
-import { requireMembership, withBroker } from './membership.ts';
+import { consultBroker, requireMembership } from './membership.ts';
 import { completeExport, completeService, type PlannedObjects, readPlanFile } from './plan-file.ts';
 import { homeFacts, readSetState } from './set-state.ts';
 import { formatCount, formatTable, type OutputFormat, parseOutput } from './table.ts';
@@ -44,7 +44,8 @@ be part of the import. Examples:
     const plan = await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
       const objects = await readPlanFile(deps.host, flags.file, defaultNamespace);
       const membership = await requireMembership(home);
-      return withBroker(deps.world, membership, (broker) => planExports(deps, { home, broker, membership, objects }));
+      const run = (broker: Client) => planExports(deps, { home, broker, membership, objects });
+      return consultBroker({ world: deps.world, membership, run });
     });
     for (const line of formatPlan(plan, format)) deps.print(line);
     deps.setExitCode(plan.exitCode);

@@ -1,6 +1,8 @@
 // A clusterset as one of its members sees it now: the set's policy, every member with its lease and what this cluster's
 // agent judged of it, and the records of the services asked for. Reads only.
 
+import { errorText } from '../base/log.ts';
+import { ApiError } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
 import { type ClusterFacts, readSetPolicy, type SetPolicy } from '../controllers/explain.ts';
 import { memberLeaseName } from '../model/broker-layout.ts';
@@ -9,6 +11,7 @@ import { type ConfigMap, configMapType } from '../model/config-map.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../model/endpoint-slice.ts';
 import { type Lease, leaseType } from '../model/lease.ts';
 import type { LeaseVerdict } from '../model/lease-judge.ts';
+import { type LeaseMemory, parseLeaseMemory } from '../model/lease-memory.ts';
 import { legacyOrigin, legacyShardSpec } from '../model/legacy-import.ts';
 import { type MembershipRecord, systemNamespace, verdictsName } from '../model/membership.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../model/names-clusterset.ts';
@@ -24,6 +27,8 @@ import { find } from './install.ts';
 export interface MemberState extends KnownMember {
   readonly lease: Lease | undefined;
   readonly verdict: LeaseVerdict;
+  /** What this cluster's agent has judged of it lately; absent if it lives and has not been away. */
+  readonly memory: LeaseMemory | undefined;
   /** By `namespace/name` of the service. */
   readonly shards: ReadonlyMap<string, ServiceShard>;
 }
@@ -47,27 +52,41 @@ export interface SetStateRequest {
 export async function readSetState(request: SetStateRequest): Promise<SetState> {
   const { home, broker, membership, keys } = request;
   const set = await readClusterSet(broker, membership.clusterset);
-  const verdicts = await find<ConfigMap>(home, configMapType, { namespace: systemNamespace, name: verdictsName });
+  const memories = await readVerdicts(home);
   const known = await readMembers(broker, membership.clusterset);
   const members = await Promise.all(
-    known.map(async (member): Promise<MemberState> => {
-      const { namespace } = member.cluster.spec;
-      const lease = await find<Lease>(broker, leaseType, { namespace, name: memberLeaseName });
-      const isCondemned = member.id !== membership.clusterId && verdicts?.data?.[member.id] === leaseToken(lease);
-      return {
-        ...member,
-        lease,
-        verdict: isCondemned ? 'stale' : 'alive',
-        shards: await readShards(broker, namespace, keys),
-      };
-    }),
+    known.map((member) => readMember(broker, { member, memory: memories.get(member.id), keys })),
   );
   return { set, policy: readSetPolicy(set), members, older: await readOlder(broker, set, members) };
 }
 
-/** As the agent remembers a lease that it judged stale. */
-function leaseToken(lease: Lease | undefined): string {
-  return lease === undefined ? 'none' : `${lease.metadata.uid}/${lease.metadata.resourceVersion}`;
+/** By cluster id. What the agent has judged is what counts here, whether its reasons still hold or not. */
+export async function readVerdicts(home: Client): Promise<Map<string, LeaseMemory>> {
+  const found = await find<ConfigMap>(home, configMapType, { namespace: systemNamespace, name: verdictsName });
+  const memories = new Map<string, LeaseMemory>();
+  for (const [id, text] of Object.entries(found?.data ?? {})) {
+    const memory = parseLeaseMemory(text);
+    if (memory !== undefined) memories.set(id, memory);
+  }
+  return memories;
+}
+
+interface MemberRequest {
+  readonly member: KnownMember;
+  readonly memory: LeaseMemory | undefined;
+  readonly keys: readonly string[] | undefined;
+}
+
+async function readMember(broker: Client, { member, memory, keys }: MemberRequest): Promise<MemberState> {
+  const { namespace } = member.cluster.spec;
+  const known = { ...member, memory, verdict: memory?.verdict ?? 'alive' };
+  try {
+    const lease = await find<Lease>(broker, leaseType, { namespace, name: memberLeaseName });
+    return { ...known, lease, shards: await readShards(broker, namespace, keys) };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { ...known, lease: undefined, shards: new Map(), problem: errorText(error) };
+  }
 }
 
 async function readShards(broker: Client, namespace: string, keys: readonly string[] | undefined) {
@@ -92,7 +111,8 @@ async function readOlder(broker: Client, set: ClusterSet, members: readonly Memb
   const older = new Map<string, Map<string, ServiceShard>>();
   if (namespace === undefined) return older;
   const upgraded = new Set<string>();
-  for (const { id, cluster } of members) {
+  for (const { id, cluster, problem } of members) {
+    if (problem !== undefined) continue;
     const { items } = await broker.list(serviceShardType, { namespace: cluster.spec.namespace, limit: 1 });
     if (items.length > 0) upgraded.add(id);
   }

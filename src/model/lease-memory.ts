@@ -48,6 +48,19 @@ export function recallLease(
   return { verdict, returns, token, heldMs, aliveMs };
 }
 
+/** `alive`, `stale since …`, `held down until …`: for people. */
+export function describeLease(memory: LeaseMemory | undefined): string {
+  if (memory?.verdict !== 'stale') return 'alive';
+  return memory.heldUntil === undefined ? `stale since ${memory.since}` : `held down until ${memory.heldUntil}`;
+}
+
+/** Why what it exports is not offered as ever; undefined if it is. */
+export function whyNotTrusted(memory: LeaseMemory | undefined): string | undefined {
+  if (memory?.verdict !== 'stale') return undefined;
+  if (memory.heldUntil === undefined) return `its lease has run out, ${memory.since}`;
+  return `it has come back ${memory.returns} times lately and is held down until ${memory.heldUntil}`;
+}
+
 export function formatLeaseMemory(memory: LeaseMemory): string {
   return JSON.stringify(memory);
 }
