@@ -4,11 +4,19 @@ import type { Command } from 'commander';
 import { parse, stringify } from 'yaml';
 import type { Host } from '../base/host.ts';
 import type { Client } from '../client/client.ts';
-import { clusterSetNameProblem } from '../model/broker-layout.ts';
+import {
+  clusterIdAnnotation,
+  clusterSetLabel,
+  clusterSetNameProblem,
+  membersNamespace,
+} from '../model/broker-layout.ts';
 import { brokerObjects } from '../model/broker-objects.ts';
 import { type ClusterSet, type ClusterSetSpec, clusterSetType } from '../model/cluster-set.ts';
+import { clusterSetProblems, clusterSetWarnings } from '../model/cluster-set-problems.ts';
+import { defaultServiceRanges } from '../model/default-service-ranges.ts';
 import { parseRange } from '../model/ip.ts';
-import { findOverlaps } from '../model/range-overlap.ts';
+import { type Namespace, namespaceType } from '../model/namespace.ts';
+import { findOverlaps, type NamedRange } from '../model/range-overlap.ts';
 import { areServicesPublished, memberRanges, readMembers, virtualRanges } from './broker-state.ts';
 import { brokerDefinitions, type ClusterSetDeps, defaultClusterSet } from './clusterset-deps.ts';
 import { find, install, installDefinitions } from './install.ts';
@@ -66,7 +74,10 @@ Examples:
     );
   addHomeOptions(command).action(async (flags: InitFlags) => {
     const request = await readRequest(deps.host, flags);
-    if (flags.print) return deps.print(formatManifests(request));
+    if (flags.print) {
+      refuseProblems(request.clusterset, clusterSetProblems(request.spec));
+      return deps.print(formatManifests(request));
+    }
     const lines = await withHome(deps, flags, ({ client }) => brokerInit({ client, deps, ...request }));
     for (const line of lines) deps.print(line);
   });
@@ -123,11 +134,12 @@ export async function brokerInit(
 ): Promise<string[]> {
   const { client, deps, clusterset } = request;
   const lines: string[] = [];
+  for (const name of [clusterset, membersNamespace(clusterset)]) await refuseForeign(client, clusterset, name);
   for (const name of await installDefinitions({ client, ...deps, names: brokerDefinitions })) {
     lines.push(`made definition ${name}`);
   }
   const spec = await wholeSpec(client, request);
-  await refuseOverlaps(client, clusterset, spec);
+  const warnings = await refuseNonsense(client, clusterset, spec);
   for (const wanted of brokerObjects({ clusterset, spec })) {
     const { object, outcome } = await install(client, wanted);
     if (outcome === 'as it was') continue;
@@ -136,6 +148,7 @@ export async function brokerInit(
   }
   lines.push(
     lines.length === 0 ? `clusterset ${clusterset} is laid out already` : `clusterset ${clusterset} is laid out`,
+    ...warnings,
     `next: portolan broker token CLUSTER_ID${clusterset === defaultClusterSet ? '' : ` --clusterset ${clusterset}`}`,
   );
   return lines;
@@ -150,18 +163,47 @@ async function wholeSpec(client: Client, { clusterset, spec }: InitRequest): Pro
   return { ...spec, ...group('lease'), ...group('addressRanges'), ...group('dns') };
 }
 
-async function refuseOverlaps(client: Client, clusterset: string, spec: ClusterSetSpec): Promise<void> {
+/** A namespace that is there already must have been made for this very set, or have been given to it. */
+async function refuseForeign(client: Client, clusterset: string, name: string): Promise<void> {
+  const namespace = await find<Namespace>(client, namespaceType, { name });
+  if (namespace === undefined) return;
+  const { labels, annotations } = namespace.metadata;
+  const member = annotations?.[clusterIdAnnotation];
+  const holder = labels?.[clusterSetLabel];
+  if (holder === clusterset && member === undefined) return;
+  const whose =
+    holder === undefined ? 'somebody else' : `clusterset ${holder}${member === undefined ? '' : `, member ${member}`}`;
+  throw new Error(
+    `clusterset ${clusterset}: namespace ${name} is there already and belongs to ${whose}; choose another name` +
+      (holder === undefined ? `, or give it away with the label ${clusterSetLabel}=${clusterset}` : ''),
+  );
+}
+
+/** What to say besides. */
+async function refuseNonsense(client: Client, clusterset: string, spec: ClusterSetSpec): Promise<string[]> {
   const present = await find<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
   const whole = { ...present?.spec, ...spec };
   const set = { apiVersion: '', kind: '', metadata: { name: clusterset }, spec: whole };
   const members = present === undefined ? [] : await readMembers(client, clusterset);
-  const problems = findOverlaps({
+  refuseProblems(clusterset, clusterSetProblems(whole));
+  const overlaps = findOverlaps({
     own: virtualRanges(set),
-    others: members.flatMap(memberRanges),
+    others: [...members.flatMap(memberRanges), ...usualRanges],
     areServicesPublished: areServicesPublished(set),
   });
-  if (problems.length > 0) throw new Error(`clusterset ${clusterset}: ${problems.join('; ')}; give other ranges`);
+  if (overlaps.length > 0) throw new Error(`clusterset ${clusterset}: ${overlaps.join('; ')}; give other ranges`);
+  return clusterSetWarnings(whole);
 }
+
+function refuseProblems(clusterset: string, problems: readonly string[]): void {
+  if (problems.length > 0) throw new Error(`clusterset ${clusterset}: ${problems.join('; ')}`);
+}
+
+const usualRanges: readonly NamedRange[] = defaultServiceRanges.map((cidr) => ({
+  cidr,
+  whose: 'services of every home that was not told otherwise',
+  kind: 'services',
+}));
 
 export function formatManifests(request: InitRequest): string {
   return brokerObjects(request)

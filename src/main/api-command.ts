@@ -2,8 +2,8 @@
 
 import type { Command } from 'commander';
 import type { LogLevel } from '../base/log.ts';
+import { defaultServiceRanges } from '../model/default-service-ranges.ts';
 import { parseIp } from '../model/ip.ts';
-import { defaultServiceRanges } from './home.ts';
 import { logLevelOption, parseListen, processLog, untilStopped } from './process.ts';
 
 interface ApiFlags {

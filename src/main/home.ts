@@ -19,6 +19,7 @@ import type { World } from '../base/world.ts';
 import { createClient } from '../client/client.ts';
 import { runEndpointsController } from '../controllers/endpoints/controller.ts';
 import { runRegistrationController } from '../controllers/registration/controller.ts';
+import { defaultServiceRanges } from '../model/default-service-ranges.ts';
 import { openSqliteStore } from '../store/open.ts';
 import { bundledDefinitions } from './bundled-definitions.ts';
 import { Parts } from './parts.ts';
@@ -46,8 +47,6 @@ export interface Home {
   readonly transport: HttpTransport;
   stop(): Promise<void>;
 }
-
-export const defaultServiceRanges: readonly string[] = ['10.96.0.0/12', 'fd00:10:96::/112'];
 
 export async function startHome(options: HomeOptions): Promise<Home> {
   const parts = new Parts(options.log);

@@ -44,4 +44,18 @@ describe('broker layout', () => {
     expect(clusterSetNameProblem('a'.repeat(41))).toBe('must be no more than 40 characters');
     expect(clusterSetNameProblem('a.b')).toBeTypeOf('string');
   });
+
+  test.each(['default', 'kube-system', 'kube-public', 'portolan-system', 'prod-members', 'prod-m-east', 'prod-m'])(
+    'layout: a clusterset called %s, a namespace of somebody else -> refused',
+    (name) => {
+      expect(clusterSetNameProblem(name)).toBeTypeOf('string');
+    },
+  );
+
+  test.each(['m', 'm-1', 'prod-main', 'team-members-2', 'kubernetes'])(
+    'layout: a clusterset called %s -> fine',
+    (name) => {
+      expect(clusterSetNameProblem(name)).toBeUndefined();
+    },
+  );
 });

@@ -48,8 +48,16 @@ export function joinSecretName(id: string): string {
 /** What is wrong with a name for a clusterset: `<name>-members` and `<name>-m-<slug>` must be names of namespaces too. */
 export function clusterSetNameProblem(name: string): string | undefined {
   if (name.length > clusterSetNameLengthMax) return `must be no more than ${clusterSetNameLengthMax} characters`;
-  return isDnsLabel(name)[0];
+  const [problem] = isDnsLabel(name);
+  if (problem !== undefined) return problem;
+  if (reservedNames.has(name) || name.startsWith('kube-')) return 'is a namespace that a cluster has of its own';
+  // Otherwise two sets could want one namespace. Without these, what stands before the first `-m-` is the set.
+  if (name.endsWith('-members')) return 'ends like the namespace of accounts of another set; leave -members out';
+  if (`${name}-`.includes('-m-')) return 'looks like the namespace of a member of another set; leave -m- out';
+  return undefined;
 }
+
+const reservedNames: ReadonlySet<string> = new Set(['default', 'portolan-system']);
 
 const clusterSetNameLengthMax = 40;
 /** Imported slices carry the id as a label's value, which holds no more. */

@@ -1,7 +1,7 @@
 // Which addresses may stand behind a service, and which are refused: those that lead nowhere, back to the reader itself,
 // or into our own virtual ranges. Pure.
 
-import { type Ip, type IpRange, isInRange, parseIp, parseRange } from './ip.ts';
+import { doRangesOverlap, type Ip, type IpRange, isInRange, parseIp, parseRange } from './ip.ts';
 
 const refusedRanges: readonly { readonly what: string; readonly range: IpRange }[] = [
   ['unspecified', '0.0.0.0/8'],
@@ -20,6 +20,11 @@ export interface AddressRules {
   readonly virtualRanges: readonly IpRange[];
   /** If not empty, endpoints must lie in one of them. */
   readonly allowedRanges: readonly IpRange[];
+}
+
+/** What the range holds that can be nobody's address: `loopback`; undefined if nothing. */
+export function specialRange(range: IpRange): string | undefined {
+  return refusedRanges.find((special) => doRangesOverlap(special.range, range))?.what;
 }
 
 /** Why the address is refused; undefined if it is fine. */

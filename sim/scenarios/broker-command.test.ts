@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import type { Host } from '../../src/base/host.ts';
+import { brokerInit } from '../../src/cli/broker-init.ts';
+import { brokerRemove } from '../../src/cli/broker-remove.ts';
+import { ApiError } from '../../src/client/api-error.ts';
+import type { Client, ObjectRef } from '../../src/client/client.ts';
+import { clusterSetLabel } from '../../src/model/broker-layout.ts';
+import { type Cluster, clusterType } from '../../src/model/cluster.ts';
+import type { ClusterSetSpec } from '../../src/model/cluster-set.ts';
+import { namespaceType } from '../../src/model/namespace.ts';
+import type { KubernetesObject, ResourceType } from '../../src/model/object.ts';
+import { roleType } from '../../src/model/rbac.ts';
+import { createNamespace, memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
+import { SimHome } from '../home.ts';
+import { find } from '../look.ts';
+import { Simulation } from '../virtual-world.ts';
+
+const host = { readText: async (path: string) => readFileSync(path, 'utf8') } as unknown as Host;
+
+/** Simulated homes have no roles: these are kept beside them. */
+function withRoles(client: Client): Client {
+  const isRole = (type: ResourceType) => type.group === roleType.group;
+  const roles = new Map<string, KubernetesObject>();
+  const key = (type: ResourceType, { namespace, name }: ObjectRef) => `${type.plural}/${namespace}/${name}`;
+  const get = async (type: ResourceType, ref: ObjectRef) => {
+    if (!isRole(type)) return client.get(type, ref);
+    const found = roles.get(key(type, ref));
+    if (found === undefined) throw new ApiError('no such role', { code: 404, reason: 'NotFound' });
+    return found;
+  };
+  const create = async (type: ResourceType, object: KubernetesObject) => {
+    if (!isRole(type)) return client.create(type, object);
+    roles.set(key(type, object.metadata), object);
+    return object;
+  };
+  return { ...client, get, create } as Client;
+}
+
+async function startBroker() {
+  const simulation = new Simulation({ seed: 1 });
+  const options = { simulation, name: 'broker', serviceRanges: ['10.96.0.0/16'], mayDo: () => true };
+  const home = new SimHome({ ...options, hasDefinitions: true });
+  await simulation.time.settle(home.start());
+  const deps = { host, world: simulation.world('cli') };
+  const client = withRoles(home.admin);
+  const init = (clusterset: string, spec: ClusterSetSpec = {}) =>
+    simulation.time.settle(brokerInit({ client, deps, clusterset, spec }));
+  return { home, init };
+}
+
+describe('broker init', () => {
+  test('broker init: a namespace of another set, of a member or of somebody else -> refused, nothing is written there', async () => {
+    const { home, init } = await startBroker();
+    await init('prod');
+    const take = async (set: string, name: string, metadata: object) => {
+      await home.admin.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, ...metadata } });
+      const before = await home.admin.get(namespaceType, { name });
+      await expect(init(set)).rejects.toThrow(`clusterset ${set}: namespace ${name} is there already and belongs to`);
+      expect(await home.admin.get(namespaceType, { name })).toEqual(before);
+    };
+    await take('one', 'one', { labels: { [clusterSetLabel]: 'prod' } });
+    await take('two', 'two-members', { labels: { [clusterSetLabel]: 'prod' } });
+    const annotations = { 'portolan.dev/cluster': 'east' };
+    await take('three', 'three', { labels: { [clusterSetLabel]: 'three' }, annotations });
+    await take('four', 'four', {});
+  });
+
+  test('broker init: a namespace that was given to the set, and the set itself again -> taken', async () => {
+    const { home, init } = await startBroker();
+    const metadata = { name: 'test', labels: { [clusterSetLabel]: 'test' } };
+    await home.admin.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata });
+    await init('test');
+    expect((await init('test'))[0]).toBe('clusterset test is laid out already');
+  });
+
+  test('broker init: ranges and lease times that make no sense -> refused with what to do; a short lease -> a note', async () => {
+    const { init } = await startBroker();
+    const ranges = (...clusterSet: string[]) => init('prod', { addressRanges: { clusterSet } });
+    await expect(ranges('127.1.0.0/16')).rejects.toThrow('127.1.0.0/16 holds loopback addresses; give another');
+    await expect(ranges('243.0.0.0/16', '244.0.0.0/16')).rejects.toThrow('are both IPv4; give one of each family');
+    await expect(ranges('10.100.0.0/16')).rejects.toThrow(
+      'overlaps 10.96.0.0/12 (services of every home that was not told otherwise); give other ranges',
+    );
+    const lease = (renewSeconds: number, durationSeconds: number) =>
+      init('prod', { lease: { renewSeconds, durationSeconds } });
+    await expect(lease(30, 10)).rejects.toThrow('let it last 60 s or more');
+    expect((await lease(2, 6)).join('\n')).toContain('note: a lease of 6 s is shorter than');
+    expect((await init('prod', { lease: { renewSeconds: 10, durationSeconds: 30 } })).join('\n')).not.toContain(
+      'note:',
+    );
+  });
+});
+
+describe('broker remove', () => {
+  // Its clock is an hour ahead or behind: by the times in its lease it would have died long ago, or live long after.
+  for (const wallSkewMs of [-3_600_000, 3_600_000]) {
+    const start = async () => {
+      const clock = (name: string) => (name === 'agent-east' ? { wallSkewMs } : {});
+      const set = await new SimClusterSet({ clusters: ['east', 'west'], clock }).start();
+      await set.time.advance(20_000);
+      for (const id of ['east', 'west']) {
+        const { metadata, ...rest } = await set.broker.admin.get(namespaceType, { name: memberNamespace(id) });
+        const labels = { ...metadata.labels, [clusterSetLabel]: setName };
+        const annotations = { 'portolan.dev/cluster': id };
+        await set.broker.admin.update(namespaceType, { ...rest, metadata: { ...metadata, labels, annotations } });
+      }
+      await createNamespace(set.broker, `${setName}-members`);
+      const deps = { world: set.simulation.world('cli') };
+      const request = { client: set.broker.admin, deps, clusterset: setName, id: 'east', isForced: false };
+      return { set, remove: () => set.time.settle(brokerRemove(request)) };
+    };
+
+    test(`broker remove: a member that lives, its clock off by ${wallSkewMs / 1000} s -> refused`, async () => {
+      const { set, remove } = await start();
+      await expect(remove()).rejects.toThrow('cluster east has just renewed its lease: run portolan leave there');
+      expect(await find<Cluster>(set.broker.admin, clusterType, `${setName}/east`)).toBeDefined();
+    });
+
+    test(`broker remove: a member that has just died, its clock off by ${wallSkewMs / 1000} s -> removed after one lease`, async () => {
+      const { set, remove } = await start();
+      set.killAgent('east');
+      expect(await remove()).toEqual([`cluster east has been removed from clusterset ${setName}`]);
+    });
+  }
+});
