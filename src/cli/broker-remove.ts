@@ -14,6 +14,7 @@ import {
   membersNamespace,
 } from '../model/broker-layout.ts';
 import { type Cluster, clusterType } from '../model/cluster.ts';
+import { clusterSetDefaults } from '../model/cluster-set.ts';
 import { type Lease, leaseType } from '../model/lease.ts';
 import { isOurs } from '../model/manifest.ts';
 import { type Namespace, namespaceType } from '../model/namespace.ts';
@@ -40,12 +41,14 @@ export function addBrokerRemoveCommand(broker: Command, deps: ClusterSetDeps): v
     .addHelpText(
       'after',
       `
-A cluster that still runs leaves by itself: portolan leave. Example:
+A cluster that still runs leaves by itself: portolan leave. Whether it does is judged by watching its lease for as long
+as that lasts. Example:
   portolan broker remove east --clusterset prod`,
     );
   addHomeOptions(command).action(async (id: string, flags: RemoveFlags) => {
     const request = { deps, id, clusterset: flags.clusterset, isForced: flags.force === true };
-    const lines = await withHome(deps, flags, ({ client }) => brokerRemove({ ...request, client }));
+    const onWait = (line: string) => deps.print(line);
+    const lines = await withHome(deps, flags, ({ client }) => brokerRemove({ ...request, client, onWait }));
     for (const line of lines) deps.print(line);
   });
 }
@@ -56,6 +59,8 @@ export interface RemoveRequest {
   readonly clusterset: string;
   readonly id: string;
   readonly isForced: boolean;
+  /** Told what is waited for. */
+  readonly onWait?: (line: string) => void;
 }
 
 export async function brokerRemove(request: RemoveRequest): Promise<string[]> {
@@ -92,16 +97,25 @@ async function findNamespace({ client, clusterset, id }: RemoveRequest): Promise
   throw new Error(`cluster ${id}: namespace ${name} was not made for it; remove Cluster ${clusterset}/${id} by hand`);
 }
 
-async function refuseAlive({ client, deps, id, isForced }: RemoveRequest, namespace: string): Promise<void> {
+// As every member judges it: by whether the lease changes while we look. Times written by another clock say nothing.
+async function refuseAlive(request: RemoveRequest, namespace: string): Promise<void> {
+  const { client, deps, id, isForced, onWait } = request;
   if (isForced) return;
-  const lease = await find<Lease>(client, leaseType, { namespace, name: memberLeaseName });
-  const renewedMs = Date.parse(lease?.spec?.renewTime ?? '');
-  const ageMs = deps.world.clock.wallMs() - renewedMs;
-  const durationMs = (lease?.spec?.leaseDurationSeconds ?? 0) * 1000;
-  if (Number.isNaN(renewedMs) || ageMs > durationMs) return;
-  const ago = `${Math.max(0, Math.round(ageMs / 1000))} s ago`;
-  throw new Error(`cluster ${id} renewed its lease ${ago}: run portolan leave there, or give --force`);
+  const read = () => find<Lease>(client, leaseType, { namespace, name: memberLeaseName });
+  const before = await read();
+  if (before?.spec?.renewTime === undefined) return;
+  const watchMs = (before.spec.leaseDurationSeconds ?? clusterSetDefaults.lease.durationSeconds) * 1000;
+  onWait?.(`looking for ${watchMs / 1000} s whether cluster ${id} still renews its lease; --force does not look`);
+  const endMs = deps.world.clock.monotonicMs() + watchMs;
+  while (deps.world.clock.monotonicMs() < endMs) {
+    await sleep(deps.world.timers, Math.min(leaseLookMs, watchMs));
+    const now = await read();
+    if (now === undefined || now.metadata.resourceVersion === before.metadata.resourceVersion) continue;
+    throw new Error(`cluster ${id} has just renewed its lease: run portolan leave there, or give --force`);
+  }
 }
+
+const leaseLookMs = 500;
 
 const looksMax = 300;
 const lookMs = 100;
