@@ -1,11 +1,14 @@
 // Commands of the CLI in a simulated clusterset: what they do when something is away.
 
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { leave } from '../../src/cli/leave.ts';
 import { membershipRef } from '../../src/cli/membership.ts';
 import { leavingAnnotation } from '../../src/model/membership.ts';
 import { secretType } from '../../src/model/secret.ts';
+import { serviceType } from '../../src/model/service.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
+import { serviceExportPolicyType } from '../../src/model/service-export-policy.ts';
 import { memberNamespace, SimClusterSet } from '../clusterset.ts';
 import { type CommandDesk, openDesk, typeAt } from '../command.ts';
 import { type Fault, withFaults } from '../faults.ts';
@@ -134,6 +137,62 @@ describe('status and explain', () => {
         /this cluster was removed from clusterset prod, or its credentials were revoked .* run portolan leave --offline, then join/,
       );
     }
+  });
+});
+
+describe('plan', () => {
+  const port = (number: number) => `spec: {ports: [{name: http, port: ${number}}]}`;
+  const serviceYaml = (name: string, number = 80, labels = '') =>
+    `apiVersion: v1\nkind: Service\nmetadata: {name: ${name}, namespace: shop${labels}}\n${port(number)}\n`;
+  const policyYaml = (serviceSelector: string) =>
+    `apiVersion: portolan.dev/v1alpha1\nkind: ServiceExportPolicy\nmetadata: {name: all}\nspec: {namespaces: [shop], serviceSelector: {matchLabels: ${serviceSelector}}}\n`;
+
+  async function planned(yaml: string) {
+    const { set, desk } = await twoClusters();
+    desk.files.set('plan.yaml', yaml);
+    const before = set.home('west').revision;
+    const result = await typed(set, desk, 'plan -f plan.yaml');
+    expect(set.home('west').revision).toBe(before);
+    return result;
+  }
+
+  test('plan: only a changed Service of something exported -> what that would do', async () => {
+    const fine = await planned(serviceYaml('checkout'));
+    expect([fine.exitCode, fine.lines.at(-1)]).toEqual([0, expect.stringContaining('1 export in cluster west')]);
+    const conflict = await planned(serviceYaml('checkout', 81));
+    expect(conflict.text).toMatch(/Conflict +True +PortConflict/);
+    expect(conflict.exitCode).toBe(2);
+  });
+
+  test('plan: a Service without an export -> said, not dropped', async () => {
+    const { text, exitCode } = await planned(serviceYaml('lonely'));
+    expect(text).toContain('not exported, so no other cluster would notice: Service shop/lonely');
+    expect(exitCode).toBe(0);
+  });
+
+  test('plan: a ServiceExportPolicy -> the exports it would make, also of Services in the same file', async () => {
+    const labels = ', labels: {export: yes-please}';
+    const yaml = `${policyYaml('{export: yes-please}')}---\n${serviceYaml('new', 80, labels)}---\n${serviceYaml('old')}`;
+    const { text, exitCode } = await planned(yaml);
+    expect(text).toMatch(/^shop\/new would have\n.*\n +Valid +True/m);
+    expect(text).toContain('not exported, so no other cluster would notice: Service shop/old');
+    expect(text).not.toContain('not looked at');
+    expect(exitCode).toBe(0);
+    const invalid = policyYaml('{a: b}').replace('spec: {', 'spec: {onStale: Never, ');
+    await expect(planned(invalid)).rejects.toThrow('onStale');
+  });
+
+  test('plan: a ServiceExportPolicy that selects less -> which exports would go', async () => {
+    const { set, desk } = await twoClusters();
+    const web = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', namespace: 'shop', labels: { a: 'b' } } };
+    await desk.home.create(serviceType, { ...web, spec: { ports: [{ name: 'http', port: 80 }] } });
+    await desk.home.create(serviceExportPolicyType, parse(policyYaml('{a: b}')));
+    await set.time.advance(10_000);
+    desk.files.set('plan.yaml', policyYaml('{a: c}'));
+    const { text, exitCode } = await typed(set, desk, 'plan -f plan.yaml');
+    expect(text).toContain('shop/web would no longer be exported: no policy would select it');
+    expect(text).toContain('the import would be removed');
+    expect(exitCode).toBe(0);
   });
 });
 

@@ -6,19 +6,22 @@ import type { Host } from '../base/host.ts';
 import { isNotFound } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
 import { formatTime } from '../model/conditions.ts';
-import { namespaceType } from '../model/namespace.ts';
+import { type Namespace, namespaceType } from '../model/namespace.ts';
 import type { AnyObject, KubernetesObject, ResourceType } from '../model/object.ts';
 import { type Service, serviceType } from '../model/service.ts';
 import { applyServiceDefaults } from '../model/service-defaults.ts';
 import { type ServiceExport, serviceExportType } from '../model/service-export.ts';
+import { type ServiceExportPolicy, serviceExportPolicyType } from '../model/service-export-policy.ts';
 import { find } from './install.ts';
 
 export interface PlannedObjects {
   /** By `namespace/name`. */
   readonly exports: ReadonlyMap<string, ServiceExport>;
   readonly services: ReadonlyMap<string, Service>;
-  /** Namespaces that the file itself brings. */
-  readonly namespaces: ReadonlySet<string>;
+  /** By name. */
+  readonly policies: ReadonlyMap<string, ServiceExportPolicy>;
+  /** Namespaces that the file itself brings, by name. */
+  readonly namespaces: ReadonlyMap<string, Namespace>;
   /** What the file holds besides, which a plan does not look at. */
   readonly ignored: readonly string[];
 }
@@ -28,7 +31,8 @@ export async function readPlanFile(host: Host, path: string, defaultNamespace: s
   if (text === undefined) throw new Error(`-f ${path}: no such file`);
   const exports = new Map<string, ServiceExport>();
   const services = new Map<string, Service>();
-  const namespaces = new Set<string>();
+  const policies = new Map<string, ServiceExportPolicy>();
+  const namespaces = new Map<string, Namespace>();
   const ignored: string[] = [];
   for (const object of parseObjects(text, path)) {
     const namespace = object.metadata.namespace ?? defaultNamespace;
@@ -36,11 +40,14 @@ export async function readPlanFile(host: Host, path: string, defaultNamespace: s
     const key = `${namespace}/${object.metadata.name}`;
     if (isOf(object, serviceExportType)) exports.set(key, { ...placed, apiVersion: 'multicluster.x-k8s.io/v1beta1' });
     else if (isOf(object, serviceType)) services.set(key, placed as Service);
-    else if (isOf(object, namespaceType)) namespaces.add(object.metadata.name);
+    else if (isOf(object, namespaceType)) namespaces.set(object.metadata.name, object);
+    else if (isOf(object, serviceExportPolicyType))
+      policies.set(object.metadata.name, object as unknown as ServiceExportPolicy);
     else ignored.push(`${object.kind} ${key}`);
   }
-  if (exports.size === 0) throw new Error(`-f ${path}: there is no ServiceExport in it`);
-  return { exports, services, namespaces, ignored };
+  if (exports.size + services.size + policies.size === 0)
+    throw new Error(`-f ${path}: there is no ServiceExport, Service or ServiceExportPolicy in it`);
+  return { exports, services, policies, namespaces, ignored };
 }
 
 async function readInput(): Promise<string> {
@@ -100,6 +107,13 @@ export async function completeService(wanted: Service, request: CompleteRequest)
   const service = structuredClone(wanted);
   applyServiceDefaults(service);
   return service;
+}
+
+/** As the home would take it, or an error that says why not. */
+export async function completePolicy(home: Client, wanted: ServiceExportPolicy): Promise<ServiceExportPolicy> {
+  const present = await find(home, serviceExportPolicyType, wanted.metadata);
+  if (present !== undefined) return dryPatch(home, serviceExportPolicyType, wanted);
+  return home.create(serviceExportPolicyType, wanted, { isDryRun: true });
 }
 
 function dryPatch<T extends KubernetesObject>(home: Client, type: ResourceType, wanted: T): Promise<T> {

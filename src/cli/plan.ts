@@ -1,4 +1,4 @@
-// `portolan plan`: what the exports of a file would do, against the clusterset as it is now. Changes nothing; the exit code
+// `portolan plan`: what the exports, services and export policies of a file would do, against the clusterset as it is now. Changes nothing; the exit code
 // is for pipelines.
 
 import type { Command } from 'commander';
@@ -6,10 +6,13 @@ import type { Client } from '../client/client.ts';
 import type { ClusterFacts } from '../controllers/explain.ts';
 import type { MembershipRecord } from '../model/membership.ts';
 import { parseServiceKey } from '../model/names-clusterset.ts';
+import { serviceExportType } from '../model/service-export.ts';
 import type { ClusterSetDeps } from './clusterset-deps.ts';
 import { conditionIn, foreseeChange, type ServiceForesight } from './foresight.ts';
+import { find } from './install.ts';
 import { consultBroker, requireMembership } from './membership.ts';
 import { completeExport, completeService, type PlannedObjects, readPlanFile } from './plan-file.ts';
+import { type PolicyPlan, planPolicies } from './plan-policies.ts';
 import { homeFacts, readSetState } from './set-state.ts';
 import { formatCount, formatTable, type OutputFormat, parseOutput } from './table.ts';
 import { addHomeOptions, type HomeFlags, withHome } from './with-home.ts';
@@ -25,17 +28,17 @@ export const planExit = { fine: 0, conflict: 2, notExported: 3 } as const;
 export function addPlanCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('plan')
-    .description('say what the exports of a file would do, and change nothing')
+    .description('say what the exports, services and export policies of a file would do, and change nothing')
     .requiredOption(
       '-f, --file <file>',
-      'YAML with ServiceExports, and Services if they change too; - reads standard input',
+      'YAML with ServiceExports, Services and ServiceExportPolicies; - reads standard input',
     )
     .option('-o, --output <format>', 'text or json', 'text')
     .addHelpText(
       'after',
       `
 Ends with 0 if every export would be exported without conflict, 2 if clusters would disagree, 3 if an export would not
-be part of the import. Examples:
+be part of the import. A Service counts if it is exported, here or by the file. Examples:
   portolan plan -f exports.yaml
   kustomize build . | portolan plan -f - -o json`,
     );
@@ -56,6 +59,8 @@ export interface ExportPlan {
   readonly cluster: string;
   readonly clusterset: string;
   readonly exports: readonly ServiceForesight[];
+  /** Keys of the file's Services that are not exported and would not be. */
+  readonly unexported: readonly string[];
   readonly ignored: readonly string[];
   readonly exitCode: number;
 }
@@ -69,44 +74,61 @@ export interface PlanRequest {
 
 export async function planExports(deps: Pick<ClusterSetDeps, 'world'>, request: PlanRequest): Promise<ExportPlan> {
   const { home, broker, membership, objects } = request;
-  const keys = [...objects.exports.keys()].sort();
+  const policies = await planPolicies(home, objects, membership.clusterId);
+  const exported = await exportedAmong(home, objects.services.keys());
+  const keys = [...new Set([...objects.exports.keys(), ...policies.made.keys(), ...policies.gone, ...exported])].sort();
+  const looked = new Set(keys);
   const state = await readSetState({ home, broker, membership, keys });
   const present = await homeFacts(home, { state, id: membership.clusterId, keys });
-  const next = await applied(deps, request, present);
+  const next = await applied(deps, { ...request, policies }, present);
   const exports = keys.map((key) => foreseeChange({ state, present, next }, key));
   return {
     cluster: membership.clusterId,
     clusterset: membership.clusterset,
     exports,
+    unexported: [...objects.services.keys()].filter((key) => !looked.has(key)),
     ignored: objects.ignored,
-    exitCode: Math.max(...exports.map(exitCodeOf)),
+    exitCode: Math.max(planExit.fine, ...exports.map(exitCodeOf)),
   };
+}
+
+async function exportedAmong(home: Client, keys: Iterable<string>): Promise<string[]> {
+  const exported: string[] = [];
+  for (const key of keys) {
+    if ((await find(home, serviceExportType, parseServiceKey(key))) !== undefined) exported.push(key);
+  }
+  return exported;
 }
 
 /** The home as it would be with the file applied. */
 async function applied(
   deps: Pick<ClusterSetDeps, 'world'>,
-  { home, objects }: PlanRequest,
+  { home, objects, policies }: PlanRequest & { readonly policies: PolicyPlan },
   now: ClusterFacts,
 ): Promise<ClusterFacts> {
-  const namespaces = new Set([...now.namespaces, ...objects.namespaces]);
+  const namespaces = new Set([...now.namespaces, ...objects.namespaces.keys()]);
   const exports = new Map(now.exports);
   const services = new Map(now.services);
-  for (const [key, wanted] of objects.exports) {
+  const completeFor = (key: string) => {
     const { namespace } = parseServiceKey(key);
     if (!namespaces.has(namespace)) {
       throw new Error(`export ${key}: there is no namespace ${namespace}; make it, or put it into the file`);
     }
     const isNewNamespace = !now.namespaces.has(namespace);
-    const complete = { home, nowMs: deps.world.clock.wallMs(), isNewNamespace };
-    exports.set(key, await completeExport(wanted, complete));
-    const service = objects.services.get(key);
-    if (service !== undefined) services.set(key, await completeService(service, complete));
+    return { home, nowMs: deps.world.clock.wallMs(), isNewNamespace };
+  };
+  for (const [key, wanted] of [...policies.made, ...objects.exports])
+    exports.set(key, await completeExport(wanted, completeFor(key)));
+  for (const key of policies.gone) exports.delete(key);
+  for (const [key, service] of objects.services) {
+    if (exports.has(key)) services.set(key, await completeService(service, completeFor(key)));
   }
   return { ...now, namespaces, exports, services };
 }
 
 function exitCodeOf({ conditions, conflicts }: ServiceForesight): number {
+  // No longer exported, because that is what the file asks for.
+  if (conditions === undefined) return planExit.fine;
   if (conditionIn(conditions, 'Ready')?.status !== 'True') return planExit.notExported;
   return conflicts.length > 0 ? planExit.conflict : planExit.fine;
 }
@@ -114,6 +136,7 @@ function exitCodeOf({ conditions, conflicts }: ServiceForesight): number {
 export function formatPlan(plan: ExportPlan, format: OutputFormat): string[] {
   if (format === 'json') return [JSON.stringify(plan, undefined, 2)];
   const lines = plan.exports.flatMap((one) => [...formatForesight(one), '']);
+  for (const key of plan.unexported) lines.push(`not exported, so no other cluster would notice: Service ${key}`);
   for (const one of plan.ignored) lines.push(`not looked at: ${one}`);
   const count = (code: number) => plan.exports.filter((one) => exitCodeOf(one) === code).length;
   lines.push(
@@ -126,7 +149,10 @@ export function formatPlan(plan: ExportPlan, format: OutputFormat): string[] {
 function formatForesight(one: ServiceForesight): string[] {
   const { service, conditions = [], clusters, changes, elsewhere, flip } = one;
   const rows = conditions.map(({ type, status, reason, message }) => [`  ${type}`, status, reason, message]);
-  const lines = [`${service} would have`, ...formatTable(['  CONDITION', 'STATUS', 'REASON', 'MESSAGE'], rows)];
+  const lines =
+    one.conditions === undefined
+      ? [`${service} would no longer be exported: no policy would select it`]
+      : [`${service} would have`, ...formatTable(['  CONDITION', 'STATUS', 'REASON', 'MESSAGE'], rows)];
   lines.push(
     `  import: ${one.import === undefined ? 'none' : `${formatSpec(one.import)}, from ${clusters.join(', ')}`}`,
   );

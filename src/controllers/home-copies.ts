@@ -21,6 +21,7 @@ import { formatServiceKey } from '../model/names-clusterset.ts';
 import { type Namespace, namespaceType } from '../model/namespace.ts';
 import { type Service, serviceType } from '../model/service.ts';
 import { type ServiceExport, serviceExportType } from '../model/service-export.ts';
+import { policyLabel } from '../model/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
 
 export interface HomeCopies {
@@ -43,7 +44,7 @@ export const servicesByNamespace = 'namespace';
 
 /** Index of `exports`, and the label it reads: the policy that made them. */
 export const exportsByPolicy = 'policy';
-export const policyLabel = 'portolan.dev/export-policy';
+export { policyLabel } from '../model/service-export-policy.ts';
 
 /** Index of `imports`: by the reason of their Ready condition. */
 export const importsByReason = 'ready-reason';

@@ -1,8 +1,14 @@
-// ServiceExportPolicy: exports every Service it selects, by namespace and by label.
+// ServiceExportPolicy: exports every Service it selects, by namespace and by label. Which of several makes the export of a
+// service, and what that export says, is decided here for agents and for whoever plans. Pure.
 
+import { madeAnnotation, madeMark } from './agent-marks.ts';
 import { type LabelSelector, selectsLabels } from './label-selector.ts';
-import type { Condition, KubernetesObject, ResourceType } from './object.ts';
-import type { StalenessPolicy } from './staleness.ts';
+import { parseServiceKey } from './names-clusterset.ts';
+import { apiVersionOf, type Condition, type KubernetesObject, type ResourceType } from './object.ts';
+import { compareText } from './precedence.ts';
+import type { Service } from './service.ts';
+import { exportToAnnotation, type ServiceExport, serviceExportType } from './service-export.ts';
+import { onStaleAnnotation, type StalenessPolicy } from './staleness.ts';
 
 export const serviceExportPolicyType: ResourceType = {
   group: 'portolan.dev',
@@ -51,4 +57,40 @@ function selectsNamespace({ spec }: ServiceExportPolicy, namespace: Labelled): b
   if (spec.namespaces?.includes(namespace.name)) return true;
   if (spec.namespaceSelector === undefined || reservedNamespaces.includes(namespace.name)) return false;
   return selectsLabels(spec.namespaceSelector, namespace.labels ?? {});
+}
+
+/** Label of the exports that a policy made: its name. */
+export const policyLabel = 'portolan.dev/export-policy';
+
+/** The first by name of those that select the service; undefined if none does. */
+export function policyFor(
+  policies: Iterable<ServiceExportPolicy>,
+  subject: { readonly namespace: KubernetesObject; readonly service: Service },
+): ServiceExportPolicy | undefined {
+  if (subject.service.spec?.type === 'ExternalName') return undefined;
+  const labelled = { namespace: subject.namespace.metadata, service: subject.service.metadata };
+  return [...policies]
+    .filter((policy) => policy.metadata.deletionTimestamp === undefined && selectsService(policy, labelled))
+    .sort((a, b) => compareText(a.metadata.name, b.metadata.name))[0];
+}
+
+export function exportOfPolicy(key: string, { metadata, spec }: ServiceExportPolicy, clusterId: string): ServiceExport {
+  const { exportedLabels, exportedAnnotations, exportTo, onStale } = spec;
+  return {
+    apiVersion: apiVersionOf(serviceExportType),
+    kind: serviceExportType.kind,
+    metadata: {
+      ...parseServiceKey(key),
+      labels: { [policyLabel]: metadata.name },
+      annotations: {
+        [madeAnnotation]: madeMark(parseServiceKey(key), clusterId),
+        ...(exportTo === undefined ? {} : { [exportToAnnotation]: exportTo.join(',') }),
+        ...(onStale === undefined ? {} : { [onStaleAnnotation]: onStale }),
+      },
+    },
+    spec: {
+      ...(exportedLabels === undefined ? {} : { exportedLabels }),
+      ...(exportedAnnotations === undefined ? {} : { exportedAnnotations }),
+    },
+  };
 }

@@ -3,17 +3,15 @@
 
 import type { WorkResult } from '../../base/queue.ts';
 import type { Informer } from '../../client/informer.ts';
-import { isMadeHere, madeAnnotation, madeMark } from '../../model/agent-marks.ts';
+import { isMadeHere } from '../../model/agent-marks.ts';
 import { parseServiceKey } from '../../model/names-clusterset.ts';
-import { apiVersionOf } from '../../model/object.ts';
-import { compareText } from '../../model/precedence.ts';
-import { exportToAnnotation, type ServiceExport, serviceExportType } from '../../model/service-export.ts';
+import { serviceExportType } from '../../model/service-export.ts';
 import {
+  exportOfPolicy,
+  policyFor,
   type ServiceExportPolicy,
-  selectsService,
   serviceExportPolicyType,
 } from '../../model/service-export-policy.ts';
-import { onStaleAnnotation } from '../../model/staleness.ts';
 import type { AgentContext } from '../context.ts';
 import { ensure, ensureAbsent } from '../ensure.ts';
 import { exportsByPolicy, policyLabel } from '../home-copies.ts';
@@ -36,27 +34,24 @@ export function createPolicyController(
     // Of everything else somebody may have copied the label.
     const isOurs = present?.metadata.labels?.[policyLabel] !== undefined && isMadeHere(present, membership.clusterId);
     if (present !== undefined && !isOurs) return undefined;
-    const policy = policyFor(key);
+    const policy = choose(key);
     if (policy !== undefined)
       await ensure({
         client: home,
         type: serviceExportType,
         present,
-        wanted: exportFor(key, policy, membership.clusterId),
+        wanted: exportOfPolicy(key, policy, membership.clusterId),
       });
     else if (present !== undefined) await ensureAbsent(home, serviceExportType, present);
     return undefined;
   }
 
   /** The first by name of those that select the service; undefined if none does, or there is no such service. */
-  function policyFor(key: string): ServiceExportPolicy | undefined {
+  function choose(key: string): ServiceExportPolicy | undefined {
     const service = copies.services.get(key);
     const namespace = copies.namespaces.get(parseServiceKey(key).namespace);
-    if (service === undefined || namespace === undefined || service.spec?.type === 'ExternalName') return undefined;
-    const subject = { namespace: namespace.metadata, service: service.metadata };
-    return [...policies.values()]
-      .filter((policy) => policy.metadata.deletionTimestamp === undefined && selectsService(policy, subject))
-      .sort((a, b) => compareText(a.metadata.name, b.metadata.name))[0];
+    if (service === undefined || namespace === undefined) return undefined;
+    return policyFor(policies.values(), { namespace, service });
   }
 
   async function reconcileStatus(name: string): Promise<WorkResult | undefined> {
@@ -75,25 +70,4 @@ export function createPolicyController(
   }
 
   return { reconcile, reconcileStatus };
-}
-
-function exportFor(key: string, { metadata, spec }: ServiceExportPolicy, clusterId: string): ServiceExport {
-  const { exportedLabels, exportedAnnotations, exportTo, onStale } = spec;
-  return {
-    apiVersion: apiVersionOf(serviceExportType),
-    kind: serviceExportType.kind,
-    metadata: {
-      ...parseServiceKey(key),
-      labels: { [policyLabel]: metadata.name },
-      annotations: {
-        [madeAnnotation]: madeMark(parseServiceKey(key), clusterId),
-        ...(exportTo === undefined ? {} : { [exportToAnnotation]: exportTo.join(',') }),
-        ...(onStale === undefined ? {} : { [onStaleAnnotation]: onStale }),
-      },
-    },
-    spec: {
-      ...(exportedLabels === undefined ? {} : { exportedLabels }),
-      ...(exportedAnnotations === undefined ? {} : { exportedAnnotations }),
-    },
-  };
 }
