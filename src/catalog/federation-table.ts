@@ -18,6 +18,9 @@ import { fixedNames, makeZone, type Zone } from './zones.ts';
 
 export interface FederationTableOptions {
   readonly table: NameTable;
+  /** Its zone is then `<federation>.svc.<suffix>`, and other federations may have theirs beside it; without it the whole
+   *  suffix is. */
+  readonly federation?: string;
   /** `federation` unless the federation says otherwise. */
   readonly suffix?: string;
   /** Its number among the table's zones. */
@@ -30,6 +33,8 @@ const firstFederationZone = 2;
 
 export class FederationTable implements FederationSink {
   #zone: Zone;
+  #suffix: string;
+  readonly #federation: string | undefined;
   readonly #table: NameTable;
   readonly #services = new Map<string, Map<string, ShardRecord>>();
   readonly #published = new Map<string, FederatedNames>();
@@ -46,6 +51,8 @@ export class FederationTable implements FederationSink {
   constructor(options: FederationTableOptions) {
     this.#table = options.table;
     this.#policy = options.policy ?? 'ordered';
+    this.#federation = options.federation;
+    this.#suffix = suffixOf(options);
     this.#zone = federationZone(options.zoneId ?? firstFederationZone, options);
     for (const [name, sets] of fixedNames(this.zone)) this.#table.put(name, this.zone.id, sets);
   }
@@ -55,10 +62,15 @@ export class FederationTable implements FederationSink {
     return this.#zone;
   }
 
+  /** What the names of every federation here end in, behind `svc`. */
+  get suffix(): string {
+    return this.#suffix;
+  }
+
   /** Another suffix moves every name; another TTL is the zone's own and moves none. False if nothing changes. */
   setZone(spec: Pick<FederationTableOptions, 'suffix' | 'ttlSeconds'>): boolean {
     const before = this.#zone;
-    const after = federationZone(before.id, spec);
+    const after = federationZone(before.id, { ...spec, federation: this.#federation });
     if (after.name === before.name && after.ttlSeconds === before.ttlSeconds) return false;
     if (after.name === before.name) {
       this.#zone = after;
@@ -67,6 +79,7 @@ export class FederationTable implements FederationSink {
     for (const key of this.#services.keys()) this.#unpublish(key);
     for (const name of fixedNames(before).keys()) this.#table.remove(name);
     this.#zone = after;
+    this.#suffix = suffixOf(spec);
     for (const [name, sets] of fixedNames(after)) this.#table.put(name, after.id, sets);
     for (const key of this.#services.keys()) this.#publish(key);
     return true;
@@ -196,7 +209,7 @@ export class FederationTable implements FederationSink {
     if (shards.length === 0) return undefined;
     const [, federation, namespace, service] = serviceKey.split('/') as [string, string, string, string];
     return namesOfFederatedService({
-      name: `${service}.${namespace}.${federation}.svc.${this.zone.name}`,
+      name: `${service}.${namespace}.${federation}.svc.${this.#suffix}`,
       shards,
       policy: this.#policies.get(federation) ?? this.#policy,
       ordinalOf: (cluster) => this.#table.places.ordinalOf(cluster),
@@ -218,11 +231,17 @@ export class FederationTable implements FederationSink {
   }
 }
 
-function federationZone(
-  id: number,
-  { suffix, ttlSeconds }: Pick<FederationTableOptions, 'suffix' | 'ttlSeconds'>,
-): Zone {
-  return makeZone(id, { name: suffix ?? 'federation', source: 'federation', ttlSeconds });
+type ZoneOptions = Pick<FederationTableOptions, 'federation' | 'suffix' | 'ttlSeconds'>;
+
+function federationZone(id: number, options: ZoneOptions): Zone {
+  const { federation, ttlSeconds } = options;
+  const suffix = suffixOf(options);
+  const name = federation === undefined ? suffix : `${federation}.svc.${suffix}`;
+  return makeZone(id, { name, source: 'federation', ttlSeconds });
+}
+
+function suffixOf({ suffix = 'federation' }: ZoneOptions): string {
+  return suffix.replace(/\.$/, '').toLowerCase();
 }
 
 function serviceKeyOf(key: ShardKey): string {

@@ -42,14 +42,18 @@ const schemaVersion: Record<ZoneSource, string | undefined> = {
   peers: undefined,
 };
 
+/** In a federation's zone two labels are a service: its server has the zone's own name. */
+export function serverNameOf({ name, source }: Pick<Zone, 'name' | 'source'>): string {
+  return source === 'federation' ? name : `ns.dns.${name}`;
+}
+
 /** Every zone says who serves it (NS), and the two of Kubernetes which version of the schema they follow. */
 export function fixedNames(zone: Zone): Map<string, RecordSet[]> {
-  const server = `ns.dns.${zone.name}`;
+  const server = serverNameOf(zone);
   const names = new Map<string, RecordSet[]>([
     [zone.name, [{ type: recordType.NS, order: order.fixed, records: [plainRecord(encodeName(server))] }]],
-    [`dns.${zone.name}`, []],
-    [server, []],
   ]);
+  if (server !== zone.name) names.set(`dns.${zone.name}`, []).set(server, []);
   const version = schemaVersion[zone.source];
   if (version !== undefined) {
     const records = [plainRecord(txtData(version))];

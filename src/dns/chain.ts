@@ -94,14 +94,16 @@ export function buildChain(parts: ChainParts): Handler[] {
   );
   const upstream = forward && forwardHandler({ forwarder: new Forwarder({ ...forwarding, servers }) });
   const stub = stubHandler({ zones: stubZones, tagger, forwarding });
-  const own = [clusterZone, clustersetZone, peerNames?.zone, ...config.federationZones].flatMap(present);
-  const ownZoneOf = (name: Uint8Array) => own.find((zone) => isWithin(name, name.length, zone.bytes));
+  const own = ownZones(config);
+  const ownZoneOf = (name: Uint8Array) => {
+    const found = own.find(({ zone }) => isWithin(name, name.length, zone.bytes))?.zone;
+    return found && stubZones.isBelow(found.bytes, name, name.length) ? undefined : found;
+  };
   const follow: FollowAlias = (query, answer, target) => followOn(query, answer, target);
-  const zoneOf = (name: string, zone: Zone) =>
-    zoneHandler({ name, zone, reader, standpointOf: name === 'authority' ? asker : here, follow, ownZoneOf });
-  const islands =
-    peerNames &&
-    islandHandler({ ...peerNames, name: 'peers', reader, standpointOf: here, follow, ownZoneOf, stubZones });
+  const answering = { reader, follow, ownZoneOf, stubZones };
+  const zoneOf = ({ name, zone }: OwnZone) =>
+    zoneHandler({ ...answering, name, zone, standpointOf: name === 'authority' ? asker : here });
+  const islands = peerNames && islandHandler({ ...answering, ...peerNames, name: 'peers', standpointOf: here });
   const followOn = createAliasFollower({ handlers: [...present(islands), stub, ...present(upstream)], onAnswered });
   const outside = peerNames ? [namesOutside] : [];
   return [
@@ -109,10 +111,7 @@ export function buildChain(parts: ChainParts): Handler[] {
     ednsHandler(),
     tsigHandler({ keys: () => trust.keys, clock: world.clock }),
     chaosHandler({ serverId: config.serverId }),
-    ...present(clusterZone && zoneOf('cluster', clusterZone)),
-    ...present(clustersetZone && zoneOf('clusterset', clustersetZone)),
-    ...present(peerNames && zoneOf('peers', peerNames.zone)),
-    ...config.federationZones.map((zone) => zoneOf('authority', zone)),
+    ...own.map(zoneOf),
     ...present(islands),
     // Whoever answers for the cluster's domain in our place knows its addresses, but not those of peers' services.
     ...present(clusterZone ? undefined : peerNames && reverseHandler({ reader, zone: peerNames.zone, waitsFor: [] })),
@@ -121,6 +120,25 @@ export function buildChain(parts: ChainParts): Handler[] {
     ...present(upstream),
     refuseHandler(),
   ];
+}
+
+interface OwnZone {
+  readonly name: string;
+  readonly zone: Zone;
+}
+
+/** What this server itself answers for. Zones may lie in each other: the longest that fits a name is asked first. */
+function ownZones({ clusterZone, clustersetZone, peerNames, federationZones }: ChainConfig): OwnZone[] {
+  const zones = [
+    ...present(clusterZone && { name: 'cluster', zone: clusterZone }),
+    ...present(clustersetZone && { name: 'clusterset', zone: clustersetZone }),
+    ...present(peerNames && { name: 'peers', zone: peerNames.zone }),
+    ...federationZones.map((zone) => ({ name: 'authority', zone })),
+  ];
+  const isIn = (inner: OwnZone, outer: OwnZone) =>
+    inner !== outer && isWithin(inner.zone.bytes, inner.zone.bytes.length, outer.zone.bytes);
+  const depth = (zone: OwnZone) => zones.filter((outer) => isIn(zone, outer)).length;
+  return zones.sort((a, b) => depth(b) - depth(a));
 }
 
 function present<T>(part: T | undefined): T[] {

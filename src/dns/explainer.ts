@@ -181,7 +181,7 @@ function factsBehind(options: ExplainerOptions, name: string): Facts | undefined
 }
 
 function factsOfShards(federation: FederationTable, name: string, clock: Clock): Facts | undefined {
-  const suffix = `.svc.${federation.zone.name}`;
+  const suffix = `.svc.${federation.suffix}`;
   if (!name.endsWith(suffix)) return undefined;
   const [service, namespace, federationName] = name.slice(0, -suffix.length).split('.').slice(-3);
   if (!service || !namespace || !federationName) return undefined;

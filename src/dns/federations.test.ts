@@ -65,6 +65,43 @@ describe('stub-zone endpoint', () => {
     expect(await send('GET', '/federations/myfederation')).toMatch(/^404 /);
   });
 
+  test('a federation whose authority this server is -> taken, and said that it is answered here; below it -> refused', async () => {
+    const { send } = setUp({ ownZones: () => ['mine.svc.federation'] });
+    expect(await send('POST', '/federations/mine', body)).toMatch(
+      /^200 .*"note":"this server answers for mine\.svc\.federation itself and does not ask these nameservers"/,
+    );
+    expect(await send('GET', '/federations/mine')).toContain('answers for mine.svc.federation itself');
+    expect(await send('POST', '/federations/x', '{"nameservers": ["10.0.0.1"], "suffix": "mine.svc.federation"}')).toBe(
+      '403 {"error":"x.svc.mine.svc.federation lies in mine.svc.federation, which no federation may take"}',
+    );
+    expect(await send('POST', '/federations/other', body)).not.toContain('note');
+  });
+
+  test.each(['constructor', 'tostring', 'valueof'])('GET, DELETE of %s, which nobody posted -> 404', async (name) => {
+    const { send } = setUp();
+    expect(await send('GET', `/federations/${name}`)).toMatch(/^404 /);
+    expect(await send('DELETE', `/federations/${name}`)).toMatch(/^404 /);
+  });
+
+  test('a key of this resolver is named -> the zone is signed with it, also after a restart; an unknown one -> 400', async () => {
+    const east = { name: 'east', algorithm: 'hmac-sha256' as const, secret: new Uint8Array(32) };
+    const keyOfZone = new Map([['by-flag.svc.federation', 'east']]);
+    const { send, told, make } = setUp({ keys: [east], keyOfZone });
+    const withKey = '{"nameservers": ["10.0.0.1"], "key": "East."}';
+    expect(await send('POST', '/federations/f', withKey)).toBe('200 {"nameservers":["10.0.0.1"],"key":"east"}');
+    expect(told.at(-1)).toMatchObject([{ zone: 'f.svc.federation', key: east }]);
+    expect(await send('POST', '/federations/g', '{"nameservers": ["10.0.0.1"], "key": "west"}')).toMatch(
+      /^400 .*key west is not known here/,
+    );
+    await send('POST', '/federations/by-flag', body);
+    const again = make();
+    await again.load();
+    expect(again.zones().map(({ zone, key }) => `${zone} ${key?.name}`)).toEqual([
+      'f.svc.federation east',
+      'by-flag.svc.federation east',
+    ]);
+  });
+
   test("the seed's own body, a key without quotes -> understood", async () => {
     const { send } = setUp();
     expect(await send('POST', '/federations/f', '{\n  nameservers: ["108.45.90.180", "108.180.64.128"]\n}')).toMatch(

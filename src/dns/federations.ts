@@ -4,6 +4,7 @@
 
 import { isIP } from 'node:net';
 import { tryEncodeName } from '../base/dns/name.ts';
+import type { TsigKey } from '../base/dns/tsig.ts';
 import type { HttpRequest, HttpResponse } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
 import type { Disk } from '../base/world.ts';
@@ -22,6 +23,12 @@ export interface FederationsOptions {
   readonly suffix?: string;
   /** Zones in which nobody may post: the cluster's own. */
   readonly reserved?: readonly string[];
+  /** Zones of federations this server answers for itself; they may move while it runs. */
+  readonly ownZones?: () => readonly string[];
+  /** Keys that a post may name. */
+  readonly keys?: readonly TsigKey[];
+  /** By zone: the name of the key that signs, unless the post names another. */
+  readonly keyOfZone?: ReadonlyMap<string, string>;
   /** Given at start; a post of the same federation replaces it until it is deleted. */
   readonly fixed?: readonly StubZone[];
   readonly onChange: (zones: readonly StubZone[]) => void;
@@ -30,6 +37,8 @@ export interface FederationsOptions {
 interface Posted {
   readonly nameservers: readonly string[];
   readonly suffix?: string;
+  /** Name of the key that signs what is sent there. */
+  readonly key?: string;
 }
 
 const nameserversMax = 16;
@@ -38,7 +47,7 @@ const prefix = '/federations';
 
 export class Federations {
   readonly #options: FederationsOptions;
-  #posted: Readonly<Record<string, Posted>> = {};
+  #posted: ReadonlyMap<string, Posted> = new Map();
   /** Writes happen one after the other, in the order of the requests. */
   #writing: Promise<unknown> = Promise.resolve();
 
@@ -51,6 +60,7 @@ export class Federations {
     if (bytes) {
       try {
         this.#posted = readPosted(Buffer.from(bytes).toString('utf8'));
+        for (const [name, posted] of this.#posted) this.#keyFor(this.#zoneOf(name, posted.suffix), posted);
       } catch (cause) {
         throw new Error(`stub zones in ${this.#options.path} cannot be read; mend or remove the file`, { cause });
       }
@@ -60,11 +70,11 @@ export class Federations {
 
   zones(): StubZone[] {
     const { fixed = [] } = this.#options;
-    const posted = Object.entries(this.#posted).map(([name, { nameservers, suffix }]) => ({
-      zone: this.#zoneOf(name, suffix),
-      nameservers,
-      sendsSource: true,
-    }));
+    const posted = [...this.#posted].map(([name, said]): StubZone => {
+      const zone = this.#zoneOf(name, said.suffix);
+      const key = this.#keyFor(zone, said);
+      return { zone, nameservers: said.nameservers, sendsSource: true, ...(key ? { key } : {}) };
+    });
     const isPosted = (zone: string) => posted.some((other) => other.zone === zone);
     return [...fixed.filter(({ zone }) => !isPosted(zone)), ...posted];
   }
@@ -77,7 +87,8 @@ export class Federations {
       return reply(403, `${identity} may not set stub zones here`);
     }
     const [path] = request.path.split('?', 1) as [string];
-    if (path === prefix && request.method === 'GET') return json(200, { federations: this.#posted });
+    if (path === prefix && request.method === 'GET')
+      return json(200, { federations: Object.fromEntries(this.#posted) });
     const name = path.startsWith(`${prefix}/`) ? path.slice(prefix.length + 1) : '';
     if (name === '' || isDnsLabel(name).length > 0) return reply(404, 'want /federations/<name>, a DNS label');
     if (request.method === 'GET') return this.#get(name);
@@ -87,8 +98,27 @@ export class Federations {
   }
 
   #get(name: string): HttpResponse {
-    const posted = this.#posted[name];
-    return posted ? json(200, posted) : reply(404, `federation ${name} is not known here`);
+    const posted = this.#posted.get(name);
+    if (!posted) return reply(404, `federation ${name} is not known here`);
+    return json(200, this.#withNote(this.#zoneOf(name, posted.suffix), posted));
+  }
+
+  /** A federation whose authority this very server is needs nobody else's servers; its members are all told alike. */
+  #withNote(zone: string, posted: Posted): object {
+    const isOwn = this.#options.ownZones?.().includes(zone) ?? false;
+    return isOwn
+      ? { ...posted, note: `this server answers for ${zone} itself and does not ask these nameservers` }
+      : posted;
+  }
+
+  /** The key that signs what goes to the servers of this zone. */
+  #keyFor(zone: string, posted: Posted): TsigKey | undefined {
+    const { keys = [], keyOfZone } = this.#options;
+    const name = posted.key ?? keyOfZone?.get(zone);
+    if (name === undefined) return undefined;
+    const key = keys.find((known) => known.name === name);
+    if (!key) throw new Error(`${zone}: key ${name} is not known here; give it with --tsig-key FILE`);
+    return key;
   }
 
   #zoneOf(name: string, suffix: string | undefined): string {
@@ -97,7 +127,9 @@ export class Federations {
 
   /** The zone it lies in that is not the federation's to take; undefined if there is none. */
   #reservedAround(zone: string): string | undefined {
-    const { reserved = [], fixed = [] } = this.#options;
+    const { reserved = [], fixed = [], ownZones } = this.#options;
+    const below = (ownZones?.() ?? []).find((own) => zone.endsWith(`.${own}`));
+    if (below !== undefined) return below;
     const others = fixed.filter(({ sendsSource }) => !sendsSource).map((other) => other.zone);
     return [...reserved, ...others].find((other) => zone === other || zone.endsWith(`.${other}`));
   }
@@ -110,26 +142,31 @@ export class Federations {
     if (!tryEncodeName(zone)) return reply(400, `${zone} is no domain name: want shorter labels in "suffix"`);
     const reserved = this.#reservedAround(zone);
     if (reserved !== undefined) return reply(403, `${zone} lies in ${reserved}, which no federation may take`);
-    await this.#change({ [name]: posted });
-    this.#options.log.info('stub zone set', { zone, nameservers: posted.nameservers, identity });
-    return json(200, posted);
+    try {
+      this.#keyFor(zone, posted);
+    } catch (error) {
+      return reply(400, (error as Error).message);
+    }
+    await this.#change(name, posted);
+    const answer = this.#withNote(zone, posted);
+    this.#options.log.info('stub zone set', { zone, ...answer, identity });
+    return json(200, answer);
   }
 
   async #delete(name: string, identity: string): Promise<HttpResponse> {
-    if (!this.#posted[name]) return reply(404, `federation ${name} is not known here`);
-    await this.#change({ [name]: undefined });
+    if (!this.#posted.has(name)) return reply(404, `federation ${name} is not known here`);
+    await this.#change(name, undefined);
     this.#options.log.info('stub zone removed', { federation: name, identity });
     return json(200, {});
   }
 
-  #change(change: Record<string, Posted | undefined>): Promise<void> {
+  #change(name: string, posted: Posted | undefined): Promise<void> {
     const write = async () => {
-      const next: Record<string, Posted> = {};
-      for (const [name, posted] of Object.entries({ ...this.#posted, ...change })) if (posted) next[name] = posted;
-      await this.#options.disk.write(
-        this.#options.path,
-        Buffer.from(`${JSON.stringify({ federations: next }, null, 2)}\n`),
-      );
+      const next = new Map(this.#posted);
+      if (posted) next.set(name, posted);
+      else next.delete(name);
+      const text = JSON.stringify({ federations: Object.fromEntries(next) }, null, 2);
+      await this.#options.disk.write(this.#options.path, Buffer.from(`${text}\n`));
       this.#posted = next;
       this.#options.onChange(this.zones());
     };
@@ -139,16 +176,16 @@ export class Federations {
   }
 }
 
-function readPosted(text: string): Record<string, Posted> {
+function readPosted(text: string): Map<string, Posted> {
   const { federations } = JSON.parse(text) as { federations: Record<string, Posted> };
   for (const { nameservers } of Object.values(federations))
     for (const server of nameservers) parseServerAddress(server);
-  return federations;
+  return new Map(Object.entries(federations));
 }
 
 /** What was posted, or what is wrong with it. Keys without quotes, as the seed prints them, are read too. */
 function postedIn(text: string): Posted | string {
-  let value: { nameservers?: unknown; suffix?: unknown } | null;
+  let value: { nameservers?: unknown; suffix?: unknown; key?: unknown } | null;
   try {
     value = JSON.parse(text.replace(/([{,]\s*)nameservers\s*:/, '$1"nameservers":')) as typeof value;
   } catch {
@@ -156,11 +193,18 @@ function postedIn(text: string): Posted | string {
   }
   const problem = wrongWithNameservers(value?.nameservers);
   if (problem !== undefined) return problem;
+  const [suffix, key] = [domainIn(value?.suffix), domainIn(value?.key)];
+  if (suffix === null) return 'want a domain name in "suffix", such as federation';
+  if (key === null) return 'want the name of a TSIG key in "key"';
   const nameservers = value!.nameservers as string[];
-  if (value?.suffix === undefined) return { nameservers };
-  const suffix = typeof value.suffix === 'string' ? value.suffix.replace(/\.$/, '').toLowerCase() : '';
-  if (isDnsSubdomain(suffix).length > 0) return 'want a domain name in "suffix", such as federation';
-  return { nameservers, suffix };
+  return { nameservers, ...(suffix === undefined ? {} : { suffix }), ...(key === undefined ? {} : { key }) };
+}
+
+/** Null if it is none. */
+function domainIn(value: unknown): string | undefined | null {
+  if (value === undefined) return undefined;
+  const name = typeof value === 'string' ? value.replace(/\.$/, '').toLowerCase() : '';
+  return isDnsSubdomain(name).length > 0 ? null : name;
 }
 
 function wrongWithNameservers(list: unknown): string | undefined {

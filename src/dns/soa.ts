@@ -22,7 +22,8 @@ export class SoaTemplate {
   constructor(zone: Zone, { isIsland = false } = {}) {
     // Both end in a pointer that is set for each question, or in the zone they lie in.
     const end = isIsland ? zone.bytes : [0, 0];
-    const primary = [...encodeName('ns.dns').subarray(0, -1), ...end];
+    const server = zone.source === 'federation' ? [] : encodeName('ns.dns').subarray(0, -1);
+    const primary = [...server, ...end];
     const mailbox = [...encodeName('hostmaster').subarray(0, -1), ...end];
     this.#zone = zone;
     this.#isIsland = isIsland;

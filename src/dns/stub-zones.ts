@@ -24,12 +24,26 @@ export interface StubEntry extends StubZone {
 export class StubZones {
   /** Longest first. */
   #entries: StubEntry[] = [];
+  /** Another one for every table. */
+  version = 0;
 
   replace(zones: readonly StubZone[]): void {
     const before = new Map(this.#entries.map((entry) => [JSON.stringify(plain(entry)), entry]));
     this.#entries = zones
       .map((zone) => before.get(JSON.stringify(plain(zone))) ?? makeEntry(zone))
       .sort((a, b) => b.bytes.length - a.bytes.length);
+    this.version += 1;
+  }
+
+  /** Whether there is a zone below this one, whose names its holder must not take for its own. */
+  hasBelow(zone: Uint8Array): boolean {
+    return this.#entries.some(({ bytes }) => isBelow(bytes, zone));
+  }
+
+  /** Whether a name in this zone lies in a longer one of ours. */
+  isBelow(zone: Uint8Array, name: Uint8Array, length: number): boolean {
+    const entry = this.find(name, length);
+    return entry !== undefined && entry.bytes.length > zone.length;
   }
 
   get zones(): readonly StubZone[] {
@@ -40,6 +54,10 @@ export class StubZones {
     for (const entry of this.#entries) if (isWithin(name, length, entry.bytes)) return entry;
     return undefined;
   }
+}
+
+function isBelow(zone: Uint8Array, other: Uint8Array): boolean {
+  return zone.length > other.length && isWithin(zone, zone.length, other);
 }
 
 function plain({ zone, nameservers, sendsSource, key }: StubZone): StubZone {

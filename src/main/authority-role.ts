@@ -197,8 +197,8 @@ function followZone(options: AuthorityRoleOptions, { federations }: FederationAt
     const isOtherZone = table.setZone(zoneWish(options, next));
     if (!isOtherZone && optionOf(next) === sourceOption) return;
     sourceOption = optionOf(next);
-    const { name: suffix, ttlSeconds } = table.zone;
-    log.info('answering as the federation says now', { suffix, ttlSeconds, sourceOption });
+    const { suffix, zone } = table;
+    log.info('answering as the federation says now', { suffix, ttlSeconds: zone.ttlSeconds, sourceOption });
     options.onZone({ federationZones: [table.zone], sourceOption });
   });
 }

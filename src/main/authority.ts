@@ -60,8 +60,8 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
   };
 }
 
-export function federationTable(table: NameTable, setup: Pick<AuthoritySetup, 'fixed' | 'said'>): FederationTable {
-  return new FederationTable({ table, ...zoneWish(setup, setup.said) });
+export function federationTable(table: NameTable, setup: Pick<AuthoritySetup, 'federation' | 'fixed' | 'said'>): FederationTable {
+  return new FederationTable({ table, federation: setup.federation, ...zoneWish(setup, setup.said) });
 }
 
 type RoleOptions = AuthoritySetup &

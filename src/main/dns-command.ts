@@ -55,6 +55,8 @@ function addResolverOptions(command: Command): void {
     .addOption(list('--forward <host:port...>', 'nameservers for all other names; without any they are refused'))
     .addOption(list('--forward-zone <zone=ns,ns...>', 'nameservers for one zone, asked without word of who asks'))
     .addOption(list('--stub <zone=ns,ns...>', "a federation's zone and nameservers, which are told which cluster asks"))
+    .addOption(list('--tsig-key <file...>', 'keys to sign with, as tsig-keygen writes them; a post may name one too'))
+    .addOption(list('--sign <zone=key...>', 'what goes to the nameservers of this stub zone is signed with this key'))
     .option('--cluster-domain <domain>', "the cluster's own zone (default: cluster.local)")
     .option(
       '--clusterset-domain <domain>',
@@ -92,6 +94,7 @@ function addAuthorityOptions(command: Command): void {
       ),
     )
     .addOption(list('--peer-identity <name...>', 'the same by names in client certificates, over TLS'))
+    .addOption(list('--peer-key <file...>', 'the same by TSIG keys, as tsig-keygen writes them'))
     .option('--federation-cert <file>', "client certificate with which stub zones are posted to members' resolvers")
     .option('--federation-key <file>', 'its key');
 }

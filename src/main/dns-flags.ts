@@ -1,5 +1,6 @@
 // The flags of `portolan dns` and what they mean. Pure but for the files that flags name.
 
+import type { TsigKey } from '../base/dns/tsig.ts';
 import type { Host } from '../base/host.ts';
 import type { LogLevel } from '../base/log.ts';
 import type { ListenOptions } from '../dns/server.ts';
@@ -7,8 +8,9 @@ import type { StubZone } from '../dns/stub-zones.ts';
 import type { TrustConfig } from '../dns/trust.ts';
 import { parseServerAddress } from '../dns/upstream/servers.ts';
 import { parseRange } from '../model/ip.ts';
+import { parseTsigFile } from '../model/tsig-secret.ts';
 import { parseListen } from './process.ts';
-import type { StubEndpoint } from './resolver.ts';
+import type { StubEndpoint, StubKeys } from './resolver.ts';
 
 export interface DnsFlags {
   readonly listen: string[];
@@ -23,6 +25,8 @@ export interface DnsFlags {
   readonly forward: string[];
   readonly forwardZone: string[];
   readonly stub: string[];
+  readonly tsigKey: string[];
+  readonly sign: string[];
   readonly clusterDomain?: string;
   readonly clustersetDomain?: string;
   readonly clusterDomainForward: string[];
@@ -47,6 +51,7 @@ export interface DnsFlags {
   readonly etcd?: string;
   readonly peer: string[];
   readonly peerIdentity: string[];
+  readonly peerKey: string[];
   readonly federationCert?: string;
   readonly federationKey?: string;
   readonly logLevel: LogLevel;
@@ -74,15 +79,41 @@ export function checkFlags(flags: DnsFlags): void {
   }
 }
 
+/** Files of keys, and `ZONE=KEY`: what is sent to the servers of which zone is signed with which. */
+export async function stubKeysOf(host: Host, flags: Pick<DnsFlags, 'tsigKey' | 'sign'>): Promise<StubKeys> {
+  const keys = await keysIn(host, '--tsig-key', flags.tsigKey);
+  const keyOfZone = new Map<string, string>();
+  for (const text of flags.sign) {
+    const [zone = '', name = ''] = text.split('=', 2).map((part) => part.replace(/\.$/, '').toLowerCase());
+    if (zone === '' || name === '') throw new Error(`--sign ${text}: want ZONE=KEY, such as world.svc.federation=east`);
+    if (!keys.some((key) => key.name === name))
+      throw new Error(`--sign ${text}: no file of --tsig-key has a key ${name}`);
+    keyOfZone.set(zone, name);
+  }
+  return { keys, keyOfZone };
+}
+
+async function keysIn(host: Host, flag: string, paths: readonly string[]): Promise<TsigKey[]> {
+  const keys = await Promise.all(
+    paths.map(async (path) => parseTsigFile(await fileOf(host, flag, path), `${flag} ${path}`)),
+  );
+  return keys.flat();
+}
+
 /** `ZONE=NS,NS`. Zones of `--stub` are federations' and are told which cluster asks. */
-export function stubZonesOf(flags: Pick<DnsFlags, 'stub' | 'forwardZone'>): StubZone[] {
+export function stubZonesOf(
+  flags: Pick<DnsFlags, 'stub' | 'forwardZone'>,
+  { keys, keyOfZone }: StubKeys = { keys: [], keyOfZone: new Map() },
+): StubZone[] {
   const parse = (flag: string, sendsSource: boolean) => (text: string) => {
     const [zone = '', servers = ''] = text.split('=', 2);
     const nameservers = servers.split(',').filter((server) => server !== '');
     if (zone === '' || nameservers.length === 0)
       throw new Error(`${flag} ${text}: want ZONE=NAMESERVER,NAMESERVER, such as world.svc.federation=10.0.0.53`);
     for (const server of nameservers) inFlag(`${flag} ${text}`, () => parseServerAddress(server));
-    return { zone: zone.replace(/\.$/, '').toLowerCase(), nameservers, sendsSource };
+    const name = zone.replace(/\.$/, '').toLowerCase();
+    const key = keys.find((known) => known.name === keyOfZone.get(name));
+    return { zone: name, nameservers, sendsSource, ...(key ? { key } : {}) };
   };
   return [...flags.stub.map(parse('--stub', true)), ...flags.forwardZone.map(parse('--forward-zone', false))];
 }
@@ -140,8 +171,12 @@ export async function identityOf(
   return { certificate, key };
 }
 
-export function trustOf({ peer, peerIdentity }: Pick<DnsFlags, 'peer' | 'peerIdentity'>): TrustConfig {
-  return { peers: { ranges: peer, identities: peerIdentity }, keys: [] };
+export async function trustOf(
+  host: Host,
+  { peer, peerIdentity, peerKey }: Pick<DnsFlags, 'peer' | 'peerIdentity' | 'peerKey'>,
+): Promise<TrustConfig> {
+  const keys = await keysIn(host, '--peer-key', peerKey);
+  return { peers: { ranges: peer, identities: peerIdentity }, keys };
 }
 
 type FileFlag = readonly [flag: string, path: string | undefined];

@@ -22,6 +22,7 @@ import {
   listenOf,
   numberIn,
   stubEndpointOf,
+  stubKeysOf,
   stubZonesOf,
   trustOf,
 } from './dns-flags.ts';
@@ -95,12 +96,14 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
   };
   if (flags.clusterId === undefined) return startAuthorityOnly(common, authority!);
   const home = await clientAt(flags.kubeconfig, flags.context, hands);
+  const stubKeys = await stubKeysOf(host, flags);
   const resolver = await startResolver({
     ...common,
     sourceOption: sourceOption ?? authority?.said?.spec?.source?.optionCode,
     home,
     cluster: { id: flags.clusterId, zone: flags.zone, region: flags.region },
-    stubZones: stubZonesOf(flags),
+    stubZones: stubZonesOf(flags, stubKeys),
+    stubKeys,
     stubEndpoint: await stubEndpointOf(host, flags),
     domains: {
       cluster: flags.clusterDomain,
@@ -158,7 +161,7 @@ async function authorityOf(flags: DnsFlags, hands: Hands): Promise<AuthoritySetu
   const identity = await identityOf(host, flags);
   return {
     federation,
-    trust: trustOf(flags),
+    trust: await trustOf(host, flags),
     fixed: { suffix: flags.suffix, ttlSeconds: ttlOf(flags), sourceOption: sourceOptionOf(flags) },
     said,
     ...(broker === undefined ? {} : { broker: { client: broker, clusterset: flags.clusterset } }),

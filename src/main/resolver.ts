@@ -2,6 +2,7 @@
 // share, the DNS server, the endpoint that takes stub zones, and, if it is one, what makes it a federation's
 // authority as well.
 
+import type { TsigKey } from '../base/dns/tsig.ts';
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import { attachCatalog } from '../catalog/attach.ts';
@@ -35,6 +36,8 @@ export interface ResolverOptions {
   readonly clusterDomainForward?: readonly string[];
   readonly stubZones?: readonly StubZone[];
   readonly stubEndpoint?: StubEndpoint;
+  /** Keys for posted stub zones, and which zones are signed with which. */
+  readonly stubKeys?: StubKeys;
   readonly domains?: { readonly cluster?: string; readonly clusterset?: string; readonly ttlSeconds?: number };
   readonly hasClusterNames?: boolean;
   readonly sourceOption?: number;
@@ -42,6 +45,12 @@ export interface ResolverOptions {
   readonly peersNamespace?: string;
   /** Of this federation the server is an authority too. */
   readonly authority?: AuthoritySetup;
+}
+
+export interface StubKeys {
+  readonly keys: readonly TsigKey[];
+  /** Zone to the name of a key. */
+  readonly keyOfZone: ReadonlyMap<string, string>;
 }
 
 /** Where federations post their stub zones, and who may. */
@@ -101,7 +110,8 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   parts.add('dns server', () => server.close());
   try {
     const reserved = catalog.zones.map(({ name }) => name);
-    const stubPort = await addStubEndpoint({ ...options, reserved }, server, parts);
+    const federationZones = () => (table ? [table.zone.name] : []);
+    const stubPort = await addStubEndpoint({ ...options, reserved, federationZones }, server, parts);
     const isForwarded = (options.clusterDomainForward ?? []).length > 0;
     const attachment = attachCatalog({
       catalog,
@@ -154,7 +164,10 @@ function makeCatalog({ world, cluster, domains = {}, hasClusterNames }: Resolver
 }
 
 async function addStubEndpoint(
-  options: ResolverOptions & { readonly reserved: readonly string[] },
+  options: ResolverOptions & {
+    readonly reserved: readonly string[];
+    readonly federationZones: () => readonly string[];
+  },
   server: DnsServer,
   parts: Parts,
 ): Promise<number | undefined> {
@@ -167,6 +180,9 @@ async function addStubEndpoint(
     allowed: endpoint.allowed,
     fixed: options.stubZones ?? [],
     reserved: options.reserved,
+    ownZones: options.federationZones,
+    keys: options.stubKeys?.keys ?? [],
+    keyOfZone: options.stubKeys?.keyOfZone ?? new Map(),
     onChange: (zones) => server.setStubZones(zones),
     ...(endpoint.suffix === undefined ? {} : { suffix: endpoint.suffix }),
   });

@@ -1,22 +1,37 @@
-// Answers one zone from the catalog; until it has been read once, with SERVFAIL.
+// Answers one zone from the catalog; until it has been read once, with SERVFAIL. A stub zone that lies in it is not its own:
+// the longest zone that fits a name decides.
 
 import { isWithin } from '../../base/dns/name.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
 import { SoaTemplate } from '../soa.ts';
+import type { StubZones } from '../stub-zones.ts';
 import { classAny, classIn, extendedError, type Query, rcode } from '../wire.ts';
 import { createZoneAnswers, failNotReady, type ZoneAnswersOptions } from '../zone-answers.ts';
 
 export interface ZoneHandlerOptions extends Omit<ZoneAnswersOptions, 'soa'> {
   readonly name: string;
+  readonly stubZones: StubZones;
 }
 
 export function zoneHandler(options: ZoneHandlerOptions): Handler {
-  const { zone, reader } = options;
+  const { zone, reader, stubZones } = options;
   const answerName = createZoneAnswers({ ...options, soa: new SoaTemplate(zone) });
 
+  let stubsVersion = -1;
+  let hasStubs = false;
+
+  /** Looks the zones through again only when they are others. */
+  function isOfStub({ name, nameLength }: Query): boolean {
+    if (stubsVersion !== stubZones.version) {
+      stubsVersion = stubZones.version;
+      hasStubs = stubZones.hasBelow(zone.bytes);
+    }
+    return hasStubs && stubZones.isBelow(zone.bytes, name, nameLength);
+  }
+
   function handle(query: Query, answer: Answer): Step | Later {
-    if (!isWithin(query.name, query.nameLength, zone.bytes)) return 'next';
+    if (!isWithin(query.name, query.nameLength, zone.bytes) || isOfStub(query)) return 'next';
     answer.zone = zone.id;
     if (query.class !== classIn && query.class !== classAny) {
       answer.fail(rcode.REFUSED, extendedError.notSupported, 'only class IN is served');
