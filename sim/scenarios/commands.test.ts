@@ -15,6 +15,7 @@ import { type Fault, withFaults } from '../faults.ts';
 import { exportService } from '../manifests.ts';
 
 const key = 'shop/checkout';
+const ref = { namespace: 'shop', name: 'checkout' };
 
 async function twoClusters(faults: Fault[] = []) {
   const wrap = withFaults(faults);
@@ -74,7 +75,6 @@ describe('status and explain', () => {
   test('status: an export that is kept or marked when stale -> said so', async () => {
     const { set, desk } = await twoClusters();
     const annotations = { 'portolan.dev/on-stale': 'keep' };
-    const ref = { namespace: 'shop', name: 'checkout' };
     await set.home('east').admin.patch(serviceExportType, ref, { kind: 'merge', body: { metadata: { annotations } } });
     await set.time.advance(3_000);
     set.killAgent('east');
@@ -193,6 +193,24 @@ describe('plan', () => {
     expect(text).toContain('shop/web would no longer be exported: no policy would select it');
     expect(text).toContain('the import would be removed');
     expect(exitCode).toBe(0);
+  });
+});
+
+describe('export', () => {
+  test('export: limited to some clusters, then exported again -> still limited, and said; --to all -> lifted', async () => {
+    const { set, desk } = await twoClusters();
+    const say = async (words: string) => (await typed(set, desk, words)).lines.at(-1);
+    const limit = async () =>
+      (await desk.home.get(serviceExportType, ref)).metadata.annotations?.['portolan.dev/export-to'];
+    expect(await say(`export ${key} --to north`)).toBe('shop/checkout is exported anew');
+    expect(await say(`export ${key}`)).toBe('shop/checkout is exported already, only to north; --to all lifts that');
+    expect(await limit()).toBe('north');
+    expect(await say(`export ${key} --to all`)).toBe(
+      'shop/checkout is exported to all clusters, no longer only to north',
+    );
+    expect(await limit()).toBeUndefined();
+    expect(await say(`export ${key} --to all`)).toBe('shop/checkout is exported already');
+    await expect(typed(set, desk, `export ${key} --to all,north`)).rejects.toThrow('write all alone');
   });
 });
 

@@ -32,21 +32,25 @@ export function addExportCommand(program: Command, deps: ClusterSetDeps): void {
     .command('export')
     .description('offer a Service of this cluster to the clusterset')
     .argument('<namespace/name>', 'the Service; it may come later')
-    .option('--to <clusters...>', 'only these clusters import it (default: all)')
+    .option(
+      '--to <clusters...>',
+      'only these clusters import it; all lifts an earlier limit (default: as it is, at first all)',
+    )
     .option('--allow-system', 'also from kube-system and default')
     .addHelpText(
       'after',
       `
 Examples:
   portolan export shop/checkout --wait
-  portolan export shop/checkout --to west,north`,
+  portolan export shop/checkout --to west,north
+  portolan export shop/checkout --to all`,
     );
   addWaitOptions(addHomeOptions(command)).action(async (ref: string, flags: ExportFlags) => {
     const timeoutMs = parseTimeout(flags.timeout);
     await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
       const service = parseServiceRef(ref, defaultNamespace);
       refuseSystem(service.namespace, flags.allowSystem === true);
-      const request = { home, ...service, to: flags.to?.flatMap((text) => text.split(',')).filter((id) => id !== '') };
+      const request = { home, ...service, to: parseTo(flags.to) };
       for await (const line of exportService(deps, request)) deps.print(line);
       if (flags.wait) deps.print(await waitForExport(deps, { ...request, timeoutMs }));
     });
@@ -64,6 +68,13 @@ export function parseTimeout(text: string): number {
   return Number(text) * 1000;
 }
 
+function parseTo(texts: readonly string[] | undefined): ExportRequest['to'] {
+  const ids = texts?.flatMap((text) => text.split(',')).filter((id) => id !== '');
+  if (ids?.includes('all') !== true) return ids;
+  if (ids.length === 1) return 'all';
+  throw new Error(`--to ${ids.join(',')}: write all alone, or the clusters that may import it`);
+}
+
 const systemNamespaces = ['kube-system', 'default'];
 
 function refuseSystem(namespace: string, isAllowed: boolean): void {
@@ -77,7 +88,8 @@ export interface ExportRequest {
   readonly home: Client;
   readonly namespace: string;
   readonly name: string;
-  readonly to?: readonly string[];
+  /** Ids of clusters, or `all` to lift an earlier limit; what is limited already stays so when absent. */
+  readonly to?: readonly string[] | 'all';
 }
 
 /** Lines for the person; what would go wrong is said before anything is written. */
@@ -87,16 +99,32 @@ export async function* exportService(deps: ClusterSetDeps, request: ExportReques
   if ((await find<Namespace>(home, namespaceType, { name: namespace })) === undefined) {
     throw new Error(`export ${key}: there is no namespace ${namespace}`);
   }
+  const present = await find<ServiceExport>(home, serviceExportType, { namespace, name });
+  const limit = present?.metadata.annotations?.[exportToAnnotation];
   const wanted = exportObject(request);
-  yield* warnings(deps, request, wanted);
-  const { outcome } = await install<ServiceExport>(home, { type: serviceExportType, object: wanted });
-  yield outcome === 'as it was'
-    ? `${key} is exported already`
-    : `${key} is exported${outcome === 'changed' ? ' anew' : ''}`;
+  const isLifted = request.to === 'all' && limit !== undefined;
+  yield* warnings(deps, request, isLifted ? withoutLimit(wanted) : wanted);
+  if (isLifted) {
+    const { metadata } = withoutLimit(wanted);
+    await home.patch(serviceExportType, { namespace, name }, { kind: 'merge', body: { metadata } });
+    return yield `${key} is exported to all clusters, no longer only to ${limit || 'nobody'}`;
+  }
+  const { object, outcome } = await install<ServiceExport>(home, { type: serviceExportType, object: wanted });
+  const only = object.metadata.annotations?.[exportToAnnotation];
+  if (outcome !== 'as it was') yield `${key} is exported${outcome === 'changed' ? ' anew' : ''}`;
+  else if (only === undefined) yield `${key} is exported already`;
+  else yield `${key} is exported already, only to ${only || 'nobody'}; --to all lifts that`;
+}
+
+/** In a merge patch null takes away. */
+function withoutLimit(wanted: ServiceExport): ServiceExport {
+  const annotations = { [exportToAnnotation]: null as unknown as string };
+  return { ...wanted, metadata: { ...wanted.metadata, annotations } };
 }
 
 function exportObject({ namespace, name, to }: ExportRequest): ServiceExport {
-  const annotations = to === undefined ? {} : { annotations: { [exportToAnnotation]: to.join(',') } };
+  const isLimited = to !== undefined && to !== 'all';
+  const annotations = isLimited ? { annotations: { [exportToAnnotation]: to.join(',') } } : {};
   return {
     apiVersion: 'multicluster.x-k8s.io/v1beta1',
     kind: serviceExportType.kind,
@@ -114,7 +142,12 @@ async function* warnings(
     const complete = { home, nowMs: deps.world.clock.wallMs(), isNewNamespace: false };
     const next = await completeExport(wanted, complete);
     const add = (facts: ClusterFacts) => ({ ...facts, exports: new Map(facts.exports).set(key, next) });
-    const { foresight, unknown } = await foreseeHere(deps, { home, key, change: add, ids: to ?? [] });
+    const { foresight, unknown } = await foreseeHere(deps, {
+      home,
+      key,
+      change: add,
+      ids: to === 'all' ? [] : (to ?? []),
+    });
     for (const id of unknown) yield `warning: the clusterset has no cluster ${id}`;
     yield* changeWarnings(foresight);
     const ready = conditionIn(foresight.conditions, 'Ready');
