@@ -29,6 +29,13 @@ const program = new Command('portolan')
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'portolan: ')) })
   .showHelpAfterError('(portolan help shows what there is)');
 
+// Whoever reads our output may have read enough: `portolan status | head`. What we do goes on; only nobody listens.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
 const hands = {
   world: createRealWorld(),
   host: createRealHost(),

@@ -7,6 +7,7 @@ import type { Client } from '../client/client.ts';
 import type { ClusterFacts } from '../controllers/explain.ts';
 import { clusterType } from '../model/cluster.ts';
 import { conditionOf } from '../model/conditions.ts';
+import { serviceNameProblem } from '../model/export-conditions.ts';
 import { type Namespace, namespaceType } from '../model/namespace.ts';
 import { exportToAnnotation, type ServiceExport, serviceExportType } from '../model/service-export.ts';
 import type { ClusterSetDeps } from './clusterset-deps.ts';
@@ -96,6 +97,8 @@ export interface ExportRequest {
 export async function* exportService(deps: ClusterSetDeps, request: ExportRequest): AsyncGenerator<string> {
   const { home, namespace, name } = request;
   const key = `${namespace}/${name}`;
+  const problem = serviceNameProblem(name);
+  if (problem !== undefined) throw new Error(`export ${key}: no Service can have that name: it ${problem}`);
   if ((await find<Namespace>(home, namespaceType, { name: namespace })) === undefined) {
     throw new Error(`export ${key}: there is no namespace ${namespace}`);
   }

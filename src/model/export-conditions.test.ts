@@ -29,6 +29,15 @@ describe('export conditions', () => {
     expect(said({})).toEqual({ Valid: 'True/Valid', Ready: 'True/Exported', Conflict: 'False/NoConflicts' });
   });
 
+  test('export conditions: a name that no service can have -> NoService, and the message says that none will come', () => {
+    const message = (key: string) => {
+      const validity = judgeService(undefined, key);
+      return validity.kind === 'invalid' ? `${validity.reason}: ${validity.message}` : '';
+    };
+    expect(message(`shop/${'a'.repeat(64)}`)).toContain('cannot exist: its name must be no more than 63 characters');
+    expect(message('shop/checkout')).toBe('NoService: service shop/checkout does not exist in this cluster; create it');
+  });
+
   test('export conditions: no service -> NoService, nothing exported', () => {
     const validity = judgeService(undefined, 'shop/checkout');
     expect(said({ validity })).toEqual({

@@ -5,6 +5,7 @@ import { clipText } from '../base/clip-text.ts';
 import type { WantedCondition } from './conditions.ts';
 import type { MergeWithConflicts } from './merge.ts';
 import { formatConflict } from './merge-conflicts.ts';
+import { isDns1035Label } from './names.ts';
 import type { Service } from './service.ts';
 
 /** As the definition of conditions has it: one that is longer is refused as a whole. */
@@ -32,17 +33,24 @@ export interface ExportFacts {
 /** A Service that is being deleted still exists: its endpoints drain until it is gone. */
 export function judgeService(service: Service | undefined, key: string): ExportValidity {
   if (service === undefined) {
-    return {
-      kind: 'invalid',
-      reason: 'NoService',
-      message: `service ${key} does not exist in this cluster; create it`,
-    };
+    return { kind: 'invalid', reason: 'NoService', message: noServiceMessage(key) };
   }
   if (service.spec?.type === 'ExternalName') {
     const message = `service ${key} is of type ExternalName, which has nothing to export; create it in each cluster instead`;
     return { kind: 'invalid', reason: 'InvalidServiceType', message };
   }
   return { kind: 'valid' };
+}
+
+function noServiceMessage(key: string): string {
+  const problem = serviceNameProblem(key.slice(key.indexOf('/') + 1));
+  if (problem === undefined) return `service ${key} does not exist in this cluster; create it`;
+  return `service ${key} cannot exist: its name ${problem}`;
+}
+
+/** Why no Service can have the name; undefined if one can. */
+export function serviceNameProblem(name: string): string | undefined {
+  return isDns1035Label(name)[0];
 }
 
 /** Always the same three, in the same order. */
