@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../../src/model/cluster-property.ts';
+import { eventType, type KubernetesEvent } from '../../src/model/event.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 import { find } from '../look.ts';
 
@@ -20,6 +21,10 @@ describe('identity', () => {
     await admin.patch(clusterPropertyType, { name: clusterIdProperty }, { kind: 'merge', body });
     await set.time.advance(2_000);
     expect(await properties(set, 'east.eu')).toEqual(east);
+    const { items } = await admin.list<KubernetesEvent>(eventType, { namespace: 'default' });
+    expect(items.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
+      'PropertyPutBack: put back to east.eu, it said west; whoever wants another id leaves the clusterset and joins again',
+    ]);
     const kept = await find<ClusterProperty>(admin, clusterPropertyType, `/${clusterIdProperty}`);
     expect(kept?.metadata.labels).toMatchObject({ mine: 'yes' });
     await admin.delete(clusterPropertyType, { name: 'clusterset.k8s.io' });

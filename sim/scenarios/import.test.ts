@@ -3,6 +3,7 @@ import { type AddressClaim, addressClaimType } from '../../src/model/address-cla
 import { clusterType } from '../../src/model/cluster.ts';
 import { clusterSetType } from '../../src/model/cluster-set.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/model/endpoint-slice.ts';
+import { eventType, type KubernetesEvent } from '../../src/model/event.ts';
 import { leaseType } from '../../src/model/lease.ts';
 import { namespaceType } from '../../src/model/namespace.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
@@ -52,6 +53,27 @@ describe('import', () => {
     const after = await find<ServiceImport>(west, serviceImportType, key);
     expect(after?.spec).toEqual(before?.spec);
     expect(after?.metadata.labels).toEqual(before?.metadata.labels);
+  });
+
+  test('import: made by somebody else before the service was exported -> taken over, and an Event says so, once', async () => {
+    const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop'] });
+    const [east, west] = [set.home('east').admin, set.home('west').admin];
+    const metadata = { name: 'checkout', namespace: 'shop', labels: { made: 'by-hand' } };
+    const spec = { type: 'Headless', ports: [{ name: 'mine', port: 9, protocol: 'TCP' }] };
+    await west.create(serviceImportType, {
+      apiVersion: 'multicluster.x-k8s.io/v1beta1',
+      kind: 'ServiceImport',
+      metadata,
+      spec,
+    });
+    await set.time.advance(4_000);
+    expect((await find<ServiceImport>(west, serviceImportType, key))?.spec.type).toBe('Headless');
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(20_000);
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+    const { items } = await west.list<KubernetesEvent>(eventType, { namespace: 'shop' });
+    const about = items.filter(({ involvedObject }) => involvedObject.kind === 'ServiceImport');
+    expect(about.map(({ type, reason }) => `${type} ${reason}`)).toEqual(['Warning ImportTakenOver']);
   });
 
   test('import: another program wants it otherwise all the time -> put back, but not in turns as fast as the network', async () => {

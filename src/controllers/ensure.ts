@@ -11,6 +11,8 @@ export interface EnsureRequest<T extends KubernetesObject> {
   readonly type: ResourceType;
   readonly present: T | undefined;
   readonly wanted: T;
+  /** Told what is there before it is changed. */
+  readonly onChange?: (present: T) => Promise<void>;
 }
 
 /** Everything but status. What the writer does not name in `metadata` (uid, timestamps, finalizers) stays. */
@@ -18,6 +20,7 @@ export async function ensure<T extends KubernetesObject>(request: EnsureRequest<
   const { client, type, present, wanted } = request;
   if (present === undefined) return create(request);
   if (isAsWanted(present, wanted)) return present;
+  await request.onChange?.(present);
   const { status } = present as { status?: unknown };
   return client.update<T>(type, {
     ...wanted,

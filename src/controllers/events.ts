@@ -49,7 +49,8 @@ function eventOf({ about, type, reason, message }: Happening, now: string, id: s
   return {
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: { name: `${name.slice(0, 200)}.${id}`, namespace },
+    // What belongs to no namespace is told of in `default`, as everywhere.
+    metadata: { name: `${name.slice(0, 200)}.${id}`, namespace: namespace ?? 'default' },
     type,
     reason,
     message: message.slice(0, messageLengthMax),

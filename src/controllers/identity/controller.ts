@@ -13,7 +13,7 @@ import { createPutBacks } from '../put-backs.ts';
 const unservedRetryMs = 60_000;
 
 export function createIdentityController(
-  { home, log, membership, world }: AgentContext,
+  { events, home, log, membership, world }: AgentContext,
   properties: Pick<InformerReader<ClusterProperty>, 'get'>,
 ) {
   const wanted = new Map(clusterProperties(membership).map(({ object }) => [object.metadata.name, object]));
@@ -46,6 +46,8 @@ export function createIdentityController(
       value: property.spec.value,
     });
     await home.update(clusterPropertyType, { ...present, spec: property.spec });
+    const message = `put back to ${property.spec.value}, it said ${present.spec.value}; whoever wants another id leaves the clusterset and joins again`;
+    await events.record({ about: present, type: 'Warning', reason: 'PropertyPutBack', message });
   }
 
   return { reconcile, names: [...wanted.keys()] };

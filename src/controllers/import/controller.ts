@@ -87,9 +87,17 @@ export function createImportController(context: AgentContext, allocator: Allocat
 
   async function bringImport(key: string, { present, wanted, mayWrite }: ImportWrite): Promise<ServiceImport> {
     if (present !== undefined && (!mayWrite || isAsWanted(present, wanted))) return present;
-    const written = await ensure({ client: home, type: serviceImportType, present, wanted });
+    const written = await ensure({ client: home, type: serviceImportType, present, wanted, onChange: sayTakenOver });
     putBacks.wrote(key, wanted);
     return written;
+  }
+
+  /** Whoever made an import by hand, or with another implementation, is told that it is not theirs any more. */
+  async function sayTakenOver(present: ServiceImport): Promise<void> {
+    if (isOurImport(present)) return;
+    const message =
+      'somebody else made this import; the clusterset exports the service, so it now says what the exports make it, and goes when nobody exports the service any more';
+    await context.events.record({ about: present, type: 'Warning', reason: 'ImportTakenOver', message });
   }
 
   async function bringSlices(key: string, facts: Facts, owner: ServiceImport): Promise<void> {
