@@ -38,10 +38,29 @@ export interface ClusterChange {
   readonly after: readonly WantedCondition[];
 }
 
-export function foreseeChange({ state, present, next }: ForesightRequest, key: string): ServiceForesight {
+export function foreseeChange(request: ForesightRequest, key: string): ServiceForesight {
+  return foreseeChanges(request, [key])[0]!;
+}
+
+/** Of many services at the cost of each: what all of them need is worked out once. */
+export function foreseeChanges(
+  { state, present, next }: ForesightRequest,
+  keys: readonly string[],
+): readonly ServiceForesight[] {
   const others = brokerFacts(state, present.id);
   const before = foresee([...others, present], state.policy);
   const after = foresee([...others, next], state.policy);
+  return keys.map((key) => foreseeOne(key, { present, others, before, after }));
+}
+
+interface Prospect {
+  readonly present: ClusterFacts;
+  readonly others: readonly ClusterFacts[];
+  readonly before: Foreseen;
+  readonly after: Foreseen;
+}
+
+function foreseeOne(key: string, { present, others, before, after }: Prospect): ServiceForesight {
   const merge = after.merge(key);
   const from = before.merge(key)?.type;
   return {

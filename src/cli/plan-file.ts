@@ -27,7 +27,7 @@ export interface PlannedObjects {
 }
 
 export async function readPlanFile(host: Host, path: string, defaultNamespace: string): Promise<PlannedObjects> {
-  const text = path === '-' ? await readInput() : await host.readText(path);
+  const text = path === '-' ? await readInput() : await readFile(host, path);
   if (text === undefined) throw new Error(`-f ${path}: no such file`);
   const exports = new Map<string, ServiceExport>();
   const services = new Map<string, Service>();
@@ -50,6 +50,16 @@ export async function readPlanFile(host: Host, path: string, defaultNamespace: s
   return { exports, services, policies, namespaces, ignored };
 }
 
+async function readFile(host: Host, path: string): Promise<string | undefined> {
+  try {
+    return await host.readText(path);
+  } catch (cause) {
+    const isFolder = (cause as { code?: string }).code === 'EISDIR';
+    const what = isFolder ? 'is a folder; give one file, or - and all of them on standard input' : 'cannot be read';
+    throw new Error(`-f ${path}: ${what}`, isFolder ? undefined : { cause });
+  }
+}
+
 async function readInput(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
@@ -62,13 +72,21 @@ function parseObjects(text: string, path: string): AnyObject[] {
     if (problem !== undefined) throw new Error(`-f ${path}: document ${index + 1} is not YAML`, { cause: problem });
     const value: unknown = 'toJS' in document ? document.toJS() : undefined;
     if (value === null || value === undefined) return [];
-    const objects = (value as { kind?: string }).kind === 'List' ? (value as { items: unknown[] }).items : [value];
-    return objects.map((object) => checked(object, `-f ${path}: document ${index + 1}`));
+    const where = `-f ${path}: document ${index + 1}`;
+    return itemsOf(value, where).map((object) => checked(object, where));
   });
 }
 
+/** kubectl writes a List of nothing with items that are null, or without any. */
+function itemsOf(value: unknown, where: string): unknown[] {
+  const { kind, items } = value as { kind?: unknown; items?: unknown };
+  if (kind !== 'List') return [value];
+  if (items !== undefined && items !== null && !Array.isArray(items)) throw new Error(`${where}: items is no list`);
+  return items ?? [];
+}
+
 function checked(value: unknown, where: string): AnyObject {
-  const { apiVersion, kind, metadata } = value as Partial<KubernetesObject>;
+  const { apiVersion, kind, metadata } = (value ?? {}) as Partial<KubernetesObject>;
   const isObject = typeof apiVersion === 'string' && typeof kind === 'string' && typeof metadata?.name === 'string';
   if (!isObject) throw new Error(`${where} is no object with apiVersion, kind and metadata.name`);
   return value as AnyObject;
@@ -84,19 +102,23 @@ export interface CompleteRequest {
   readonly nowMs: number;
   /** Whether the namespace is still to come with the file. */
   readonly isNewNamespace: boolean;
+  /** Whether the home has it already; looked up when absent. */
+  readonly isThere?: boolean;
 }
 
 /** The export as it would be after applying it. Its age counts from now if it is new. */
 export async function completeExport(wanted: ServiceExport, request: CompleteRequest): Promise<ServiceExport> {
-  const present = await find<ServiceExport>(request.home, serviceExportType, wanted.metadata);
-  if (present !== undefined) return dryPatch(request.home, serviceExportType, wanted);
+  if (await isThere(serviceExportType, wanted, request)) return dryPatch(request.home, serviceExportType, wanted);
   if (!request.isNewNamespace) return request.home.create(serviceExportType, wanted, { isDryRun: true });
   return { ...wanted, metadata: { ...wanted.metadata, creationTimestamp: formatTime(request.nowMs) } };
 }
 
+async function isThere(type: ResourceType, wanted: KubernetesObject, request: CompleteRequest): Promise<boolean> {
+  return request.isThere ?? (await find(request.home, type, wanted.metadata)) !== undefined;
+}
+
 export async function completeService(wanted: Service, request: CompleteRequest): Promise<Service> {
-  const present = await find<Service>(request.home, serviceType, wanted.metadata);
-  if (present !== undefined) return dryPatch(request.home, serviceType, wanted);
+  if (await isThere(serviceType, wanted, request)) return dryPatch(request.home, serviceType, wanted);
   if (!request.isNewNamespace) {
     try {
       return await request.home.create<Service>(serviceType, wanted, { isDryRun: true });

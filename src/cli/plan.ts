@@ -2,18 +2,19 @@
 // is for pipelines.
 
 import type { Command } from 'commander';
+import { inParallel } from '../base/in-parallel.ts';
 import type { Client } from '../client/client.ts';
 import type { ClusterFacts } from '../controllers/explain.ts';
 import type { MembershipRecord } from '../model/membership.ts';
 import { parseServiceKey } from '../model/names-clusterset.ts';
 import { serviceExportType } from '../model/service-export.ts';
 import type { ClusterSetDeps } from './clusterset-deps.ts';
-import { conditionIn, foreseeChange, type ServiceForesight } from './foresight.ts';
+import { conditionIn, foreseeChanges, type ServiceForesight } from './foresight.ts';
 import { find } from './install.ts';
 import { consultBroker, requireMembership } from './membership.ts';
 import { completeExport, completeService, type PlannedObjects, readPlanFile } from './plan-file.ts';
 import { type PolicyPlan, planPolicies } from './plan-policies.ts';
-import { homeFacts, readSetState } from './set-state.ts';
+import { byKey, fewKeysMax, homeFacts, listAll, readSetState } from './set-state.ts';
 import { formatCount, formatTable, type OutputFormat, parseOutput } from './table.ts';
 import { addHomeOptions, type HomeFlags, withHome } from './with-home.ts';
 
@@ -75,30 +76,37 @@ export interface PlanRequest {
 export async function planExports(deps: Pick<ClusterSetDeps, 'world'>, request: PlanRequest): Promise<ExportPlan> {
   const { home, broker, membership, objects } = request;
   const policies = await planPolicies(home, objects, membership.clusterId);
-  const exported = await exportedAmong(home, objects.services.keys());
+  const exported = await exportedAmong(home, [...objects.services.keys()]);
   const keys = [...new Set([...objects.exports.keys(), ...policies.made.keys(), ...policies.gone, ...exported])].sort();
   const looked = new Set(keys);
   const state = await readSetState({ home, broker, membership, keys });
   const present = await homeFacts(home, { state, id: membership.clusterId, keys });
   const next = await applied(deps, { ...request, policies }, present);
-  const exports = keys.map((key) => foreseeChange({ state, present, next }, key));
+  const exports = foreseeChanges({ state, present, next }, keys);
   return {
     cluster: membership.clusterId,
     clusterset: membership.clusterset,
     exports,
     unexported: [...objects.services.keys()].filter((key) => !looked.has(key)),
     ignored: objects.ignored,
-    exitCode: Math.max(planExit.fine, ...exports.map(exitCodeOf)),
+    exitCode: exports.reduce((worst, one) => Math.max(worst, exitCodeOf(one)), planExit.fine as number),
   };
 }
 
-async function exportedAmong(home: Client, keys: Iterable<string>): Promise<string[]> {
+async function exportedAmong(home: Client, keys: readonly string[]): Promise<string[]> {
+  if (keys.length > fewKeysMax) {
+    const all = byKey(await listAll(home, serviceExportType));
+    return keys.filter((key) => all.has(key));
+  }
   const exported: string[] = [];
   for (const key of keys) {
     if ((await find(home, serviceExportType, parseServiceKey(key))) !== undefined) exported.push(key);
   }
   return exported;
 }
+
+/** To one home. */
+const requests = { atOnceMax: 16 };
 
 /** The home as it would be with the file applied. */
 async function applied(
@@ -117,12 +125,16 @@ async function applied(
     const isNewNamespace = !now.namespaces.has(namespace);
     return { home, nowMs: deps.world.clock.wallMs(), isNewNamespace };
   };
-  for (const [key, wanted] of [...policies.made, ...objects.exports])
-    exports.set(key, await completeExport(wanted, completeFor(key)));
+  await inParallel(new Map([...policies.made, ...objects.exports]), requests, async ([key, wanted]) => {
+    const isThere = now.exports.has(key);
+    exports.set(key, await completeExport(wanted, { ...completeFor(key), isThere }));
+  });
   for (const key of policies.gone) exports.delete(key);
-  for (const [key, service] of objects.services) {
-    if (exports.has(key)) services.set(key, await completeService(service, completeFor(key)));
-  }
+  await inParallel(objects.services, requests, async ([key, service]) => {
+    if (!exports.has(key)) return;
+    const isThere = now.services.has(key);
+    services.set(key, await completeService(service, { ...completeFor(key), isThere }));
+  });
   return { ...now, namespaces, exports, services };
 }
 

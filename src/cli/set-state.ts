@@ -89,12 +89,17 @@ async function readMember(broker: Client, { member, memory, keys }: MemberReques
   }
 }
 
+/** So many are asked for one by one; more are quicker to pick out of a list. */
+export const fewKeysMax = 50;
+
 async function readShards(broker: Client, namespace: string, keys: readonly string[] | undefined) {
   const shards = new Map<string, ServiceShard>();
-  if (keys === undefined) {
+  if (keys === undefined || keys.length > fewKeysMax) {
+    const wanted = keys && new Set(keys);
     for (const shard of await listAll<ServiceShard>(broker, serviceShardType, { namespace })) {
       const service = parseRecordName(shard.metadata.name);
-      if (service !== undefined) shards.set(formatServiceKey(service), shard);
+      const key = service && formatServiceKey(service);
+      if (key !== undefined && wanted?.has(key) !== false) shards.set(key, shard);
     }
     return shards;
   }
@@ -148,6 +153,14 @@ export async function homeFacts(
   home: Client,
   { state, id, keys }: { readonly state: SetState; readonly id: string; readonly keys: readonly string[] },
 ): Promise<ClusterFacts> {
+  const addresses = state.members.find((member) => member.id === id)?.cluster.spec;
+  const known = keys.length > fewKeysMax ? await listHome(home, keys) : await readHome(home, keys);
+  return { id, verdict: 'alive', ...known, addresses };
+}
+
+type HomeObjects = Pick<ClusterFacts, 'services' | 'exports' | 'slices' | 'namespaces'>;
+
+async function readHome(home: Client, keys: readonly string[]): Promise<HomeObjects> {
   const services = new Map<string, Service>();
   const exports = new Map<string, ServiceExport>();
   const slices: EndpointSlice[] = [];
@@ -162,8 +175,20 @@ export async function homeFacts(
     slices.push(...(await listAll<EndpointSlice>(home, endpointSliceType, { namespace, labelSelector })));
     if ((await find(home, namespaceType, { name: namespace })) !== undefined) namespaces.add(namespace);
   }
-  const addresses = state.members.find((member) => member.id === id)?.cluster.spec;
-  return { id, verdict: 'alive', services, exports, slices, namespaces, addresses };
+  return { services, exports, slices, namespaces };
+}
+
+async function listHome(home: Client, keys: readonly string[]): Promise<HomeObjects> {
+  const wanted = new Set(keys);
+  const isWanted = (object: KubernetesObject) => wanted.has(keyOf(object));
+  const isBehindWanted = ({ metadata: { namespace, labels } }: EndpointSlice) =>
+    wanted.has(`${namespace}/${labels?.[serviceNameLabel]}`);
+  return {
+    services: byKey((await listAll<Service>(home, serviceType)).filter(isWanted)),
+    exports: byKey((await listAll<ServiceExport>(home, serviceExportType)).filter(isWanted)),
+    slices: (await listAll<EndpointSlice>(home, endpointSliceType)).filter(isBehindWanted),
+    namespaces: new Set((await listAll(home, namespaceType)).map(({ metadata }) => metadata.name)),
+  };
 }
 
 export async function listAll<T extends KubernetesObject>(

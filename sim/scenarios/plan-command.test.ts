@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest';
+import { foreseeChanges } from '../../src/cli/foresight.ts';
+import { readSetPolicy } from '../../src/controllers/explain.ts';
+import type { ServiceExport } from '../../src/model/service-export.ts';
+import { SimClusterSet } from '../clusterset.ts';
+import { type CommandDesk, openDesk, typeAt } from '../command.ts';
+import { exportService, service, serviceExport } from '../manifests.ts';
+
+interface Bench {
+  readonly set: SimClusterSet;
+  readonly desk: CommandDesk;
+  readonly requests: string[];
+  readonly plan: (file: string) => Promise<string[]>;
+}
+
+async function start(): Promise<Bench> {
+  const requests: string[] = [];
+  const onRequest = (home: string, user: string) => {
+    if (user === 'admin' || home === 'broker') requests.push(home);
+  };
+  const set = await new SimClusterSet({ clusters: ['east', 'west'], onRequest }).start({ namespaces: ['shop'] });
+  await set.time.advance(4_000);
+  const desk = await openDesk(set, 'east');
+  const plan = (file: string) => {
+    desk.files.set('file.yaml', file);
+    return set.time.settle(typeAt(desk, 'plan -f file.yaml'));
+  };
+  return { set, desk, requests, plan };
+}
+
+describe('plan', () => {
+  test('plan: a List without items, with null, with something that is no object -> nothing to plan, or said what is wrong', async () => {
+    const { plan } = await start();
+    const nothing = 'there is no ServiceExport, Service or ServiceExportPolicy in it';
+    await expect(plan('apiVersion: v1\nkind: List\n')).rejects.toThrow(nothing);
+    await expect(plan('apiVersion: v1\nkind: List\nitems:\n')).rejects.toThrow(nothing);
+    await expect(plan('apiVersion: v1\nkind: List\nitems: 5\n')).rejects.toThrow('document 1: items is no list');
+    const noObject = 'document 1 is no object with apiVersion, kind and metadata.name';
+    await expect(plan('apiVersion: v1\nkind: List\nitems: [null]\n')).rejects.toThrow(noObject);
+    await expect(plan('just text')).rejects.toThrow(noObject);
+  });
+
+  test('plan: a folder -> said, with what to do', async () => {
+    const { set, desk } = await start();
+    const { readText } = desk.deps.host;
+    Object.assign(desk.deps.host, {
+      readText: async (path: string) => {
+        if (path === 'folder') throw Object.assign(new Error('EISDIR'), { code: 'EISDIR' });
+        return readText(path);
+      },
+    });
+    await expect(set.time.settle(typeAt(desk, 'plan -f folder'))).rejects.toThrow(
+      '-f folder: is a folder; give one file',
+    );
+  });
+
+  test('plan: what agents would leave out of an export -> said, as they would', async () => {
+    const { set, plan } = await start();
+    await exportService(set.home('east').admin, 'shop/checkout', { endpoints: ['10.1.0.1'] });
+    await set.time.advance(4_000);
+    const spec = { exportedLabels: { app: 'not valid!' } };
+    const annotations = { 'portolan.dev/export-to': 'Not_An_Id', 'portolan.dev/on-stale': 'wihdraw' };
+    const lines = (await plan(JSON.stringify(serviceExport('shop/checkout', { spec, annotations })))).join('\n');
+    expect(lines).toContain('exported label "app=not valid!" left out');
+    expect(lines).toContain('"Not_An_Id" cannot be a cluster');
+    expect(lines).toContain('"wihdraw" is none of');
+  });
+
+  test('plan: hundreds of exports -> one request for each that the home must complete, and lists for the rest', async () => {
+    const { requests, plan } = await start();
+    const count = 400;
+    const items = Array.from({ length: count }, (_, index) => [
+      serviceExport(`shop/s${index}`),
+      service(`shop/s${index}`),
+    ]).flat();
+    requests.length = 0;
+    const lines = await plan(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    expect(lines.at(-1)).toContain(`${count} exports in cluster east of clusterset prod: ${count} fine`);
+    expect(requests.length).toBeLessThan(2 * count + 60);
+  });
+
+  test('plan: many services are foreseen -> what lies in the clusters is gone through once before and once after', () => {
+    let walks = 0;
+    class Counted extends Map<string, ServiceExport> {
+      override [Symbol.iterator](): MapIterator<[string, ServiceExport]> {
+        walks += 1;
+        return super[Symbol.iterator]();
+      }
+    }
+    const keys = Array.from({ length: 50 }, (_, index) => `shop/s${index}`);
+    const home = {
+      id: 'east',
+      verdict: 'alive' as const,
+      namespaces: new Set(['shop']),
+      services: new Map(keys.map((key) => [key, service(key)])),
+      exports: new Counted(keys.map((key) => [key, serviceExport(key)])),
+      slices: [],
+    };
+    const set = { apiVersion: '', kind: '', metadata: { name: 'prod' } };
+    const state = { set, policy: readSetPolicy(undefined), members: [], older: new Map() };
+    walks = 0;
+    const foreseen = foreseeChanges({ state, present: home, next: home }, keys);
+    expect(foreseen.map((one) => one.conditions?.[1]?.reason)).toEqual(keys.map(() => 'Exported'));
+    expect(walks).toBeLessThanOrEqual(2);
+  });
+});
