@@ -85,7 +85,7 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
   beforeAll(async () => {
     etcd = await startEtcd(`${directory}/etcd`);
     records = new EtcdRecords({
-      transport: world.network.http({ server: etcd.url }),
+      transports: [world.network.http({ server: etcd.url })],
       world,
       log: silentLog,
       federation: 'myfederation',

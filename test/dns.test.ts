@@ -111,7 +111,7 @@ describeWith(['etcd', 'dig'], 'federated DNS on a real etcd', () => {
       { stdio: 'ignore' },
     );
     records = new EtcdRecords({
-      transport: world.network.http({ server: url }),
+      transports: [world.network.http({ server: url })],
       world,
       log: silentLog,
       federation: 'myfederation',

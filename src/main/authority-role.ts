@@ -2,11 +2,11 @@
 // believes, and, for the one of several authorities that leads, what it does for the others: the records in etcd, the
 // resolvers of members, the public zone and the status.
 
-import type { HttpTransport } from '../base/http.ts';
 import { errorText, type Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import { attachFederation, type FederationAttachment } from '../catalog/attach-federation.ts';
 import { BalancerNames, type LookUp } from '../catalog/balancer-names.ts';
+import type { EtcdAccess } from '../catalog/etcd-client.ts';
 import { EtcdRecords } from '../catalog/etcd-records.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
 import type { Client } from '../client/client.ts';
@@ -35,7 +35,7 @@ export interface AuthoritySetup {
   readonly said?: Federation;
   readonly broker?: { readonly client: Client; readonly clusterset: string };
   /** Records are read from here; with a broker, the leader keeps them. */
-  readonly etcd?: HttpTransport;
+  readonly etcd?: EtcdAccess;
   /** Besides whom the Federation names. */
   readonly trust: TrustConfig;
   /** With it the leader tells members' resolvers; PEM. */
@@ -73,7 +73,7 @@ export function startAuthorityRole(options: AuthorityRoleOptions): AuthorityRole
   const log = options.log.with({ federation });
   const parts = new Parts(log);
   const sink = withLookUp(options, parts);
-  const records = etcd && new EtcdRecords({ transport: etcd, world, log, federation });
+  const records = etcd && new EtcdRecords({ ...etcd, world, log, federation });
   const shards = new FederationShardSet();
   const followed = records && followEtcd(records, sink, parts);
   let isLeading = () => false;

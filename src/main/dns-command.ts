@@ -86,7 +86,15 @@ function addAuthorityOptions(command: Command): void {
     )
     .option('--broker-kubeconfig <file>', 'the broker, whose shards are its records')
     .option('--clusterset <name>', 'the clusterset at the broker', 'clusterset')
-    .option('--etcd <url>', 'etcd, where its records are; with a broker, one of several authorities keeps them there')
+    .option(
+      '--etcd <url,url>',
+      'endpoints of etcd, where its records are; with a broker, one of several authorities keeps them there',
+    )
+    .option('--etcd-ca <file>', "who signs etcd's certificates (default: the system's authorities)")
+    .option('--etcd-cert <file>', 'client certificate for etcd')
+    .option('--etcd-key <file>', 'its key')
+    .option('--etcd-user <name>', 'user of etcd')
+    .option('--etcd-password-file <file>', 'where its password is')
     .addOption(
       list(
         '--peer <cidr...>',

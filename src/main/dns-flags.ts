@@ -2,6 +2,7 @@
 
 import type { TsigKey } from '../base/dns/tsig.ts';
 import type { Host } from '../base/host.ts';
+import type { HttpAccess } from '../base/http.ts';
 import type { LogLevel } from '../base/log.ts';
 import type { ListenOptions } from '../dns/server.ts';
 import type { StubZone } from '../dns/stub-zones.ts';
@@ -49,6 +50,11 @@ export interface DnsFlags {
   readonly brokerKubeconfig?: string;
   readonly clusterset: string;
   readonly etcd?: string;
+  readonly etcdCa?: string;
+  readonly etcdCert?: string;
+  readonly etcdKey?: string;
+  readonly etcdUser?: string;
+  readonly etcdPasswordFile?: string;
   readonly peer: string[];
   readonly peerIdentity: string[];
   readonly peerKey: string[];
@@ -177,6 +183,35 @@ export async function trustOf(
 ): Promise<TrustConfig> {
   const keys = await keysIn(host, '--peer-key', peerKey);
   return { peers: { ranges: peer, identities: peerIdentity }, keys };
+}
+
+export interface EtcdEndpoints {
+  readonly endpoints: readonly HttpAccess[];
+  readonly credentials?: { readonly name: string; readonly password: string };
+}
+
+/** URLs with commas between them; certificates and passwords in files. */
+export async function etcdOf(host: Host, flags: DnsFlags): Promise<EtcdEndpoints | undefined> {
+  const { etcd, etcdCa, etcdCert, etcdKey, etcdUser, etcdPasswordFile } = flags;
+  if (etcd === undefined) return undefined;
+  const urls = etcd.split(',').map((text) => text.trim().replace(/\/$/, ''));
+  for (const url of urls)
+    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+      throw new Error(`--etcd ${etcd}: want http:// or https:// URLs with commas between them`);
+  const certificateAuthority = etcdCa && (await fileOf(host, '--etcd-ca', etcdCa));
+  const hasPair = etcdCert !== undefined || etcdKey !== undefined;
+  const files = { cert: ['--etcd-cert', etcdCert], key: ['--etcd-key', etcdKey] } as const;
+  const [clientCertificate, clientKey] = hasPair ? await pair(host, files) : [];
+  const access = {
+    ...(certificateAuthority ? { certificateAuthority } : {}),
+    ...(clientCertificate && clientKey ? { clientCertificate, clientKey } : {}),
+  };
+  const endpoints = urls.map((server) => ({ server, ...access }));
+  if (etcdUser === undefined && etcdPasswordFile === undefined) return { endpoints };
+  if (etcdUser === undefined) throw new Error('--etcd-password-file: want --etcd-user NAME too');
+  if (etcdPasswordFile === undefined) throw new Error(`--etcd-user ${etcdUser}: want --etcd-password-file FILE too`);
+  const password = (await fileOf(host, '--etcd-password-file', etcdPasswordFile)).replace(/\r?\n$/, '');
+  return { endpoints, credentials: { name: etcdUser, password } };
 }
 
 type FileFlag = readonly [flag: string, path: string | undefined];

@@ -1,11 +1,11 @@
 // The process of `portolan dns`: from flags to a running server, its admin endpoint, and its end.
 
-import type { HttpTransport } from '../base/http.ts';
 import { errorText, type Log } from '../base/log.ts';
 import { collectGarbage } from '../base/real/collect-garbage.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { World } from '../base/world.ts';
+import type { EtcdAccess } from '../catalog/etcd-client.ts';
 import { isNotFound } from '../client/api-error.ts';
 import { type Client, createClient } from '../client/client.ts';
 import { findHome } from '../client/kubeconfig.ts';
@@ -18,6 +18,7 @@ import { startDnsAdmin } from './dns-admin.ts';
 import {
   checkFlags,
   type DnsFlags,
+  etcdOf,
   identityOf,
   listenOf,
   numberIn,
@@ -150,13 +151,11 @@ async function startAuthorityOnly(common: Common, setup: AuthoritySetup): Promis
 }
 
 async function authorityOf(flags: DnsFlags, hands: Hands): Promise<AuthoritySetup> {
-  const { world, parts, host } = hands;
+  const { host } = hands;
   const federation = flags.federation!;
   const broker =
     flags.brokerKubeconfig === undefined ? undefined : await clientAt(flags.brokerKubeconfig, undefined, hands);
-  const etcd: HttpTransport | undefined =
-    flags.etcd === undefined ? undefined : world.network.http({ server: flags.etcd });
-  if (etcd) parts.add('etcd client', () => etcd.close());
+  const etcd = await etcdAt(flags, hands);
   const said = broker && (await readFederation(broker, flags, hands.log));
   const identity = await identityOf(host, flags);
   return {
@@ -168,6 +167,15 @@ async function authorityOf(flags: DnsFlags, hands: Hands): Promise<AuthoritySetu
     ...(etcd === undefined ? {} : { etcd }),
     ...(identity === undefined ? {} : { identity }),
   };
+}
+
+async function etcdAt(flags: DnsFlags, { world, host, parts }: Hands): Promise<EtcdAccess | undefined> {
+  const found = await etcdOf(host, flags);
+  if (found === undefined) return undefined;
+  const transports = found.endpoints.map((access) => world.network.http(access));
+  for (const transport of transports) parts.add('etcd client', () => transport.close());
+  const { credentials } = found;
+  return { transports, ...(credentials ? { credentials } : {}) };
 }
 
 const firstLookMs = 3000;

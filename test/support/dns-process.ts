@@ -82,6 +82,8 @@ export async function freePort(): Promise<number> {
 
 export interface EtcdProcess {
   readonly url: string;
+  /** Freezes it, or lets it go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
   stop(): Promise<void>;
 }
 
@@ -106,6 +108,7 @@ export async function startEtcd(directory: string): Promise<EtcdProcess> {
   await until('etcd answers', isHealthy);
   return {
     url,
+    signal: (signal) => void child.kill(signal),
     stop: () => {
       child.kill('SIGKILL');
       return ended;
