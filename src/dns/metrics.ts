@@ -46,6 +46,21 @@ export function registerDnsMetrics({ metrics, counters, zones }: DnsMetricsOptio
         histogramValues('portolan_dns_query_seconds', zoneName(latency.zone), latency),
       ),
   });
+  register(metrics, {
+    name: 'portolan_dns_packets_dropped_total',
+    help: 'packets without an answer: from port 0, or that ended in an error of ours',
+    type: 'counter',
+    values: () => droppedValues(counters()),
+  });
+}
+
+/** Packets and queries that got no answer from us, by reason. */
+function droppedValues(counters: readonly SharedArrayBuffer[]): unknown[] {
+  const { droppedPortZero, droppedFault } = readCounters(counters).tally;
+  return [
+    { labels: { reason: 'port-zero' }, value: droppedPortZero },
+    { labels: { reason: 'fault' }, value: droppedFault },
+  ];
 }
 
 function histogramValues(name: string, zone: string, { counts, sumSeconds }: ZoneLatency): unknown[] {

@@ -6,6 +6,7 @@ import type { LogFields } from '../base/log.ts';
 import type { Clock } from '../base/world.ts';
 import type { Answer } from './answer.ts';
 import type { Observer } from './responder.ts';
+import { readTally, Tally, type TallyName, tallyNames } from './tally.ts';
 import { type Query, rcodeNames } from './wire.ts';
 
 /** Upper bounds in seconds; the last bucket has none. */
@@ -17,7 +18,8 @@ const bucketsAt = zonesMax * rcodesMax;
 /** Per zone: its buckets, then the sum of all times. */
 const latencySlots = latencyBounds.length + 2;
 const sumSlot = latencySlots - 1;
-const slots = bucketsAt + zonesMax * latencySlots;
+const tallyAt = bucketsAt + zonesMax * latencySlots;
+const slots = tallyAt + tallyNames.length;
 
 export interface ObserverOptions {
   readonly clock: Clock;
@@ -30,6 +32,11 @@ export interface ObserverOptions {
 
 export function createCounters(): SharedArrayBuffer {
   return new SharedArrayBuffer(8 * slots);
+}
+
+/** The part of a thread's counters that is not about answers. */
+export function tallyIn(counters: SharedArrayBuffer): Tally {
+  return new Tally(new Float64Array(counters, 8 * tallyAt, tallyNames.length));
 }
 
 export class QueryObserver implements Observer {
@@ -70,6 +77,7 @@ function describe(query: Query, answer: Answer, seconds: number): LogFields {
 export interface CounterTotals {
   readonly byZoneAndRcode: readonly { readonly zone: number; readonly rcode: number; readonly count: number }[];
   readonly latencies: readonly ZoneLatency[];
+  readonly tally: Readonly<Record<TallyName, number>>;
 }
 
 export interface ZoneLatency {
@@ -89,7 +97,11 @@ export function readCounters(all: readonly SharedArrayBuffer[]): CounterTotals {
     if (count > 0) byZoneAndRcode.push({ zone: Math.floor(i / rcodesMax) - 1, rcode: i % rcodesMax, count });
   }
   const latencies = Array.from({ length: zonesMax }, (_, row) => latencyOf(sums, row));
-  return { byZoneAndRcode, latencies: latencies.filter(({ counts }) => counts.some((count) => count > 0)) };
+  return {
+    byZoneAndRcode,
+    latencies: latencies.filter(({ counts }) => counts.some((count) => count > 0)),
+    tally: readTally(sums.subarray(tallyAt)),
+  };
 }
 
 function latencyOf(sums: Float64Array, row: number): ZoneLatency {

@@ -1,12 +1,16 @@
 // DNS over TCP (RFC 7766) and TLS (RFC 7858): many queries on one connection, answered as they become ready. A connection
-// that is idle, sends slowly or does not read its answers is closed; so is the oldest idle one when there are too many.
+// that is idle, sends slowly or does not read its answers is closed; so is the oldest idle one when there are too many. A
+// client may close its side before its answers have come. Connections count from the moment they are accepted, and a TLS
+// handshake has its own time limit.
 
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Timers } from '../base/world.ts';
 import { Answer } from './answer.ts';
+import { OpenConnections } from './open-connections.ts';
 import type { Responder } from './responder.ts';
 import type { Listening } from './server-udp.ts';
+import type { Tally } from './tally.ts';
 import { headerBytes, messageBytesMax } from './wire.ts';
 
 export interface TlsMaterial {
@@ -25,11 +29,14 @@ export interface StreamOptions {
   readonly reusePort: boolean;
   readonly tls?: TlsMaterial;
   readonly idleMs?: number;
+  readonly handshakeMs?: number;
   readonly connectionsMax?: number;
-  readonly onError: (error: Error) => void;
+  readonly tally: Tally;
+  readonly onError: (error: unknown) => void;
 }
 
 const defaultIdleMs = 10_000;
+const defaultHandshakeMs = 3000;
 const defaultConnectionsMax = 1000;
 /** Answers that a client has asked for and does not read. */
 const unreadBytesMax = 1 << 20;
@@ -39,23 +46,18 @@ const waitingMax = 256;
 export async function listenStream(options: StreamOptions): Promise<Listening> {
   const answer = new Answer(new Uint8Array(messageBytesMax + 2));
   answer.nsid = options.nsid;
-  const open = new Set<Socket>();
-  const accept = (socket: Socket) => {
-    if (open.size >= (options.connectionsMax ?? defaultConnectionsMax)) {
-      // Sets keep the order of insertion, and serving moves a connection to the end: the first was idle longest.
-      for (const oldest of open) {
-        oldest.destroy();
-        break;
-      }
-    }
-    open.add(socket);
-    socket.on('close', () => open.delete(socket));
-    serve(socket, answer, options, () => {
-      open.delete(socket);
-      open.add(socket);
-    });
+  const open = new OpenConnections(options.connectionsMax ?? defaultConnectionsMax);
+  const { timers, handshakeMs = defaultHandshakeMs } = options;
+  const serveOn = (socket: Socket) => {
+    const onActive = () => open.touch(socket);
+    if (options.tls) onActive();
+    serve(socket, answer, options, onActive);
   };
-  const server = options.tls ? tlsServer(options.tls, accept) : createTcpServer({ noDelay: true }, accept);
+  const server = options.tls ? tlsServer(options.tls, serveOn) : createTcpServer(streamDefaults, serveOn);
+  // Before any handshake: who only connects counts too. Listed first, so that it is known before it is served.
+  server.prependListener('connection', (socket: Socket) => {
+    open.add(socket, options.tls && timers.after(handshakeMs, () => socket.destroy()));
+  });
   server.on('error', options.onError);
   await listen(server, options);
   return {
@@ -63,10 +65,12 @@ export async function listenStream(options: StreamOptions): Promise<Listening> {
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        for (const socket of open) socket.destroy();
+        open.destroyAll();
       }),
   };
 }
+
+const streamDefaults = { noDelay: true, allowHalfOpen: true };
 
 function tlsServer(tls: TlsMaterial, accept: (socket: Socket) => void): Server {
   const server = createTlsServer(
@@ -78,11 +82,12 @@ function tlsServer(tls: TlsMaterial, accept: (socket: Socket) => void): Server {
       rejectUnauthorized: false,
       ALPNProtocols: ['dot'],
       minVersion: 'TLSv1.2',
+      ...streamDefaults,
     },
     accept,
   );
   // A handshake that fails is the client's trouble.
-  server.on('tlsClientError', () => {});
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
   return server;
 }
 
@@ -104,6 +109,7 @@ function serve(socket: Socket, answer: Answer, options: StreamOptions, onActive:
   const idleMs = options.idleMs ?? defaultIdleMs;
   let pending: Buffer = Buffer.alloc(0);
   let waiting = 0;
+  let hasEnded = false;
   let idle = options.timers.after(idleMs, () => socket.destroy());
 
   const restartIdle = () => {
@@ -120,6 +126,10 @@ function serve(socket: Socket, answer: Answer, options: StreamOptions, onActive:
     if (socket.writableLength > unreadBytesMax) socket.destroy();
   }
 
+  function endIfDone(): void {
+    if (hasEnded && waiting === 0) socket.end();
+  }
+
   function take(packet: Buffer): void {
     const result = options.responder.respond(packet, transport, address, port, identity, answer, 0);
     if (typeof result === 'number') {
@@ -130,14 +140,22 @@ function serve(socket: Socket, answer: Answer, options: StreamOptions, onActive:
     if (waiting >= waitingMax) socket.pause();
     result
       .then((message) => message && send(message))
-      .catch(options.onError)
+      .catch(onFault)
       .finally(() => {
         waiting -= 1;
         socket.resume();
+        endIfDone();
       });
   }
 
-  socket.on('data', (chunk: Buffer) => {
+  /** Whatever a query does, only its connection is lost. */
+  function onFault(error: unknown): void {
+    options.tally.add('droppedFault');
+    options.onError(error);
+    socket.destroy();
+  }
+
+  function onData(chunk: Buffer): void {
     pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
     let isComplete = false;
     while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
@@ -156,6 +174,19 @@ function serve(socket: Socket, answer: Answer, options: StreamOptions, onActive:
       restartIdle();
       onActive();
     }
+  }
+
+  socket.on('data', (chunk: Buffer) => {
+    try {
+      onData(chunk);
+    } catch (error) {
+      onFault(error);
+    }
+  });
+  // Its last queries are answered before our side is closed too.
+  socket.on('end', () => {
+    hasEnded = true;
+    endIfDone();
   });
   socket.on('error', () => socket.destroy());
   socket.on('close', () => idle.cancel());

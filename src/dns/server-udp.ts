@@ -1,11 +1,12 @@
 // UDP, one socket. Answers are written into one large block that is used round and round, and sent from there: no buffer
 // per query. The kernel takes most datagrams at once; only if some are still waiting when the block comes round is a new
-// block taken instead.
+// block taken instead. Whatever a packet does, only that packet is lost.
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { Answer } from './answer.ts';
 import type { Responder } from './responder.ts';
+import type { Tally } from './tally.ts';
 import { udpPayloadMax } from './wire.ts';
 
 export interface UdpOptions {
@@ -15,7 +16,8 @@ export interface UdpOptions {
   readonly port: number;
   /** Several sockets share the port, and the kernel spreads clients over them. */
   readonly reusePort: boolean;
-  readonly onError: (error: Error) => void;
+  readonly tally: Tally;
+  readonly onError: (error: unknown) => void;
 }
 
 export interface Listening {
@@ -29,7 +31,7 @@ const socketBufferBytes = 8 << 20;
 const answerRoom = 2 * udpPayloadMax;
 
 export async function listenUdp(options: UdpOptions): Promise<Listening> {
-  const { responder } = options;
+  const { responder, tally } = options;
   const isV6 = isIPv6(options.host);
   const socket = createSocket({
     type: isV6 ? 'udp6' : 'udp4',
@@ -47,7 +49,22 @@ export async function listenUdp(options: UdpOptions): Promise<Listening> {
     socket.send(bytes, start, length, client.port, client.address);
   }
 
+  function onFault(error: unknown): void {
+    tally.add('droppedFault');
+    options.onError(error);
+  }
+
   function onMessage(packet: Buffer, client: RemoteInfo): void {
+    // Nobody can be answered there: sending throws.
+    if (client.port === 0) return tally.add('droppedPortZero');
+    try {
+      take(packet, client);
+    } catch (error) {
+      onFault(error);
+    }
+  }
+
+  function take(packet: Buffer, client: RemoteInfo): void {
     if (at + answerRoom > blockBytes) {
       if (socket.getSendQueueCount() > 0) answer.bytes = new Uint8Array(blockBytes);
       at = 0;
@@ -58,7 +75,7 @@ export async function listenUdp(options: UdpOptions): Promise<Listening> {
       send(answer.bytes, at, result, client);
       at += result;
     } else {
-      result.then((message) => message && send(message, 0, message.length, client)).catch(options.onError);
+      result.then((message) => message && send(message, 0, message.length, client)).catch(onFault);
     }
   }
 

@@ -11,6 +11,7 @@ import type { PeerTable } from '../catalog/peer-table.ts';
 import type { ChainConfig, ForwardConfig, PeerNamesConfig } from './chain.ts';
 import type { Explanation } from './explain.ts';
 import type { ExplainRequest } from './explainer.ts';
+import { createFaultLog } from './fault-log.ts';
 import { defaultClients } from './handlers/acl.ts';
 import { reverseTrees } from './handlers/reverse.ts';
 import { createCounters } from './observe.ts';
@@ -22,6 +23,7 @@ import { type Listening, listenUdp } from './server-udp.ts';
 import { startWorkers } from './server-workers.ts';
 import { DnsService, type ZoneChange } from './service.ts';
 import type { StubZone } from './stub-zones.ts';
+import type { Tally } from './tally.ts';
 import type { TrustConfig } from './trust.ts';
 import type { CacheOptions } from './upstream/cache.ts';
 import type { Exchange } from './upstream/exchange.ts';
@@ -65,6 +67,7 @@ export interface ListenOptions {
   readonly tls?: { readonly port: number; readonly material: TlsMaterial };
   readonly tcpIdleMs?: number;
   readonly tcpConnectionsMax?: number;
+  readonly tlsHandshakeMs?: number;
 }
 
 interface Sockets {
@@ -136,7 +139,13 @@ async function startHere(
   const { stubZones = [] } = options;
   const service = new DnsService({ world, log, config, memory, stubZones, exchange, counters, writeLine });
   const stopNews = table.onNews((news) => service.take(news));
-  const sockets = await openSockets({ ...options, responder: service.responder, config, reusePort: false });
+  const sockets = await openSockets({
+    ...options,
+    responder: service.responder,
+    tally: service.tally,
+    config,
+    reusePort: false,
+  });
   return {
     ...sockets,
     counters: () => [counters],
@@ -195,11 +204,12 @@ function peerNamesOf({ catalog, peerTable }: DnsOptions): PeerNamesConfig | unde
 }
 
 interface SocketParts {
-  readonly world: Pick<World, 'timers'>;
+  readonly world: Pick<World, 'timers' | 'clock'>;
   readonly log: Log;
   readonly listen: ListenOptions;
   readonly responder: Responder;
   readonly config: ChainConfig;
+  readonly tally: Tally;
   readonly reusePort: boolean;
 }
 
@@ -220,12 +230,13 @@ export async function openSockets(parts: SocketParts): Promise<Sockets> {
 }
 
 async function openOnce(parts: SocketParts, opened: Listening[]): Promise<Sockets> {
-  const { listen, responder, reusePort, log } = parts;
+  const { listen, responder, reusePort, log, tally } = parts;
   const nsid = Buffer.from(parts.config.serverId);
-  const onError = (error: Error) => log.warn('dns socket', { error });
+  const { clock } = parts.world;
+  const onError = createFaultLog({ clock, write: (error, unsaid) => log.warn('dns socket', { error, unsaid }) });
   let { port } = listen;
   for (const host of listen.hosts) {
-    const udp = await listenUdp({ responder, nsid, host, port, reusePort, onError });
+    const udp = await listenUdp({ responder, nsid, host, port, reusePort, tally, onError });
     opened.push(udp);
     port = udp.port;
     opened.push(await listenStream({ ...streamOptions(parts, nsid), host, port, onError }));
@@ -249,13 +260,15 @@ async function openOnce(parts: SocketParts, opened: Listening[]): Promise<Socket
   };
 }
 
-function streamOptions({ responder, world, listen, reusePort }: SocketParts, nsid: Uint8Array) {
+function streamOptions({ responder, world, listen, reusePort, tally }: SocketParts, nsid: Uint8Array) {
   return {
     responder,
     nsid,
     timers: world.timers,
     reusePort,
+    tally,
     idleMs: listen.tcpIdleMs,
     connectionsMax: listen.tcpConnectionsMax,
+    handshakeMs: listen.tlsHandshakeMs,
   };
 }

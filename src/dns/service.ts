@@ -5,11 +5,13 @@ import type { Log, LogFields } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
 import { buildChain, type ChainConfig } from './chain.ts';
+import { createFaultLog } from './fault-log.ts';
 import type { Handler } from './handler.ts';
-import { QueryObserver } from './observe.ts';
+import { QueryObserver, tallyIn } from './observe.ts';
 import { CatalogReader } from './reader.ts';
 import { Responder } from './responder.ts';
 import { type StubZone, StubZones } from './stub-zones.ts';
+import type { Tally } from './tally.ts';
 import { Trust } from './trust.ts';
 import type { Exchange } from './upstream/exchange.ts';
 
@@ -33,6 +35,7 @@ export class DnsService {
   readonly responder: Responder;
   readonly stubZones = new StubZones();
   readonly trust: Trust;
+  readonly tally: Tally;
   readonly #reader: CatalogReader;
   readonly #chainOf: (config: ChainConfig) => Handler[];
   #config: ChainConfig;
@@ -43,6 +46,7 @@ export class DnsService {
     this.stubZones.replace(options.stubZones);
     this.trust = new Trust({ peers: config.peers, keys: config.keys ?? [] });
     const { clock } = world;
+    this.tally = tallyIn(counters);
     const isLogging = () => this.#reader.isLogging;
     const observer = new QueryObserver({ clock, counters, isLogging, writeLine });
     const onAnswered = observer.answered.bind(observer);
@@ -54,8 +58,17 @@ export class DnsService {
       observer,
       clock,
       sourceOption: config.sourceOption,
-      onFault: (error) => options.log.error('a query could not be answered', { error }),
+      onFault: this.#faultLog(options),
     });
+  }
+
+  #faultLog({ log, world }: DnsServiceOptions): (error: unknown) => void {
+    const write = (error: unknown, unsaid: number) => log.error('a query could not be answered', { error, unsaid });
+    const say = createFaultLog({ clock: world.clock, write });
+    return (error) => {
+      this.tally.add('droppedFault');
+      say(error);
+    };
   }
 
   get reader(): CatalogReader {

@@ -31,6 +31,7 @@ const opening = openSockets({
   log,
   listen: setup.listen,
   responder: service.responder,
+  tally: service.tally,
   config: setup.config,
   reusePort: true,
 });

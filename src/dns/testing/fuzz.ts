@@ -43,7 +43,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
   return result;
 }
 
-function sampleCatalog() {
+export function sampleCatalog() {
   const catalog = makeCatalog();
   addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7', 'fd00::7'], ports: ['http:80'] });
   addImport(catalog, 'shop/db', {
@@ -56,7 +56,7 @@ function sampleCatalog() {
   return catalog;
 }
 
-function sampleQueries(): Buffer[] {
+export function sampleQueries(): Buffer[] {
   const questions = [
     'checkout.shop.svc.clusterset.local A',
     '_http._tcp.checkout.shop.svc.clusterset.local SRV',
@@ -76,7 +76,7 @@ function sampleQueries(): Buffer[] {
   return questions.flatMap((question) => [encodeQuestion(question), encodeQuestion(question, { edns })]);
 }
 
-function mutate(original: Buffer, random: () => number): Buffer {
+export function mutate(original: Buffer, random: () => number): Buffer {
   let bytes = Buffer.from(original);
   const changes = Math.floor(random() * 4);
   for (let i = 0; i < changes; i++) {
@@ -105,7 +105,7 @@ function mutate(original: Buffer, random: () => number): Buffer {
 }
 
 /** A small, good enough generator with a seed. */
-function mulberry32(seed: number): () => number {
+export function mulberry32(seed: number): () => number {
   let state = seed | 0;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
