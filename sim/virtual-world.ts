@@ -135,11 +135,15 @@ function randomFrom(float: () => number): Random {
   };
 }
 
+function wholeOf(content: Uint8Array | Iterable<Uint8Array>): Uint8Array {
+  return content instanceof Uint8Array ? Uint8Array.from(content) : Buffer.concat([...content]);
+}
+
 function virtualDisk(files: Map<string, Uint8Array>, isRevoked: () => boolean): Disk {
   const whileLive = <T>(run: () => T): Promise<T> => (isRevoked() ? never() : Promise.resolve(run()));
   return {
     read: (path) => whileLive(() => files.get(path)),
-    write: (path, bytes) => whileLive(() => void files.set(path, Uint8Array.from(bytes))),
+    write: (path, content) => whileLive(() => void files.set(path, wholeOf(content))),
     remove: (path) => whileLive(() => void files.delete(path)),
   };
 }

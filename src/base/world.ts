@@ -42,9 +42,18 @@ export interface Network {
 export interface Disk {
   /** Resolves to undefined if there is no such file. */
   read(path: string): Promise<Uint8Array | undefined>;
-  /** Replaces the file in one step and is on disk when it resolves. */
-  write(path: string, bytes: Uint8Array, options?: { readonly mode?: number }): Promise<void>;
+  /**
+   * Replaces the file in one step and is on disk when it resolves. Of something large the pieces are asked for one after
+   * the other, with time for others in between.
+   */
+  write(path: string, bytes: Uint8Array | Iterable<Uint8Array>, options?: WriteOptions): Promise<void>;
   remove(path: string): Promise<void>;
+}
+
+export interface WriteOptions {
+  readonly mode?: number;
+  /** Nobody else writes this file: what an interrupted write left behind is overwritten by the next one. */
+  readonly isOnlyWriter?: boolean;
 }
 
 export function sleep(timers: Timers, delayMs: number, signal?: AbortSignal): Promise<void> {

@@ -13,9 +13,9 @@ class MemoryDisk implements Disk {
   readonly files = new Map<string, Uint8Array>();
   isFull = false;
   read = async (path: string) => this.files.get(path);
-  write = async (path: string, bytes: Uint8Array) => {
+  write = async (path: string, content: Uint8Array | Iterable<Uint8Array>) => {
     if (this.isFull) throw new Error('disk is full');
-    this.files.set(path, bytes);
+    this.files.set(path, content instanceof Uint8Array ? content : Buffer.concat([...content]));
   };
   remove = async (path: string) => {
     this.files.delete(path);

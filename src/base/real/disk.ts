@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Disk } from '../world.ts';
+import type { Disk, WriteOptions } from '../world.ts';
 
 export function createRealDisk(): Disk {
   return { read, write, remove };
@@ -19,11 +19,15 @@ async function read(path: string): Promise<Uint8Array | undefined> {
   }
 }
 
-async function write(path: string, bytes: Uint8Array, options?: { readonly mode?: number }): Promise<void> {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+type Content = Uint8Array | Iterable<Uint8Array>;
+
+async function write(path: string, content: Content, options: WriteOptions = {}): Promise<void> {
+  const { mode = 0o644, isOnlyWriter = false } = options;
+  const temporary = isOnlyWriter ? `${path}.tmp` : `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     await mkdir(dirname(path), { recursive: true });
-    await writeSynced(temporary, bytes, options?.mode ?? 0o644);
+    if (isOnlyWriter) await rm(temporary, { force: true });
+    await writeSynced(temporary, content, mode);
     await rename(temporary, path);
     await syncDirectory(dirname(path));
   } catch (error) {
@@ -33,12 +37,12 @@ async function write(path: string, bytes: Uint8Array, options?: { readonly mode?
   }
 }
 
-async function writeSynced(path: string, bytes: Uint8Array, mode: number): Promise<void> {
+async function writeSynced(path: string, content: Content, mode: number): Promise<void> {
   const file = await open(path, 'wx', mode);
   try {
     // The process's umask may have taken bits away.
     await file.chmod(mode);
-    await file.writeFile(bytes);
+    await file.writeFile(content);
     await file.sync();
   } finally {
     await file.close();
