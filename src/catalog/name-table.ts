@@ -4,7 +4,7 @@
 import { ByteWriter } from '../base/dns/bytes.ts';
 import { encodeName, tryEncodeName } from '../base/dns/name.ts';
 import { order, packAnswers, plainRecord, type RecordSet, recordType, unpackAnswers } from './answers.ts';
-import { PackedMap, type PackedMemory } from './packed-map.ts';
+import { PackedMap, type PackedMemory, type PackedSnapshot } from './packed-map.ts';
 import { Places, type PlacesMemory } from './places.ts';
 
 /** What a reader in another thread needs. */
@@ -12,9 +12,20 @@ export interface CatalogMemory {
   readonly names: PackedMemory;
   readonly places: PlacesMemory;
   readonly state: SharedArrayBuffer;
+  /** What an earlier process left, for zones that have not been read yet. None of its zones is ready, those it has are stale. */
+  readonly old?: Omit<CatalogMemory, 'old'>;
+}
+
+/** All that a reader needs, as it was at one moment. */
+export interface CatalogSnapshot {
+  readonly names: PackedSnapshot;
+  readonly places: ReturnType<Places['snapshot']>;
+  readonly serial: number;
 }
 
 export type CatalogNews =
+  /** The copy that an earlier process left is no longer wanted. */
+  | { readonly kind: 'no old copy' }
   | { readonly kind: 'names'; readonly memory: PackedMemory }
   | { readonly kind: 'places'; readonly memory: PackedMemory };
 
@@ -32,6 +43,7 @@ export class NameTable {
   readonly #state = new Int32Array(this.#stateMemory);
   readonly #writer = new ByteWriter(4096);
   readonly #listeners = new Set<(news: CatalogNews) => void>();
+  #old: CatalogMemory['old'];
 
   constructor(options: { readonly serial: number }) {
     this.#names = new PackedMap({ onGeneration: (memory) => this.#tell({ kind: 'names', memory }) });
@@ -40,7 +52,23 @@ export class NameTable {
   }
 
   get memory(): CatalogMemory {
-    return { names: this.#names.memory, places: this.places.memory, state: this.#stateMemory };
+    const memory = { names: this.#names.memory, places: this.places.memory, state: this.#stateMemory };
+    return this.#old === undefined ? memory : { ...memory, old: this.#old };
+  }
+
+  /** For those who begin to read from now on; nothing of it ever comes into the table itself. */
+  setOld(old: NonNullable<CatalogMemory['old']>): void {
+    this.#old = old;
+  }
+
+  dropOld(): void {
+    if (this.#old === undefined) return;
+    this.#old = undefined;
+    this.#tell({ kind: 'no old copy' });
+  }
+
+  snapshot(): CatalogSnapshot {
+    return { names: this.#names.snapshot(), places: this.places.snapshot(), serial: this.serial };
   }
 
   get size(): number {
@@ -66,6 +94,14 @@ export class NameTable {
 
   isReady(zone: number): boolean {
     return ((this.#state[stateWord.readyZones]! >> zone) & 1) === 1;
+  }
+
+  isStale(zone: number): boolean {
+    return ((this.#state[stateWord.staleZones]! >> zone) & 1) === 1;
+  }
+
+  get serial(): number {
+    return this.#state[stateWord.serial]!;
   }
 
   /** Seen by every thread with its next query. */

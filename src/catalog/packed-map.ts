@@ -10,6 +10,14 @@ export interface PackedMemory {
   readonly bytes: SharedArrayBuffer;
 }
 
+/** A map as it was at one moment. */
+export interface PackedSnapshot {
+  /** A copy. */
+  readonly slots: Int32Array;
+  /** Where the entries lie: what is there once never changes. */
+  readonly bytes: Uint8Array;
+}
+
 const headerBytes = 6; // key length (2), value length (4)
 const emptySlot = 0;
 const deletedSlot = -1;
@@ -114,6 +122,10 @@ export class PackedMap extends PackedReader {
 
   get memory(): PackedMemory {
     return this.#memory;
+  }
+
+  snapshot(): PackedSnapshot {
+    return { slots: new Int32Array(this.slots), bytes: this.bytes.subarray(0, this.#top) };
   }
 
   set(key: Uint8Array, value: Uint8Array): void {
@@ -330,6 +342,11 @@ function entryBytes(bytes: Uint8Array, entry: number): number {
 function copyTo(target: Uint8Array, at: number, source: Uint8Array): void {
   if (source.length > 128) target.set(source, at);
   else for (let i = 0; i < source.length; i++) target[at + i] = source[i]!;
+}
+
+/** Of a map with nothing in it. */
+export function emptyMemory(): PackedMemory {
+  return allocate(1, 0);
 }
 
 function allocate(slotCount: number, byteCount: number): PackedMemory {

@@ -1,7 +1,7 @@
 // Clusters, zones and regions as small numbers in shared memory, so that "how far is this cluster from the one that asks?"
 // costs a query two array reads. Ordinals are given once and never reused while the catalog lives.
 
-import { PackedMap, type PackedMemory, PackedReader } from './packed-map.ts';
+import { PackedMap, type PackedMemory, PackedReader, type PackedSnapshot } from './packed-map.ts';
 
 export interface ClusterPlace {
   readonly id: string;
@@ -80,6 +80,10 @@ export class Places {
 
   get memory(): PlacesMemory {
     return { index: this.#index.memory, table: this.#tableMemory };
+  }
+
+  snapshot(): { readonly index: PackedSnapshot; readonly table: Uint16Array } {
+    return { index: this.#index.snapshot(), table: this.#table.slice(0, 2 * this.#nextOrdinal.c) };
   }
 
   ordinalOf(cluster: string): number {

@@ -29,6 +29,7 @@ import type { Exchange } from './upstream/exchange.ts';
 import { Forwarder } from './upstream/forwarder.ts';
 import { parseServerAddress, ServerSet } from './upstream/servers.ts';
 import type { Query } from './wire.ts';
+import type { OldView } from './zone-answers.ts';
 
 /** Plain data, so that a worker thread can be given it. */
 export interface ChainConfig {
@@ -101,9 +102,13 @@ export function buildChain(parts: ChainParts): Handler[] {
   };
   const follow: FollowAlias = (query, answer, target) => followOn(query, answer, target);
   const answering = { reader, follow, ownZoneOf, stubZones };
+  const { old } = reader;
+  const fromOld = old && oldViews(old, parts);
+  const asked = { ...answering, standpointOf: asker, old: fromOld?.byAsker };
+  const askedHere = { ...answering, standpointOf: here, old: fromOld?.here };
   const zoneOf = ({ name, zone }: OwnZone) =>
-    zoneHandler({ ...answering, name, zone, standpointOf: name === 'authority' ? asker : here });
-  const islands = peerNames && islandHandler({ ...answering, ...peerNames, name: 'peers', standpointOf: here });
+    zoneHandler({ ...(name === 'authority' ? asked : askedHere), name, zone });
+  const islands = peerNames && islandHandler({ ...askedHere, ...peerNames, name: 'peers' });
   const followOn = createAliasFollower({ handlers: [...present(islands), stub, ...present(upstream)], onAnswered });
   const outside = peerNames ? [namesOutside] : [];
   return [
@@ -114,12 +119,26 @@ export function buildChain(parts: ChainParts): Handler[] {
     ...own.map(zoneOf),
     ...present(islands),
     // Whoever answers for the cluster's domain in our place knows its addresses, but not those of peers' services.
-    ...present(clusterZone ? undefined : peerNames && reverseHandler({ reader, zone: peerNames.zone, waitsFor: [] })),
+    ...present(
+      clusterZone ? undefined : peerNames && reverseHandler({ reader, zone: peerNames.zone, waitsFor: [], old }),
+    ),
     stub,
-    ...present(clusterZone && reverseHandler({ reader, zone: clusterZone, waitsFor: [clusterZone.id, ...outside] })),
+    ...present(
+      clusterZone && reverseHandler({ reader, zone: clusterZone, waitsFor: [clusterZone.id, ...outside], old }),
+    ),
     ...present(upstream),
     refuseHandler(),
   ];
+}
+
+/** What an earlier process left has numbers of its own for clusters and places. */
+function oldViews(old: CatalogReader, { config, trust: { peers } }: ChainParts): Record<'here' | 'byAsker', OldView> {
+  const { places } = old;
+  const local = places.standAt(places.find('c', config.cluster.id));
+  return {
+    here: { reader: old, standpointOf: () => local },
+    byAsker: { reader: old, standpointOf: createAskerFinder({ peers, places, local }) },
+  };
 }
 
 interface OwnZone {

@@ -2,15 +2,17 @@
 
 import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
 import { stateWord } from '../catalog/name-table.ts';
-import { PackedReader } from '../catalog/packed-map.ts';
+import { emptyMemory, PackedReader } from '../catalog/packed-map.ts';
 import { PlacesReader } from '../catalog/places.ts';
 
 export class CatalogReader {
   readonly names: PackedReader;
   readonly places: PlacesReader;
   readonly #state: Int32Array;
+  #old: CatalogReader | undefined;
 
   constructor(memory: CatalogMemory) {
+    this.#old = memory.old && new CatalogReader(memory.old);
     this.names = new PackedReader(memory.names);
     this.places = new PlacesReader(memory.places);
     this.#state = new Int32Array(memory.state);
@@ -18,7 +20,16 @@ export class CatalogReader {
 
   take(news: CatalogNews): void {
     if (news.kind === 'names') this.names.adopt(news.memory);
-    else this.places.adopt(news.memory);
+    else if (news.kind === 'places') this.places.adopt(news.memory);
+    else this.#dropOld();
+  }
+
+  /**
+   * What an earlier process left, for zones that are not ready: no zone of it ever is, and it has those that are stale in it.
+   * A name that it does not have may exist by now.
+   */
+  get old(): CatalogReader | undefined {
+    return this.#old;
   }
 
   isReady(zone: number): boolean {
@@ -35,5 +46,12 @@ export class CatalogReader {
 
   get serial(): number {
     return Atomics.load(this.#state, stateWord.serial) >>> 0;
+  }
+
+  /** Whoever still holds on to it finds nothing in it, and its memory is free. */
+  #dropOld(): void {
+    this.#old?.names.adopt(emptyMemory());
+    this.#old?.places.adopt(emptyMemory());
+    this.#old = undefined;
   }
 }

@@ -25,6 +25,9 @@ export interface ZoneAnswersOptions {
   readonly ownZoneOf: (name: Uint8Array) => Zone | undefined;
 }
 
+/** How to answer from what an earlier process left: its own memory, and where those who ask stand in it. */
+export type OldView = Pick<ZoneAnswersOptions, 'reader' | 'standpointOf'>;
+
 /** `entry` is where the name lies in the catalog, or -1; `apexLength` how many bytes of it are the zone's own name. */
 export type AnswerName = (query: Query, answer: Answer, entry: number, apexLength: number) => Step | Later;
 
@@ -37,6 +40,27 @@ const anyData = Uint8Array.from([7, ...Buffer.from('RFC8482'), 0]);
 
 export function failNotReady(answer: Answer, zone: Zone): void {
   answer.fail(rcode.SERVFAIL, extendedError.notReady, `${zone.name} has not been read from its home yet`);
+}
+
+/**
+ * Answers a name that an earlier process knew, and says that this is old; undefined for any other. What was missing then may
+ * exist by now: never NXDOMAIN from an old copy.
+ */
+export function createOldAnswers(
+  options: Omit<ZoneAnswersOptions, keyof OldView>,
+  old: OldView | undefined,
+): (query: Query, answer: Answer, apexLength: number) => Step | Later | undefined {
+  if (old === undefined) return () => undefined;
+  const { reader } = old;
+  const answerName = createZoneAnswers({ ...options, ...old });
+  return (query, answer, apexLength) => {
+    const isThere = reader.isStale(options.zone.id);
+    const entry = isThere ? reader.names.find(query.name, query.nameLength, query.nameHash) : -1;
+    if (entry < 0) return undefined;
+    answer.isAuthoritative = true;
+    answer.extendedError = extendedError.staleAnswer;
+    return answerName(query, answer, entry, apexLength);
+  };
 }
 
 export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {

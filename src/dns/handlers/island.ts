@@ -1,22 +1,25 @@
 // Names of peers' services in other people's domains. Each is an island: that name is answered here and with
 // authority, and so are the ports below it (`_http._tcp.db.example`); all other names go on to where they are at
-// home. Until it is known what peers share, names that may be islands are answered with SERVFAIL.
+// home. Until it is known what peers share, those that an earlier process knew are answered as old, and names that may be
+// islands with SERVFAIL.
 
 import { hashBytes, isWithin } from '../../base/dns/name.ts';
 import { zoneMark } from '../../catalog/answers.ts';
 import { namesOutside } from '../../catalog/peer-table.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
+import type { CatalogReader } from '../reader.ts';
 import { SoaTemplate } from '../soa.ts';
 import type { StubZones } from '../stub-zones.ts';
 import { classAny, classIn, extendedError, type Query, rcode } from '../wire.ts';
-import { createZoneAnswers, type ZoneAnswersOptions } from '../zone-answers.ts';
+import { createOldAnswers, createZoneAnswers, type OldView, type ZoneAnswersOptions } from '../zone-answers.ts';
 
 export interface IslandHandlerOptions extends Omit<ZoneAnswersOptions, 'soa'> {
   readonly name: string;
   /** Where no island can be. */
   readonly elsewhere: readonly Uint8Array[];
   readonly stubZones: StubZones;
+  readonly old?: OldView;
 }
 
 const underscore = 0x5f;
@@ -24,7 +27,9 @@ const transports = ['_tcp', '_udp', '_sctp'].map((label) => Buffer.from(label));
 
 export function islandHandler(options: IslandHandlerOptions): Handler {
   const { zone, reader, stubZones } = options;
-  const answerName = createZoneAnswers({ ...options, soa: new SoaTemplate(zone, { isIsland: true }) });
+  const soa = new SoaTemplate(zone, { isIsland: true });
+  const answerName = createZoneAnswers({ ...options, soa });
+  const answerOld = createOldAnswers({ ...options, soa }, options.old);
 
   function handle(query: Query, answer: Answer): Step | Later {
     if (query.class !== classIn && query.class !== classAny) return 'next';
@@ -32,8 +37,13 @@ export function islandHandler(options: IslandHandlerOptions): Handler {
     const entry = reader.names.find(name, nameLength, query.nameHash);
     const portsEnd = name[1] === underscore ? endOfPorts(name) : 0;
     const apexLength = nameLength - portsEnd;
-    const isIsland = entry >= 0 ? isIslandAt(entry) : portsEnd > 0 && isIslandAt(find(name, portsEnd, nameLength));
-    if (!isIsland) return reader.isReady(namesOutside) || cannotBe(query) ? 'next' : holdBack(answer);
+    if (!isIsland(reader, query, entry, portsEnd)) {
+      if (!reader.isReady(zone.id) && wasIsland(query, portsEnd)) {
+        answer.zone = zone.id;
+        return answerOld(query, answer, apexLength) ?? holdBack(answer);
+      }
+      return reader.isReady(namesOutside) || cannotBe(query) ? 'next' : holdBack(answer);
+    }
     // A federation's names are its own, whoever else claims them.
     if (stubZones.find(name, nameLength)?.sendsSource) return 'next';
     answer.zone = zone.id;
@@ -42,12 +52,11 @@ export function islandHandler(options: IslandHandlerOptions): Handler {
     return answerName(query, answer, entry, apexLength);
   }
 
-  function find(name: Uint8Array, start: number, end: number): number {
-    return reader.names.find(name.subarray(start, end), end - start, hashBytes(name, start, end));
-  }
-
-  function isIslandAt(entry: number): boolean {
-    return entry >= 0 && (reader.names.bytes[reader.names.valueStart(entry)]! & zoneMark.island) !== 0;
+  /** To an earlier process. */
+  function wasIsland(query: Query, portsEnd: number): boolean {
+    const { reader: old } = options.old ?? {};
+    if (!old?.isStale(zone.id) || stubZones.find(query.name, query.nameLength)?.sendsSource) return false;
+    return isIsland(old, query, old.names.find(query.name, query.nameLength, query.nameHash), portsEnd);
   }
 
   function cannotBe({ name, nameLength }: Query): boolean {
@@ -61,6 +70,19 @@ export function islandHandler(options: IslandHandlerOptions): Handler {
   }
 
   return { name: options.name, handle };
+}
+
+/** Whether the name, which lies at `entry`, or the one whose port it would be, is an island. */
+function isIsland(reader: CatalogReader, { name, nameLength }: Query, entry: number, portsEnd: number): boolean {
+  const { names } = reader;
+  if (entry >= 0) return isIslandAt(reader, entry);
+  if (portsEnd === 0) return false;
+  const host = name.subarray(portsEnd, nameLength);
+  return isIslandAt(reader, names.find(host, host.length, hashBytes(name, portsEnd, nameLength)));
+}
+
+function isIslandAt({ names }: CatalogReader, entry: number): boolean {
+  return entry >= 0 && (names.bytes[names.valueStart(entry)]! & zoneMark.island) !== 0;
 }
 
 /** Where the host's own name starts behind `_port._proto`; 0 if these labels are not of ports. */

@@ -1,5 +1,5 @@
-// Answers one zone from the catalog; until it has been read once, with SERVFAIL. A stub zone that lies in it is not its own:
-// the longest zone that fits a name decides.
+// Answers one zone from the catalog; until it has been read once, from what an earlier process left, and what that did not
+// know with SERVFAIL. A stub zone that lies in it is not its own: the longest zone that fits a name decides.
 
 import { isWithin } from '../../base/dns/name.ts';
 import type { Answer } from '../answer.ts';
@@ -7,16 +7,25 @@ import type { Handler, Later, Step } from '../handler.ts';
 import { SoaTemplate } from '../soa.ts';
 import type { StubZones } from '../stub-zones.ts';
 import { classAny, classIn, extendedError, type Query, rcode } from '../wire.ts';
-import { createZoneAnswers, failNotReady, type ZoneAnswersOptions } from '../zone-answers.ts';
+import {
+  createOldAnswers,
+  createZoneAnswers,
+  failNotReady,
+  type OldView,
+  type ZoneAnswersOptions,
+} from '../zone-answers.ts';
 
 export interface ZoneHandlerOptions extends Omit<ZoneAnswersOptions, 'soa'> {
   readonly name: string;
   readonly stubZones: StubZones;
+  readonly old?: OldView;
 }
 
 export function zoneHandler(options: ZoneHandlerOptions): Handler {
   const { zone, reader, stubZones } = options;
-  const answerName = createZoneAnswers({ ...options, soa: new SoaTemplate(zone) });
+  const soa = new SoaTemplate(zone);
+  const answerName = createZoneAnswers({ ...options, soa });
+  const answerOld = createOldAnswers({ ...options, soa }, options.old);
 
   let stubsVersion = -1;
   let hasStubs = false;
@@ -37,14 +46,16 @@ export function zoneHandler(options: ZoneHandlerOptions): Handler {
       answer.fail(rcode.REFUSED, extendedError.notSupported, 'only class IN is served');
       return 'done';
     }
-    if (!reader.isReady(zone.id)) {
-      failNotReady(answer, zone);
-      return 'done';
-    }
+    if (!reader.isReady(zone.id)) return answerOld(query, answer, zone.bytes.length) ?? notReady(answer);
     answer.isAuthoritative = true;
     if (reader.isStale(zone.id)) answer.extendedError = extendedError.staleAnswer;
     const entry = reader.names.find(query.name, query.nameLength, query.nameHash);
     return answerName(query, answer, entry, zone.bytes.length);
+  }
+
+  function notReady(answer: Answer): Step {
+    failNotReady(answer, zone);
+    return 'done';
   }
 
   return { name: options.name, handle };
