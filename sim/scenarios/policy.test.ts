@@ -415,4 +415,22 @@ describe('placement', () => {
     await set.time.advance(15_000);
     expect((await find<Service>(east, serviceType, 'shop/checkout'))?.spec?.clusterIP).toMatch(/^10\./);
   });
+
+  test('placement: a service that must be made anew is held by a finalizer -> made when it has gone', async () => {
+    const { set, east } = await twoClusters();
+    await set.broker.admin.create(federatedServiceType, federated({ clusters: ['east'], template }));
+    await set.time.advance(3_000);
+    const ref = { namespace: 'shop', name: 'checkout' };
+    const hold = (finalizers: string[]) => ({ kind: 'merge', body: { metadata: { finalizers } } }) as const;
+    await east.patch(serviceType, ref, hold(['example.org/load-balancer']));
+    const body = { spec: { template: { spec: { clusterIP: 'None' } } } };
+    const name = { namespace: setName, name: 'checkout.shop' };
+    await set.broker.admin.patch(federatedServiceType, name, { kind: 'merge', body });
+    await set.time.advance(60_000);
+    expect((await placementLines(set))[0]).toBe('east Pending Service shop/checkout is being deleted');
+    await east.patch(serviceType, ref, hold([]));
+    await set.time.advance(20_000);
+    expect((await find<Service>(east, serviceType, 'shop/checkout'))?.spec?.clusterIP).toBe('None');
+    expect((await placementLines(set))[0]).toBe('east Placed ');
+  });
 });

@@ -72,6 +72,9 @@ export function createPlacementController({ context, federated, problems }: Plac
     const present = copies.services.get(key);
     if (present !== undefined && !isPlaced(present))
       return { state: 'Refused', message: `somebody else made a Service ${key}; delete it, or leave this cluster out` };
+    // One that something else keeps until it has cleaned up: its going brings the key back.
+    if (present?.metadata.deletionTimestamp !== undefined)
+      return { state: 'Pending', message: `Service ${key} is being deleted` };
     await placeService(template, present);
     const presentExport = copies.exports.get(key);
     if (presentExport !== undefined && !isPlaced(presentExport)) return undefined;
@@ -91,9 +94,12 @@ export function createPlacementController({ context, federated, problems }: Plac
 
   /** In place of one of ours that cannot be changed into it. */
   async function make(wanted: Service, { present, why }: { present?: Service; why?: string }): Promise<void> {
-    if (present !== undefined) await ensureAbsent(home, serviceType, present);
-    const made = await ensure({ client: home, type: serviceType, present: undefined, wanted });
-    if (present === undefined) return;
+    if (present === undefined) {
+      await ensure({ client: home, type: serviceType, present, wanted });
+      return;
+    }
+    await ensureAbsent(home, serviceType, present);
+    const made = await home.create(serviceType, wanted);
     const message = `deleted and made anew, because its FederatedService has changed: ${why}`;
     await context.events.record({ about: made, type: 'Normal', reason: 'ServiceReplaced', message });
   }
