@@ -4,7 +4,9 @@ import { Simulation } from '../../sim/virtual-world.ts';
 import { formatAddress } from '../base/dns/address.ts';
 import type { HttpResponse } from '../base/http.ts';
 import { silentLog } from '../base/log.ts';
+import type { Timers } from '../base/world.ts';
 import { createClient } from '../client/client.ts';
+import { Asker } from '../dns/testing/ask.ts';
 import { endpointSliceType } from '../model/endpoint-slice.ts';
 import type { AnyObject } from '../model/object.ts';
 import { serviceType } from '../model/service.ts';
@@ -36,12 +38,14 @@ function failure(status: number, reason: string): HttpResponse {
 async function setUp() {
   const sim = new Simulation({ seed: 1 });
   const mood: { is: 'well' | 'down' | 'forgetful' } = { is: 'well' };
+  const requests: string[] = [];
   const home = new SimHome({
     simulation: sim,
     name: 'west',
     serviceRanges: ['10.96.0.0/16'],
     mayDo: () => true,
     wrap: (handler) => (request) => {
+      requests.push(request.path);
       if (mood.is === 'down') return Promise.resolve(failure(503, 'ServiceUnavailable'));
       const isWatch = request.path.includes('watch=');
       return mood.is === 'forgetful' && isWatch ? Promise.resolve(failure(410, 'Expired')) : handler(request);
@@ -57,8 +61,15 @@ async function setUp() {
       ?.sets.filter(({ type }) => type === recordType.A)
       .flatMap(({ records }) => records.map(({ rdata }) => formatAddress(rdata)));
   const state = () => (catalog.table.isReady(catalog.clustersetZone.id) ? 'ready' : 'not ready');
-  const attach = () => attachCatalog({ catalog, client, world, log: silentLog });
-  return { sim, home, catalog, attach, addressesOf, state, mood };
+  /** Called whenever something that waited goes on. */
+  const turns = { onTurn: () => {} };
+  const after: Timers['after'] = (delayMs, run) =>
+    world.timers.after(delayMs, () => {
+      turns.onTurn();
+      run();
+    });
+  const attach = () => attachCatalog({ catalog, client, world: { ...world, timers: { after } }, log: silentLog });
+  return { sim, home, catalog, attach, addressesOf, state, mood, requests, turns };
 }
 
 describe('catalog attached to a home', () => {
@@ -122,6 +133,59 @@ describe('catalog attached to a home', () => {
     const attachment = attach();
     await sim.time.until(() => addressesOf('db-0.db.default.svc.cluster.local') !== undefined, { withinMs: 10_000 });
     expect(addressesOf('db.default.svc.cluster.local')).toEqual(['10.1.0.1']);
+    attachment.stop();
+  });
+
+  test('the home answers again -> slices, of which only a part was read, are known again and not listed anew', async () => {
+    const { sim, home, attach, addressesOf, mood, requests } = await setUp();
+    await home.start();
+    await home.admin.create(serviceImportType, serviceImport('checkout', '243.0.0.7'));
+    await home.admin.create(endpointSliceType, {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'db-1', namespace: 'default', labels: { app: 'db', 'kubernetes.io/service-name': 'db' } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['10.1.0.1'], nodeName: 'one' }],
+    } as AnyObject);
+    const attachment = attach();
+    await sim.time.until(() => addressesOf(name) !== undefined, { withinMs: 10_000 });
+    mood.is = 'down';
+    sim.network.breakStreams({ server: home.url });
+    await sim.time.advance(20_000);
+    mood.is = 'well';
+    const since = requests.length;
+    await sim.time.advance(60_000);
+    const slices = requests.slice(since).filter((path) => path.includes('/endpointslices'));
+    expect(slices.some((path) => path.includes('watch='))).toBe(true);
+    expect(slices.filter((path) => path.includes('limit='))).toEqual([]);
+    attachment.stop();
+  });
+
+  test('a list of many pages -> SERVFAIL through reading and making names, never NXDOMAIN, then every name', async () => {
+    const { sim, home, attach, addressesOf, catalog, state, turns } = await setUp();
+    await home.start();
+    const names = Array.from({ length: 1200 }, (_, i) => `svc-${i}.default.svc.clusterset.local`);
+    for (const [i, name] of names.entries()) {
+      await home.admin.create(serviceImportType, serviceImport(name.split('.')[0]!, `243.0.${i >> 8}.${i & 255}`));
+    }
+    const asker = new Asker(catalog);
+    const answers: Promise<string>[] = [];
+    const ask = () => {
+      for (const name of [names[0]!, names[600]!, names[1199]!]) answers.push(asker.ask(`${name} A`));
+    };
+    const madeAtTurns = new Set<number>();
+    turns.onTurn = () => {
+      if (state() === 'ready') return;
+      madeAtTurns.add(names.filter((name) => addressesOf(name) !== undefined).length);
+      ask();
+    };
+    const attachment = attach();
+    await sim.time.until(() => state() === 'ready', { withinMs: 60_000 });
+    turns.onTurn = () => {};
+    expect([...madeAtTurns].some((count) => count > 0 && count < names.length)).toBe(true);
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['SERVFAIL']));
+    expect(names.filter((name) => addressesOf(name) === undefined)).toEqual([]);
+    expect(await asker.ask(`${names[1199]} A`)).toBe('243.0.4.175');
     attachment.stop();
   });
 });

@@ -10,6 +10,7 @@ import { type KubernetesObject, keyOf, type ResourceType } from '../model/object
 import { type Service, serviceType } from '../model/service.ts';
 import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
 import type { Catalog } from './catalog.ts';
+import { createSliceListReader } from './slice-list.ts';
 import type { ZoneSource } from './zones.ts';
 
 export interface AttachOptions {
@@ -109,7 +110,7 @@ export function attachCatalog(options: AttachOptions): Attachment {
       ...options,
       log: options.log.with({ watch: source.type.plural }),
       type: source.type,
-      ...(source.type === endpointSliceType ? importedOnly : {}),
+      ...(source.type === endpointSliceType ? { ...importedOnly, decodeList: createSliceListReader() } : {}),
       sink: new ForwardingSink(source, () => onListed(source)),
       onState: () => onState(source, reflector),
     });

@@ -73,7 +73,8 @@ interface FactsOfOwner {
 type Side = 's' | 'i';
 
 const dirtyMax = 2048;
-const unsettledMax = 512;
+/** Few: what is kept here for long would be taken for something that stays, and be collected late. */
+const unsettledMax = 16;
 /** How many services get their names before somebody else has a turn: a few milliseconds of work. */
 const ownersPerTurn = 500;
 const noNames = new OwnerNames('');

@@ -263,7 +263,7 @@ function unpackPorts(reader: ByteReader): PortFacts[] {
 }
 
 export function repeat<T>(count: number, make: () => T): T[] {
-  const items: T[] = [];
-  for (let i = 0; i < count; i++) items.push(make());
+  const items = new Array<T>(count);
+  for (let i = 0; i < count; i++) items[i] = make();
   return items;
 }

@@ -37,7 +37,12 @@ export interface ListOptions extends RequestOptions, Selection {
   readonly continue?: string;
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+  /** Reads a page in place of JSON.parse. */
+  readonly decode?: ListDecoder;
 }
+
+/** May leave out of items what its user does not need; then it hands out the newest of them whole. */
+export type ListDecoder = (page: Uint8Array) => List<KubernetesObject>;
 
 export interface List<T> {
   readonly metadata: {
@@ -46,6 +51,8 @@ export interface List<T> {
     readonly remainingItemCount?: number;
   };
   readonly items: T[];
+  /** Of the items, if those are not whole. */
+  readonly newest?: T;
 }
 
 export interface WatchOptions extends Selection {

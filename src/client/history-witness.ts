@@ -34,6 +34,12 @@ export class HistoryWitness {
     this.#sights.set(keyOf(object), { object, isGone: false });
   }
 
+  /** Several at once, of which only the newest is at hand. */
+  listedMany(newest: KubernetesObject, count: number): void {
+    this.listed(newest);
+    if (count > 1) this.#hasForgotten = true;
+  }
+
   happened(sight: Sight): void {
     const key = keyOf(sight.object);
     this.#sights.delete(key);

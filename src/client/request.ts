@@ -9,6 +9,8 @@ export interface RequestSpec {
   readonly path: string;
   readonly json?: unknown;
   readonly contentType?: string;
+  /** Reads the answer in place of JSON.parse. */
+  readonly decode?: (body: Uint8Array) => unknown;
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
 }
@@ -142,10 +144,11 @@ function retryAfterMs(header: string | undefined): number | undefined {
 }
 
 function parseJson<T>(spec: RequestSpec, bytes: Uint8Array): T {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  const toText = () => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   try {
-    return JSON.parse(text) as T;
+    return (spec.decode === undefined ? JSON.parse(toText()) : spec.decode(bytes)) as T;
   } catch (cause) {
+    const text = toText();
     throw new Error(`${spec.method} ${spec.path}: the answer is not JSON: ${text.slice(0, 200)}`, { cause });
   }
 }
