@@ -36,6 +36,7 @@ const owner: Owner = new Owner({
   catalog,
   peer: (name) => ({ name, epoch: 'bench', window, versions: ['v1alpha1', 'v1alpha2'] }),
   hasSynced: () => true,
+  revision: () => revision,
   observer: {
     changed: () => {
       for (const done of idle) done();

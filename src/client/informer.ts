@@ -27,6 +27,8 @@ export interface InformerStatus {
   readonly lastContactMs: number | undefined;
   /** Monotonic time since which the copy may be old; absent while it is current. */
   readonly staleSinceMs: number | undefined;
+  /** How far into the home's history the copy has come, deletes included; absent while it is listed anew. */
+  readonly revision: string | undefined;
 }
 
 /** What readers of a copy need; an Informer is one, and a test can be another. */

@@ -25,6 +25,8 @@ export interface ReflectorStatus {
   readonly state: ReflectorState;
   readonly lastContactMs: number | undefined;
   readonly staleSinceMs: number | undefined;
+  /** How far into the home's history the copy has come, deletes included; absent while it is listed anew. */
+  readonly revision: string | undefined;
 }
 
 export interface ReflectorSink<T> {
@@ -344,7 +346,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       doubt();
       endWatch?.();
     },
-    status: () => ({ state, lastContactMs, staleSinceMs }),
+    status: () => ({ state, lastContactMs, staleSinceMs, revision }),
   };
 }
 

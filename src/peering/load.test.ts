@@ -32,6 +32,7 @@ class LoadOwner {
       catalog: this.catalog,
       peer: (peer) => ({ name: peer, epoch: 'e', window: 256, versions: ['v1alpha1', 'v1alpha2'] }),
       hasSynced: () => true,
+      revision: () => this.#revision,
     });
     const metadata = { name: 'all', namespace: 'shop', generation: 1, uid: 'u' };
     const spec = { serviceSelector: {}, peers: [...peers] };

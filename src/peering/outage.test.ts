@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { createInformer } from '../client/informer.ts';
 import type { PeerSpec } from '../model/peer.ts';
-import { peerExportType } from '../model/peer-export.ts';
+import { type PeerExport, peerExportType } from '../model/peer-export.ts';
 import { type PeerService, peerServiceType } from '../model/peer-service.ts';
 import type { PeeringOptions } from './peering.ts';
 import { type VirtualMesh, VirtualMeshes } from './testing/virtual-mesh.ts';
@@ -185,6 +185,34 @@ test('outage, exact: the newest service goes while the owner is down -> its next
   await pair.equal(40_000);
   expect(report()).toMatchObject({ mode: 'exact' });
   expect(pair.vanished.sort()).toEqual(['s1', 's4']);
+});
+
+test('outage, exact: the newest export goes while the owner is down, the consumer comes back at once -> gone as exactly', async () => {
+  const pair = await synced('exact', 5);
+  await pair.all.time.settle(
+    pair.owner.home.admin.create<PeerExport>(peerExportType, {
+      apiVersion: 'portolan.dev/v1alpha1',
+      kind: 'PeerExport',
+      metadata: { name: 'more', namespace: 'shop' },
+      spec: { services: ['s1'], fqdn: 'more.example', peers: ['consumer'] },
+    }),
+  );
+  await pair.until(async () => (await pair.consumer.held()).length === 6);
+  // Its status was written, so that nothing in the home is newer than it.
+  await pair.all.time.advance(5000);
+  pair.consumer.peering?.consumer()?.retry('owner');
+  pair.all.network.setFault(pair.owner.address, 'refused');
+  await pair.all.time.advance(100);
+  pair.all.network.setFault(pair.owner.address, 'up');
+  const report = () => pair.consumer.peering?.consumer()?.report('owner');
+  await pair.until(async () => report()?.state.kind === 'waiting' && report()?.staleSinceMs === undefined);
+  pair.owner.kill();
+  await pair.all.time.settle(pair.owner.home.admin.delete(peerExportType, { namespace: 'shop', name: 'more' }));
+  await pair.all.time.settle(pair.owner.home.admin.delete(peerExportType, { namespace: 'shop', name: 'all' }));
+  await pair.owner.start();
+  await pair.until(async () => pair.owner.peering?.owner.report('consumer') !== undefined, 60_000);
+  await pair.until(async () => (await pair.consumer.held()).length === 0, 1000);
+  expect(report()).toMatchObject({ mode: 'exact' });
 });
 
 test('outage: the consumer is killed at any moment of a sync -> it serves what it acknowledged, and converges', async () => {

@@ -27,6 +27,13 @@ export interface OwnerCatalogOptions {
   readonly onExportChanged?: (exportKey: string) => void;
 }
 
+export interface ViewOptions {
+  readonly epoch: string;
+  /** How far into the home's history the catalog has come: what was deleted moves it on too, whoever saw that happen. */
+  readonly revision: () => number;
+  readonly hasSynced: () => boolean;
+}
+
 /** A service whose description and labels are larger than this is no service. */
 const serviceCharactersMax = 500_000;
 const anyName = { allowedDomains: ['*'], ownZones: [] };
@@ -42,7 +49,6 @@ export class OwnerCatalog {
   readonly #claims = new Map<string, Map<string, Share[]>>();
   readonly #exportsTo = new Map<string, Set<string>>();
   readonly #offers = new Map<Draft, WeakMap<SharedService, Offer>>();
-  #revision = 0;
 
   constructor(options: OwnerCatalogOptions) {
     this.#options = options;
@@ -50,7 +56,6 @@ export class OwnerCatalog {
 
   setService(namespace: string, name: string, service: Service | undefined): void {
     put(this.#services, namespace, name, service);
-    this.#sawRevision(service?.metadata.resourceVersion);
     for (const [exportName, peerExport] of this.#exports.get(namespace) ?? [])
       this.#update(`${namespace}/${exportName}`, peerExport, name, service);
   }
@@ -61,7 +66,6 @@ export class OwnerCatalog {
     const before = previous?.metadata;
     put(this.#exports, namespace, name, peerExport);
     this.#indexPeers(key, previous?.spec.peers ?? [], peerExport?.spec.peers ?? []);
-    this.#sawRevision(peerExport?.metadata.resourceVersion);
     // Its status is our own writing.
     const { uid, generation } = peerExport?.metadata ?? {};
     if (generation !== undefined && before?.uid === uid && before?.generation === generation) return;
@@ -94,7 +98,7 @@ export class OwnerCatalog {
     for (const [share] of this.#claims.get(peer)?.values() ?? []) if (share !== undefined) yield share.service;
   }
 
-  view(peer: string, draft: Draft, about: { readonly epoch: string; readonly hasSynced: () => boolean }): OwnerView {
+  view(peer: string, draft: Draft, about: ViewOptions): OwnerView {
     const catalog = this;
     return {
       epoch: about.epoch,
@@ -102,7 +106,7 @@ export class OwnerCatalog {
         return about.hasSynced();
       },
       get revision() {
-        return catalog.#revision;
+        return about.revision();
       },
       get ids() {
         return catalog.#claims.get(peer)?.keys() ?? [];
@@ -170,11 +174,6 @@ export class OwnerCatalog {
       if (left.length === 0) ids?.delete(share.service.id);
       else ids?.set(share.service.id, left);
     }
-  }
-
-  #sawRevision(resourceVersion: string | undefined): void {
-    const revision = Number(resourceVersion ?? 0);
-    if (revision > this.#revision) this.#revision = revision;
   }
 }
 

@@ -25,6 +25,8 @@ export interface OwnerOptions {
   /** Undefined for a peer that we do not know or do not serve. */
   readonly peer: (name: string) => ServedPeer | undefined;
   readonly hasSynced: () => boolean;
+  /** How far into the home's history the catalog has come; never goes back. */
+  readonly revision: () => number;
   readonly observer?: OwnerObserver;
 }
 
@@ -52,6 +54,8 @@ export interface ConsumerReport {
   readonly behindSinceMs: number | undefined;
   readonly unacknowledged: number;
   readonly fullSyncMs: number | undefined;
+  /** Why the peer did not believe that it was told everything; empty if it did. */
+  readonly snapshotRefused: string;
   readonly refusals: ReadonlyMap<string, Refusal>;
   /** What it has to say of services that it took: of names that it cannot give them. */
   readonly notes: ReadonlyMap<string, string>;
@@ -60,6 +64,7 @@ export interface ConsumerReport {
 
 /** A peer chooses what it says, and of how many services: both are kept within bounds. */
 const noteLengthMax = 1024;
+const reasonLengthMax = 1024;
 const notesMax = 10_000;
 
 /** Streams that one peer may open in a burst, and how fast it earns new ones. */
@@ -151,12 +156,13 @@ class Stream implements CallHandlers {
   #aliveMs: number;
   #behindSinceMs: number | undefined;
   #fullSyncMs: number | undefined;
+  #snapshotRefused = '';
   #isClosed = false;
 
   constructor(options: StreamOptions) {
-    const { call, draft, served, catalog, hasSynced } = options;
+    const { call, draft, served, catalog, hasSynced, revision } = options;
     const hasSnapshotEnd = call.headers[snapshotHeader] === '1';
-    const view = catalog.view(served.name, draft, { epoch: served.epoch, hasSynced });
+    const view = catalog.view(served.name, draft, { epoch: served.epoch, hasSynced, revision });
     this.peer = served.name;
     this.#options = options;
     this.#sinceMs = options.clock.wallMs();
@@ -223,9 +229,15 @@ class Stream implements CallHandlers {
         break;
       case 'snapshotAccepted':
         this.#fullSyncMs = this.#options.clock.wallMs();
+        this.#snapshotRefused = '';
         break;
       case 'snapshotRefused':
-        this.#options.log.warn('a peer found its snapshot incomplete', { peer: this.peer, reason: output.reason });
+        this.#snapshotRefused = output.reason.slice(0, reasonLengthMax);
+        this.#options.log.warn('a peer found its snapshot incomplete', {
+          peer: this.peer,
+          reason: this.#snapshotRefused,
+        });
+        this.#options.observer?.changed(this.peer);
         break;
       case 'close':
         this.end(output.code, output.reason);
@@ -247,7 +259,8 @@ class Stream implements CallHandlers {
     if (lag > 0) this.#behindSinceMs ??= this.#options.clock.wallMs();
     else this.#behindSinceMs = undefined;
     // A consumer that did not ask for the marker has the whole catalog when it has answered everything.
-    if (this.#session.state.kind === 'waiting') this.#fullSyncMs ??= this.#options.clock.wallMs();
+    if (this.#session.state.kind === 'waiting' && this.#snapshotRefused === '')
+      this.#fullSyncMs ??= this.#options.clock.wallMs();
   }
 
   report(): ConsumerReport {
@@ -263,6 +276,7 @@ class Stream implements CallHandlers {
       behindSinceMs: this.#behindSinceMs,
       unacknowledged: session.unacknowledged,
       fullSyncMs: this.#fullSyncMs,
+      snapshotRefused: this.#snapshotRefused,
       refusals: this.#refusals,
       notes: this.#notes,
       isPending: (id) => session.isPending(id),

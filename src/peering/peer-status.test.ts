@@ -49,6 +49,7 @@ test('peer status: giving -> Idle without a stream; Synced only when everything 
     ...{ sinceMs: nowMs - 90_000, aliveMs: nowMs - 2000, behindSinceMs: nowMs - 3000, unacknowledged: 1 },
     ...{ fullSyncMs: undefined, refusals: new Map([['db', { id: 'db', code: 3, reason: 'san: Required value' }]]) },
     notes: new Map(),
+    snapshotRefused: '',
     isPending: () => false,
   } as unknown as ConsumerReport;
   expect(ownerStatus(undefined, 5, nowMs)).toMatchObject({ state: 'Idle', services: 5 });
@@ -58,4 +59,25 @@ test('peer status: giving -> Idle without a stream; Synced only when everything 
     refusals: [{ id: 'db', reason: 'san: Required value' }],
   });
   expect(ownerStatus({ ...stream, state: 'waiting' }, 5, nowMs).state).toBe('Synced');
+});
+
+test('peer status: giving, the peer refuses the end of its snapshot, or everything -> not Synced, and why', () => {
+  const stream = {
+    ...{ peer: 'acme', identity: 'i', version: 'v1alpha1', state: 'waiting', lag: 0, sinceMs: nowMs, aliveMs: nowMs },
+    ...{ unacknowledged: 0, notes: new Map(), refusals: new Map(), snapshotRefused: '' },
+  } as unknown as ConsumerReport;
+  const refusals = new Map(['a', 'b'].map((id) => [id, { id, code: 3, reason: 'no' }]));
+  expect(ownerStatus(stream, 2, nowMs)).toMatchObject({ state: 'Synced', message: '' });
+  expect(ownerStatus({ ...stream, snapshotRefused: 'older than 7' }, 2, nowMs)).toMatchObject({
+    state: 'Syncing',
+    message: expect.stringContaining('older than 7'),
+  });
+  expect(ownerStatus({ ...stream, refusals }, 2, nowMs)).toMatchObject({
+    state: 'Refused',
+    message: 'the peer refused 2 of 2 services',
+  });
+  expect(ownerStatus({ ...stream, refusals }, 3, nowMs)).toMatchObject({
+    state: 'Synced',
+    message: 'the peer refused 2 of 3 services',
+  });
 });

@@ -35,11 +35,12 @@ function consumerState({ state, staleSinceMs, fullSyncMs, services }: LinkReport
 
 /** `report` is absent when the peer is not connected. */
 export function ownerStatus(report: ConsumerReport | undefined, services: number, nowMs: number): PeerOwnerStatus {
-  if (report === undefined) return { state: 'Idle', services, unacknowledged: 0, lag: 0, lagSeconds: 0 };
+  if (report === undefined) return { state: 'Idle', message: '', services, unacknowledged: 0, lag: 0, lagSeconds: 0 };
   const { refusals, fullSyncMs } = report;
   const newest = [...refusals.values()].slice(-refusalsShownMax).reverse();
   return {
-    state: report.state === 'waiting' ? 'Synced' : 'Syncing',
+    state: ownerState(report, services),
+    message: ownerMessage(report, services),
     version: report.version,
     identity: report.identity,
     since: formatTime(report.sinceMs),
@@ -56,6 +57,18 @@ export function ownerStatus(report: ConsumerReport | undefined, services: number
       .reverse()
       .map(([id, note]) => ({ id, note })),
   };
+}
+
+// A peer that took nothing of what it was told is not in step with us, however promptly it answered.
+function ownerState({ state, snapshotRefused, refusals }: ConsumerReport, services: number): PeerState {
+  if (state !== 'waiting' || snapshotRefused !== '') return 'Syncing';
+  return services > 0 && refusals.size >= services ? 'Refused' : 'Synced';
+}
+
+function ownerMessage({ snapshotRefused, refusals }: ConsumerReport, services: number): string {
+  if (snapshotRefused !== '')
+    return `the peer does not believe that its catalog is complete, and takes deletions by quiescence and grace: ${snapshotRefused}`;
+  return refusals.size === 0 ? '' : `the peer refused ${refusals.size} of ${services} services`;
 }
 
 export interface ExportFindings {

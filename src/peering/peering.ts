@@ -89,6 +89,7 @@ class PeeringParts implements Peering {
   readonly #meter: PeeringMeter;
   readonly #stops: (() => unknown)[] = [];
   #server: PeeringServer | undefined;
+  #revision = 0;
   #consumer: Consumer | undefined;
 
   constructor(options: PeeringOptions) {
@@ -110,6 +111,7 @@ class PeeringParts implements Peering {
       catalog: this.catalog,
       peer: (name) => this.#served(name),
       hasSynced: () => this.#hasSynced(),
+      revision: () => this.#revisionNow(),
       observer: {
         changed: (peer) => this.#statuses.peerChanged(peer),
         refused: ({ peer, reason }) => this.#meter.refused({ peer, side: 'owner', reason }),
@@ -209,6 +211,14 @@ class PeeringParts implements Peering {
   #hasSynced(): boolean {
     const all = [this.#services, this.#exports, this.#peers, this.#secrets];
     return all.every(({ hasSynced }) => hasSynced);
+  }
+
+  // Of the two the one that is further back: older than this nothing in the catalog can be. Not the newest object's: that
+  // one may be deleted while nobody looks, and the next snapshot would seem older than the last.
+  #revisionNow(): number {
+    const positions = [this.#services, this.#exports].map((informer) => Number(informer.status().revision ?? 0));
+    this.#revision = Math.max(this.#revision, Math.min(...positions) || 0);
+    return this.#revision;
   }
 
   #judge(presented: readonly X509Certificate[]): Verdict {
@@ -339,7 +349,11 @@ class PeeringParts implements Peering {
   #listCatalog(verdict: Verdict): PlainAnswer {
     if (verdict.kind === 'refused') return { status: 401, body: JSON.stringify({ message: verdict.reason }) };
     if (!this.#hasSynced()) return { status: 503, body: '{"message":"the catalog has not synced yet"}' };
-    const view = this.catalog.view(verdict.peer, v1alpha1, { epoch: '', hasSynced: () => true });
+    const view = this.catalog.view(verdict.peer, v1alpha1, {
+      epoch: '',
+      revision: () => 0,
+      hasSynced: () => true,
+    });
     const refusals = this.owner.report(verdict.peer)?.refusals;
     const services = Array.from(view.ids, (id) => ({
       id,
