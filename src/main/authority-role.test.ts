@@ -4,7 +4,10 @@
 import { describe, expect, test } from 'vitest';
 import { SimHome } from '../../sim/home.ts';
 import { Simulation } from '../../sim/virtual-world.ts';
+import { decodeMessage, encodeMessage } from '../base/dns/message.ts';
+import { signMessage, verifyMessage } from '../base/dns/tsig.ts';
 import { silentLog } from '../base/log.ts';
+import type { Clock } from '../base/world.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
 import { createClient } from '../client/client.ts';
@@ -21,6 +24,7 @@ import { namespaceType } from '../model/namespace.ts';
 import type { AnyObject } from '../model/object.ts';
 import { secretType } from '../model/secret.ts';
 import { serviceShardType } from '../model/service-shard.ts';
+import type { DnsConnection } from '../publish/providers/rfc2136.ts';
 import { type AuthorityRole, type AuthoritySetup, startAuthorityRole } from './authority-role.ts';
 
 const portolan = 'portolan.dev/v1alpha1';
@@ -79,6 +83,7 @@ async function setUp() {
     );
 
   const trusts: TrustConfig[] = [];
+  const written: Buffer[] = [];
   const zones: string[] = [];
   const tables: FederationTable[] = [];
   function start(name: string, more: Pick<AuthoritySetup, 'fixed'> = {}): AuthorityRole {
@@ -98,7 +103,7 @@ async function setUp() {
       identity: { certificate: 'certificate', key: 'key' },
       setTrust: (trust) => trusts.push(trust),
       onZone: ({ sourceOption }) => zones.push(`${table.zone.name} ${table.zone.ttlSeconds} ${sourceOption}`),
-      connect: () => ({ exchange: () => Promise.reject(new Error('there is no public DNS here')) }),
+      connect: () => publicServer(sim.world(name).clock, written),
     });
   }
 
@@ -136,6 +141,27 @@ async function setUp() {
     trusts,
     zones,
     tables,
+    written,
+  };
+}
+
+/** A public DNS server whose zone is empty; keeps what it is told to write. */
+function publicServer(clock: Clock, written: Buffer[]): DnsConnection {
+  const timeSeconds = Math.floor(clock.wallMs() / 1000);
+  const keys = [{ name: 'public', algorithm: 'hmac-sha256' as const, secret: new Uint8Array(32).fill(1) }];
+  return {
+    exchange: async (message, onMessage) => {
+      const verdict = verifyMessage(message, { keys, timeSeconds });
+      if (verdict.kind !== 'good') throw new Error('not signed as it should be');
+      const { id, questions } = decodeMessage(verdict.message);
+      const isUpdate = (message[2]! & 0x78) !== 0;
+      if (isUpdate) written.push(Buffer.from(message));
+      const soa = { name: questions[0]!.name, type: 6, class: 1, ttl: 1, rdata: new Uint8Array(22) };
+      const answers = isUpdate ? [] : [soa, soa];
+      const flags = isUpdate ? 0xa800 : 0x8400;
+      const reply = encodeMessage({ id, flags, questions: [], answers, authorities: [], additionals: [] });
+      onMessage(signMessage(reply, keys[0]!, { timeSeconds, requestMac: verdict.mac }).message);
+    },
   };
 }
 
@@ -242,11 +268,17 @@ describe('an authority that leads', () => {
     expect((await federation()).metadata.resourceVersion).toBe(before);
   });
 
-  test('the federation names whom to believe -> believed besides those given at start; a bad key changes nothing', async () => {
-    const { sim, admin, start, change, trusts } = await setUp();
-    const data = { name: 'peer', secret: Buffer.alloc(32, 1).toString('base64') };
+  const keySecret = (name: string, key: string, fill: number) => {
+    const data = { name: key, secret: Buffer.alloc(32, fill).toString('base64') };
     const inBase64 = Object.fromEntries(Object.entries(data).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
-    await admin.create(secretType, object('v1', 'Secret', 'prod', 'peer-key', { data: inBase64 }));
+    return object('v1', 'Secret', 'prod', name, { data: inBase64 });
+  };
+  const readiness = (status: Federation['status']) =>
+    status?.conditions?.map(({ status: is, reason, message }) => `${is} ${reason}: ${message}`).join() ?? '';
+
+  test('the federation names whom to believe -> believed besides those given at start', async () => {
+    const { sim, admin, start, change, trusts } = await setUp();
+    await admin.create(secretType, keySecret('peer-key', 'peer', 1));
     start('authority');
     await change({ source: { ranges: ['10.0.0.0/8'], certificateNames: ['east'], tsigKeys: [{ name: 'peer-key' }] } });
     await sim.time.until(() => trusts.at(-1)?.keys.length === 1, { withinMs: 5000 });
@@ -255,9 +287,56 @@ describe('an authority that leads', () => {
       keys: [{ name: 'peer', algorithm: 'hmac-sha256' }],
     });
     const count = trusts.length;
-    await change({ source: { tsigKeys: [{ name: 'no-such-key' }] } });
-    await sim.time.advance(5000);
+    await sim.time.advance(120_000);
     expect(trusts).toHaveLength(count);
+  });
+
+  test('a key of the federation is missing -> the rest is in force and the condition says which; it comes -> believed', async () => {
+    const { sim, admin, start, change, trusts, statusIs } = await setUp();
+    await admin.create(secretType, keySecret('one', 'one', 1));
+    await change({ source: { ranges: ['10.0.0.0/8'], tsigKeys: [{ name: 'one' }, { name: 'two' }] } });
+    start('authority');
+    await sim.time.until(() => trusts.at(-1)?.keys.length === 1, { withinMs: 10_000 });
+    expect(trusts.at(-1)?.peers.ranges).toEqual(['192.0.2.1/32', '10.0.0.0/8']);
+    await statusIs((status) => /^False KeysMissing: .*secret prod\/two: there is none$/.test(readiness(status)));
+    await admin.create(secretType, keySecret('two', 'two', 2));
+    await sim.time.until(() => trusts.at(-1)?.keys.length === 2, { withinMs: 10_000 });
+    await statusIs((status) => /^True Ready/.test(readiness(status)));
+  });
+
+  test('a key of the federation is renewed, then taken away -> the new one counts, then none', async () => {
+    const { sim, admin, start, change, trusts } = await setUp();
+    await admin.create(secretType, keySecret('one', 'one', 1));
+    await change({ source: { tsigKeys: [{ name: 'one' }] } });
+    start('authority');
+    const firstByte = () => trusts.at(-1)?.keys[0]?.secret[0];
+    await sim.time.until(() => firstByte() === 1, { withinMs: 10_000 });
+    const before = await admin.get<AnyObject>(secretType, { namespace: 'prod', name: 'one' });
+    await admin.update(secretType, {
+      ...before,
+      ...keySecret('one', 'one', 2),
+      metadata: before.metadata,
+    } as AnyObject);
+    await sim.time.until(() => firstByte() === 2, { withinMs: 20_000 });
+    sim.network.setLink('authority', 'https://broker', 'refused');
+    await sim.time.advance(60_000);
+    expect(firstByte()).toBe(2);
+    sim.network.setLink('authority', 'https://broker', 'up');
+    await admin.delete(secretType, { namespace: 'prod', name: 'one' });
+    await sim.time.until(() => trusts.at(-1)?.keys.length === 0, { withinMs: 60_000 });
+  });
+
+  test('the suffix is given at start -> public names end in it too, whatever the federation says', async () => {
+    const { sim, admin, join, share, start, change, written } = await setUp();
+    await admin.create(secretType, keySecret('public', 'public', 1));
+    await join('east');
+    await share('east', 'web');
+    const provider = { type: 'RFC2136' as const, rfc2136: { server: '192.0.2.53', tsigSecret: { name: 'public' } } };
+    await change({ suffix: 'said', public: { domain: 'example.org', provider } });
+    start('authority', { fixed: { suffix: 'given.example' } });
+    const wrote = (name: string) => written.some((message) => message.includes(`name=${name}`));
+    await sim.time.until(() => wrote('web.shop.world.svc.given.example.example.org'), { withinMs: 30_000 });
+    expect(wrote('web.shop.world.svc.said.example.org')).toBe(false);
   });
 
   test('the policy of the federation changes -> answers follow, without a restart', async () => {

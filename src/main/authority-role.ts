@@ -2,7 +2,7 @@
 // believes, and, for the one of several authorities that leads, what it does for the others: the records in etcd, the
 // resolvers of members, the public zone and the status.
 
-import { errorText, type Log } from '../base/log.ts';
+import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import { attachFederation, type FederationAttachment } from '../catalog/attach-federation.ts';
 import { BalancerNames, type LookUp } from '../catalog/balancer-names.ts';
@@ -20,10 +20,9 @@ import { defaultSourceOption } from '../dns/wire.ts';
 import type { Federation } from '../model/federation.ts';
 import type { FederationSink } from '../model/federation-record.ts';
 import { allOf, FederationShardSet } from '../model/federation-shard-set.ts';
-import { type Secret, secretType } from '../model/secret.ts';
-import { tsigKeyOf } from '../model/tsig-secret.ts';
 import { publishFederation } from '../publish/federation.ts';
 import type { DnsConnection } from '../publish/providers/rfc2136.ts';
+import { type FollowedTrust, followTrust } from './authority-trust.ts';
 import { Parts } from './parts.ts';
 
 export interface AuthoritySetup {
@@ -89,7 +88,10 @@ export function startAuthorityRole(options: AuthorityRoleOptions): AuthorityRole
       log,
     });
     parts.add('federation', () => attachment?.stop());
-    parts.add('trust', followTrust(options, attachment));
+    const { trust: given, setTrust } = options;
+    const { federations } = attachment;
+    const trust = followTrust({ world, log, broker, federation, federations, given, setTrust });
+    parts.add('trust', () => trust.stop());
     parts.add('zone', followZone(options, attachment));
     const candidate = standForLeader({
       client: broker.client,
@@ -98,7 +100,8 @@ export function startAuthorityRole(options: AuthorityRoleOptions): AuthorityRole
       namespace: broker.clusterset,
       name: `portolan-federation.${federation}`,
       identity: world.random.uuid(),
-      whileLeading: (signal) => lead({ ...options, log, broker }, { attachment: attachment!, shards, records }, signal),
+      whileLeading: (signal) =>
+        lead({ ...options, log, broker }, { attachment: attachment!, shards, records, trust }, signal),
       ...(options.leaderTimes === undefined ? {} : { times: options.leaderTimes }),
     });
     isLeading = () => candidate.isLeader();
@@ -151,32 +154,6 @@ function policyOnly(table: FederationTable): FederationSink {
   };
 }
 
-/** Whom the Federation names is believed besides those given at start. A key that cannot be read leaves all as it was. */
-function followTrust(options: AuthorityRoleOptions, { federations }: FederationAttachment): () => void {
-  const { broker, federation: name, log } = options;
-  const { client, clusterset } = broker!;
-  let turn = Promise.resolve();
-  const take = async ({ spec }: Federation) => {
-    const { ranges = [], certificateNames = [], tsigKeys = [] } = spec?.source ?? {};
-    const { peers, keys } = options.trust;
-    const secrets = await Promise.all(
-      tsigKeys.map((ref) => client.get<Secret>(secretType, { namespace: clusterset, name: ref.name })),
-    );
-    const found = secrets.map(tsigKeyOf);
-    for (const one of found) if ('problem' in one) throw new Error(one.problem);
-    options.setTrust({
-      peers: { ranges: [...peers.ranges, ...ranges], identities: [...peers.identities, ...certificateNames] },
-      keys: [...keys, ...found.flatMap((one) => ('problem' in one ? [] : [one]))],
-    });
-  };
-  return federations.on((key, next) => {
-    if (key !== `${clusterset}/${name}` || next === undefined) return;
-    turn = turn
-      .then(() => take(next))
-      .catch((error) => log.warn('whom to believe cannot be read', { error: errorText(error) }));
-  });
-}
-
 /** Suffix, TTL and option: given at start, or said by the Federation, or left to whoever knows the default. */
 export function zoneWish({ fixed }: Pick<AuthoritySetup, 'fixed'>, said: Federation | undefined): ZoneWish {
   const { suffix, ttlSeconds, source } = said?.spec ?? {};
@@ -207,11 +184,12 @@ interface LeaderFacts {
   readonly attachment: FederationAttachment;
   readonly shards: FederationShardSet;
   readonly records: EtcdRecords | undefined;
+  readonly trust: FollowedTrust;
 }
 
 async function lead(
   options: AuthorityRoleOptions & { readonly broker: NonNullable<AuthoritySetup['broker']> },
-  { attachment, shards, records }: LeaderFacts,
+  { attachment, shards, records, trust }: LeaderFacts,
   signal: AbortSignal,
 ): Promise<void> {
   const { world, log, federation, identity } = options;
@@ -223,13 +201,15 @@ async function lead(
   const suffix = options.fixed?.suffix;
   const stubZones =
     identity && runStubZones({ ...shared, identity, onState, ...(suffix === undefined ? {} : { suffix }) });
-  const publisher = publishFederation({ ...shared, connect: options.connect, onState });
+  const publisher = publishFederation({ ...shared, suffix, connect: options.connect, onState });
   const status = runFederationStatus({
     ...shared,
     stubZones: () => stubZones?.states() ?? [],
     publicRecords: () => publisher.publicRecords(),
     publicProblem: () => publisher.problem(),
+    trustProblem: () => trust.problem(),
   });
+  parts.add('news of trust', trust.onProblem(onState));
   parts.add('status', () => status.stop());
   parts.add('public zone', () => publisher.stop());
   if (stubZones) parts.add('stub zones', () => stubZones.stop());

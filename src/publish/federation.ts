@@ -29,6 +29,8 @@ export interface FederationPublisherOptions {
   /** `host`, `host:port` or `[address]:port` to a way there. */
   readonly connect: (server: string) => DnsConnection;
   readonly onState: () => void;
+  /** If the authority was told otherwise than the Federation says. */
+  readonly suffix?: string;
 }
 
 export interface FederationPublisher {
@@ -76,7 +78,7 @@ export function publishFederation(options: FederationPublisherOptions): Federati
 
   function wishNow(): Wish | undefined {
     const { public: spec, suffix = 'federation' } = federations.get(key)?.spec ?? {};
-    return spec && { spec, suffix };
+    return spec && { spec, suffix: options.suffix ?? suffix };
   }
 
   function setProblem(zone: string, text: string): void {

@@ -24,6 +24,8 @@ export interface FederationStatusOptions {
   readonly publicRecords: () => number | undefined;
   /** What keeps the public zone from being as it should; empty if nothing does. */
   readonly publicProblem: () => string;
+  /** Whose keys cannot be read; empty if all can. */
+  readonly trustProblem?: () => string;
 }
 
 export interface FederationStatusController {
@@ -90,10 +92,12 @@ function statusOf(present: Federation, options: FederationStatusOptions): Federa
 
 function readiness(
   stubZones: NonNullable<FederationStatus['stubZones']>,
-  { publicProblem }: FederationStatusOptions,
+  { publicProblem, trustProblem }: FederationStatusOptions,
 ): WantedCondition {
   const failed = stubZones.filter(({ state }) => state === 'Failed').map(({ cluster }) => cluster);
   if (failed.length > 0) return notReady('StubZonesFailed', `resolvers of ${failed.join(', ')} could not be told`);
+  const missing = trustProblem?.() ?? '';
+  if (missing !== '') return notReady('KeysMissing', `some who sign are not believed: ${missing}`);
   const problem = publicProblem();
   if (problem !== '') return notReady('PublicZoneFailed', problem);
   return { type: 'Ready', status: 'True', reason: 'Ready', message: 'the authority answers and the resolvers know it' };
