@@ -4,7 +4,7 @@
 
 import { errorText, type Log } from '../base/log.ts';
 import type { Timer, World } from '../base/world.ts';
-import { type CopiedZone, type CopyFacts, copyPieces, readCopy } from './name-copy.ts';
+import { type CopiedZone, type CopyFacts, copyPieces, type ReadCopy, readCopy } from './name-copy.ts';
 import type { NameTable } from './name-table.ts';
 import type { Zone } from './zones.ts';
 
@@ -13,7 +13,8 @@ export interface CopyKeeperOptions {
   readonly log: Log;
   readonly path: string;
   readonly table: NameTable;
-  readonly cluster: string;
+  /** Whose names these are. */
+  readonly owner: string;
   readonly zones: () => readonly Zone[];
   /** Whether everything has been read. Until then the copy that is there is better than any we could write. */
   readonly isWhole: () => boolean;
@@ -79,8 +80,8 @@ export class CopyKeeper {
   }
 
   async #writeNow(): Promise<void> {
-    const { table, world, cluster, path, log } = this.#options;
-    const facts: CopyFacts = { cluster, zones: this.#zones(), asOfMs: this.#asOfMs! };
+    const { table, world, owner, path, log } = this.#options;
+    const facts: CopyFacts = { owner, zones: this.#zones(), asOfMs: this.#asOfMs! };
     const snapshot = table.snapshot();
     try {
       await world.disk.write(path, copyPieces(snapshot, facts), { mode: 0o600, isOnlyWriter: true });
@@ -106,7 +107,8 @@ export interface LoadCopyOptions {
   readonly world: Pick<World, 'clock' | 'disk'>;
   readonly log: Log;
   readonly path: string;
-  readonly cluster: string;
+  /** Somebody else's names are of no use. */
+  readonly owner: string;
   /** Of an older one nothing is used. */
   readonly maxAgeMs: number;
 }
@@ -114,59 +116,57 @@ export interface LoadCopyOptions {
 /** A copy that was found good. */
 export interface LoadedCopy {
   readonly facts: CopyFacts;
-  /** Has the table answered from the copy until it is dropped; true if any of these zones can be. */
-  serve(table: NameTable, zones: readonly Zone[]): boolean;
+  /** Has zones of the table answered from the copy until it is dropped, as far as they are in it. Once only. */
+  serve(table: NameTable, zones: readonly Zone[]): void;
 }
 
 /** Undefined if there is none that is of use; the log says why. */
 export async function loadCopy(options: LoadCopyOptions): Promise<LoadedCopy | undefined> {
-  const { world, log, path, cluster, maxAgeMs } = options;
-  const ignore = (why: string) => {
+  const { world, log, path } = options;
+  const file = await world.disk.read(path).catch((error) => errorText(error));
+  if (file === undefined) return undefined;
+  let read: ReadCopy | undefined = typeof file === 'string' ? { kind: 'unusable', why: file } : readCopy(file);
+  const why = read.kind === 'unusable' ? read.why : whyNot(read.facts, options);
+  if (read.kind === 'unusable' || why !== '') {
     log.warn('the copy of names on disk is not used', { path, why });
     return undefined;
-  };
-  const file = await world.disk.read(path).catch((error) => errorText(error));
-  if (typeof file === 'string') return ignore(file);
-  if (file === undefined) return undefined;
-  const read = readCopy(file);
-  if (read.kind === 'unusable') return ignore(read.why);
+  }
   const { facts } = read;
-  if (facts.cluster !== cluster) return ignore(`its names are those of cluster ${facts.cluster}`);
-  // A clock that was set back makes no copy any younger.
-  const ageMs = Math.abs(world.clock.wallMs() - facts.asOfMs);
-  if (ageMs > maxAgeMs) return ignore(`it is ${hours(ageMs)} old, and up to ${hours(maxAgeMs)} is allowed`);
   return {
     facts,
     serve: (table, zones) => {
       const other = differentDomain(facts, zones);
-      if (other !== undefined) {
-        ignore(other);
-        return false;
-      }
-      const served = zones.filter(({ id, name }) => facts.zones.some((old) => isSame(old, { id, name }) && old.isRead));
-      table.setOld(read.memoryFor(served.map(({ id }) => id)));
-      log.info('until the home has been read, names are answered from the copy on disk, as old', {
-        path,
-        zones: served.map(({ name }) => name),
-        asOf: new Date(facts.asOfMs).toISOString(),
-      });
-      return true;
+      if (other !== '') log.warn('the copy of names on disk is not used', { path, why: other });
+      const served = other === '' ? zones.filter((zone) => facts.zones.some((old) => isSame(old, zone))) : [];
+      const asOf = new Date(facts.asOfMs).toISOString();
+      const fields = { path, asOf, zones: served.map(({ name }) => name) };
+      if (served.length > 0) log.info('names are answered from the copy on disk until the home has been read', fields);
+      if (read?.kind === 'copy' && served.length > 0) table.setOld(read.memoryFor(served.map(({ id }) => id)));
+      // It is large, and was needed for this only.
+      read = undefined;
     },
   };
 }
 
+function whyNot(facts: CopyFacts, { world, owner, maxAgeMs }: LoadCopyOptions): string {
+  if (facts.owner !== owner) return `its names are those of ${facts.owner}, and this is ${owner}`;
+  // A clock that was set back makes no copy any younger.
+  const ageMs = Math.abs(world.clock.wallMs() - facts.asOfMs);
+  return ageMs > maxAgeMs ? `it is ${hours(ageMs)} old, and up to ${hours(maxAgeMs)} is allowed` : '';
+}
+
 /** The cluster's own two zones go together: a server with another domain is not the one that left the copy. */
-function differentDomain(facts: CopyFacts, zones: readonly Zone[]): string | undefined {
+function differentDomain(facts: CopyFacts, zones: readonly Zone[]): string {
   for (const { id, name, source } of zones) {
     if (source !== 'services' && source !== 'imports') continue;
     const old = facts.zones.find((zone) => zone.id === id);
     if (old !== undefined && old.name !== name) return `its names end in ${old.name}, and here in ${name}`;
   }
-  return undefined;
+  return '';
 }
 
-function isSame(old: CopiedZone, { id, name }: Pick<Zone, 'id' | 'name'>): boolean {
-  return old.id === id && old.name === name;
+function isSame(old: CopiedZone, zone: Zone): boolean {
+  return old.isRead && old.id === zone.id && old.name === zone.name;
 }
 
 function hours(ms: number): string {

@@ -10,7 +10,7 @@ import { PackedReader } from './packed-map.ts';
 import { PlacesReader } from './places.ts';
 
 const facts: CopyFacts = {
-  cluster: 'west',
+  owner: 'cluster west',
   zones: [{ id: 1, name: 'clusterset.local', source: 'imports', isRead: true }],
   asOfMs: 1_700_000_000_000,
 };
@@ -96,7 +96,7 @@ describe('copy of names', () => {
       .update(fileOf(makeTable(2)))
       .digest('hex');
     expect(digest.slice(0, 16), 'packed-map, answers, places or name-copy: raise copyVersion, then this').toBe(
-      '20767a335f2a6dd8',
+      '30a876e953cdb762',
     );
   });
 });

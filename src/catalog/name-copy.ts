@@ -19,8 +19,8 @@ const digestBytes = 32;
 const pieceBytes = 256 << 10;
 
 export interface CopyFacts {
-  /** In which cluster these names were right. */
-  readonly cluster: string;
+  /** Whose names these are: `cluster east`. */
+  readonly owner: string;
   readonly zones: readonly CopiedZone[];
   /** Wall time at which they were last known to be right. */
   readonly asOfMs: number;

@@ -39,7 +39,7 @@ function later(before: Catalog, zones = [0, 1]): Catalog {
 }
 
 function leave(before: NameTable, after: NameTable, zones: number[]): void {
-  const facts = { cluster: 'west', zones: [], asOfMs: 0 };
+  const facts = { owner: 'cluster west', zones: [], asOfMs: 0 };
   const read = readCopy(Buffer.concat([...copyPieces(before.snapshot(), facts)]));
   if (read.kind === 'unusable') throw new Error(read.why);
   after.setOld(read.memoryFor(zones));

@@ -10,6 +10,7 @@ import { createLookup } from '../dns/upstream/lookup.ts';
 import { createTransport } from '../dns/upstream/transport.ts';
 import { tcpConnection } from '../publish/providers/transport.ts';
 import { type AuthorityRole, type AuthoritySetup, startAuthorityRole, zoneWish } from './authority-role.ts';
+import { keepNamesCopy, type NamesCopy } from './names-copy.ts';
 import { Parts } from './parts.ts';
 
 export interface AuthorityOptions extends AuthoritySetup {
@@ -20,6 +21,8 @@ export interface AuthorityOptions extends AuthoritySetup {
   readonly clients?: readonly string[];
   /** Nameservers that know the names of load balancers. */
   readonly forwardTo?: readonly string[];
+  /** Names on disk, for the next start; none are kept without it. */
+  readonly namesCopy?: NamesCopy;
 }
 
 export interface Authority {
@@ -37,6 +40,7 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
   const names = new NameTable({ serial: Math.floor(world.clock.wallMs() / 1000) });
   const table = federationTable(names, options);
   const { sourceOption } = zoneWish(options, options.said);
+  options.namesCopy?.loaded?.serve(names, [table.zone]);
   const server = await startDns({
     world,
     log,
@@ -50,6 +54,9 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
   });
   parts.add('dns server', () => server.close());
   const role = addAuthorityRole({ ...options, table, server }, parts);
+  const { namesCopy: copy } = options;
+  const keeping = { world, log, table: names, zones: () => [table.zone], whenSynced: () => role.whenSynced() };
+  if (copy) keepNamesCopy({ ...keeping, copy, isWhole: () => names.isReady(table.zone.id) }, parts);
   return {
     port: server.udpPort,
     server,
@@ -60,7 +67,10 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
   };
 }
 
-export function federationTable(table: NameTable, setup: Pick<AuthoritySetup, 'federation' | 'fixed' | 'said'>): FederationTable {
+export function federationTable(
+  table: NameTable,
+  setup: Pick<AuthoritySetup, 'federation' | 'fixed' | 'said'>,
+): FederationTable {
   return new FederationTable({ table, federation: setup.federation, ...zoneWish(setup, setup.said) });
 }
 

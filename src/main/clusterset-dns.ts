@@ -46,13 +46,16 @@ export function followDnsOptions({ world, log, home, catalog, server, fixed }: F
 
 const firstLookMs = 3000;
 
-/** The zone the clusterset wants; undefined if the home does not say. */
-export async function zoneAtStart(home: Client, log: Log): Promise<string | undefined> {
+/** The zone the clusterset wants; undefined if the home does not say, and what it was last if the home is away. */
+export async function zoneAtStart(home: Client, log: Log, last: string | undefined): Promise<string | undefined> {
   const ref = { namespace: systemNamespace, name: clusterSetDnsName };
+  // Who can answer from a copy of names is not kept waiting for long.
+  const timeoutMs = last === undefined ? firstLookMs : firstLookMs / 3;
   try {
-    return readDnsOptions(await home.get<ConfigMap>(configMapType, ref, { timeoutMs: firstLookMs })).zone;
+    return readDnsOptions(await home.get<ConfigMap>(configMapType, ref, { timeoutMs })).zone;
   } catch (error) {
-    if (!isNotFound(error)) log.info("the clusterset's DNS options cannot be read yet", { error: errorText(error) });
-    return undefined;
+    if (isNotFound(error)) return undefined;
+    log.info("the clusterset's DNS options cannot be read yet", { error: errorText(error) });
+    return last;
   }
 }

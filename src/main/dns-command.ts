@@ -24,6 +24,11 @@ export function addDnsCommand(program: Command): void {
     .option('--workers <n>', 'threads that share the port; 0 serves in the main one', '0')
     .addOption(list('--client <cidr...>', 'who may ask', 'private and loopback addresses'))
     .option('--ttl <seconds>', 'of answers from our own zones (default: 5, or what the federation says)')
+    .option(
+      '--state <dir>',
+      'where a copy of all names is kept: after a restart they are answered at once, marked as old; off if absent',
+    )
+    .option('--state-max-age <hours>', 'an older copy is not used', '24')
     .option('--tls-port <port>', 'DNS over TLS, on the same addresses', '853')
     .option('--tls-cert <file>', 'certificate for DNS over TLS; with --tls-key it is served')
     .option('--tls-key <file>', 'its key')
@@ -39,7 +44,8 @@ export function addDnsCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Until its watches have synced it answers SERVFAIL, never NXDOMAIN. Examples:
+Until its watches have synced it answers from the copy of names in --state, if there is one, and otherwise SERVFAIL, never
+NXDOMAIN. Examples:
   portolan dns --cluster-id east --kubeconfig east.kubeconfig --listen 10.96.0.10:53 --forward 192.0.2.53
   portolan dns --cluster-id east --stub world.svc.federation=10.0.0.53,10.0.0.54
   portolan dns --federation world --broker-kubeconfig broker.kubeconfig --clusterset prod --listen 10.0.0.53:53

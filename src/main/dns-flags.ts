@@ -60,6 +60,8 @@ export interface DnsFlags {
   readonly peerKey: string[];
   readonly federationCert?: string;
   readonly federationKey?: string;
+  readonly state?: string;
+  readonly stateMaxAge: string;
   readonly logLevel: LogLevel;
 }
 

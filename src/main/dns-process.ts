@@ -27,6 +27,7 @@ import {
   stubZonesOf,
   trustOf,
 } from './dns-flags.ts';
+import { clustersetZoneIn, findNamesCopy, type NamesCopy } from './names-copy.ts';
 import { Parts } from './parts.ts';
 import { parseListen, processLog, untilStopped } from './process.ts';
 import { startResolver } from './resolver.ts';
@@ -87,9 +88,11 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
   const { world, log, host } = hands;
   const authority = flags.federation === undefined ? undefined : await authorityOf(flags, hands);
   const sourceOption = sourceOptionOf(flags);
+  const namesCopy = await namesCopyOf(flags, hands);
   const common = {
     world,
     log,
+    ...(namesCopy === undefined ? {} : { namesCopy }),
     listen: await listenOf(host, flags),
     workers: numberIn('--workers', flags.workers, { min: 0, max: 256 }),
     forwardTo: flags.forward,
@@ -108,7 +111,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     stubEndpoint: await stubEndpointOf(host, flags),
     domains: {
       cluster: flags.clusterDomain,
-      clusterset: flags.clustersetDomain ?? (await zoneAtStart(home, log)),
+      clusterset: flags.clustersetDomain ?? (await zoneAtStart(home, log, namesCopy && clustersetZoneIn(namesCopy))),
       ttlSeconds: ttlOf(flags),
     },
     clusterDomainForward: flags.clusterDomainForward,
@@ -129,6 +132,14 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     whenSynced: () => resolver.whenSynced(),
     stop: () => resolver.stop(),
   };
+}
+
+async function namesCopyOf(flags: DnsFlags, { world, log }: Hands): Promise<NamesCopy | undefined> {
+  const hours = numberIn('--state-max-age', flags.stateMaxAge, { min: 1, max: 100_000 });
+  if (flags.state === undefined) return undefined;
+  const { clusterId, federation, state: directory } = flags;
+  const owner = clusterId === undefined ? `federation ${federation}` : `cluster ${clusterId}`;
+  return findNamesCopy({ world, log, directory, owner, maxAgeMs: hours * 3_600_000 });
 }
 
 type Common = Omit<AuthorityOptions, keyof AuthoritySetup>;

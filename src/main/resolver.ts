@@ -20,6 +20,7 @@ import type { StubZone } from '../dns/stub-zones.ts';
 import { systemNamespace } from '../model/membership.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
 import { followDnsOptions } from './clusterset-dns.ts';
+import { keepNamesCopy, type NamesCopy } from './names-copy.ts';
 import { Parts } from './parts.ts';
 
 export interface ResolverOptions {
@@ -45,6 +46,8 @@ export interface ResolverOptions {
   readonly peersNamespace?: string;
   /** Of this federation the server is an authority too. */
   readonly authority?: AuthoritySetup;
+  /** Names on disk, for the next start; none are kept without it. */
+  readonly namesCopy?: NamesCopy;
 }
 
 export interface StubKeys {
@@ -95,6 +98,8 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   const ownZones = () => [...catalog.zones, ...(table ? [table.zone] : [])];
   const { ttlSeconds } = options.domains ?? {};
   const peerTable = new PeerTable({ table: catalog.table, clock: world.clock, ttlSeconds, otherZones: ownZones });
+  const allZones = () => [...ownZones(), peerTable.zone];
+  options.namesCopy?.loaded?.serve(catalog.table, allZones());
   const server = await startDns({
     world,
     log,
@@ -129,20 +134,25 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     const role =
       authority && authorityParts?.addAuthorityRole({ ...options, ...authority, table: table!, server }, parts);
     const zones = [...(isForwarded ? [catalog.clustersetZone] : catalog.zones), ...(table ? [table.zone] : [])];
+    const notReady = () => {
+      const waiting = zones.filter(({ id }) => !catalog.table.isReady(id)).map(({ name }) => name);
+      if (peers.isWaiting()) waiting.push(peerTable.zone.name);
+      return waiting.length === 0 ? '' : `not read yet: ${waiting.join(', ')}`;
+    };
+    const whenSynced = async () =>
+      void (await Promise.all([attachment.whenSynced(), peers.whenSynced(), role?.whenSynced()]));
+    const { namesCopy: copy } = options;
+    const keeping = { world, log, table: catalog.table, zones: allZones, whenSynced };
+    if (copy) keepNamesCopy({ ...keeping, copy, isWhole: () => notReady() === '' }, parts);
     return {
       port: server.udpPort,
       server,
       catalog,
       authority: role && { table: table!, role },
-      zones: () => [...ownZones(), peerTable.zone],
+      zones: allZones,
       stubPort,
-      notReady: () => {
-        const waiting = zones.filter(({ id }) => !catalog.table.isReady(id)).map(({ name }) => name);
-        if (peers.isWaiting()) waiting.push(peerTable.zone.name);
-        return waiting.length === 0 ? '' : `not read yet: ${waiting.join(', ')}`;
-      },
-      whenSynced: async () =>
-        void (await Promise.all([attachment.whenSynced(), peers.whenSynced(), role?.whenSynced()])),
+      notReady,
+      whenSynced,
       stop: () => parts.stop(),
     };
   } catch (error) {

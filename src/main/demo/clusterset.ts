@@ -15,6 +15,7 @@ import { parseJoinToken } from '../../model/join-token.ts';
 import { type Authority, startAuthority } from '../authority.ts';
 import { type DnsAdminOptions, startDnsAdmin } from '../dns-admin.ts';
 import { type Home, startHome } from '../home.ts';
+import { findNamesCopy } from '../names-copy.ts';
 import type { Parts } from '../parts.ts';
 import { type Resolver, startResolver } from '../resolver.ts';
 import { type DemoCertificates, makeCertificates } from './certificates.ts';
@@ -127,11 +128,13 @@ async function startDemoResolver(
   { cluster, client }: { readonly cluster: DemoCluster; readonly client: Client },
 ): Promise<Resolver> {
   const host = '127.0.0.1';
+  const home = `${directory}/${cluster.id}`;
   const resolver = await startResolver({
     world,
     log,
     home: client,
     cluster,
+    namesCopy: await findNamesCopy({ world, log, directory: home, owner: `cluster ${cluster.id}` }),
     listen: { hosts: [host], port: 0 },
     stubEndpoint: {
       host,
@@ -139,7 +142,7 @@ async function startDemoResolver(
       ...certificates.issue(`${cluster.id} resolver`, { kind: 'server', hosts: [host] }),
       clientAuthority: certificates.authority,
       allowed: [federationIdentity],
-      file: `${directory}/${cluster.id}/stub-zones.json`,
+      file: `${home}/stub-zones.json`,
     },
   });
   parts.add(`${cluster.id}: resolver`, () => resolver.stop());
