@@ -2,7 +2,7 @@
 // record says which cluster it comes from and for whom it is, so that the order can be chosen when a query arrives.
 //
 //   value  = zone u8 (its number, and marks), set*
-//   set    = type u16, order u8, count u16, bytes u32, record*
+//   set    = type u16, order u8 (and a mark), count u16, bytes u32, record*
 //   record = cluster u16, audience u8, rdlength u16, rdata
 //
 // An SRV record that leads to the service it belongs to leaves its target out: who asks has just named it.
@@ -43,6 +43,9 @@ export const order = {
 } as const;
 export type Order = (typeof order)[keyof typeof order];
 
+/** Beside the order: the set has equal records, of which an answer holds one. */
+export const equalRecordsMark = 0x80;
+
 export const audience = { everybody: 0, ownCluster: 1, otherClusters: 2 } as const;
 type Audience = (typeof audience)[keyof typeof audience];
 
@@ -67,6 +70,8 @@ export interface RecordSet {
   readonly type: number;
   readonly order: Order;
   readonly records: readonly PackedRecord[];
+  /** Two clusters have a record in common: which of them counts depends on who asks. */
+  readonly hasEqualRecords?: boolean;
 }
 
 export const setHeaderBytes = 9;
@@ -75,7 +80,11 @@ export const recordHeaderBytes = 5;
 export function packAnswers(writer: ByteWriter, zone: number, sets: readonly RecordSet[]): Uint8Array {
   writer.reset().u8(zone);
   for (const set of sets) {
-    writer.u16(set.type).u8(set.order).u16(set.records.length);
+    const mark = set.hasEqualRecords ? equalRecordsMark : 0;
+    writer
+      .u16(set.type)
+      .u8(set.order | mark)
+      .u16(set.records.length);
     const lengthAt = writer.length;
     writer.u32(0);
     for (const record of set.records) {
@@ -99,7 +108,9 @@ export function unpackAnswers(value: Uint8Array): { zone: number; sets: RecordSe
       records.push({ cluster: u16(record), audience: value[record + 2] as Audience, rdata: value.slice(start, end) });
       record = end;
     }
-    sets.push({ type: u16(at), order: value[at + 2] as Order, records });
+    const how = value[at + 2]!;
+    const mark = how & equalRecordsMark ? { hasEqualRecords: true } : {};
+    sets.push({ type: u16(at), order: (how & ~equalRecordsMark) as Order, records, ...mark });
     at = record;
   }
   return { zone: value[0]!, sets };

@@ -8,6 +8,7 @@ import type { FederationPolicy } from '../model/federation.ts';
 import type { ShardRecord } from '../model/federation-record.ts';
 import { audience, type Order, order, type PackedRecord, type RecordSet, recordType, srvData } from './answers.ts';
 import type { LeftOut } from './owner-names.ts';
+import { spreadToFit } from './spread.ts';
 
 const orderOf: Record<FederationPolicy, Order> = {
   ordered: order.nearestFirst,
@@ -77,9 +78,16 @@ function shardName(shard: NamedShard, service: string): string {
 
 function addressSets(shards: readonly NamedShard[], how: Order, { ordinalOf }: FederatedServiceInput): RecordSet[] {
   return [
-    { type: recordType.A, order: how, records: addresses(shards, 4, ordinalOf) },
-    { type: recordType.AAAA, order: how, records: addresses(shards, 16, ordinalOf) },
+    addressSet(recordType.A, how, addresses(shards, 4, ordinalOf)),
+    addressSet(recordType.AAAA, how, addresses(shards, 16, ordinalOf)),
   ];
+}
+
+/** One address may stand for several clusters: nearest counts, and which that is depends on who asks. */
+function addressSet(type: number, how: Order, all: readonly PackedRecord[]): RecordSet {
+  const records = spreadToFit(all, ({ rdata }) => rdata.length);
+  const hasEqualRecords = new Set(records.map(({ rdata }) => rdata.join())).size < records.length;
+  return { type, order: how, records, ...(hasEqualRecords ? { hasEqualRecords } : {}) };
 }
 
 function addresses(
@@ -95,9 +103,13 @@ function addresses(
       [audience.ownCluster, own],
       [audience.otherClusters, shard.externalIPs],
     ] as const) {
+      // An address may be spelled in several ways.
+      const seen = new Set<string>();
       for (const text of texts) {
         const rdata = parseAddress(text);
-        if (rdata?.length === size) records.push({ cluster, audience: meant, rdata });
+        if (rdata?.length !== size || seen.has(rdata.join())) continue;
+        seen.add(rdata.join());
+        records.push({ cluster, audience: meant, rdata });
       }
     }
   }
@@ -126,7 +138,7 @@ function srvSets(
       records.push({ cluster, audience: meant, rdata });
     }
   }
-  return [{ type: recordType.SRV, order: how, records }];
+  return [{ type: recordType.SRV, order: how, records: spreadToFit(records, ({ rdata }) => rdata.length) }];
 }
 
 function addServiceLabels(

@@ -3,8 +3,18 @@
 
 import { dashedAddress } from '../base/dns/address.ts';
 import { reverseName, tryEncodeName } from '../base/dns/name.ts';
-import { type Order, order, type PackedRecord, plainRecord, type RecordSet, recordType, srvData } from './answers.ts';
+import {
+  type Order,
+  order,
+  type PackedRecord,
+  plainRecord,
+  type RecordSet,
+  recordType,
+  srvData,
+  srvHeadBytes,
+} from './answers.ts';
 import type { EndpointFacts, NamedSlice, OwnerFacts, PortFacts } from './facts.ts';
+import { spreadToFit } from './spread.ts';
 
 export interface OwnerInput {
   readonly owner: OwnerFacts;
@@ -76,8 +86,14 @@ function parentOf(name: string): string {
   return name.slice(name.indexOf('.') + 1);
 }
 
-/** Most that fit into one message with room for the question: more would never reach anybody. */
-const recordsMax = { 4: 4000, 16: 2300 } as const;
+/** An answer that does not fit into a message would never reach anybody. */
+function keepWhatFits<T>(names: OwnerNames, what: string, items: readonly T[], bytesOf: (item: T) => number) {
+  const kept = spreadToFit(items, bytesOf);
+  const left = items.length - kept.length;
+  if (left > 0)
+    names.leftOut.push({ what: `${left} of ${items.length} ${what}`, why: 'more than fit into one message' });
+  return kept;
+}
 
 /** A and AAAA of the same addresses, each address once. */
 export function addAddresses(
@@ -97,14 +113,8 @@ export function addAddresses(
       packed.push(plainRecord(address, cluster));
     }
     if (packed.length === 0) continue;
-    const max = recordsMax[size];
-    if (packed.length > max) {
-      names.leftOut.push({
-        what: `${packed.length - max} addresses of ${name}`,
-        why: 'more than fit into one message',
-      });
-    }
-    names.add(name, { type, order: how, records: packed.slice(0, max) });
+    const kept = keepWhatFits(names, `addresses of ${name}`, packed, () => size);
+    names.add(name, { type, order: how, records: kept });
   }
 }
 
@@ -143,8 +153,6 @@ export interface SrvSource {
   readonly cluster: number;
 }
 
-const srvMax = 500;
-
 /** SRV under `_port._proto` for each named port, and under the bare name one per target and number. */
 export function addSrv(names: OwnerNames, name: string, sources: readonly SrvSource[]): void {
   const [only] = sources;
@@ -170,14 +178,10 @@ export function addSrv(names: OwnerNames, name: string, sources: readonly SrvSou
 }
 
 function addSrvSet(names: OwnerNames, at: string, sources: readonly SrvSource[], service: string): void {
-  if (sources.length > srvMax) {
-    names.leftOut.push({
-      what: `${sources.length - srvMax} SRV records of ${at}`,
-      why: 'more than fit into one message',
-    });
-  }
+  // The target is not compressed (RFC 2782): as a message has it, it is two bytes longer than as text.
+  const kept = keepWhatFits(names, `SRV records of ${at}`, sources, ({ target }) => srvHeadBytes + target.length + 2);
   const records: PackedRecord[] = [];
-  for (const source of sources.slice(0, srvMax)) {
+  for (const source of kept) {
     const record = srvRecord(source, service);
     if (record) records.push(record);
   }

@@ -4,6 +4,7 @@
 import { decodeMessage } from '../base/dns/message.ts';
 import { encodeName } from '../base/dns/name.ts';
 import { signMessage } from '../base/dns/tsig.ts';
+import { recordType } from '../catalog/answers.ts';
 import { Answer } from './answer.ts';
 import type { Handler, Later, Step } from './handler.ts';
 import { copyOf } from './upstream/forwarder.ts';
@@ -86,11 +87,14 @@ async function finish(
 }
 
 function append(answer: Answer, reply: Uint8Array): void {
-  const { flags, answers } = decodeMessage(reply);
+  const { flags, answers, authorities } = decodeMessage(reply);
   answer.rcode = flags & 15;
   if (answer.rcode !== rcode.NOERROR && answer.rcode !== rcode.NXDOMAIN)
     answer.fail(answer.rcode, extendedError.noReachableAuthority, 'the target of this alias cannot be resolved');
   for (const { name, type, ttl, rdata } of answers) {
     if (!answer.recordOf('answer', { owner: encodeName(name), type, ttl, rdata })) return answer.truncate();
   }
+  // RFC 2308 section 3: how long a "no" may be remembered.
+  const soa = authorities.find(({ type }) => type === recordType.SOA);
+  if (soa) answer.recordOf('authority', { ...soa, owner: encodeName(soa.name) });
 }

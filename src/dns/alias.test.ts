@@ -2,7 +2,7 @@
 
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';
-import { Asker, addImport, addService, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
+import { Asker, addImport, addService, describeAnswer, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
 import type { Exchange } from './upstream/exchange.ts';
 
 type Records = Record<string, string | readonly [alias: string, address: string]>;
@@ -17,7 +17,19 @@ function upstream(records: Records): Exchange & { readonly asked: string[] } {
       const [question] = query.questions!;
       asked.push(`${question!.name} at ${server.host}`);
       const found = records[question!.name];
-      if (found === undefined) return packet.encode({ type: 'response', id: 0, flags: 3, questions: query.questions });
+      if (found === undefined) {
+        const data = {
+          mname: 'ns.example',
+          rname: 'host.example',
+          serial: 1,
+          refresh: 1,
+          retry: 1,
+          expire: 1,
+          minimum: 7,
+        };
+        const authorities = [{ type: 'SOA', name: 'example', ttl: 60, data }] as never;
+        return packet.encode({ type: 'response', id: 0, flags: 3, questions: query.questions, authorities });
+      }
       const [alias, data] = typeof found === 'string' ? [undefined, found] : found;
       const name = question!.name;
       const answers = alias
@@ -73,10 +85,35 @@ describe('ExternalName outside our zones', () => {
     expect(exchange.asked).toEqual(['web.shop.world.svc.federation at 192.0.2.99']);
   });
 
+  test('its target is ours and missing -> NXDOMAIN with the SOA of the zone where it is missing, nobody is asked', async () => {
+    const { asker, exchange } = setUp({});
+    const reply = await asker.askPacket('nobody.shop.svc.cluster.local A');
+    expect(describeAnswer(reply)).toBe('NXDOMAIN no.shop.svc.clusterset.local');
+    expect(reply.authorities).toMatchObject([
+      { type: 'SOA', name: 'clusterset.local', data: { mname: 'ns.dns.clusterset.local', minimum: 5 } },
+    ]);
+    expect(exchange.asked).toEqual([]);
+  });
+
+  test('its target is ours without such a record -> the alias and the SOA of the zone it leads to', async () => {
+    const { asker } = setUp({});
+    const reply = await asker.askPacket('set.shop.svc.cluster.local AAAA');
+    expect(describeAnswer(reply)).toBe('web.shop.svc.clusterset.local');
+    expect(reply.authorities).toMatchObject([{ type: 'SOA', name: 'clusterset.local' }]);
+  });
+
+  test('upstream says NXDOMAIN -> the alias, NXDOMAIN and the SOA that came with it', async () => {
+    const { asker } = setUp({});
+    const reply = await asker.askPacket('partner.shop.svc.cluster.local A');
+    expect(describeAnswer(reply)).toBe('NXDOMAIN api.partner.example');
+    expect(reply.authorities).toMatchObject([
+      { type: 'SOA', name: 'example', data: { mname: 'ns.example', minimum: 7 } },
+    ]);
+  });
+
   test('its target is ours -> answered from the catalog, nobody is asked', async () => {
     const { asker, exchange } = setUp({});
     expect(await asker.ask('set.shop.svc.cluster.local A')).toBe('web.shop.svc.clusterset.local, 243.0.0.1');
-    expect(await asker.ask('nobody.shop.svc.cluster.local A')).toBe('no.shop.svc.clusterset.local');
     expect(exchange.asked).toEqual([]);
   });
 

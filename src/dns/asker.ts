@@ -1,5 +1,5 @@
-// Where the one who asks stands: what an allowed peer says in its option, else here. The same few options come again and
-// again, so what they mean is remembered by their bytes.
+// Where the one who asks stands: what an allowed peer says in its option; nowhere if somebody else says it, or if it cannot be
+// read; here if nothing is said. The same few options come again and again, so what they mean is remembered by their bytes.
 
 import { hashBytes } from '../base/dns/name.ts';
 import type { PlacesReader, Standpoint } from '../catalog/places.ts';
@@ -9,11 +9,13 @@ import { decodeSource } from './source-option.ts';
 import type { Query } from './wire.ts';
 
 const rememberedMax = 10_000;
+/** Whoever sends the option is another server, and no pod of this cluster: nothing here is its own. */
+const nowhere: Standpoint = { cluster: 0, zone: 0, region: 0 };
 
 export interface AskerFinderOptions {
   readonly peers: Peers;
   readonly places: PlacesReader;
-  /** For those who say nothing, or may not say anything: the cluster this server stands in, if it stands in one. */
+  /** For those who say nothing: the cluster this server stands in, if it stands in one. */
   readonly local: Standpoint;
 }
 
@@ -26,7 +28,7 @@ export function createAskerFinder({
 
   function lookUp(payload: Uint8Array): Standpoint {
     const source = decodeSource(payload);
-    if (!source) return local;
+    if (!source) return nowhere;
     const cluster = places.find('c', source.cluster);
     const known = places.standAt(cluster);
     // What the peer says of its place counts only where we know nothing ourselves.
@@ -39,7 +41,7 @@ export function createAskerFinder({
     if (query.sourceLength < 0) return local;
     if (!peers.isBelieved(query)) {
       sayDropped(answer);
-      return local;
+      return nowhere;
     }
     const { packet, sourceAt, sourceLength } = query;
     const hash = hashBytes(packet, sourceAt, sourceAt + sourceLength);

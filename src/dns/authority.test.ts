@@ -26,6 +26,34 @@ function authority(records: readonly (readonly [string, string])[], options: Par
 
 const from = (cluster: string, more: Partial<SourceCluster> = {}) => encodeSource({ cluster, hops: 1, ...more });
 
+describe('federation authority: equal addresses', () => {
+  const shared = (records: readonly (readonly [string, string])[]) => authority(records).asker;
+
+  test('two clusters behind one external address -> once, and first for the one it is not the own of', async () => {
+    const place = (zone: string) => `"zone": "${zone}", "region": "eu"`;
+    const asker = shared([
+      ['/myfederation/myns/myservice/a', `{"externalIP": "192.0.2.1", "clusterIP": "10.0.0.1", ${place('1')}}`],
+      ['/myfederation/myns/myservice/b', `{"externalIP": "192.0.2.1", "clusterIP": "10.0.0.2", ${place('2')}}`],
+      ['/myfederation/myns/myservice/c', `{"externalIP": "192.0.2.3", "clusterIP": "10.0.0.3", ${place('3')}}`],
+    ]);
+    expect(await asker.ask(`${name} A`, { source: from('a') })).toBe('10.0.0.1, 192.0.2.1, 192.0.2.3');
+    expect(await asker.ask(`${name} A`, { source: from('c') })).toBe('10.0.0.3, 192.0.2.1');
+    expect(await asker.ask(`${name} A`, { source: from('x', { zone: '2', region: 'eu' }) })).toBe(
+      '192.0.2.1, 192.0.2.3',
+    );
+  });
+
+  test('one address in two spellings -> once', async () => {
+    const asker = shared([
+      [
+        '/myfederation/myns/myservice/a',
+        '{"externalIPs": ["2001:db8::1", "2001:DB8:0:0::1"], "clusterIP": "10.0.0.1"}',
+      ],
+    ]);
+    expect(await asker.ask(`${name} AAAA`, { source: from('b') })).toBe('2001:db8::1');
+  });
+});
+
 describe("federation authority: the seed's example", () => {
   const { asker } = authority(seedRecords);
 

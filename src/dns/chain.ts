@@ -15,18 +15,20 @@ import { chaosHandler } from './handlers/chaos.ts';
 import { ednsHandler } from './handlers/edns.ts';
 import { forwardHandler } from './handlers/forward.ts';
 import { islandHandler } from './handlers/island.ts';
+import { metaHandler } from './handlers/meta.ts';
 import { refuseHandler } from './handlers/refuse.ts';
 import { reverseHandler } from './handlers/reverse.ts';
 import { stubHandler } from './handlers/stub.ts';
 import { tsigHandler } from './handlers/tsig.ts';
 import { zoneHandler } from './handlers/zone.ts';
-import { type PeerConfig, SourceTagger } from './peers.ts';
+import { markOf, type PeerConfig, SourceTagger } from './peers.ts';
 import type { CatalogReader } from './reader.ts';
 import type { StubZones } from './stub-zones.ts';
+import type { Tally } from './tally.ts';
 import type { Trust } from './trust.ts';
 import { type CacheOptions, ReplyCache } from './upstream/cache.ts';
 import type { Exchange } from './upstream/exchange.ts';
-import { Forwarder } from './upstream/forwarder.ts';
+import { Forwarder, type ForwardTimes } from './upstream/forwarder.ts';
 import { parseServerAddress, ServerSet } from './upstream/servers.ts';
 import type { Query } from './wire.ts';
 import type { OldView } from './zone-answers.ts';
@@ -47,6 +49,8 @@ export interface ChainConfig {
   readonly federationZones: readonly Zone[];
   /** Code of the EDNS option that names the asking cluster. */
   readonly sourceOption: number;
+  /** How this server knows queries again that come back to it; the same in all threads. */
+  readonly mark?: string;
   /** Whose word about the asking cluster is taken. */
   readonly peers: PeerConfig;
   /** Keys that peers sign with; a good signature makes a peer believed. */
@@ -65,7 +69,7 @@ export interface PeerNamesConfig {
 export interface ForwardConfig {
   readonly nameservers: readonly string[];
   readonly hasRandomCase?: boolean;
-  readonly attemptMs?: number;
+  readonly times?: Partial<ForwardTimes>;
 }
 
 export interface ChainParts {
@@ -75,25 +79,31 @@ export interface ChainParts {
   readonly trust: Trust;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly exchange: Exchange;
+  readonly tally?: Tally;
   readonly onAnswered?: (query: Query, answer: Answer) => void;
 }
 
 export function buildChain(parts: ChainParts): Handler[] {
   const { config, reader, stubZones, trust, world, exchange, onAnswered } = parts;
-  const { clusterZone, clustersetZone, peerNames, forward } = config;
+  const { clusterZone, peerNames, forward } = config;
   const local = reader.places.standAt(config.localCluster);
   const here = () => local;
   const cache = new ReplyCache(config.cache);
-  const { attemptMs, hasRandomCase } = forward ?? {};
-  const forwarding = { world, exchange, cache, attemptMs, hasRandomCase, onAnswered };
+  const { times, hasRandomCase } = forward ?? {};
+  const forwarding = { world, exchange, cache, times, hasRandomCase, tally: parts.tally, onAnswered };
   const { peers } = trust;
-  const tagger = new SourceTagger({ cluster: config.cluster, optionCode: config.sourceOption, peers });
+  const tagger = new SourceTagger({
+    cluster: config.cluster,
+    optionCode: config.sourceOption,
+    peers,
+    mark: config.mark ?? markOf(world.random),
+  });
   const asker = createAskerFinder({ peers, places: reader.places, local });
   const servers = new ServerSet(
     (forward?.nameservers ?? []).map((text) => parseServerAddress(text)),
     { takesTurns: true },
   );
-  const upstream = forward && forwardHandler({ forwarder: new Forwarder({ ...forwarding, servers }) });
+  const upstream = forward && forwardHandler({ forwarder: new Forwarder({ ...forwarding, servers, isRecursive: true }) });
   const stub = stubHandler({ zones: stubZones, tagger, forwarding });
   const own = ownZones(config);
   const ownZoneOf = (name: Uint8Array) => {
@@ -115,6 +125,7 @@ export function buildChain(parts: ChainParts): Handler[] {
     aclHandler({ clients: config.clients }),
     ednsHandler(),
     tsigHandler({ keys: () => trust.keys, clock: world.clock }),
+    metaHandler(),
     chaosHandler({ serverId: config.serverId }),
     ...own.map(zoneOf),
     ...present(islands),

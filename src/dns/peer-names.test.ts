@@ -162,7 +162,7 @@ describe('dns: a service of a peer', () => {
     catalog.flush();
     expect(await ask('fqdn.shop.svc.cluster.local A')).toBe('db.east.example, 241.0.0.1');
     expect(await ask('alias.shop.svc.cluster.local A')).toBe('db.east.svc.peers.local, 241.0.0.1');
-    expect(await ask('gone.shop.svc.cluster.local A')).toBe('no.east.svc.peers.local');
+    expect(await ask('gone.shop.svc.cluster.local A')).toBe('NXDOMAIN no.east.svc.peers.local');
   });
 
   test("a name that is a federation's -> asked there, whatever a peer claims", async () => {

@@ -1,5 +1,6 @@
 // What the RFCs ask of any server, whatever it serves.
 
+import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import { Asker, addImport, encodeQuestion, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
 
@@ -14,6 +15,40 @@ function makeAsker() {
   syncAll(catalog);
   return new Asker(catalog);
 }
+
+describe('dns: more records than a message holds', () => {
+  const long = 'a-service-with-a-name-as-long-as-names-may-be-in-kubernetes-----';
+  const service = `${long.slice(0, 60)}x`;
+  const namespace = `${long.slice(0, 60)}y`;
+  const slice = (cluster: string, block: number) => ({
+    cluster,
+    ports: ['http:80'],
+    endpoints: Array.from({ length: 300 }, (_, i) => ({
+      ip: `10.${block}.${i >> 8}.${i & 255}`,
+      hostname: `${long.slice(0, 50)}-${block}-${i}`,
+    })),
+  });
+  const catalog = makeCatalog();
+  const slices = [slice('east', 1), slice('west', 2)];
+  addImport(catalog, `${namespace}/${service}`, { type: 'Headless', ports: ['http:80'], slices });
+  syncAll(catalog);
+  const asker = new Asker(catalog);
+
+  test('SRV with long targets -> over TCP as many as fit, from all clusters alike, and explain says how many do not', async () => {
+    const question = `_http._tcp.${service}.${namespace}.svc.clusterset.local SRV`;
+    const reply = await asker.askPacket(question, { transport: 'tcp', edns: true });
+    expect(reply.flag_tc).toBe(false);
+    const targets = reply.answers!.map((record) => (record as { data: { target: string } }).data.target);
+    expect(targets.length).toBeGreaterThan(200);
+    const ofEast = targets.filter((target) => target.includes('-1-')).length;
+    expect(Math.abs(ofEast - targets.length / 2)).toBeLessThan(targets.length / 20);
+    const { leftOut } = catalog.namesOf(`i/${namespace}/${service}`);
+    expect(leftOut).toContainEqual({
+      what: `${600 - targets.length} of 600 SRV records of _http._tcp.${service}.${namespace}.svc.clusterset.local`,
+      why: 'more than fit into one message',
+    });
+  });
+});
 
 describe('dns protocol', () => {
   const asker = makeAsker();
@@ -52,6 +87,32 @@ describe('dns protocol', () => {
     const packet = Buffer.concat([question.subarray(0, 12), labels, Buffer.from([0, 1, 0, 1])]);
     expect(rcodeOf(await asker.send(packet))).toBe(1);
   });
+
+  test.each([
+    ['IXFR', 251, 5, /^18 zones are not transferred from here/],
+    ['AXFR', 252, 5, /^18 zones are not transferred from here/],
+    ['type 0', 0, 1, /^0 type 0 cannot be asked for/],
+    ['OPT', 41, 1, /^0 type 41 cannot be asked for/],
+    ['TKEY', 249, 1, /^0 type 249/],
+    ['TSIG', 250, 1, /^0 type 250/],
+    ['MAILB', 253, 4, /^21 type 253 is obsolete/],
+    ['MAILA', 254, 4, /^21 type 254 is obsolete/],
+  ])(
+    '%s in a question -> refused with the reason, whoever holds the name, and not passed on',
+    async (_what, type, code, why) => {
+      const forwarding = new Asker(makeCatalog(), { config: { forward: { nameservers: ['192.0.2.53'] } } });
+      for (const [who, asked] of [
+        [asker, name],
+        [forwarding, 'www.example.org'],
+      ] as const) {
+        const query = encodeQuestion(`${asked} A`, { edns: true });
+        query.writeUInt16BE(type, 12 + asked.length + 2);
+        const reply = (await who.send(query, { transport: 'tcp' }))!;
+        expect(rcodeOf(reply)).toBe(code);
+        expect(extendedErrorOf(packet.decode(reply))).toMatch(why);
+      }
+    },
+  );
 
   test('a notify, update or status -> NOTIMP', async () => {
     for (const opcode of [2, 4, 5]) {

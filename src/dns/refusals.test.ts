@@ -127,6 +127,25 @@ describe('dns refuses with an extended error, and serves the rest', () => {
     expect(summary(await asker.askPacket(federated, { address: '127.0.0.2' }))).toBe('104.0.0.1; undefined');
   });
 
+  test('a spoofed source-cluster option at a resolver that is the authority too: it stands nowhere, not here', async () => {
+    const catalog = makeCatalog({ cluster: { id: 'east' } });
+    const table = new FederationTable({ table: catalog.table, federation: 'fed' });
+    table.putText('/fed/shop/web/east', '{"externalIP": "104.0.0.1", "clusterIP": "10.0.0.1"}');
+    table.setSynced();
+    const peers = { ranges: ['127.0.0.9/32'], identities: [] };
+    const both = new Asker(catalog, { config: { federationZones: [table.zone], peers } });
+    const edns = (data: Uint8Array) => ({ edns: { options: [{ code: 65_001, data: Buffer.from(data) }] } });
+    expect(summary(await both.askPacket(federated, edns(source)))).toBe(`104.0.0.1; ${dropped}`);
+    expect(summary(await both.askPacket(federated, edns(encodeSource({ cluster: 'west', hops: 1 }))))).toBe(
+      `104.0.0.1; ${dropped}`,
+    );
+    // A believed peer whose option cannot be read is still no pod of this cluster.
+    const garbled = { ...edns(Uint8Array.of(1, 255, 255)), address: '127.0.0.9' };
+    expect(summary(await both.askPacket(federated, garbled))).toBe('104.0.0.1; undefined');
+    // Our own pods say nothing.
+    expect(summary(await both.askPacket(federated, { edns: true }))).toBe('10.0.0.1; undefined');
+  });
+
   test('a spoofed source-cluster option of a pod: dropped by its resolver, asked anew or from the cache', async () => {
     const { asker } = resolver();
     for (let i = 0; i < 2; i++)

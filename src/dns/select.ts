@@ -1,7 +1,15 @@
 // Writes one packed record set in the order that is right for the one who asks. Hot path: reads the catalog's bytes where
 // they lie and makes no objects.
 
-import { audience, order, recordHeaderBytes, recordType, setHeaderBytes, srvHeadBytes } from '../catalog/answers.ts';
+import {
+  audience,
+  equalRecordsMark,
+  order,
+  recordHeaderBytes,
+  recordType,
+  setHeaderBytes,
+  srvHeadBytes,
+} from '../catalog/answers.ts';
 import type { PlacesReader, Standpoint } from '../catalog/places.ts';
 import { tier } from '../catalog/places.ts';
 import type { Answer, Section } from './answer.ts';
@@ -49,7 +57,7 @@ export class Selector {
   }
 
   #writeOrdered(answer: Answer, how: number, first: number, count: number): boolean {
-    switch (how) {
+    switch (how & ~equalRecordsMark) {
       case order.rotating:
         return this.#rotating(answer, first, count);
       case order.localFirst:
@@ -151,7 +159,9 @@ export class Selector {
   }
 
   /** Looks at each record once, then writes tier by tier those that are meant for the asker. */
-  #byTier(answer: Answer, how: number, first: number, total: number): boolean {
+  #byTier(answer: Answer, marked: number, first: number, total: number): boolean {
+    const how = marked & ~equalRecordsMark;
+    const hasEqual = how !== marked;
     const count = Math.min(total, recordsMax);
     let tiersSeen = 0;
     for (let i = 0, record = first; i < count; i++, record = this.#next(record)) {
@@ -164,9 +174,30 @@ export class Selector {
     for (let distance = 0; distance <= tier.rest; distance++) {
       if ((tiersSeen & (1 << distance)) === 0) continue;
       for (let i = 0; i < count; i++) {
-        if (this.#tiers[i] === distance && !this.#put(answer, this.#records[i]!)) return false;
+        if (this.#tiers[i] !== distance) continue;
+        if (hasEqual && this.#isWritten(i, distance, count)) this.#tiers[i] = notMeant;
+        else if (!this.#put(answer, this.#records[i]!)) return false;
       }
       if (how === order.nearestOnly || (how === order.localOnlyIfHealthy && distance === tier.own)) return true;
+    }
+    return true;
+  }
+
+  /** Whether an equal record went before this one, from a cluster that is as near or nearer. */
+  #isWritten(index: number, distance: number, count: number): boolean {
+    const record = this.#records[index]!;
+    for (let other = 0; other < count; other++) {
+      const isBefore = this.#tiers[other]! < distance || (this.#tiers[other] === distance && other < index);
+      if (isBefore && this.#areEqual(this.#records[other]!, record)) return true;
+    }
+    return false;
+  }
+
+  #areEqual(a: number, b: number): boolean {
+    const length = this.#lengthOf(a);
+    if (length !== this.#lengthOf(b)) return false;
+    for (let i = recordHeaderBytes; i < recordHeaderBytes + length; i++) {
+      if (this.#bytes[a + i] !== this.#bytes[b + i]) return false;
     }
     return true;
   }

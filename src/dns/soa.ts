@@ -41,7 +41,12 @@ export class SoaTemplate {
 
   /** Its owner is the end of the question that is `apexLength` bytes long. */
   write(answer: Answer, section: Section, query: Query, serial: number, apexLength: number): void {
-    const pointer = 0xc000 | (headerBytes + query.nameLength - apexLength);
+    this.writeAt(answer, section, serial, headerBytes + query.nameLength - apexLength);
+  }
+
+  /** Its owner stands at this offset of the message. */
+  writeAt(answer: Answer, section: Section, serial: number, ownerAt: number): void {
+    const pointer = 0xc000 | ownerAt;
     if (!this.#isIsland) {
       this.#view.setUint16(this.#primaryEnd - 2, pointer);
       this.#view.setUint16(this.#mailboxEnd - 2, pointer);

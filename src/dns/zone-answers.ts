@@ -10,7 +10,7 @@ import type { Answer } from './answer.ts';
 import type { Later, Step } from './handler.ts';
 import type { CatalogReader } from './reader.ts';
 import { Selector } from './select.ts';
-import type { SoaTemplate } from './soa.ts';
+import { SoaTemplate } from './soa.ts';
 import { extendedError, headerBytes, type Query, rcode } from './wire.ts';
 
 export interface ZoneAnswersOptions {
@@ -105,11 +105,14 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
     return negative(query, answer);
   }
 
-  function answerSet(query: Query, answer: Answer, setAt: number, owner: number): Step {
+  /** `alias` is the name behind aliases, if there are any. */
+  function answerSet(query: Query, answer: Answer, setAt: number, owner: number, alias?: Uint8Array): Step {
     const { bytes } = reader.names;
     const recordsAt = answer.mark();
     const written = selector.write(answer, 'answer', bytes, setAt, zone.ttlSeconds, owner);
     if (written < 0) answer.truncate();
+    else if (written === 0 && alias)
+      return negativeBehindAlias(answer, options.ownZoneOf(alias), alias.length, owner & pointerMax);
     else if (written === 0) return negative(query, answer);
     else if (query.type === recordType.SRV) addGlue(answer, recordsAt, written);
     return 'done';
@@ -132,14 +135,14 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
         aliasAt + setHeaderBytes + recordHeaderBytes + (answer.at - target),
       );
       const entry = reader.names.find(name, name.length, hashBytes(name, 0, name.length));
-      if (entry < 0) return answerElsewhere(query, answer, name);
+      if (entry < 0) return answerElsewhere(query, answer, name, target - answer.start);
       const start = reader.names.valueStart(entry);
       const length = reader.names.valueLength(entry);
       const setAt = findSet(bytes, start, length, query.type);
       if (query.type === recordType.SRV) selector.setService(name, name.length);
-      if (setAt >= 0) return answerSet(query, answer, setAt, owner);
+      if (setAt >= 0) return answerSet(query, answer, setAt, owner, name);
       aliasAt = findSet(bytes, start, length, recordType.CNAME);
-      if (aliasAt < 0) return 'done';
+      if (aliasAt < 0) return negativeBehindAlias(answer, options.ownZoneOf(name), name.length, target - answer.start);
     }
     answer.fail(rcode.SERVFAIL, extendedError.other, `aliases of this name go on for more than ${aliasesMax} steps`);
     answer.truncate();
@@ -148,10 +151,23 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
   }
 
   /** What this server itself answers for and does not find is not there, once it has been read. */
-  function answerElsewhere(query: Query, answer: Answer, target: Uint8Array): Step | Later {
+  function answerElsewhere(query: Query, answer: Answer, target: Uint8Array, targetAt: number): Step | Later {
     const own = options.ownZoneOf(target);
     if (own === undefined) return options.follow(query, answer, target.slice());
-    if (!reader.isReady(own.id)) failNotReady(answer, own);
+    if (!reader.isReady(own.id)) {
+      failNotReady(answer, own);
+      return 'done';
+    }
+    // RFC 6604 section 3: the code is that of the last name.
+    answer.rcode = rcode.NXDOMAIN;
+    return negativeBehindAlias(answer, own, target.length, targetAt);
+  }
+
+  /** RFC 2308 section 2.1: with the SOA of the zone in which the last name lies, which may be another than the first's. */
+  function negativeBehindAlias(answer: Answer, own: Zone | undefined, nameLength: number, nameAt: number): Step {
+    if (own === undefined) return 'done';
+    const template = own.id === zone.id ? soa : new SoaTemplate(own);
+    template.writeAt(answer, 'authority', reader.serial, nameAt + nameLength - own.bytes.length);
     return 'done';
   }
 

@@ -26,6 +26,11 @@ describe('wanted public zone', () => {
     ]);
   });
 
+  test('one address in two spellings -> once, as the zone will show it', () => {
+    const shards = [shard('foo', '2001:DB8:0:0::1'), shard('bar', '2001:db8::1')];
+    expect(text([service('a', shards)])).toEqual(['a.myns.myfederation.svc.federation.ubernetes.io AAAA 2001:db8::1']);
+  });
+
   test('unhealthy shards -> left out; none healthy -> no name', () => {
     const sick = { isHealthy: false };
     expect(text([service('a', [shard('foo', '1.0.0.1'), shard('bar', '1.0.0.2', sick)])])).toEqual([

@@ -1,7 +1,7 @@
 // The public records that should exist for a federation's services: one global name each, and, if wanted, one per region
 // and zone that leads one level up when nothing healthy is there. Pure; the order of the input never matters.
 
-import { parseAddress } from '../base/dns/address.ts';
+import { formatAddress, parseAddress } from '../base/dns/address.ts';
 import { encodeName, tryEncodeName } from '../base/dns/name.ts';
 
 export interface PublicShard {
@@ -99,7 +99,9 @@ function orAlias(sets: PublicSet[], name: string, levelUp: string): PublicSet[] 
 }
 
 function setsOf(name: string, shards: readonly PublicShard[], leftOut: { what: string; why: string }[]): PublicSet[] {
-  const addresses = unique(shards.flatMap((shard) => shard.externalIPs)).filter((ip) => parseAddress(ip));
+  // As the zone will show them: an address may be spelled in several ways.
+  const spelled = shards.flatMap((shard) => shard.externalIPs).flatMap((ip) => parseAddress(ip) ?? []);
+  const addresses = unique(spelled.map((bytes) => formatAddress(bytes)));
   const hostnames = unique(shards.flatMap((shard) => shard.hostnames.map(plainName))).filter((host) =>
     tryEncodeName(host),
   );
