@@ -29,6 +29,8 @@ export interface ConsumerOptions {
   readonly namespace: string;
   readonly dial: Dial;
   readonly limits?: Partial<LinkLimits>;
+  /** Whether there is a Peer of this name, as far as can be known now; what is there of others is removed. */
+  readonly isPeer: (name: string) => boolean;
   readonly onChanged?: (peer: string) => void;
   readonly onRefused?: (refusal: { readonly peer: string; readonly id: string; readonly reason: string }) => void;
 }
@@ -41,12 +43,20 @@ interface Entry {
   starting: AbortController;
 }
 
-const loadRetryMs = 2000;
+const retryMs = 2000;
+/** Whatever was written after all, by whomever, does not outlive its peer by much more than this. */
+const sweepMs = 300_000;
+/** A selector has room for so many names; with more peers than that all services are looked at. */
+const namesInSelectorMax = 100;
 
 export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #names = new NameClaims();
+  /** What must have ended before anything of that peer is read or written again. */
+  readonly #endings = new Map<string, Promise<void>>();
+  readonly #stopping = new AbortController();
+  #sweeping: Promise<void> | undefined;
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
@@ -71,14 +81,41 @@ export class Consumer {
     this.#entries.delete(name);
     entry.starting.abort();
     entry.link?.stop();
-    void entry.store.stop();
+    this.#end(name, () => entry.store.stop());
   }
 
-  /** deregisterConsumer (seed 000): the services of this peer go, all at once. */
-  async deregister(name: string): Promise<void> {
-    const entry = this.#entries.get(name);
+  /**
+   * deregisterConsumer (seed 000): the services of this peer go, all at once; resolves when they are gone. Writes under
+   * way end first, and a peer that comes back under this name is not taken from before.
+   */
+  deregister(name: string): Promise<void> {
+    const store = this.#entries.get(name)?.store ?? this.#newStore(name);
     this.pause(name);
-    await (entry?.store ?? this.#newStore(name)).removeAll();
+    return this.#end(name, async () => {
+      await store.stop();
+      await this.#untilDone(`services of peer ${name} cannot be removed yet`, () => store.removeAll());
+    });
+  }
+
+  /** One after the other for each peer, in the order of their coming. */
+  #end(name: string, work: () => Promise<void>): Promise<void> {
+    const before = this.#endings.get(name) ?? Promise.resolve();
+    const ending = before.then(work).then(() => {
+      if (this.#endings.get(name) === ending) this.#endings.delete(name);
+    });
+    this.#endings.set(name, ending);
+    return ending;
+  }
+
+  async #untilDone(failure: string, work: () => Promise<void>, signal = this.#stopping.signal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        return await work();
+      } catch (error) {
+        this.#options.log.warn(failure, { error: errorText(error) });
+        await sleep(this.#options.world.timers, retryMs, signal).catch(() => {});
+      }
+    }
   }
 
   retry(name: string): void {
@@ -102,20 +139,39 @@ export class Consumer {
     return this.#entries.get(name)?.store;
   }
 
-  /** Removes what belongs to peers that are no more: they may have gone while nobody was looking. */
-  async sweep(isKnown: (peer: string) => boolean): Promise<void> {
+  /** From now on removes what belongs to peers that are no more: they may have gone while nobody was looking. */
+  startSweeping(): void {
+    const { signal } = this.#stopping;
+    const sweepAndWait = async () => {
+      while (!signal.aborted) {
+        await this.#untilDone('services of peers that are gone cannot be removed yet', () => this.sweep());
+        await sleep(this.#options.world.timers, sweepMs, signal).catch(() => {});
+      }
+    };
+    this.#sweeping ??= sweepAndWait();
+  }
+
+  async sweep(): Promise<void> {
+    const { client, namespace, isPeer } = this.#options;
     const gone = new Set<string>();
-    const selection = { namespace: this.#options.namespace, labelSelector: peerLabel };
-    for await (const page of this.#options.client.listPaged<PeerService>(peerServiceType, selection)) {
-      for (const { spec } of page.items) if (!isKnown(spec.peer)) gone.add(spec.peer);
+    const selection = { namespace, labelSelector: this.#selectorOfOthers() };
+    for await (const page of client.listPaged<PeerService>(peerServiceType, selection)) {
+      for (const { metadata } of page.items) gone.add(metadata.labels?.[peerLabel] ?? '');
     }
-    for (const peer of gone) await this.deregister(peer);
+    for (const peer of gone) if (!isPeer(peer) && !this.#stopping.signal.aborted) await this.deregister(peer);
+  }
+
+  // What belongs to peers that we take from need not be read.
+  #selectorOfOthers(): string {
+    const names = [...this.#entries.keys()];
+    const isShort = names.length > 0 && names.length <= namesInSelectorMax;
+    return isShort ? `${peerLabel},${peerLabel} notin (${names.join(',')})` : peerLabel;
   }
 
   async stop(): Promise<void> {
-    const stores = [...this.#entries.values()].map(({ store }) => store);
+    this.#stopping.abort();
     for (const name of [...this.#entries.keys()]) this.pause(name);
-    await Promise.all(stores.map((store) => store.stop()));
+    await Promise.all([...this.#endings.values(), this.#sweeping]);
   }
 
   #newStore(peer: string): PeerServiceStore {
@@ -129,15 +185,9 @@ export class Consumer {
     const { world, log, dial, limits, onChanged, onRefused } = this.#options;
     const { peer, store, starting } = entry;
     const peerLog = log.with({ peer: peer.name });
-    while (!starting.signal.aborted) {
-      try {
-        await store.load((service) => mayHold(peer.config, service));
-        break;
-      } catch (error) {
-        peerLog.warn('what this peer shared cannot be read yet', { error: errorText(error) });
-        await sleep(world.timers, loadRetryMs, starting.signal).catch(() => {});
-      }
-    }
+    await this.#endings.get(peer.name);
+    const load = () => store.load((service) => mayHold(peer.config, service));
+    await this.#untilDone(`what peer ${peer.name} shared cannot be read yet`, load, starting.signal);
     if (starting.signal.aborted) return;
     entry.link = new ConsumerLink({
       world,

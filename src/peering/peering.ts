@@ -2,7 +2,7 @@
 // catalogs. Sockets come from outside, so that the same parts run under a virtual clock.
 
 import type { X509Certificate } from 'node:crypto';
-import { errorText, type Log } from '../base/log.ts';
+import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
@@ -282,6 +282,7 @@ class PeeringParts implements Peering {
       namespace,
       dial,
       ...(limits === undefined ? {} : { limits }),
+      isPeer: (name) => this.#registry.get(name) !== undefined,
       onChanged: (peer) => this.#statuses.peerChanged(peer),
       onRefused: ({ peer, reason }) => this.#meter.refused({ peer, side: 'consumer', reason }),
     });
@@ -289,11 +290,7 @@ class PeeringParts implements Peering {
     await Promise.all([this.#peers.whenSynced(), this.#secrets.whenSynced()]);
     if (this.#consumer !== consumer) return;
     for (const peer of this.#registry.values()) this.#consume(consumer, peer.name, peer);
-    try {
-      await consumer.sweep((peer) => this.#registry.get(peer) !== undefined);
-    } catch (error) {
-      log.warn('services of peers that are gone could not be removed', { error: errorText(error) });
-    }
+    consumer.startSweeping();
   }
 
   async #endConsuming(): Promise<void> {
@@ -308,9 +305,7 @@ class PeeringParts implements Peering {
     const config = peer && linkConfigOf(peer, this.#options.ownZones);
     if (peer === undefined || config === undefined) {
       this.#retries.delete(name);
-      void consumer.deregister(name).catch((error) => {
-        this.#options.log.error('services of a peer could not be removed', { peer: name, error: errorText(error) });
-      });
+      void consumer.deregister(name);
       return;
     }
     if (peer.spec.suspended || peer.wrong !== '') return consumer.pause(name);

@@ -4,7 +4,7 @@
 import { SimHome } from '../../../sim/home.ts';
 import { Simulation, type VirtualWorld } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
-import { createClient } from '../../client/client.ts';
+import { type Client, createClient } from '../../client/client.ts';
 import { type Peer, type PeerSpec, peerType } from '../../model/peer.ts';
 import { type PeerExport, peerExportType } from '../../model/peer-export.ts';
 import { type PeerService, peerServiceType } from '../../model/peer-service.ts';
@@ -16,6 +16,11 @@ import { VirtualPeering } from './virtual-peering.ts';
 
 export const namespace = 'portolan-system';
 const namespaceType = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', isNamespaced: false };
+
+export interface MeshOptions extends Partial<PeeringOptions> {
+  /** Stands between the peering process and its home. */
+  readonly wrapClient?: (client: Client) => Client;
+}
 
 export class VirtualMeshes {
   readonly simulation: Simulation;
@@ -34,7 +39,7 @@ export class VirtualMeshes {
     return this.simulation.time;
   }
 
-  async add(name: string, options: Partial<PeeringOptions> = {}): Promise<VirtualMesh> {
+  async add(name: string, options: MeshOptions = {}): Promise<VirtualMesh> {
     const mesh = new VirtualMesh(this, name, options);
     this.meshes.set(name, mesh);
     await this.time.settle(mesh.home.start());
@@ -58,11 +63,11 @@ export class VirtualMesh {
   readonly home: SimHome;
   readonly address: string;
   readonly #all: VirtualMeshes;
-  readonly #options: Partial<PeeringOptions>;
+  readonly #options: MeshOptions;
   #world: VirtualWorld | undefined;
   peering: Peering | undefined;
 
-  constructor(all: VirtualMeshes, name: string, options: Partial<PeeringOptions>) {
+  constructor(all: VirtualMeshes, name: string, options: MeshOptions) {
     this.name = name;
     this.address = `https://${name}.example:8008`;
     this.#all = all;
@@ -75,10 +80,11 @@ export class VirtualMesh {
     const world = this.#all.simulation.world(`peering-${this.name}`);
     this.#world = world;
     const access = { server: this.home.url, bearerToken: async () => `peering-${this.name}` };
+    const { wrapClient = (client: Client) => client, ...options } = this.#options;
     const starting = startPeering({
       world,
       log: silentLog,
-      client: createClient(world.network.http(access), { world, userAgent: 'peering' }),
+      client: wrapClient(createClient(world.network.http(access), { world, userAgent: 'peering' })),
       namespace,
       listen: { host: this.name, port: 0 },
       mesh: {
@@ -90,7 +96,7 @@ export class VirtualMesh {
       credentials: { current: () => ({ certificate: this.name, key: '' }), onChanged: () => () => {} },
       serve: (options: PeeringServerOptions) => this.#all.network.serve(this.address)(options),
       dial: this.#all.network.dial(),
-      ...this.#options,
+      ...options,
     });
     this.peering = await this.#all.time.settle(starting);
   }
