@@ -18,6 +18,7 @@ import { type EndpointSlice, endpointSliceType } from '../src/model/endpoint-sli
 import { type Lease, leaseType } from '../src/model/lease.ts';
 import { membershipSecretName, readMembership, systemNamespace } from '../src/model/membership.ts';
 import { namespaceType } from '../src/model/namespace.ts';
+import { nodeType } from '../src/model/node.ts';
 import type { KubernetesObject, ResourceType } from '../src/model/object.ts';
 import { roleType, serviceAccountType } from '../src/model/rbac.ts';
 import { type Secret, secretType } from '../src/model/secret.ts';
@@ -188,6 +189,24 @@ describe('join', () => {
     await expect(token('south', ' --allowed-range 10.2.0.0/24')).rejects.toThrow('(pods of cluster west.eu)');
   });
 
+  test('join: without ranges -> those that the home knows are checked, and what is not known is said', async () => {
+    const plain = await set.startHome('plain');
+    const { lines } = await at(plain, `join ${await token('plain')}`);
+    expect(lines).toContain(
+      'not checked: this home does not say where its pods are; give --pod-cidr to have that checked',
+    );
+    expect(lines).toContain(
+      'checked: services in 10.96.0.0/12, fd00:10:96::/112, as this home says (--service-cidr says otherwise)',
+    );
+    expect((await at(plain, 'leave')).lines).toEqual(['this cluster has left clusterset prod']);
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'one' }, spec: { podCIDR: '10.2.7.0/24' } };
+    await plain.client.create(nodeType, node);
+    await expect(at(plain, `join ${await token('plain')}`)).rejects.toThrow(
+      '10.2.7.0/24 (pods of this cluster) overlaps 10.2.0.0/16 (pods of cluster west.eu)',
+    );
+    await atBroker('remove plain');
+  });
+
   test('join: a range outside what the admin allowed -> refused', async () => {
     const text = await token('south', ' --allowed-range 10.9.0.0/16');
     const south = await set.startHome('south');
@@ -219,7 +238,11 @@ describe('join', () => {
     await at(north, `join ${await token('north', ' --renew')} --region us --zone b --pod-cidr 10.3.0.0/16`);
     expect((await atBroker('accept north --ranges')).lines[0]).toContain('region us, zone b, ranges 10.3.0.0/16');
     const { spec } = await broker.client.get<Cluster>(clusterType, { namespace: 'prod', name: 'north' });
-    expect(spec).toMatchObject({ region: 'us', zone: 'b', allowedRanges: ['10.3.0.0/16'] });
+    expect(spec).toMatchObject({
+      region: 'us',
+      zone: 'b',
+      allowedRanges: ['10.3.0.0/16', '10.96.0.0/12', 'fd00:10:96::/112'],
+    });
   });
 });
 
@@ -606,7 +629,9 @@ describe('leaving', () => {
       const { clusters } = JSON.parse((await at(east, 'status -o json')).lines.join('\n'));
       return clusters.some(({ id, lease }: { id: string; lease: string }) => id === 'west-2' && lease === 'stale');
     });
-    expect((await at(east, `explain ${key}`)).lines.join('\n')).toMatch(/^west-2 +\S+ +stale +yes +http +1 +all$/m);
+    expect((await at(east, `explain ${key}`)).lines.join('\n')).toMatch(
+      /^west-2 +\S+ +stale since \S+Z +yes +http +1 +all$/m,
+    );
     await until(
       'its lease has run out',
       async () => (await atBroker('remove west-2').catch(() => undefined)) !== undefined,
@@ -632,6 +657,9 @@ describe('leaving', () => {
       503,
       expect.stringContaining('portolan broker token north --renew'),
     ]);
+    await expect(at(north, 'status')).rejects.toThrow(
+      'this cluster was removed from clusterset prod, or its credentials',
+    );
     await at(north, `join ${await token('north')} --pod-cidr 10.3.0.0/16`);
     await until('it works again', async () => (await stateOf(agent)) === 'leading');
     await until(

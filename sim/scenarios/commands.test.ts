@@ -4,7 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { leave } from '../../src/cli/leave.ts';
 import { membershipRef } from '../../src/cli/membership.ts';
+import { findPodRanges, findServiceRanges } from '../../src/cli/own-ranges.ts';
 import { leavingAnnotation } from '../../src/model/membership.ts';
+import { nodeType } from '../../src/model/node.ts';
 import { secretType } from '../../src/model/secret.ts';
 import { serviceType } from '../../src/model/service.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
@@ -211,6 +213,36 @@ describe('export', () => {
     expect(await limit()).toBeUndefined();
     expect(await say(`export ${key} --to all`)).toBe('shop/checkout is exported already');
     await expect(typed(set, desk, `export ${key} --to all,north`)).rejects.toThrow('write all alone');
+  });
+});
+
+describe('join', () => {
+  test('join: ranges that are not given -> services as the home hands them out, pods as its nodes have them', async () => {
+    const { desk, set } = await twoClusters();
+    const before = set.home('west').revision;
+    expect(await findServiceRanges(desk.home)).toEqual(['10.101.0.0/16', 'fd00:101::/112']);
+    expect(await findPodRanges(desk.home)).toEqual([]);
+    expect(set.home('west').revision).toBe(before);
+    for (const [name, podCIDRs] of [
+      ['a', ['10.9.0.0/24', 'fd00:9::/64']],
+      ['b', ['10.9.1.0/24']],
+    ] as const) {
+      const node = { apiVersion: 'v1', kind: 'Node', metadata: { name }, spec: { podCIDRs: [...podCIDRs] } };
+      await desk.home.create(nodeType, node);
+    }
+    expect(await findPodRanges(desk.home)).toEqual(['10.9.0.0/24', 'fd00:9::/64', '10.9.1.0/24']);
+  });
+
+  test('join: who may not see nodes, and a home that says nothing of its services -> not known, not guessed', async () => {
+    const faults: Fault[] = [];
+    const { set } = await twoClusters(faults);
+    const client = set.home('west').clientOf(set.simulation.world('agent-west'));
+    const times = Number.POSITIVE_INFINITY;
+    faults.push({ home: 'west', method: 'GET', path: '/nodes', code: 403, times });
+    faults.push({ home: 'west', method: 'GET', path: '/servicecidrs', code: 403, times });
+    faults.push({ home: 'west', method: 'POST', path: '/services', code: 403, times });
+    expect(await set.time.settle(findPodRanges(client))).toEqual([]);
+    expect(await set.time.settle(findServiceRanges(client))).toEqual([]);
   });
 });
 

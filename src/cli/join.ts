@@ -25,11 +25,19 @@ import { type Namespace, namespaceType } from '../model/namespace.ts';
 import { findOutside, findOverlaps, type NamedRange } from '../model/range-overlap.ts';
 import { secretType } from '../model/secret.ts';
 import { parseRanges } from './broker-init.ts';
-import { areServicesPublished, knownRanges, readClusterSet, readMembers, readRecord } from './broker-state.ts';
+import {
+  areServicesPublished,
+  type KnownMember,
+  knownRanges,
+  readClusterSet,
+  readMembers,
+  readRecord,
+} from './broker-state.ts';
 import { brokerToken } from './broker-token.ts';
 import { type ClusterSetDeps, defaultClusterSet, homeDefinitions } from './clusterset-deps.ts';
 import { find, install, installDefinitions, remove } from './install.ts';
 import { brokerClient, findMembership } from './membership.ts';
+import { findPodRanges, findServiceRanges } from './own-ranges.ts';
 import { addHomeOptions, type HomeFlags, withHome } from './with-home.ts';
 
 interface JoinFlags extends HomeFlags {
@@ -51,8 +59,8 @@ export function addJoinCommand(program: Command, deps: ClusterSetDeps): void {
     .option('--cluster-id <id>', 'NAME or NAME.CONTEXT; must be the one the token was made for')
     .option('--region <name>', 'where this cluster is')
     .option('--zone <name>', 'where in the region it is')
-    .option('--pod-cidr <cidr...>', 'ranges of its pods, checked against everybody else')
-    .option('--service-cidr <cidr...>', 'ranges of its services')
+    .option('--pod-cidr <cidr...>', 'ranges of its pods, checked against everybody else (default: those of its nodes)')
+    .option('--service-cidr <cidr...>', 'ranges of its services (default: what its API server hands out)')
     .option('--broker-kubeconfig <file>', 'instead of a token, for who is admin of the broker too')
     .option('--clusterset <name>', 'with --broker-kubeconfig: the set to join', defaultClusterSet)
     .option('--token-hours <number>', 'how long the credentials at the broker last without being renewed', '168')
@@ -79,6 +87,8 @@ export interface JoinRequest {
   readonly token: JoinToken;
   readonly claims: Omit<MemberRecord, 'homeUid' | 'joinedAt'>;
   readonly lifetimeMs: number;
+  /** Which of the claims were found at home, not given. */
+  readonly found?: { readonly arePods: boolean; readonly areServices: boolean };
 }
 
 async function requestOf(
@@ -102,10 +112,14 @@ async function requestOf(
     claims: {
       region: flags.region ?? '',
       zone: flags.zone ?? '',
-      podRanges: parseRanges('--pod-cidr', flags.podCidr ?? []),
-      serviceRanges: parseRanges('--service-cidr', flags.serviceCidr ?? []),
+      podRanges: flags.podCidr === undefined ? await findPodRanges(home) : parseRanges('--pod-cidr', flags.podCidr),
+      serviceRanges:
+        flags.serviceCidr === undefined
+          ? await findServiceRanges(home)
+          : parseRanges('--service-cidr', flags.serviceCidr),
     },
     lifetimeMs: Number(flags.tokenHours) * 3_600_000,
+    found: { arePods: flags.podCidr === undefined, areServices: flags.serviceCidr === undefined },
   };
 }
 
@@ -138,7 +152,7 @@ export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<
   );
   const broker = brokerClient(deps.world, token);
   try {
-    await refuseAtBroker(broker, request);
+    lines.push(...(await refuseAtBroker(broker, request)));
     await enter(deps, request, broker);
   } catch (error) {
     if (!isUnauthorized(error)) throw error;
@@ -178,7 +192,8 @@ function findProperty(home: Client, name: string): Promise<ClusterProperty | und
   return find<ClusterProperty>(home, clusterPropertyType, { name });
 }
 
-async function refuseAtBroker(broker: Client, { home, token, claims }: JoinRequest): Promise<void> {
+/** What could not be checked, in lines for the person. */
+async function refuseAtBroker(broker: Client, { home, token, claims, found }: JoinRequest): Promise<string[]> {
   const { clusterset, clusterId: id } = token;
   const set = await readClusterSet(broker, clusterset);
   const cluster = await find<Cluster>(broker, clusterType, { namespace: clusterset, name: id });
@@ -191,16 +206,40 @@ async function refuseAtBroker(broker: Client, { home, token, claims }: JoinReque
     );
   }
   const own = ownRanges(claims);
-  const outside = findOutside(own, cluster.spec.allowedRanges ?? []);
+  // Where its services are is nobody's business unless they are published; who names them wants them checked.
+  const areServicesHidden = found?.areServices === true && !areServicesPublished(set);
+  const compared = own.filter(({ kind }) => kind !== 'services' || !areServicesHidden);
+  const outside = findOutside(compared, cluster.spec.allowedRanges ?? []);
   if (outside.length > 0) {
     const texts = outside.map(({ cidr, whose }) => `${cidr} (${whose})`).join(', ');
     throw new Error(`cluster ${id} may have addresses in ${cluster.spec.allowedRanges?.join(', ')}, not in ${texts}`);
   }
-  const others = knownRanges(set, await readMembers(broker, clusterset), id);
+  const members = await readMembers(broker, clusterset);
+  const others = knownRanges(set, members, id);
   const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });
   if (problems.length > 0) {
     throw new Error(`cluster ${id} cannot join clusterset ${clusterset}: ${problems.join('; ')}; change one of them`);
   }
+  return [...foundLines(claims, found), ...uncheckedLines(members.filter((member) => member.id !== id))];
+}
+
+function foundLines({ podRanges, serviceRanges }: JoinRequest['claims'], found: JoinRequest['found']): string[] {
+  const say = (what: string, ranges: readonly string[], flag: string) =>
+    ranges.length === 0
+      ? `not checked: this home does not say where its ${what} are; give ${flag} to have that checked`
+      : `checked: ${what} in ${ranges.join(', ')}, as this home says (${flag} says otherwise)`;
+  return [
+    ...(found?.arePods ? [say('pods', podRanges, '--pod-cidr')] : []),
+    ...(found?.areServices ? [say('services', serviceRanges, '--service-cidr')] : []),
+  ];
+}
+
+function uncheckedLines(others: readonly KnownMember[]): string[] {
+  const silent = others.filter(
+    ({ cluster, record }) => (cluster.spec.allowedRanges ?? record?.podRanges ?? []).length === 0,
+  );
+  if (silent.length === 0) return [];
+  return [`not checked: where the pods of ${silent.map(({ id }) => id).join(', ')} are, which nobody has said`];
 }
 
 function ownRanges({ podRanges, serviceRanges }: JoinRequest['claims']): NamedRange[] {
