@@ -19,6 +19,7 @@ export type Section = 'answer' | 'authority' | 'additional';
 const flagAa = 0x0400;
 const flagTc = 0x0200;
 const flagRa = 0x0080;
+const flagAd = 0x0020;
 const optBytes = 11;
 const errorTextMax = 200;
 /** For a signature with the longest digest and a key name of usual length. */
@@ -43,6 +44,8 @@ export class Answer {
   isAuthoritative = false;
   isTruncated = false;
   isRecursionAvailable = false;
+  /** Another server has validated all of it. */
+  isAuthentic = false;
   /** Sent if the asker speaks EDNS; 0 is a code, so -1 stands for none. */
   extendedError = -1;
   extendedText = '';
@@ -76,6 +79,7 @@ export class Answer {
     this.rcode = rcode.NOERROR;
     this.isAuthoritative = false;
     this.isTruncated = false;
+    this.isAuthentic = false;
     this.isRecursionAvailable = false;
     this.extendedError = -1;
     this.extendedText = '';
@@ -234,6 +238,7 @@ export class Answer {
     if (this.isAuthoritative) flags |= flagAa;
     if (this.isTruncated) flags |= flagTc;
     if (this.isRecursionAvailable) flags |= flagRa;
+    if (this.isAuthentic) flags |= flagAd;
     flags |= this.rcode & 15;
     this.#put16(start, query.id);
     this.#put16(start + 2, flags);

@@ -103,7 +103,8 @@ export function buildChain(parts: ChainParts): Handler[] {
     (forward?.nameservers ?? []).map((text) => parseServerAddress(text)),
     { takesTurns: true },
   );
-  const upstream = forward && forwardHandler({ forwarder: new Forwarder({ ...forwarding, servers, isRecursive: true }) });
+  const upstream =
+    forward && forwardHandler({ forwarder: new Forwarder({ ...forwarding, servers, isRecursive: true }) });
   const stub = stubHandler({ zones: stubZones, tagger, forwarding });
   const own = ownZones(config);
   const ownZoneOf = (name: Uint8Array) => {

@@ -19,13 +19,23 @@ import { parseServerAddress } from './upstream/servers.ts';
 
 type Upstream = (query: Packet, options: ExchangeOptions) => Partial<Packet> | 'silence' | Promise<Partial<Packet>>;
 
-/** A clock that only tests move, and servers that are functions. */
+/** A clock that runs on to the next timer when nothing else is left to do, and servers that are functions. */
 class TestNet {
   nowMs = 1000;
   readonly asked: { server: string; question: string; isTcp: boolean; source: ReturnType<typeof decodeSource> }[] = [];
+  /** Servers that were only asked whether they are there. */
+  readonly probed: string[] = [];
   readonly servers = new Map<string, Upstream>();
   readonly clock: Clock = { wallMs: () => this.nowMs, monotonicMs: () => this.nowMs };
-  readonly timers: Timers = { after: () => ({ cancel: () => {} }) };
+  readonly #timers = new Set<{ readonly atMs: number; readonly run: () => void }>();
+  readonly timers: Timers = {
+    after: (delayMs, run) => {
+      const timer = { atMs: this.nowMs + delayMs, run };
+      this.#timers.add(timer);
+      setImmediate(() => this.#fireNext());
+      return { cancel: () => this.#timers.delete(timer) };
+    },
+  };
   #seed = 7;
   readonly random: Random = {
     float: () => (this.#seed = (this.#seed * 16807) % 2147483647) / 2147483647,
@@ -33,23 +43,40 @@ class TestNet {
     uuid: () => 'uuid',
   };
 
+  #fireNext(): void {
+    const [next] = [...this.#timers].sort((a, b) => a.atMs - b.atMs);
+    if (!next) return;
+    this.#timers.delete(next);
+    this.nowMs = Math.max(this.nowMs, next.atMs);
+    next.run();
+    if (this.#timers.size > 0) setImmediate(() => this.#fireNext());
+  }
+
   readonly exchange: Exchange = {
     ask: async (options) => {
       const query = packet.decode(options.message);
       const question = query.questions![0]!;
       const server = `${options.server.host}:${options.server.port}`;
-      const option = query.additionals?.[0]?.options?.find(({ code }: { code: number }) => code === 65001);
-      const source = option && decodeSource(option.data);
-      this.asked.push({ server, question: `${question.name} ${question.type}`, isTcp: options.isTcp, source });
-      const reply = await (this.servers.get(server) ?? (() => 'silence'))(query, options);
-      if (reply === 'silence') {
-        this.nowMs += options.timeoutMs;
-        throw new Error('timed out');
+      if (question.name === '.' && question.type === 'NS') this.probed.push(server);
+      else {
+        const option = query.additionals?.[0]?.options?.find(({ code }: { code: number }) => code === 65001);
+        const source = option && decodeSource(option.data);
+        this.asked.push({ server, question: `${question.name} ${question.type}`, isTcp: options.isTcp, source });
       }
+      const timeout = new Promise<'silence'>((resolve) =>
+        this.timers.after(options.timeoutMs, () => resolve('silence')),
+      );
+      const answering = (this.servers.get(server) ?? (() => 'silence'))(query, options);
+      const reply = answering === 'silence' ? await timeout : await Promise.race([answering, timeout]);
+      if (reply === 'silence') throw new Error('timed out');
       return packet.encode({ type: 'response', id: query.id, questions: query.questions, ...reply });
     },
     close: () => {},
   };
+
+  sleep(delayMs: number): Promise<void> {
+    return new Promise((resolve) => this.timers.after(delayMs, resolve));
+  }
 
   get world(): AskerOptions['world'] {
     return { clock: this.clock, timers: this.timers, random: this.random };
@@ -112,7 +139,7 @@ describe('dns forwarding', () => {
     expect(net.asked).toHaveLength(2);
   });
 
-  test('a dead server -> the next is asked within a second; later it is skipped, and tried again when its time has come', async () => {
+  test('a dead server -> the next is asked within a second; later it is skipped, and asked again when it is back', async () => {
     const { net, asker } = setUp({}, ['192.0.2.53', '192.0.2.54']);
     net.servers.set('192.0.2.54:53', answering('203.0.113.1', 0));
     for (let i = 0; i < 6; i++) {
@@ -120,28 +147,98 @@ describe('dns forwarding', () => {
       expect(await asker.ask(`a${i}.example.com A`)).toBe('203.0.113.1');
       expect(net.nowMs - startedMs).toBeLessThan(1000);
     }
+    await net.sleep(1500);
     const deadCalls = () => net.asked.filter(({ server }) => server === '192.0.2.53:53').length;
-    expect(deadCalls()).toBe(2);
-    net.nowMs += 2000;
-    await asker.ask('b.example.com A');
-    expect(deadCalls()).toBe(3);
+    const before = deadCalls();
+    const startedMs = net.nowMs;
+    for (let i = 0; i < 6; i++) expect(await asker.ask(`b${i}.example.com A`)).toBe('203.0.113.1');
+    expect(net.nowMs).toBe(startedMs);
+    expect(deadCalls()).toBe(before);
     net.servers.set('192.0.2.53:53', answering('203.0.113.2', 0));
-    net.nowMs += 20_000;
+    await net.sleep(20_000);
     await asker.ask('c.example.com A');
-    await asker.ask('d.example.com A');
-    await asker.ask('e.example.com A');
-    expect(net.asked.filter(({ server }) => server === '192.0.2.53:53').length).toBeGreaterThan(4);
+    await net.sleep(1);
+    for (let i = 0; i < 4; i++) await asker.ask(`d${i}.example.com A`);
+    expect(deadCalls()).toBe(before + 2);
   });
 
-  test('all servers dead -> SERVFAIL with an extended error, and at once when that is known', async () => {
+  test('all servers dead -> SERVFAIL with an extended error; asked all the same, but not waited for so long', async () => {
     const { net, asker } = setUp();
     const first = await asker.askPacket('www.example.com A', { edns: true });
     expect(first.rcode).toBe('SERVFAIL');
     expect(extendedErrorOf(first)).toMatch(/^22 no answer from 192.0.2.53:53, 192.0.2.54:53/);
-    await asker.ask('x.example.com A');
     const startedMs = net.nowMs;
-    expect(await asker.ask('y.example.com A')).toBe('SERVFAIL');
-    expect(net.nowMs).toBe(startedMs);
+    expect(await asker.ask('x.example.com A')).toBe('SERVFAIL');
+    expect(net.nowMs - startedMs).toBeLessThanOrEqual(1500);
+    net.servers.set('192.0.2.54:53', answering('203.0.113.1'));
+    expect(await asker.ask('y.example.com A')).toBe('203.0.113.1');
+  });
+
+  test('names that nobody upstream resolves in time -> they fail, all others are resolved on without waiting', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    net.servers.set('192.0.2.53:53', (query) =>
+      query.questions![0]!.name.startsWith('slow') ? 'silence' : answering('203.0.113.1')(query, {} as never),
+    );
+    for (let round = 0; round < 3; round++) {
+      const slow = Array.from({ length: 5 }, (_, i) => asker.ask(`slow-${round}-${i}.example.com A`));
+      for (const waitMs of [0, 500, 1000, 1500, 1000]) {
+        await net.sleep(waitMs);
+        const startedMs = net.nowMs;
+        expect(await asker.ask(`fast-${startedMs}.example.com A`)).toBe('203.0.113.1');
+        expect(net.nowMs).toBe(startedMs);
+      }
+      expect(new Set(await Promise.all(slow))).toEqual(new Set(['SERVFAIL']));
+    }
+    expect(net.probed.length).toBeGreaterThan(0);
+  });
+
+  test('an answer that takes 3 s, or whose question is lost once -> waited for, asked again', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    net.servers.set('192.0.2.53:53', async (query) => {
+      if (query.questions![0]!.name !== '.') await net.sleep(3000);
+      return answering('203.0.113.1')(query, {} as never) as Packet;
+    });
+    expect(await asker.ask('late.example.com A')).toBe('203.0.113.1');
+    let count = 0;
+    net.servers.set('192.0.2.53:53', (query) => {
+      const isProbe = query.questions![0]!.name === '.';
+      return isProbe || ++count > 1 ? answering('203.0.113.2')(query, {} as never) : 'silence';
+    });
+    const startedMs = net.nowMs;
+    expect(await asker.ask('lost.example.com A')).toBe('203.0.113.2');
+    expect(net.nowMs - startedMs).toBe(2000);
+  });
+
+  test('other times in the configuration -> kept', async () => {
+    const forward = { nameservers: ['192.0.2.53'], times: { totalMs: 900, resendMs: 300 } };
+    const { net, asker } = setUp({ config: { forward } });
+    const startedMs = net.nowMs;
+    expect(await asker.ask('www.example.com A')).toBe('SERVFAIL');
+    expect(net.nowMs - startedMs).toBe(900);
+    expect(net.asked).toHaveLength(3);
+  });
+
+  test('one client with more questions than may wait -> told so; others are served', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    net.servers.set('192.0.2.53:53', (query) =>
+      query.questions![0]!.name.startsWith('slow') ? 'silence' : answering('203.0.113.1')(query, {} as never),
+    );
+    const slow = Array.from({ length: 1000 }, (_, i) => asker.ask(`slow-${i}.example.com A`));
+    const tooMany = await asker.askPacket('www.example.com A', { edns: true });
+    expect(extendedErrorOf(tooMany)).toBe('0 too many questions of this client are waiting for other servers');
+    expect(await asker.ask('www.example.com A', { address: '127.0.0.2' })).toBe('203.0.113.1');
+    await Promise.all(slow);
+    expect(await asker.ask('again.example.com A')).toBe('203.0.113.1');
+  });
+
+  test('failures -> each remembered for five seconds, one after another (RFC 9520)', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    net.servers.set('192.0.2.53:53', refusing);
+    for (let round = 1; round <= 3; round++) {
+      for (let i = 0; i < 4; i++) expect(await asker.ask('www.example.com A')).toBe('REFUSED');
+      expect(net.asked).toHaveLength(round);
+      await net.sleep(5100);
+    }
   });
 
   test('all servers dead and an old answer -> served as stale with extended error 3 and TTL 30 (RFC 8767)', async () => {
@@ -153,6 +250,10 @@ describe('dns forwarding', () => {
     const stale = await asker.askPacket('www.example.com A', { edns: true });
     expect(stale).toMatchObject({ answers: [{ data: '203.0.113.1', ttl: 30 }] });
     expect(extendedErrorOf(stale)).toBe('3');
+    const startedMs = net.nowMs;
+    expect(await asker.ask('www.example.com A')).toBe('203.0.113.1');
+    expect(net.nowMs).toBe(startedMs);
+    await net.sleep(6000);
     net.nowMs += 3_700_000;
     expect(await asker.ask('www.example.com A')).toBe('SERVFAIL');
   });
@@ -164,6 +265,74 @@ describe('dns forwarding', () => {
     );
     expect(await asker.ask('big.example.com A')).toBe('203.0.113.1');
     expect(net.asked.map(({ isTcp }) => isTcp)).toEqual([false, true]);
+  });
+
+  test('a truncated reply of a server whose TCP is blocked -> TC is passed on, and the server counts as alive', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    net.servers.set('192.0.2.53:53', (query, { isTcp }) => {
+      if (isTcp) return 'silence';
+      const isBig = query.questions![0]!.name.startsWith('big');
+      return isBig ? { flags: 0x0200 } : answering('203.0.113.1')(query, {} as never);
+    });
+    for (let i = 0; i < 3; i++) expect(await asker.ask(`big-${i}.example.com A`)).toBe('TRUNCATED');
+    const startedMs = net.nowMs;
+    expect(await asker.ask('big-2.example.com A')).toBe('TRUNCATED');
+    expect(await asker.ask('www.example.com A')).toBe('203.0.113.1');
+    expect(net.nowMs).toBe(startedMs);
+  });
+
+  test('a reply of nothing but a header, to a question with EDNS -> asked again without', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    for (const [name, flags] of [
+      ['formerr', 1],
+      ['notimp', 4],
+    ] as const) {
+      net.servers.set('192.0.2.53:53', (query) =>
+        query.additionals!.length > 0 ? { flags, questions: [] } : answering('203.0.113.1')(query, {} as never),
+      );
+      expect(await asker.ask(`${name}.example.com A`)).toBe('203.0.113.1');
+    }
+    net.servers.set('192.0.2.53:53', () => ({ flags: 5, questions: [] }));
+    expect(await asker.ask('refused.example.com A')).toBe('REFUSED');
+  });
+
+  test.each([
+    [4_294_967_295, 0],
+    [2_147_483_648, 0],
+    [2_147_483_647, 86_400],
+    [60, 60],
+  ])('a TTL of %d upstream -> %d (RFC 2181 section 8, a day at most)', async (ttl, expected) => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    net.servers.set('192.0.2.53:53', answering('203.0.113.1', ttl));
+    expect(await asker.askPacket('www.example.com A')).toMatchObject({ answers: [{ ttl: expected }] });
+  });
+
+  test("no data behind an alias -> kept no longer than the SOA's minimum", async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    const alias = { type: 'CNAME', name: 'www.example.com', ttl: 3000, data: 'web.example.com' } as never;
+    net.servers.set('192.0.2.53:53', () => ({ answers: [alias], authorities: [soa] }));
+    await asker.ask('www.example.com AAAA');
+    await net.sleep(19_000);
+    await asker.ask('www.example.com AAAA');
+    expect(net.asked).toHaveLength(1);
+    await net.sleep(2000);
+    await asker.ask('www.example.com AAAA');
+    expect(net.asked).toHaveLength(2);
+  });
+
+  test('an answer that the upstream has validated -> AD for those who ask for it; CD is passed on and kept apart', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    const disabled: boolean[] = [];
+    net.servers.set('192.0.2.53:53', (query) => {
+      disabled.push(query.flag_cd === true);
+      const reply = answering('203.0.113.1')(query, {} as never) as Packet;
+      return { ...reply, flags: query.flag_cd ? 0 : 0x0020 };
+    });
+    const ad = async (flags: number) => (await asker.askPacket('www.example.com A', { flags })).flag_ad;
+    expect(await ad(0x0120)).toBe(true);
+    expect(await ad(0x0100)).toBe(false);
+    expect(await ad(0x0130)).toBe(false);
+    expect(disabled).toEqual([false, true]);
   });
 
   test('a server that refuses -> the next one is asked; all refuse -> REFUSED is passed on', async () => {
@@ -217,7 +386,7 @@ describe('dns forwarding', () => {
     const wanted: boolean[] = [];
     net.servers.set('192.0.2.53:53', (query) => {
       const { type, name } = query.questions![0]!;
-      wanted.push((query.additionals?.[0] as { flag_do?: boolean }).flag_do === true);
+      wanted.push((query.additionals![0] as { flag_do?: boolean }).flag_do === true);
       const data = type === 'AAAA' ? '2001:db8::1' : `203.0.113.${wanted.length}`;
       return { answers: [{ type, name, ttl: 60, class: 'IN', data } as never] };
     });
@@ -295,6 +464,22 @@ describe('dns stub zones', () => {
     expect(reply.rcode).toBe('REFUSED');
     expect(extendedErrorOf(reply)).toMatch(/^0 loop/);
     expect(net.asked).toEqual([]);
+  });
+
+  test('a query of a strange way that fails -> no news to those who ask here', async () => {
+    const { net, asker } = stub();
+    net.servers.set('192.0.2.1:53', (query) => {
+      const option = query.additionals![0]!.options.find(({ code }: { code: number }) => code === 65001);
+      const { hops } = decodeSource(option.data)!;
+      return hops > 7 ? { flags: 5 } : answering('104.32.64.128')(query, {} as never);
+    });
+    net.servers.set('192.0.2.2:5353', refusing);
+    const lie = source(encodeSource({ cluster: 'east', hops: 7 }));
+    expect(await asker.ask(question, lie)).toBe('REFUSED');
+    const liar = asker.ask(question, lie);
+    expect(await asker.ask(question)).toBe('104.32.64.128');
+    await liar;
+    expect(await asker.ask(question)).toBe('104.32.64.128');
   });
 
   test('a dead nameserver -> the second one, with its own port', async () => {

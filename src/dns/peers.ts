@@ -1,10 +1,11 @@
 // Who may tell us on whose behalf it asks. Everybody else's word about that is dropped; the query itself is served.
 
+import type { Random } from '../base/world.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import type { Answer } from './answer.ts';
 import { createAddressFilter } from './handlers/acl.ts';
 import { decodeSource, encodeSource, hopsMax, type SourceCluster } from './source-option.ts';
-import type { SourceTag } from './upstream/forwarder.ts';
+import type { SourceTag } from './upstream/question.ts';
 import { extendedError, type Query } from './wire.ts';
 
 export interface PeerConfig {
@@ -53,9 +54,9 @@ function sourceIn(query: Query): SourceCluster | undefined {
   return decodeSource(query.packet.subarray(query.sourceAt, query.sourceAt + query.sourceLength));
 }
 
-/** How often the query has been passed on already, whoever says so: the worst a lie can do is refuse the liar. */
-function hopsOf(query: Query): number {
-  return sourceIn(query)?.hops ?? 0;
+/** A new server's own. */
+export function markOf(random: Random): string {
+  return Buffer.from(random.bytes(4)).toString('hex');
 }
 
 /** Makes the option for queries that go on to a federation's servers. */
@@ -63,13 +64,22 @@ export class SourceTagger {
   readonly #cluster: ClusterPlace;
   readonly #optionCode: number;
   readonly #peers: Peers;
-  /** Our own tag by number of hops: the same bytes for nearly every query. */
-  readonly #own: SourceTag[] = [];
+  /** How this server knows a query again that it has passed on before. */
+  readonly #mark: string;
+  /** For every query that starts here: the same bytes. */
+  #own: SourceTag | undefined;
 
-  constructor(options: { readonly cluster: ClusterPlace; readonly optionCode: number; readonly peers: Peers }) {
+  constructor(options: {
+    readonly cluster: ClusterPlace;
+    readonly optionCode: number;
+    readonly peers: Peers;
+    /** Eight hexadecimal digits, the same in all threads of a server. */
+    readonly mark: string;
+  }) {
     this.#cluster = options.cluster;
     this.#optionCode = options.optionCode;
     this.#peers = options.peers;
+    this.#mark = options.mark;
   }
 
   /** Whether the query says which cluster asks, and may not. */
@@ -77,17 +87,21 @@ export class SourceTagger {
     return query.sourceLength >= 0 && !this.#peers.isBelieved(query);
   }
 
+  /** The way a query says it has come is taken from anybody: the worst a lie can do is refuse the liar. */
   tagFor(query: Query): SourceTag | 'loop' {
-    const hops = hopsOf(query) + 1;
-    if (hops > hopsMax) return 'loop';
-    const source = this.#peers.sourceOf(query);
-    if (source && source.cluster !== '') return this.#tag({ ...source, hops });
+    const said = sourceIn(query);
+    const { hops = 0, passed = [] } = said ?? {};
+    if (hops >= hopsMax || passed.includes(this.#mark)) return 'loop';
+    if (said && said.cluster !== '' && this.#peers.isBelieved(query)) return this.#tag(said);
     const { id, zone, region } = this.#cluster;
-    return (this.#own[hops] ??= this.#tag({ cluster: id, zone, region, hops }));
+    if (hops === 0 && passed.length === 0) return (this.#own ??= this.#tag({ cluster: id, zone, region, hops }));
+    return this.#tag({ cluster: id, zone, region, hops, passed });
   }
 
-  #tag(source: SourceCluster): SourceTag {
-    const key = JSON.stringify([source.cluster, source.zone ?? '', source.region ?? '']);
-    return { optionCode: this.#optionCode, payload: encodeSource(source), key };
+  /** One hop further than it came. */
+  #tag({ cluster, zone, region, hops, passed = [] }: SourceCluster): SourceTag {
+    const payload = encodeSource({ cluster, zone, region, hops: hops + 1, passed: [...passed, this.#mark] });
+    const key = JSON.stringify([cluster, zone ?? '', region ?? '']);
+    return { optionCode: this.#optionCode, payload, key, way: hops === 0 ? '' : `${hops} ${passed.join()}` };
   }
 }

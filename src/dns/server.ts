@@ -15,7 +15,7 @@ import { createFaultLog } from './fault-log.ts';
 import { defaultClients } from './handlers/acl.ts';
 import { reverseTrees } from './handlers/reverse.ts';
 import { createCounters } from './observe.ts';
-import { nobody, type PeerConfig } from './peers.ts';
+import { markOf, nobody, type PeerConfig } from './peers.ts';
 import type { Responder } from './responder.ts';
 import { createSelfExplainer } from './self-explainer.ts';
 import { listenStream, type TlsMaterial } from './server-stream.ts';
@@ -190,6 +190,7 @@ function chainConfig(options: DnsOptions): ChainConfig {
     peerNames: peerNamesOf(options),
     federationZones: (options.federations ?? []).map(({ zone }) => zone),
     sourceOption: options.sourceOption ?? defaultSourceOption,
+    mark: markOf(options.world.random),
     peers: options.peers ?? nobody,
     keys: options.keys,
     forward: options.forward,

@@ -50,7 +50,15 @@ export class DnsService {
     const isLogging = () => this.#reader.isLogging;
     const observer = new QueryObserver({ clock, counters, isLogging, writeLine });
     const onAnswered = observer.answered.bind(observer);
-    const parts = { reader: this.#reader, stubZones: this.stubZones, trust: this.trust, world, exchange, onAnswered };
+    const parts = {
+      reader: this.#reader,
+      stubZones: this.stubZones,
+      trust: this.trust,
+      world,
+      exchange,
+      tally: this.tally,
+      onAnswered,
+    };
     this.#config = config;
     this.#chainOf = (wanted) => buildChain({ ...parts, config: wanted });
     this.responder = new Responder({

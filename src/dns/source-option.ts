@@ -7,10 +7,13 @@ export interface SourceCluster {
   readonly region?: string;
   /** How many servers have passed this query on. */
   readonly hops: number;
+  /** Marks of the servers that have passed it on, if they leave any: eight hexadecimal digits each. */
+  readonly passed?: readonly string[];
 }
 
 const version = 1;
-const field = { cluster: 1, zone: 2, region: 3, hops: 4 } as const;
+const markBytes = 4;
+const field = { cluster: 1, zone: 2, region: 3, hops: 4, passed: 5 } as const;
 /** More servers in a row than any federation has: somebody points back at us. */
 export const hopsMax = 8;
 
@@ -25,6 +28,8 @@ export function encodeSource(source: SourceCluster): Uint8Array {
   text(field.zone, source.zone);
   text(field.region, source.region);
   parts.push(field.hops, 1, Math.min(255, source.hops));
+  const marks = Buffer.from((source.passed ?? []).slice(-hopsMax).join(''), 'hex');
+  if (marks.length > 0) parts.push(field.passed, marks.length, ...marks);
   return Uint8Array.from(parts);
 }
 
@@ -35,16 +40,27 @@ export function decodeSource(bytes: Uint8Array): SourceCluster | undefined {
   if (bytes[0] !== version) return undefined;
   const texts: Record<number, string> = {};
   let hops = 0;
+  let passed: string[] = [];
   for (let at = 1; at < bytes.length; ) {
     const type = bytes[at]!;
     const length = bytes[at + 1];
     if (length === undefined || at + 2 + length > bytes.length) return undefined;
     const value = bytes.subarray(at + 2, at + 2 + length);
     if (type === field.hops) hops = value[0] ?? 0;
+    else if (type === field.passed) passed = marksIn(value);
     else texts[type] = Buffer.from(value).toString('utf8');
     at += 2 + length;
   }
-  return { cluster: texts[field.cluster] ?? '', zone: texts[field.zone], region: texts[field.region], hops };
+  const source = { cluster: texts[field.cluster] ?? '', zone: texts[field.zone], region: texts[field.region], hops };
+  return passed.length === 0 ? source : { ...source, passed };
+}
+
+function marksIn(value: Uint8Array): string[] {
+  const marks: string[] = [];
+  for (let at = 0; at + markBytes <= value.length && marks.length < hopsMax; at += markBytes) {
+    marks.push(Buffer.from(value.subarray(at, at + markBytes)).toString('hex'));
+  }
+  return marks;
 }
 
 function decodeBareName(bytes: Uint8Array): SourceCluster | undefined {

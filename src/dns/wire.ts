@@ -91,6 +91,15 @@ export class Query {
   /** The code under which peers tell us who asks. */
   sourceOption = defaultSourceOption;
 
+  get isCheckingDisabled(): boolean {
+    return (this.flags & 0x0010) !== 0;
+  }
+
+  /** RFC 6840 section 5.7 */
+  get wantsAuthentic(): boolean {
+    return (this.flags & 0x0020) !== 0;
+  }
+
   get isRecursionDesired(): boolean {
     return (this.flags & 0x0100) !== 0;
   }

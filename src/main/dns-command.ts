@@ -59,6 +59,8 @@ function addResolverOptions(command: Command): void {
   command
     .optionsGroup('Options of a resolver:')
     .addOption(list('--forward <host:port...>', 'nameservers for all other names; without any they are refused'))
+    .option('--forward-resend-ms <ms>', 'a nameserver that stays silent so long is asked once more (default: 2000)')
+    .option('--forward-timeout-ms <ms>', 'the longest a query waits for nameservers (default: 5000)')
     .addOption(list('--forward-zone <zone=ns,ns...>', 'nameservers for one zone, asked without word of who asks'))
     .addOption(list('--stub <zone=ns,ns...>', "a federation's zone and nameservers, which are told which cluster asks"))
     .addOption(list('--tsig-key <file...>', 'keys to sign with, as tsig-keygen writes them; a post may name one too'))

@@ -7,6 +7,7 @@ import type { LogLevel } from '../base/log.ts';
 import type { ListenOptions } from '../dns/server.ts';
 import type { StubZone } from '../dns/stub-zones.ts';
 import type { TrustConfig } from '../dns/trust.ts';
+import type { ForwardTimes } from '../dns/upstream/forwarder.ts';
 import { parseServerAddress } from '../dns/upstream/servers.ts';
 import { parseRange } from '../model/ip.ts';
 import { parseTsigFile } from '../model/tsig-secret.ts';
@@ -24,6 +25,8 @@ export interface DnsFlags {
   readonly workers: string;
   readonly client: string[];
   readonly forward: string[];
+  readonly forwardResendMs?: string;
+  readonly forwardTimeoutMs?: string;
   readonly forwardZone: string[];
   readonly stub: string[];
   readonly tsigKey: string[];
@@ -124,6 +127,16 @@ export function stubZonesOf(
     return { zone: name, nameservers, sendsSource, ...(key ? { key } : {}) };
   };
   return [...flags.stub.map(parse('--stub', true)), ...flags.forwardZone.map(parse('--forward-zone', false))];
+}
+
+/** How long nameservers may take, where a flag says so. */
+export function forwardTimesOf(flags: Pick<DnsFlags, 'forwardResendMs' | 'forwardTimeoutMs'>): Partial<ForwardTimes> {
+  const { forwardResendMs: resend, forwardTimeoutMs: total } = flags;
+  const range = { min: 100, max: 60_000 };
+  return {
+    ...(resend === undefined ? {} : { resendMs: numberIn('--forward-resend-ms', resend, range) }),
+    ...(total === undefined ? {} : { totalMs: numberIn('--forward-timeout-ms', total, range) }),
+  };
 }
 
 export function numberIn(flag: string, text: string, range: { readonly min: number; readonly max: number }): number {

@@ -19,6 +19,7 @@ import {
   checkFlags,
   type DnsFlags,
   etcdOf,
+  forwardTimesOf,
   identityOf,
   listenOf,
   numberIn,
@@ -96,6 +97,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     listen: await listenOf(host, flags),
     workers: numberIn('--workers', flags.workers, { min: 0, max: 256 }),
     forwardTo: flags.forward,
+    forwardTimes: forwardTimesOf(flags),
     ...(flags.client.length === 0 ? {} : { clients: flags.client }),
   };
   if (flags.clusterId === undefined) return startAuthorityOnly(common, authority!);

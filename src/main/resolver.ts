@@ -17,6 +17,7 @@ import { Federations } from '../dns/federations.ts';
 import { type DnsServer, type ListenOptions, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/server-federations.ts';
 import type { StubZone } from '../dns/stub-zones.ts';
+import type { ForwardTimes } from '../dns/upstream/forwarder.ts';
 import { systemNamespace } from '../model/membership.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
 import { followDnsOptions } from './clusterset-dns.ts';
@@ -33,6 +34,8 @@ export interface ResolverOptions {
   readonly clients?: readonly string[];
   /** Nameservers for names that are nobody's here; without any they are refused. */
   readonly forwardTo?: readonly string[];
+  /** How long those may take. */
+  readonly forwardTimes?: Partial<ForwardTimes>;
   /** An existing CoreDNS that answers the cluster's own domain. */
   readonly clusterDomainForward?: readonly string[];
   readonly stubZones?: readonly StubZone[];
@@ -110,7 +113,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     serverId: cluster.id,
     ...authority?.trust,
     ...definedOf(options, ['workers', 'clients', 'stubZones', 'sourceOption', 'clusterDomainForward']),
-    ...(options.forwardTo?.length ? { forward: { nameservers: options.forwardTo } } : {}),
+    ...(options.forwardTo?.length ? { forward: { nameservers: options.forwardTo, times: options.forwardTimes } } : {}),
   });
   parts.add('dns server', () => server.close());
   try {

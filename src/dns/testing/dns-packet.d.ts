@@ -14,6 +14,8 @@ declare module 'dns-packet' {
     id?: number;
     flags?: number;
     flag_tc?: boolean;
+    flag_ad?: boolean;
+    flag_cd?: boolean;
     flag_aa?: boolean;
     flag_ra?: boolean;
     rcode?: string;

@@ -1,12 +1,15 @@
 // Replies of other servers, kept as long as they say and a while longer in case nobody can be asked. The key holds all
 // that an answer can depend on; for federations that includes the cluster that asks. Pure but for the time it is told.
 
+import { rcode } from '../wire.ts';
 import type { Reply } from './reply.ts';
 
 export interface CachedReply {
   readonly reply: Reply;
   readonly storedMs: number;
   readonly freshUntilMs: number;
+  /** Nobody could be asked for it again: before then it is served as stale without another try (RFC 8767 section 5). */
+  retryMs: number;
 }
 
 export interface CacheOptions {
@@ -20,8 +23,8 @@ const defaultCacheOptions: CacheOptions = { bytesMax: 32 << 20, ttlSecondsMax: 3
 
 /** What an entry takes besides its bytes: key, map slot, objects. */
 const entryOverheadBytes = 400;
-/** RFC 9520: a failure is remembered, briefly. */
-const failureTtlSeconds = 1;
+/** RFC 9520 section 3.2: a failure is remembered, briefly. */
+const failureMs = 5000;
 
 export class ReplyCache {
   readonly #options: CacheOptions;
@@ -38,6 +41,12 @@ export class ReplyCache {
     return this.#entries.size;
   }
 
+  /** An answer that may be served as stale. */
+  answer(key: string, nowMs: number): CachedReply | undefined {
+    const entry = this.get(key, nowMs);
+    return entry && isAnswer(entry.reply) ? entry : undefined;
+  }
+
   /** Fresh or stale; undefined if there is nothing or it is too old for anything. */
   get(key: string, nowMs: number): CachedReply | undefined {
     const entry = this.#entries.get(key);
@@ -49,12 +58,15 @@ export class ReplyCache {
 
   /** `freshMsMax` makes it be asked for again earlier than its TTL says; what clients are told stays. */
   put(key: string, reply: Reply, nowMs: number, freshMsMax = Number.POSITIVE_INFINITY): CachedReply {
-    const isFailure = reply.rcode !== 0 && reply.rcode !== 3;
-    const ttl = isFailure ? failureTtlSeconds : Math.min(reply.ttlSeconds, this.#options.ttlSecondsMax);
-    const entry = { reply, storedMs: nowMs, freshUntilMs: nowMs + Math.min(1000 * ttl, freshMsMax) };
-    const before = this.#entries.get(key);
+    const ttlMs = isAnswer(reply) ? 1000 * Math.min(reply.ttlSeconds, this.#options.ttlSecondsMax) : failureMs;
+    const freshUntilMs = nowMs + Math.min(ttlMs, freshMsMax);
+    const entry = { reply, storedMs: nowMs, freshUntilMs, retryMs: freshUntilMs };
+    const before = this.get(key, nowMs);
     // A failure never replaces an answer that could still be served as stale.
-    if (isFailure && before) return entry;
+    if (before && !isAnswer(reply) && isAnswer(before.reply)) {
+      before.retryMs = freshUntilMs;
+      return entry;
+    }
     if (before) this.#drop(key, before);
     this.#entries.set(key, entry);
     this.#bytes += sizeOf(key, entry);
@@ -79,6 +91,11 @@ export class ReplyCache {
     this.#entries.delete(key);
     this.#bytes -= sizeOf(key, entry);
   }
+}
+
+/** A whole one: neither a failure nor cut off. */
+export function isAnswer(reply: Reply): boolean {
+  return (reply.rcode === rcode.NOERROR || reply.rcode === rcode.NXDOMAIN) && !reply.isTruncated;
 }
 
 function sizeOf(key: string, { reply }: CachedReply): number {

@@ -1,16 +1,18 @@
 // Answers a query by asking other servers, through a cache. Equal questions that wait at the same time are asked once;
 // a truncated reply is fetched again over TCP; when nobody answers, an answer that has run out is better than none and is
-// marked as such (RFC 8767, RFC 8914).
+// marked as such (RFC 8767, RFC 8914). No client can fill the places of those who wait, or make a server look dead.
 
 import { signMessage, type TsigKey, verifyMessage } from '../../base/dns/tsig.ts';
 import type { World } from '../../base/world.ts';
-import { recordType } from '../../catalog/answers.ts';
 import { Answer } from '../answer.ts';
 import type { Later, Step } from '../handler.ts';
-import { classIn, extendedError, headerBytes, Query, rcode, udpPayloadMax } from '../wire.ts';
-import type { CachedReply, ReplyCache } from './cache.ts';
+import type { Tally } from '../tally.ts';
+import { extendedError, Query, rcode, udpPayloadMax } from '../wire.ts';
+import { type CachedReply, isAnswer, type ReplyCache } from './cache.ts';
 import type { Exchange } from './exchange.ts';
-import { type Reply, readReply } from './reply.ts';
+import { buildProbe, buildQuestion, type SourceTag, withoutOpt } from './question.ts';
+import { type RaceTimes, race } from './race.ts';
+import { failureOf, type Reply, readReply } from './reply.ts';
 import type { ServerAddress, ServerSet } from './servers.ts';
 
 export interface ForwarderOptions {
@@ -20,53 +22,83 @@ export interface ForwarderOptions {
   readonly servers: ServerSet;
   /** Random upper and lower case in questions, which a forger would have to guess too. */
   readonly hasRandomCase?: boolean;
-  readonly attemptMs?: number;
+  readonly times?: Partial<ForwardTimes>;
   /** Signs questions; then only signed replies count. */
   readonly key?: TsigKey;
+  /** Whether the servers resolve any name for us, or answer for zones of their own. */
+  readonly isRecursive?: boolean;
+  readonly tally?: Tally;
   /** Told of every answer that came later than its query. */
   readonly onAnswered?: (query: Query, answer: Answer) => void;
 }
 
-/** What is said of the one who asks: goes out as an option, and keeps answers for different askers apart. */
-export interface SourceTag {
-  readonly optionCode: number;
-  readonly payload: Uint8Array;
-  /** Equal for two askers exactly if they may share answers. */
-  readonly key: string;
+/** How long other servers may take. */
+export interface ForwardTimes extends RaceTimes {
+  /** A server that does not answer a probe for so long is silent. */
+  readonly probeMs: number;
+  /** All that is waited for if all servers are silent. */
+  readonly silentMs: number;
+  /** After so long an old answer is served, if there is one (RFC 8767 section 5: 1.8 seconds). */
+  readonly staleAfterMs: number;
 }
+
+export const defaultForwardTimes: ForwardTimes = {
+  hedgeMs: 300,
+  resendMs: 2000,
+  totalMs: 5000,
+  probeMs: 1000,
+  silentMs: 1500,
+  staleAfterMs: 1800,
+};
 
 /** A federation's answers depend on who is healthy: failing over must not wait for a TTL that was meant for clients. */
 const federationFreshMs = 500;
-const defaultAttemptMs = 400;
+/** RFC 9520 section 3.2: a second at least. What keeps everybody from being asked ends for all names at once. */
+const unreachableMs = 1000;
 const tcpMs = 2000;
 const waitingMax = 10_000;
+const waitingPerClientMax = 1000;
 /** RFC 8767 section 4 */
 const staleTtlSeconds = 30;
 
 export class Forwarder {
   readonly #options: ForwarderOptions;
+  readonly #times: ForwardTimes;
   readonly #waiting = new Map<string, Promise<Outcome>>();
+  /** How many queries of each client wait. */
+  readonly #byClient = new Map<string, number>();
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
+    this.#times = { ...defaultForwardTimes, ...options.times };
   }
 
   handle(query: Query, answer: Answer, source?: SourceTag): Step | Later {
-    const { cache, world } = this.#options;
+    const { cache, world, tally } = this.#options;
     const key = keyOf(query, source);
     const nowMs = world.clock.monotonicMs();
     const cached = cache.get(key, nowMs);
-    if (cached && nowMs < cached.freshUntilMs) {
+    if (cached && nowMs < cached.retryMs) {
+      const isFresh = nowMs < cached.freshUntilMs;
       cache.hits += 1;
-      fill(answer, cached, Math.floor((nowMs - cached.storedMs) / 1000));
+      tally?.add(isFresh ? 'cacheHits' : 'cacheStale');
+      fill(query, answer, cached, isFresh ? Math.floor((nowMs - cached.storedMs) / 1000) : 'stale');
       return 'done';
     }
     cache.misses += 1;
-    if (this.#waiting.size >= waitingMax) {
-      answer.fail(rcode.SERVFAIL, extendedError.other, 'too many questions are waiting for other servers');
+    tally?.add('cacheMisses');
+    const full = this.#whatIsFull(query);
+    if (full !== '') {
+      answer.fail(rcode.SERVFAIL, extendedError.other, full);
       return 'done';
     }
     return this.#later(copyOf(query), answer, key, source);
+  }
+
+  #whatIsFull({ clientAddress }: Query): string {
+    if (this.#waiting.size >= waitingMax) return 'too many questions are waiting for other servers';
+    if ((this.#byClient.get(clientAddress) ?? 0) < waitingPerClientMax) return '';
+    return 'too many questions of this client are waiting for other servers';
   }
 
   async #later(query: Query, original: Answer, key: string, source: SourceTag | undefined): Promise<Uint8Array> {
@@ -74,108 +106,157 @@ export class Forwarder {
     answer.nsid = original.nsid;
     const { zone, signature, extendedError: error, extendedText: text } = original;
     const handler = source ? 'stub' : original.handler;
-    const outcome = await this.resolve(query, key, source);
+    this.#countClient(query.clientAddress, 1);
+    const outcome = await this.resolve(query, key, source).finally(() => this.#countClient(query.clientAddress, -1));
     answer.begin(query);
     answer.handler = handler;
     answer.zone = zone;
     answer.extendedError = error;
     answer.extendedText = text;
-    if (outcome.kind === 'failed') answer.fail(rcode.SERVFAIL, extendedError.noReachableAuthority, outcome.why);
-    else fill(answer, outcome.cached, outcome.kind === 'stale' ? 'stale' : 0);
+    fill(query, answer, outcome.cached, outcome.kind === 'stale' ? 'stale' : 0);
+    if (outcome.kind === 'stale') this.#options.tally?.add('cacheStale');
     const length = answer.finish();
     this.#options.onAnswered?.(query, answer);
     const message = answer.bytes.subarray(0, length);
     return signature ? signMessage(message, signature.key, signature).message : message;
   }
 
+  #countClient(address: string, step: 1 | -1): void {
+    const count = (this.#byClient.get(address) ?? 0) + step;
+    if (count === 0) this.#byClient.delete(address);
+    else this.#byClient.set(address, count);
+  }
+
   /** One question for all who wait for the same answer. */
   resolve(query: Query, key: string, source?: SourceTag): Promise<Outcome> {
-    const known = this.#waiting.get(key);
+    const waitingKey = source === undefined || source.way === '' ? key : `${key} ${source.way}`;
+    const known = this.#waiting.get(waitingKey);
     if (known) return known;
-    const outcome = this.#ask(query, key, source).finally(() => this.#waiting.delete(key));
-    this.#waiting.set(key, outcome);
+    const asking = this.#ask(query, key, source).finally(() => this.#waiting.delete(waitingKey));
+    const outcome = this.#orStale(asking, key);
+    this.#waiting.set(waitingKey, outcome);
     return outcome;
   }
 
+  /** An old answer rather than a late one; the question goes on. */
+  #orStale(asking: Promise<Outcome>, key: string): Promise<Outcome> {
+    const { cache, world, servers } = this.#options;
+    const old = cache.answer(key, world.clock.monotonicMs());
+    if (!old) return asking;
+    const stale: Outcome = { kind: 'stale', cached: old };
+    if (servers.areAllSilent) return Promise.resolve(stale);
+    return new Promise((resolve) => {
+      const timer = world.timers.after(this.#times.staleAfterMs, () => resolve(stale));
+      void asking.then((outcome) => {
+        timer.cancel();
+        resolve(outcome);
+      });
+    });
+  }
+
   async #ask(query: Query, key: string, source: SourceTag | undefined): Promise<Outcome> {
-    const { servers, cache, world } = this.#options;
-    const message = buildQuestion(query, source, this.#options.hasRandomCase ? world.random : undefined);
+    const { servers, cache, world, hasRandomCase } = this.#options;
+    const message = buildQuestion(query, { source, ...(hasRandomCase ? { random: world.random } : {}) });
+    for (const server of servers.takeDueProbes(world.clock.monotonicMs())) void this.#probe(server);
+    const times = servers.areAllSilent ? { ...this.#times, totalMs: this.#times.silentMs } : this.#times;
+    const { good, bad } = await race<ServerAddress, Reply>({
+      timers: world.timers,
+      servers: servers.inOrder(),
+      times,
+      ask: (server, timeoutMs) => this.#try(server, message, timeoutMs),
+      isGood: isAnswer,
+      onSlow: (server) => {
+        if (servers.takeProbe(server, world.clock.monotonicMs())) void this.#probe(server);
+      },
+      giveUp: { afterMs: this.#times.silentMs, isDue: () => servers.areAllSilent },
+    });
     const nowMs = world.clock.monotonicMs();
-    const candidates = servers.candidates(nowMs);
-    const trial = servers.dueForTrial(nowMs);
-    if (trial && !candidates.includes(trial)) void this.#try(trial, message);
-    let failure: Reply | undefined;
-    for (const server of candidates) {
-      const reply = await this.#try(server, message);
-      if (!reply) continue;
-      if (reply.rcode === rcode.NOERROR || reply.rcode === rcode.NXDOMAIN) {
-        const freshMsMax = source ? federationFreshMs : undefined;
-        return { kind: 'fresh', cached: cache.put(key, reply, world.clock.monotonicMs(), freshMsMax) };
-      }
-      failure ??= reply;
-    }
-    const old = cache.get(key, world.clock.monotonicMs());
-    if (old && (old.reply.rcode === rcode.NOERROR || old.reply.rcode === rcode.NXDOMAIN)) {
-      return { kind: 'stale', cached: old };
-    }
-    if (failure) return { kind: 'fresh', cached: cache.put(key, failure, world.clock.monotonicMs()) };
-    const named = servers.addresses.map(({ host, port }) => `${host}:${port}`).join(', ');
-    return { kind: 'failed', why: `no answer from ${named}` };
+    if (good) return { kind: 'fresh', cached: cache.put(key, good, nowMs, source && federationFreshMs) };
+    const reply = bad.find(({ isTruncated }) => isTruncated) ?? bad[0] ?? this.#nobody();
+    const isBrief = source !== undefined || bad.length === 0;
+    const failure = { reply, storedMs: nowMs, freshUntilMs: nowMs, retryMs: nowMs };
+    // What a query of a strange way runs into is no news to those who ask here.
+    const cached =
+      source && source.way !== '' ? failure : cache.put(key, reply, nowMs, isBrief ? unreachableMs : undefined);
+    const old = cache.answer(key, nowMs);
+    return old ? { kind: 'stale', cached: old } : { kind: 'fresh', cached };
   }
 
-  /** Undefined if the server is silent or talks nonsense. */
-  async #try(server: ServerAddress, message: Uint8Array): Promise<Reply | undefined> {
-    const { servers, world } = this.#options;
+  #nobody(): Reply {
+    const named = this.#options.servers.addresses.map(({ host, port }) => `${host}:${port}`).join(', ');
+    return failureOf(rcode.SERVFAIL, extendedError.noReachableAuthority, `no answer from ${named}`);
+  }
+
+  /** Whether it is there at all. Any reply says so, also one to another question that comes meanwhile. */
+  async #probe(server: ServerAddress): Promise<void> {
+    const { servers, world, exchange, isRecursive = false } = this.#options;
+    const sinceMs = world.clock.monotonicMs();
+    const { probeMs: timeoutMs } = this.#times;
     try {
-      let reply = await this.#exchange(server, message, false);
-      if (reply?.isTruncated) {
-        reply = await this.#exchange(server, message, true);
-      } else if (reply?.rcode === rcode.FORMERR) {
-        // A server from before EDNS: without OPT it may understand (RFC 6891 section 7).
-        reply = (await this.#exchange(server, withoutOpt(message), false)) ?? reply;
-      }
-      if (reply) servers.answered(server);
-      else servers.failed(server, world.clock.monotonicMs());
-      return reply;
+      await exchange.ask({ server, message: buildProbe({ isRecursive }), timeoutMs, isTcp: false });
+      servers.answered(server, world.clock.monotonicMs());
     } catch {
-      servers.failed(server, world.clock.monotonicMs());
-      return undefined;
+      servers.didNotAnswer(server, sinceMs);
     }
   }
 
-  async #exchange(server: ServerAddress, plain: Uint8Array, isTcp: boolean): Promise<Reply | undefined> {
-    const { exchange, key, world, attemptMs = defaultAttemptMs } = this.#options;
-    const timeoutMs = isTcp ? tcpMs : attemptMs;
-    if (!key) return readReply(await exchange.ask({ server, message: plain, timeoutMs, isTcp }));
+  /** Undefined if the server talks nonsense; rejects if it is silent. */
+  async #try(server: ServerAddress, message: Uint8Array, timeoutMs: number): Promise<Reply | undefined> {
+    const reply = await this.#exchange(server, message, timeoutMs);
+    if (reply?.isTruncated) {
+      // Where TCP is blocked, the client is told to try for itself.
+      return (await this.#exchange(server, message, Math.min(tcpMs, timeoutMs), true).catch(() => undefined)) ?? reply;
+    }
+    if (reply?.rcode !== rcode.FORMERR && reply?.rcode !== rcode.NOTIMP) return reply;
+    // A server from before EDNS: without OPT it may understand (RFC 6891 section 7).
+    return (await this.#exchange(server, withoutOpt(message), timeoutMs).catch(() => undefined)) ?? reply;
+  }
+
+  async #exchange(
+    server: ServerAddress,
+    plain: Uint8Array,
+    timeoutMs: number,
+    isTcp = false,
+  ): Promise<Reply | undefined> {
+    const { exchange, key, world, servers } = this.#options;
+    const ask = async (message: Uint8Array) => {
+      const reply = await exchange.ask({ server, message, timeoutMs, isTcp });
+      servers.answered(server, world.clock.monotonicMs());
+      return reply;
+    };
+    if (!key) return readReply(await ask(plain));
     const timeSeconds = Math.floor(world.clock.wallMs() / 1000);
     const { message, mac } = signMessage(plain, key, { timeSeconds });
-    const signed = await exchange.ask({ server, message, timeoutMs, isTcp });
-    const verdict = verifyMessage(signed, { keys: [key], timeSeconds, requestMac: mac });
+    const verdict = verifyMessage(await ask(message), { keys: [key], timeSeconds, requestMac: mac });
     return verdict.kind === 'good' ? readReply(verdict.message) : undefined;
   }
 }
 
-export type Outcome =
-  | { readonly kind: 'fresh' | 'stale'; readonly cached: CachedReply }
-  | { readonly kind: 'failed'; readonly why: string };
+export interface Outcome {
+  readonly kind: 'fresh' | 'stale';
+  readonly cached: CachedReply;
+}
 
 /** Everything an answer can depend on. */
 function keyOf(query: Query, source?: SourceTag): string {
   const name = Buffer.from(query.name.buffer, 0, query.nameLength).toString('latin1');
-  return `${query.type} ${query.class} ${query.isDnssecOk ? 1 : 0} ${source?.key ?? ''} ${name}`;
+  const wants = (query.isDnssecOk ? 1 : 0) | (query.isCheckingDisabled ? 2 : 0);
+  return `${query.type} ${query.class} ${wants} ${source?.key ?? ''} ${name}`;
 }
 
-function fill(answer: Answer, cached: CachedReply, age: number | 'stale'): void {
+function fill(query: Query, answer: Answer, cached: CachedReply, age: number | 'stale'): void {
   const { reply } = cached;
   answer.isRecursionAvailable = true;
   answer.rcode = reply.rcode & 15;
-  const error = age === 'stale' ? extendedError.staleAnswer : reply.extendedError;
+  // RFC 6840 section 5.8: for those who ask for it.
+  answer.isAuthentic = reply.isAuthentic && age !== 'stale' && (query.isDnssecOk || query.wantsAuthentic);
   // What is wrong with the answer is more than what was wrong with the query.
-  if (error !== -1) {
-    answer.extendedError = error;
-    answer.extendedText = '';
+  if (age === 'stale' || reply.extendedError !== -1) {
+    answer.extendedError = age === 'stale' ? extendedError.staleAnswer : reply.extendedError;
+    answer.extendedText = age === 'stale' ? '' : reply.extendedText;
   }
   answer.body(reply, age === 'stale' ? { ttlSeconds: staleTtlSeconds } : { ageSeconds: age });
+  if (reply.isTruncated) answer.isTruncated = true;
 }
 
 /** For those who answer later: the query itself is used again at once. */
@@ -189,46 +270,4 @@ export function copyOf(query: Query): Query {
   copy.clientIdentity = query.clientIdentity;
   copy.read(Uint8Array.prototype.slice.call(query.packet, 0, query.length));
   return copy;
-}
-
-/** Our own question: nothing a client put into its OPT goes further than this. */
-function buildQuestion(query: Query, source: SourceTag | undefined, random: World['random'] | undefined): Uint8Array {
-  const option = source ? 4 + source.payload.length : 0;
-  const bytes = Buffer.alloc(headerBytes + query.nameLength + 4 + 11 + option);
-  bytes.writeUInt16BE(0x0100, 2);
-  bytes.writeUInt16BE(1, 4);
-  bytes.writeUInt16BE(1, 10);
-  bytes.set(query.name.subarray(0, query.nameLength), headerBytes);
-  if (random) mixCase(bytes, headerBytes, query.nameLength, random);
-  let at = headerBytes + query.nameLength;
-  at = bytes.writeUInt16BE(query.type, at);
-  at = bytes.writeUInt16BE(classIn, at);
-  at = bytes.writeUInt8(0, at);
-  at = bytes.writeUInt16BE(recordType.OPT, at);
-  at = bytes.writeUInt16BE(udpPayloadMax, at);
-  at = bytes.writeUInt32BE(query.isDnssecOk ? 0x8000 : 0, at);
-  at = bytes.writeUInt16BE(option, at);
-  if (source) {
-    at = bytes.writeUInt16BE(source.optionCode, at);
-    at = bytes.writeUInt16BE(source.payload.length, at);
-    bytes.set(source.payload, at);
-  }
-  return bytes;
-}
-
-function mixCase(bytes: Uint8Array, start: number, length: number, random: World['random']): void {
-  const coins = random.bytes(Math.ceil(length / 8));
-  for (let i = 0; i < length; i++) {
-    const byte = bytes[start + i]!;
-    if (byte >= 0x61 && byte <= 0x7a && ((coins[i >> 3]! >> (i & 7)) & 1) === 1) bytes[start + i] = byte - 32;
-  }
-}
-
-function withoutOpt(message: Uint8Array): Uint8Array {
-  let end = headerBytes;
-  while (message[end] !== 0) end += message[end]! + 1;
-  const bytes = message.slice(0, end + 5);
-  bytes[10] = 0;
-  bytes[11] = 0;
-  return bytes;
 }

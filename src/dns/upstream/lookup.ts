@@ -31,16 +31,17 @@ export function createLookup(options: LookupOptions): (host: string) => Promise<
     const { world, exchange } = options;
     const questions = [{ name, type, class: classIn }];
     const message = encodeMessage({ id: 0, flags: 0x0100, questions, answers: [], authorities: [], additionals: [] });
-    for (const server of servers.candidates(world.clock.monotonicMs())) {
+    for (const server of servers.inOrder()) {
+      const askedMs = world.clock.monotonicMs();
       try {
         let reply = decodeMessage(await exchange.ask({ server, message, timeoutMs, isTcp: false }));
         if ((reply.flags & 0x0200) !== 0)
           reply = decodeMessage(await exchange.ask({ server, message, timeoutMs, isTcp: true }));
-        servers.answered(server);
+        servers.answered(server, world.clock.monotonicMs());
         const code = reply.flags & 15;
         if (code === rcode.NOERROR || code === rcode.NXDOMAIN) return reply;
       } catch {
-        servers.failed(server, world.clock.monotonicMs());
+        servers.didNotAnswer(server, askedMs);
       }
     }
     throw new Error(`look up ${name}: no answer from ${options.nameservers.join(', ')}`);

@@ -1,5 +1,6 @@
-// Which of several servers to ask next. One that does not answer is left out after the second time and tried again now and
-// then by a single query, so that a dead server or a black hole costs its clients next to nothing. Pure but for the time.
+// Which of several servers to ask, and in which order: those that are known to be silent come last, but nobody is ever left
+// out, for all that is known may be wrong by now. A server is silent when it does not even answer a probe; a name that takes
+// long to resolve says nothing about the server, or any client could take it away from all others. Pure but for the time.
 
 import { parseIp } from '../../model/ip.ts';
 
@@ -10,13 +11,15 @@ export interface ServerAddress {
 
 interface ServerState {
   readonly address: ServerAddress;
-  failures: number;
-  /** Left out until then. */
-  downUntilMs: number;
+  isSilent: boolean;
+  lastAnswerMs: number;
+  /** Not probed before then. */
+  nextProbeMs: number;
+  /** Grows while it stays silent. */
+  probeEveryMs: number;
 }
 
-const failuresUntilDown = 2;
-const downMs = { first: 1000, max: 10_000 };
+const probeEveryMs = { first: 1000, max: 10_000 };
 
 export class ServerSet {
   readonly #servers: ServerState[];
@@ -25,7 +28,13 @@ export class ServerSet {
   readonly #takesTurns: boolean;
 
   constructor(addresses: readonly ServerAddress[], options: { readonly takesTurns: boolean }) {
-    this.#servers = addresses.map((address) => ({ address, failures: 0, downUntilMs: 0 }));
+    this.#servers = addresses.map((address) => ({
+      address,
+      isSilent: false,
+      lastAnswerMs: Number.NEGATIVE_INFINITY,
+      nextProbeMs: Number.NEGATIVE_INFINITY,
+      probeEveryMs: probeEveryMs.first,
+    }));
     this.#takesTurns = options.takesTurns;
   }
 
@@ -33,44 +42,58 @@ export class ServerSet {
     return this.#servers.map(({ address }) => address);
   }
 
-  /** Servers to try in this order; empty if all are known to be down and none is due for a trial. */
-  candidates(nowMs: number): ServerAddress[] {
+  get areAllSilent(): boolean {
+    return this.#servers.every(({ isSilent }) => isSilent);
+  }
+
+  isSilent(address: ServerAddress): boolean {
+    return this.#state(address)?.isSilent ?? false;
+  }
+
+  /** All of them, the silent ones last. */
+  inOrder(): ServerAddress[] {
     const count = this.#servers.length;
     const start = this.#takesTurns && count > 0 ? this.#turn++ % count : 0;
-    const inOrder = this.#servers.map((_, i) => this.#servers[(start + i) % count]!);
-    const healthy = inOrder.filter(isUp).map(({ address }) => address);
-    if (healthy.length > 0) return healthy;
-    const due = this.dueForTrial(nowMs);
-    return due ? [due] : [];
+    const all = this.#servers.map((_, i) => this.#servers[(start + i) % count]!);
+    return [...all.filter(({ isSilent }) => !isSilent), ...all.filter(({ isSilent }) => isSilent)].map(
+      ({ address }) => address,
+    );
   }
 
-  answered(address: ServerAddress): void {
-    const server = this.#state(address);
-    if (server) server.failures = 0;
-  }
-
-  failed(address: ServerAddress, nowMs: number): void {
+  /** Whatever it said: it is there. */
+  answered(address: ServerAddress, nowMs: number): void {
     const server = this.#state(address);
     if (!server) return;
-    server.failures += 1;
-    const step = Math.min(downMs.max, downMs.first * 2 ** Math.min(10, server.failures - failuresUntilDown));
-    if (server.failures >= failuresUntilDown) server.downUntilMs = nowMs + step;
+    server.lastAnswerMs = nowMs;
+    server.isSilent = false;
+    server.probeEveryMs = probeEveryMs.first;
   }
 
-  /** A server that is down and has waited long enough: the caller sends it one query to see whether it is back. */
-  dueForTrial(nowMs: number): ServerAddress | undefined {
-    const due = this.#servers.find((server) => !isUp(server) && nowMs >= server.downUntilMs);
-    if (due) due.downUntilMs = nowMs + downMs.first;
-    return due?.address;
+  /** A probe sent then got no answer; if nothing else did since, the server is silent. */
+  didNotAnswer(address: ServerAddress, sinceMs: number): void {
+    const server = this.#state(address);
+    if (!server || server.lastAnswerMs >= sinceMs) return;
+    server.isSilent = true;
+    server.probeEveryMs = Math.min(probeEveryMs.max, 2 * server.probeEveryMs);
+  }
+
+  /** Whether the caller is to send a probe now; a yes counts as sent. */
+  takeProbe(address: ServerAddress, nowMs: number): boolean {
+    const server = this.#state(address);
+    if (!server || nowMs < server.nextProbeMs) return false;
+    server.nextProbeMs = nowMs + server.probeEveryMs;
+    return true;
+  }
+
+  /** Silent ones whose time for another probe has come. */
+  takeDueProbes(nowMs: number): ServerAddress[] {
+    const due = this.#servers.filter(({ isSilent, address }) => isSilent && this.takeProbe(address, nowMs));
+    return due.map(({ address }) => address);
   }
 
   #state(address: ServerAddress): ServerState | undefined {
     return this.#servers.find((server) => server.address === address);
   }
-}
-
-function isUp(server: ServerState): boolean {
-  return server.failures < failuresUntilDown;
 }
 
 /** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353`, `fd00::1`. */

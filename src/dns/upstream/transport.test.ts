@@ -67,3 +67,22 @@ test('upstream: a wrong id, another question, another sender -> ignored, the rig
   });
   expect(addressIn(await ask())).toBe('203.0.113.1');
 });
+
+test('upstream: a failure without its question, under the right id and from the server -> counts; an answer without -> ignored', async () => {
+  const bare = (question: Buffer, { id = question.readUInt16BE(0), flags = 0x8001, answers = 0 } = {}) => {
+    const header = Buffer.alloc(12);
+    header.writeUInt16BE(id, 0);
+    header.writeUInt16BE(flags, 2);
+    header.writeUInt16BE(answers, 6);
+    return header;
+  };
+  const ask = await serve((socket, question, from) => {
+    const send = (reply: Buffer) => socket.send(reply, from.port, from.address);
+    send(bare(question, { id: question.readUInt16BE(0) ^ 1 }));
+    send(bare(question, { flags: 0x8000 }));
+    send(bare(question, { flags: 0x8003 }));
+    send(bare(question, { answers: 1 }));
+    send(bare(question, { flags: 0x8005 }));
+  });
+  expect((await ask())[3]! & 15).toBe(5);
+});

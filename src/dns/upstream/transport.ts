@@ -7,6 +7,7 @@ import { connect, isIPv6 } from 'node:net';
 import type { World } from '../../base/world.ts';
 import { headerBytes } from '../wire.ts';
 import type { Exchange, ExchangeOptions } from './exchange.ts';
+import { isBareFailure } from './reply.ts';
 
 interface Waiting {
   readonly options: ExchangeOptions;
@@ -167,9 +168,11 @@ function normalHost(host: string): string {
   return isIPv6(host) ? new URL(`http://[${host.replace(/%.*$/, '')}]`).hostname : host;
 }
 
-/** A reply, with one question that is ours to the letter: case is part of what a forger must guess. */
+/** A reply, with one question that is ours to the letter: case is part of what a forger must guess. Only a failure may come
+ *  without its question, as old servers send it: all it can do is make us ask again. */
 function isReplyTo(reply: Uint8Array, message: Uint8Array): boolean {
   if ((reply[2]! & 0x80) === 0) return false;
+  if (isBareFailure(reply)) return true;
   let end = headerBytes;
   while (message[end] !== 0) end += message[end]! + 1;
   end += 5;

@@ -1,0 +1,78 @@
+// Questions to other servers, as bytes. Nothing a client put into its OPT goes further than this. Pure but for chance.
+
+import type { World } from '../../base/world.ts';
+import { recordType } from '../../catalog/answers.ts';
+import { classIn, headerBytes, type Query, udpPayloadMax } from '../wire.ts';
+
+/** What is said of the one who asks: goes out as an option, and keeps answers for different askers apart. */
+export interface SourceTag {
+  readonly optionCode: number;
+  readonly payload: Uint8Array;
+  /** Equal for two askers exactly if they may share answers. */
+  readonly key: string;
+  /** The way the query has come; empty if it starts here. Two ways never wait for each other: that would be a circle. */
+  readonly way: string;
+}
+
+const flagRd = 0x0100;
+/** RFC 6840 section 5.7: asks to be told whether the answer was validated. */
+const flagAd = 0x0020;
+const flagCd = 0x0010;
+
+export interface QuestionOptions {
+  readonly source?: SourceTag;
+  /** For random upper and lower case. */
+  readonly random?: World['random'];
+}
+
+export function buildQuestion(query: Query, { source, random }: QuestionOptions): Uint8Array {
+  const option = source ? 4 + source.payload.length : 0;
+  const bytes = Buffer.alloc(headerBytes + query.nameLength + 4 + 11 + option);
+  bytes.writeUInt16BE(flagRd | flagAd | (query.flags & flagCd), 2);
+  bytes.writeUInt16BE(1, 4);
+  bytes.writeUInt16BE(1, 10);
+  bytes.set(query.name.subarray(0, query.nameLength), headerBytes);
+  if (random) mixCase(bytes, headerBytes, query.nameLength, random);
+  let at = headerBytes + query.nameLength;
+  at = bytes.writeUInt16BE(query.type, at);
+  at = bytes.writeUInt16BE(classIn, at);
+  at = bytes.writeUInt8(0, at);
+  at = bytes.writeUInt16BE(recordType.OPT, at);
+  at = bytes.writeUInt16BE(udpPayloadMax, at);
+  at = bytes.writeUInt32BE(query.isDnssecOk ? 0x8000 : 0, at);
+  at = bytes.writeUInt16BE(option, at);
+  if (source) {
+    at = bytes.writeUInt16BE(source.optionCode, at);
+    at = bytes.writeUInt16BE(source.payload.length, at);
+    bytes.set(source.payload, at);
+  }
+  return bytes;
+}
+
+/** `. NS`, which every server can say something to at once; only one that recurses is asked to. */
+export function buildProbe(options: { readonly isRecursive: boolean }): Uint8Array {
+  const bytes = Buffer.alloc(headerBytes + 5);
+  bytes.writeUInt16BE(options.isRecursive ? flagRd : 0, 2);
+  bytes.writeUInt16BE(1, 4);
+  bytes.writeUInt16BE(recordType.NS, headerBytes + 1);
+  bytes.writeUInt16BE(classIn, headerBytes + 3);
+  return bytes;
+}
+
+function mixCase(bytes: Uint8Array, start: number, length: number, random: World['random']): void {
+  const coins = random.bytes(Math.ceil(length / 8));
+  for (let i = 0; i < length; i++) {
+    const byte = bytes[start + i]!;
+    if (byte >= 0x61 && byte <= 0x7a && ((coins[i >> 3]! >> (i & 7)) & 1) === 1) bytes[start + i] = byte - 32;
+  }
+}
+
+/** For servers from before EDNS. */
+export function withoutOpt(message: Uint8Array): Uint8Array {
+  let end = headerBytes;
+  while (message[end] !== 0) end += message[end]! + 1;
+  const bytes = message.slice(0, end + 5);
+  bytes[10] = 0;
+  bytes[11] = 0;
+  return bytes;
+}
