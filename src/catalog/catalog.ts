@@ -222,6 +222,10 @@ export class Catalog {
     for (const zone of this.zones) if (zone.source === source) this.table.setStale(zone.id, isStale);
   }
 
+  get hasClusterNames(): boolean {
+    return this.#hasClusterNames;
+  }
+
   setClusterNames(hasClusterNames: boolean): void {
     if (hasClusterNames === this.#hasClusterNames) return;
     if (this.#stage.i === 'reading') {

@@ -97,6 +97,10 @@ export class FederationTable implements FederationSink {
     this.#table.setStale(this.zone.id, isStale);
   }
 
+  policyOf(federation: string): FederationPolicy {
+    return this.#policies.get(federation) ?? this.#policy;
+  }
+
   setPolicy(federation: string, policy: FederationPolicy): void {
     this.#policies.set(federation, policy);
     for (const key of this.#services.keys()) if (key.startsWith(`/${federation}/`)) this.#publish(key);
@@ -211,7 +215,7 @@ export class FederationTable implements FederationSink {
     return namesOfFederatedService({
       name: `${service}.${namespace}.${federation}.svc.${this.#suffix}`,
       shards,
-      policy: this.#policies.get(federation) ?? this.#policy,
+      policy: this.policyOf(federation),
       ordinalOf: (cluster) => this.#table.places.ordinalOf(cluster),
     });
   }

@@ -21,7 +21,7 @@ export function addDigCommand(program: Command, deps: CliDeps): void {
     .command('dig')
     .description('ask for a name, and why the answer is what it is')
     .argument('<name>', 'the name in full, such as checkout.shop.svc.clusterset.local')
-    .argument('[type]', 'A, AAAA, SRV, PTR, TXT, CNAME, NS, SOA', 'A')
+    .argument('[type]', 'A, AAAA, SRV, PTR, TXT, MX, HTTPS or any other, or TYPE65', 'A')
     .option('--from <cluster>', 'as this cluster sees it')
     .option('--admin <url>', 'admin endpoint of the resolver to ask; it prints it when it starts')
     .option('--authority-admin <url>', "admin endpoint of the federation's authority, for names passed on to it")

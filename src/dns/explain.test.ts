@@ -1,16 +1,31 @@
 import { describe, expect, test } from 'vitest';
+import { decodeMessage, encodeMessage } from '../base/dns/message.ts';
 import { createMetrics } from '../base/metrics.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { parseShardRecord } from '../model/federation-record.ts';
+import type { ChainConfig } from './chain.ts';
 import { formatExplanation } from './explain.ts';
 import { explain } from './explainer.ts';
 import { observeChanges, registerDnsMetrics } from './metrics.ts';
-import { Asker, addImport, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';
+import { Asker, addImport, addService, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';
+import type { Exchange } from './upstream/exchange.ts';
 import { defaultSourceOption } from './wire.ts';
 
 const clock = { wallMs: () => 0, monotonicMs: () => 6000 };
 
-function setUp() {
+/** Whoever is asked elsewhere says this. */
+const elsewhere: Exchange = {
+  ask: async ({ message }) => {
+    const query = decodeMessage(message);
+    const answers = [
+      { name: query.questions[0]!.name, type: 1, class: 1, ttl: 60, rdata: Buffer.from([203, 0, 113, 7]) },
+    ];
+    return encodeMessage({ ...query, flags: 0x8180, answers, additionals: [] });
+  },
+  close: () => {},
+};
+
+function setUp(config: Partial<ChainConfig> = {}) {
   const catalog = makeCatalog();
   const federation = new FederationTable({ table: catalog.table });
   const west = { federation: 'fed', namespace: 'shop', service: 'web', cluster: 'west' };
@@ -27,7 +42,8 @@ function setUp() {
   });
   syncAll(catalog);
   const asker = new Asker(catalog, {
-    config: { federationZones: [federation.zone], peers: { ranges: ['127.0.0.1/32'], identities: [] } },
+    config: { federationZones: [federation.zone], peers: { ranges: ['127.0.0.1/32'], identities: [] }, ...config },
+    exchange: elsewhere,
   });
   const options = {
     service: asker.service,
@@ -35,9 +51,11 @@ function setUp() {
     catalog,
     federations: [federation],
     sourceOption: defaultSourceOption,
+    forwardTo: config.forward?.nameservers ?? [],
   };
   return {
     asker,
+    federation,
     catalog,
     why: async (name: string, type = 'A', from?: string) =>
       formatExplanation(await explain(options, { name, type, from })),
@@ -124,8 +142,103 @@ describe('explain', () => {
     expect(await why('example.com')).toContain('REFUSED by refuse\n  extended error 18');
   });
 
-  test('a type there is no such -> an error that names those there are', async () => {
-    await expect(why('db.shop.svc.clusterset.local', 'SPF')).rejects.toThrow(/type SPF is not one of/);
+  test('something that is no type -> an error that says what is', async () => {
+    await expect(why('db.shop.svc.clusterset.local', 'ADDRESS')).rejects.toThrow(
+      /type ADDRESS is no type of record; want A, SRV or the like, or TYPE65/,
+    );
+    await expect(why('db.shop.svc.clusterset.local', 'TYPE65536')).rejects.toThrow(/is no type of record/);
+  });
+
+  test.each([
+    ['MX', 'MX'],
+    ['https', 'HTTPS'],
+    ['CAA', 'CAA'],
+    ['TYPE257', 'CAA'],
+    ['type1234', 'TYPE1234'],
+  ])('type %s -> asked for, and why there is none', async (type, shown) => {
+    const text = await why('db.shop.svc.clusterset.local', type);
+    expect(text).toContain(`db.shop.svc.clusterset.local ${shown} from west: NOERROR by clusterset`);
+    expect(text).toContain(
+      `left out: db.shop.svc.clusterset.local: ServiceImport shop/db has no record of type ${shown}`,
+    );
+  });
+
+  test('SOA and SRV -> all their fields in words', async () => {
+    const { why, catalog } = setUp();
+    addImport(catalog, 'shop/web', { ips: ['243.0.0.1'], ports: ['http:80'] });
+    catalog.flush();
+    expect(await why('clusterset.local', 'SOA')).toMatch(
+      / {2}SOA ns\.dns\.clusterset\.local hostmaster\.clusterset\.local \d+ 7200 1800 86400 5 {2}ttl 5/,
+    );
+    expect(await why('_http._tcp.web.shop.svc.clusterset.local', 'SRV')).toContain(
+      '  SRV 0 1 80 web.shop.svc.clusterset.local  ttl 5',
+    );
+  });
+
+  test('an ExternalName -> the alias from its Service, what is behind it from where that comes from', async () => {
+    const { why, catalog } = setUp({ forward: { nameservers: ['192.0.2.53'] } });
+    addService(catalog, 'shop/inner', { externalName: 'db.shop.svc.clusterset.local' });
+    addService(catalog, 'shop/outer', { externalName: 'api.partner.example' });
+    catalog.flush();
+    const inner = (await why('inner.shop.svc.cluster.local')).split('\n');
+    expect(inner.slice(1, 5)).toEqual([
+      '  CNAME db.shop.svc.clusterset.local  ttl 5',
+      expect.stringContaining('Service shop/inner'),
+      expect.stringMatching(/^ {2}db\.shop\.svc\.clusterset\.local A 10\.\d\.0\.1 {2}ttl 5/),
+      expect.stringContaining('ServiceImport shop/db'),
+    ]);
+    const outer = (await why('outer.shop.svc.cluster.local')).split('\n');
+    expect(outer.slice(1, 5)).toEqual([
+      '  CNAME api.partner.example  ttl 5',
+      expect.stringContaining('Service shop/outer'),
+      '  api.partner.example A 203.0.113.7  ttl 60',
+      '    upstream 192.0.2.53',
+    ]);
+  });
+
+  test('a headless service without a ready endpoint -> said so', async () => {
+    const { why, catalog } = setUp();
+    addService(catalog, 'shop/empty', {});
+    catalog.flush();
+    expect(await why('empty.shop.svc.cluster.local')).toContain(
+      'left out: empty.shop.svc.cluster.local: Service shop/empty has no address of its own and no ready endpoint in 0 EndpointSlices',
+    );
+  });
+
+  test('the name of a cluster while these are switched off -> said so, and how to switch them on', async () => {
+    const { why, catalog } = setUp();
+    expect(await why('east.db.shop.svc.clusterset.local')).toMatch(
+      /ServiceImport shop\/db is in cluster east, but names of clusters are switched off; --cluster-names/,
+    );
+    catalog.setClusterNames(true);
+    expect(await why('east.db.shop.svc.clusterset.local')).toContain('A 10.1.0.1');
+    expect(await why('north.db.shop.svc.clusterset.local')).toContain(
+      'ServiceImport shop/db has no such host, port or',
+    );
+  });
+
+  test('shards -> how near each is to who asks, and which the policy leaves out', async () => {
+    const { why, federation } = setUp();
+    const put = (cluster: string, n: number, zone: string, region: string) =>
+      federation.putText(
+        `/fed/shop/near/${cluster}`,
+        `{"externalIP": "104.0.1.${n}", "clusterIP": "10.0.1.${n}", "zone": "${zone}", "region": "${region}"}`,
+      );
+    put('a', 1, 'a1', 'eu');
+    put('b', 2, 'a1', 'eu');
+    put('c', 3, 'a2', 'eu');
+    put('d', 4, 'x1', 'us');
+    const records = (text: string) => text.split('\n').filter((line) => line.startsWith('  A '));
+    expect(records(await why('near.shop.fed.svc.federation', 'A', 'a'))).toEqual([
+      '  A 10.0.1.1  ttl 5  own cluster',
+      '  A 104.0.1.2  ttl 5  same zone',
+      '  A 104.0.1.3  ttl 5  same region',
+      '  A 104.0.1.4  ttl 5  elsewhere',
+    ]);
+    federation.setPolicy('fed', 'nearest-only');
+    const nearest = await why('near.shop.fed.svc.federation', 'A', 'a');
+    expect(records(nearest)).toEqual(['  A 10.0.1.1  ttl 5  own cluster']);
+    expect(nearest).toContain('left out: shard in cluster d: elsewhere, and policy nearest-only stops at own cluster');
   });
 });
 

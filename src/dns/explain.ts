@@ -2,11 +2,17 @@
 // types and their text; pure, so that the command line can use it on what a running server tells.
 
 export interface ExplainedRecord {
-  /** `A 10.2.0.7`, `SRV 80 checkout.shop.svc.clusterset.local` */
+  /** `A 10.2.0.7`, `SRV 0 1 80 checkout.shop.svc.clusterset.local` */
   readonly text: string;
+  /** Whose record it is, if it is not the asked name's: it stands behind an alias. */
+  readonly owner?: string;
+  /** How near its cluster is to the one it was asked for; nearer ones come first. */
+  readonly near?: Nearness;
   readonly ttlSeconds: number;
   readonly sources: readonly RecordSource[];
 }
+
+export type Nearness = 'own cluster' | 'same zone' | 'same region' | 'elsewhere';
 
 export interface RecordSource {
   readonly kind: 'ServiceImport' | 'Service' | 'EndpointSlice' | 'PeerService' | 'shard' | 'upstream' | 'zone';
@@ -37,7 +43,9 @@ export function formatExplanation(explanation: Explanation): string {
   const lines = [`${name} ${type}${from === '' ? '' : ` from ${from}`}: ${rcode} by ${handler}`];
   if (explanation.extendedError) lines.push(`  extended error ${explanation.extendedError}`);
   for (const record of explanation.records) {
-    lines.push(`  ${record.text}  ttl ${record.ttlSeconds}`);
+    const owner = record.owner === undefined ? '' : `${record.owner} `;
+    const near = record.near === undefined ? '' : `  ${record.near}`;
+    lines.push(`  ${owner}${record.text}  ttl ${record.ttlSeconds}${near}`);
     for (const source of record.sources) lines.push(`    ${formatSource(source)}`);
   }
   if (explanation.records.length === 0) lines.push('  no records');

@@ -1,29 +1,22 @@
 // Asks the chain a question as a client would and finds, in the facts of the catalog, where each record of its answer comes
 // from. Slow and exact: for people, not for the path.
 
-import { formatAddress } from '../base/dns/address.ts';
 import { decodeMessage, encodeMessage, type ResourceRecord } from '../base/dns/message.ts';
 import { decodeName, tryEncodeName } from '../base/dns/name.ts';
-import type { Clock } from '../base/world.ts';
 import { recordType } from '../catalog/answers.ts';
-import type { Catalog } from '../catalog/catalog.ts';
 import type { SliceFacts } from '../catalog/facts.ts';
-import type { FederationTable } from '../catalog/federation-table.ts';
 import { endpointName } from '../catalog/owner-names.ts';
-import type { PeerTable } from '../catalog/peer-table.ts';
+import { tier } from '../catalog/places.ts';
 import { Answer } from './answer.ts';
-import type { ExplainedRecord, Explanation, RecordSource } from './explain.ts';
-import { explainPeerName, withoutPorts } from './peer-explainer.ts';
+import type { ExplainedRecord, Explanation, Nearness, RecordSource } from './explain.ts';
+import { type FactSources, type Facts, factsBehind, peerFacts } from './explainer-facts.ts';
+import { parseType, rdataText, typeText } from './record-text.ts';
 import type { DnsService } from './service.ts';
 import { encodeSource } from './source-option.ts';
 import { classIn, ednsOption, rcodeNames } from './wire.ts';
 
-export interface ExplainerOptions {
+export interface ExplainerOptions extends FactSources {
   readonly service: DnsService;
-  readonly clock: Clock;
-  readonly catalog?: Catalog;
-  readonly federations?: readonly FederationTable[];
-  readonly peerTable?: PeerTable;
   readonly sourceOption: number;
   /** Where names go that are nobody's here. */
   readonly forwardTo?: readonly string[];
@@ -37,32 +30,31 @@ export interface ExplainRequest {
   readonly from?: string;
 }
 
-const typeNames = new Map<number, string>(Object.entries(recordType).map(([name, value]) => [value, name]));
 /** Explaining asks as a local client, so that the ACL and the peers' list let it through. */
 export const explainerAddress = '127.0.0.1';
 
 export async function explain(options: ExplainerOptions, request: ExplainRequest): Promise<Explanation> {
   const name = request.name.replace(/\.$/, '').toLowerCase();
-  const typeName = (request.type ?? 'A').toUpperCase();
-  const type = recordType[typeName as keyof typeof recordType];
+  const type = parseType(request.type ?? 'A');
   if (type === undefined)
-    throw new Error(`explain ${name}: type ${typeName} is not one of ${[...typeNames.values()].join(', ')}`);
+    throw new Error(`explain ${name}: type ${request.type} is no type of record; want A, SRV or the like, or TYPE65`);
   const { message, handler } = await ask(options, name, type, request.from);
   const reply = decodeMessage(message);
   const isForeign = handler === 'stub' || handler === 'forward';
   const facts = isForeign ? undefined : factsBehind(options, name);
+  const from = (isPerCluster(handler) ? request.from : undefined) ?? options.catalog?.cluster.id ?? request.from ?? '';
+  const found = { options, name, handler, facts, nearnessOf: nearnessFrom(options, from) };
+  const records = reply.answers.map((record) => explainRecord(record, found));
+  const rcode = rcodeNames[reply.flags & 15] ?? String(reply.flags & 15);
   return {
     name,
-    type: typeName,
-    from: (isPerCluster(handler) ? request.from : undefined) ?? options.catalog?.cluster.id ?? request.from ?? '',
-    rcode: rcodeNames[reply.flags & 15] ?? String(reply.flags & 15),
+    type: typeText(type),
+    from,
+    rcode,
     handler,
     extendedError: extendedErrorIn(reply.additionals),
-    records: reply.answers.map((record) =>
-      explainRecord(record, factsOfPointer(options, record) ?? facts, upstreamOf(options, name, handler)),
-    ),
-    // A name that went to somebody else may still be one that a peer wanted.
-    leftOut: (facts ?? peerFacts(options, name))?.leftOut ?? [],
+    records,
+    leftOut: leftOutOf(found, records, { type: typeText(type), rcode }),
   };
 }
 
@@ -71,13 +63,25 @@ function isPerCluster(handler: string): boolean {
   return handler === 'authority' || handler === 'stub';
 }
 
+const nearness: Readonly<Record<number, Nearness>> = {
+  [tier.own]: 'own cluster',
+  [tier.zone]: 'same zone',
+  [tier.region]: 'same region',
+  [tier.rest]: 'elsewhere',
+};
+
+function nearnessFrom({ service }: ExplainerOptions, from: string): (cluster: string) => Nearness {
+  const { places } = service.reader;
+  const asker = places.standAt(places.find('c', from));
+  return (cluster) => nearness[places.tierOf(asker, places.find('c', cluster))] ?? 'elsewhere';
+}
+
 /** Who was asked for a name that others answer. */
-function upstreamOf({ service, forwardTo = [] }: ExplainerOptions, name: string, handler: string): RecordSource[] {
-  if (handler === 'forward') return [{ kind: 'upstream', name: forwardTo.join(', ') }];
-  if (handler !== 'stub') return [];
+function upstreamOf({ service, forwardTo = [] }: ExplainerOptions, name: string): RecordSource[] {
   const bytes = tryEncodeName(name);
   const entry = bytes && service.stubZones.find(bytes, bytes.length);
-  return entry ? [{ kind: 'upstream', name: `${entry.nameservers.join(', ')} for ${entry.zone}` }] : [];
+  if (entry) return [{ kind: 'upstream', name: `${entry.nameservers.join(', ')} for ${entry.zone}` }];
+  return forwardTo.length > 0 ? [{ kind: 'upstream', name: forwardTo.join(', ') }] : [];
 }
 
 async function ask(options: ExplainerOptions, name: string, type: number, from: string | undefined) {
@@ -102,122 +106,43 @@ async function ask(options: ExplainerOptions, name: string, type: number, from: 
   return { message, handler };
 }
 
-interface Facts {
-  readonly owner: RecordSource;
-  /** Its address stands for the endpoints of all its slices. */
-  readonly isVirtual: boolean;
-  readonly slices: readonly { readonly source: RecordSource; readonly facts: SliceFacts }[];
-  readonly shards: readonly {
-    readonly source: RecordSource;
-    readonly cluster: string;
-    readonly addresses: readonly string[];
-  }[];
-  readonly leftOut: readonly { readonly what: string; readonly why: string }[];
+interface Found {
+  readonly options: ExplainerOptions;
+  /** What was asked for, who answered, and what stands behind it. */
+  readonly name: string;
+  readonly handler: string;
+  readonly facts: Facts | undefined;
+  readonly nearnessOf: (cluster: string) => Nearness;
 }
 
-/** What a service of a peer has to do with a name. */
-function peerFacts({ peerTable, clock }: ExplainerOptions, name: string): Facts | undefined {
-  const found = peerTable && explainPeerName(peerTable, name, clock);
-  return found && { isVirtual: false, slices: [], shards: [], ...found };
+/** A record behind an alias is not the alias's: what stands behind its own name does, here or with somebody else. */
+function explainRecord(record: ResourceRecord, found: Found): ExplainedRecord {
+  const { options, name, handler, nearnessOf } = found;
+  const isBehindAlias = record.name !== name;
+  const text = `${typeText(record.type)} ${rdataText(record)}`;
+  const plain = { text, ttlSeconds: record.ttl, ...(isBehindAlias ? { owner: record.name } : {}) };
+  const isForeign = handler === 'stub' || handler === 'forward';
+  const own = isBehindAlias && !isForeign ? factsBehind(options, record.name) : found.facts;
+  const facts = factsOfPointer(options, record) ?? own;
+  if (!facts) return { ...plain, sources: isForeign ? upstreamOf(options, name) : upstreamOf(options, record.name) };
+  const slices = facts.slices.filter(({ facts: slice }) => isBehind(record, slice, facts.isVirtual));
+  const shards = facts.shards.filter(({ addresses, cluster }) => isOfShard(record, addresses, cluster));
+  const sources = [facts.owner, ...[...slices, ...shards].map(({ source }) => source)];
+  const clusters = shards.map(({ cluster }) => nearnessOf(cluster));
+  const near = nearest.find((each) => clusters.includes(each));
+  return { ...plain, ...(near ? { near } : {}), sources };
 }
+
+const nearest: readonly Nearness[] = ['own cluster', 'same zone', 'same region', 'elsewhere'];
 
 /** An address that belongs to a service of a peer leads to its name. */
 function factsOfPointer(options: ExplainerOptions, { type, rdata }: ResourceRecord): Facts | undefined {
   return type === recordType.PTR ? peerFacts(options, decodeName(rdata)) : undefined;
 }
 
-/** The service a name belongs to: the two labels before `svc` in our zones. */
-function factsBehind(options: ExplainerOptions, name: string): Facts | undefined {
-  const { catalog, clock } = options;
-  for (const federation of options.federations ?? []) {
-    const facts = factsOfShards(federation, name, clock);
-    if (facts) return facts;
-  }
-  const peer = peerFacts(options, withoutPorts(name));
-  if (peer) return peer;
-  if (!catalog) return undefined;
-  for (const zone of catalog.zones) {
-    const suffix = `.svc.${zone.name}`;
-    if (!name.endsWith(suffix)) continue;
-    const labels = name.slice(0, -suffix.length).split('.');
-    const [service, namespace] = labels.slice(-2);
-    if (!namespace || !service) return undefined;
-    const ownerKey = `${zone.source === 'services' ? 's' : 'i'}/${namespace}/${service}`;
-    const { owner, slices } = catalog.factsOf(ownerKey);
-    const isVirtual = owner.ips.length > 0;
-    const ageMs = (seenMs: number) => Math.max(0, clock.monotonicMs() - seenMs);
-    return {
-      owner: {
-        kind: zone.source === 'services' ? 'Service' : 'ServiceImport',
-        name: `${namespace}/${service}`,
-        ...(owner.isPresent ? { revision: owner.resourceVersion, ageMs: ageMs(owner.seenMs) } : {}),
-      },
-      isVirtual,
-      slices: slices.map((facts) => ({
-        facts,
-        source: {
-          kind: 'EndpointSlice',
-          name: `${namespace}/${facts.name}`,
-          ...(facts.cluster ? { cluster: facts.cluster } : {}),
-          revision: facts.resourceVersion,
-          ageMs: ageMs(facts.seenMs),
-        },
-      })),
-      shards: [],
-      leftOut: [
-        ...(owner.isPresent
-          ? []
-          : [
-              {
-                what: name,
-                why: `there is no ${zone.source === 'services' ? 'Service' : 'ServiceImport'} ${namespace}/${service}`,
-              },
-            ]),
-        ...catalog.namesOf(ownerKey).leftOut,
-      ],
-    };
-  }
-  return undefined;
-}
-
-function factsOfShards(federation: FederationTable, name: string, clock: Clock): Facts | undefined {
-  const suffix = `.svc.${federation.suffix}`;
-  if (!name.endsWith(suffix)) return undefined;
-  const [service, namespace, federationName] = name.slice(0, -suffix.length).split('.').slice(-3);
-  if (!service || !namespace || !federationName) return undefined;
-  const key = `/${federationName}/${namespace}/${service}`;
-  const shards = federation.shardsOf(key);
-  const ageMs = (seenMs: number) => Math.max(0, clock.monotonicMs() - seenMs);
-  const seenOf = (cluster: string) => {
-    const seen = federation.seenOf({ federation: federationName, namespace, service, cluster });
-    return seen ? { revision: seen.revision, ageMs: ageMs(seen.seenMs) } : {};
-  };
-  return {
-    owner: { kind: 'zone', name: federation.zone.name },
-    isVirtual: false,
-    slices: [],
-    shards: shards
-      .filter((shard) => shard.isReady)
-      .map((shard) => ({
-        source: { kind: 'shard', name: `${key}/${shard.cluster}`, cluster: shard.cluster, ...seenOf(shard.cluster) },
-        cluster: shard.cluster,
-        addresses: [...shard.clusterIPs, ...shard.externalIPs],
-      })),
-    leftOut: federation.leftOutOf(key),
-  };
-}
-
-function explainRecord(record: ResourceRecord, facts: Facts | undefined, upstream: RecordSource[]): ExplainedRecord {
-  const { type, ttl } = record;
-  const value = textOf(record);
-  const text = `${typeNames.get(type) ?? `TYPE${type}`} ${value}`;
-  if (!facts) return { text, ttlSeconds: ttl, sources: upstream };
-  const slices = facts.slices.filter(({ facts: slice }) => isBehind(record, slice, facts.isVirtual));
-  const target = type === recordType.SRV ? decodeName(record.rdata, 6) : '';
-  const shards = facts.shards.filter(
-    ({ addresses, cluster }) => addresses.includes(value) || target.startsWith(`${cluster}.`),
-  );
-  return { text, ttlSeconds: ttl, sources: [facts.owner, ...[...slices, ...shards].map(({ source }) => source)] };
+function isOfShard(record: ResourceRecord, addresses: readonly string[], cluster: string): boolean {
+  if (record.type === recordType.SRV) return decodeName(record.rdata, 6).startsWith(`${cluster}.`);
+  return addresses.includes(rdataText(record));
 }
 
 /** Whether a record leads to an endpoint of this slice: by its address, by its name, or by the address of them all. */
@@ -232,22 +157,38 @@ function isBehind({ type, rdata }: ResourceRecord, slice: SliceFacts, isVirtual:
   return isOfCluster && ready.some((endpoint) => endpointName(endpoint) === host);
 }
 
-function textOf({ type, rdata }: ResourceRecord): string {
-  switch (type) {
-    case recordType.A:
-    case recordType.AAAA:
-      return formatAddress(rdata);
-    case recordType.SRV:
-      return `${(rdata[4]! << 8) | rdata[5]!} ${decodeName(rdata, 6)}`;
-    case recordType.CNAME:
-    case recordType.NS:
-    case recordType.PTR:
-      return decodeName(rdata);
-    case recordType.TXT:
-      return JSON.stringify(Buffer.from(rdata.subarray(1)).toString('utf8'));
-    default:
-      return Buffer.from(rdata).toString('hex');
-  }
+function leftOutOf(
+  { options, name, facts, nearnessOf }: Found,
+  records: readonly ExplainedRecord[],
+  { type, rcode }: { readonly type: string; readonly rcode: string },
+): Explanation['leftOut'] {
+  // A name that went to somebody else may still be one that a peer wanted.
+  const known = facts ?? peerFacts(options, name);
+  if (!known) return [];
+  const last = records.findLast(({ owner }) => owner !== undefined)?.owner;
+  const behindAlias = last === undefined ? [] : (factsBehind(options, last)?.leftOut ?? []);
+  const leftOut = [...known.leftOut, ...behindAlias, ...farther(known, records, nearnessOf)];
+  const isEmpty = records.length === 0 && (rcode === 'NXDOMAIN' || rcode === 'NOERROR');
+  const why = (isEmpty && facts?.whyNot(rcode === 'NXDOMAIN', type)) || '';
+  return why === '' ? leftOut : [{ what: name, why }, ...leftOut];
+}
+
+/** Shards that are well and that the policy keeps from this asker because nearer ones are. */
+function farther(
+  { shards, policy }: Facts,
+  records: readonly ExplainedRecord[],
+  nearnessOf: Found['nearnessOf'],
+): Explanation['leftOut'] {
+  if (policy === undefined || policy === 'ordered' || records.length === 0) return [];
+  const shown = new Set(records.flatMap(({ sources }) => sources.map(({ cluster }) => cluster)));
+  const nearestShown = nearest.find((each) => records.some(({ near }) => near === each));
+  return shards
+    .filter(({ cluster }) => !shown.has(cluster))
+    .filter(({ cluster }) => nearest.indexOf(nearnessOf(cluster)) > nearest.indexOf(nearestShown ?? 'elsewhere'))
+    .map(({ cluster }) => ({
+      what: `shard in cluster ${cluster}`,
+      why: `${nearnessOf(cluster)}, and policy ${policy} stops at ${nearestShown}`,
+    }));
 }
 
 function extendedErrorIn(additionals: readonly ResourceRecord[]): string | undefined {
