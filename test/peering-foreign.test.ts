@@ -9,6 +9,7 @@ import protobuf from 'protobufjs';
 import { afterEach, expect, test } from 'vitest';
 import type { PeerSpec } from '../src/model/peer.ts';
 import { serviceType } from '../src/model/service.ts';
+import type { LinkLimits } from '../src/peering/consumer-link.ts';
 import { introduceTo, startMesh, type TestMeshNode } from '../src/peering/testing/edge/memory-home.ts';
 import { meshOf } from '../src/peering/testing/edge/mesh.ts';
 import { type ForeignConsumerOptions, startForeignConsumer } from './foreign-peer/consumer.ts';
@@ -23,8 +24,8 @@ afterEach(async () => {
 const foreign = meshOf('foreign.example');
 const eventually = <T>(read: () => Promise<T> | T) => expect.poll(read, { timeout: 15_000, interval: 20 });
 
-async function ourMesh(): Promise<TestMeshNode> {
-  const node = await startMesh('ours');
+async function ourMesh(limits: Partial<LinkLimits> = {}): Promise<TestMeshNode> {
+  const node = await startMesh('ours', { limits });
   closing.push(() => node.stop());
   return node;
 }
@@ -34,10 +35,13 @@ function db(id: string, changes: Partial<ForeignService> = {}): ForeignService {
   return { id, fqdn: id, san: 'URI:spiffe://foreign.example', protocols: ['http'], endpoints, ...changes };
 }
 
-async function takeFromForeign(): Promise<{ owner: ForeignOwner; ours: TestMeshNode }> {
-  const ours = await ourMesh();
+async function takeFromForeign(
+  changes: { readonly isLazy?: boolean } = {},
+  limits: Partial<LinkLimits> = {},
+): Promise<{ owner: ForeignOwner; ours: TestMeshNode }> {
+  const ours = await ourMesh(limits);
   const { certificate: cert, key } = foreign.issue();
-  const owner = await startForeignOwner({ cert, key, ca: ours.mesh.certificate });
+  const owner = await startForeignOwner({ cert, key, ca: ours.mesh.certificate, ...changes });
   closing.push(() => owner.close());
   return { owner, ours };
 }
@@ -93,7 +97,7 @@ test('foreign owner: a message too large among good ones -> NACK with its size, 
   owner.put(db('b.foreign.example'));
   await addForeign(ours, owner.port);
   await eventually(() => heldBy(ours)).toEqual(['b.foreign.example']);
-  expect(owner.heard[1]).toMatch(/^nack 3 the message: Too long: 52\d+ bytes are more than 4194304/);
+  expect(owner.heard[1]).toMatch(/^nack 3 the message: Too long: 52\d+ bytes are more than 1048576/);
   await eventually(async () => (await ours.peer('foreign')).status?.consumer?.refusals?.[0]?.reason).toContain(
     'Too long',
   );
@@ -105,7 +109,7 @@ test('foreign owner: fields that the home itself refuses -> NACK, not a stream t
   owner.put(db('b.foreign.example'));
   await addForeign(ours, owner.port);
   await eventually(() => owner.heard.length).toBe(3);
-  expect(owner.heard).toEqual(['register', expect.stringMatching(/^nack 3 .*spec\.description: Too long/), 'ack']);
+  expect(owner.heard).toEqual(['register', expect.stringMatching(/^nack 3 description: Too long/), 'ack']);
 });
 
 test('foreign owner: another peer has the name -> an ACK like any other, whose message says so; never a second answer', async () => {
@@ -141,6 +145,20 @@ test('foreign owner: it deletes while we are away -> gone after silence and grac
   owner.breakStreams();
   owner.remove('a.foreign.example');
   await eventually(() => heldBy(ours)).toEqual(['b.foreign.example']);
+});
+
+test('foreign owner: headers only with its first message, and nothing to share any more -> Synced by silence, withdrawn by retention', async () => {
+  const { owner, ours } = await takeFromForeign({ isLazy: true }, { keepAliveMs: 500 });
+  for (const name of ['a', 'b']) owner.put(db(`${name}.foreign.example`));
+  await addForeign(ours, owner.port, { retentionSeconds: 3 });
+  await eventually(() => heldBy(ours)).toHaveLength(2);
+  const status = async () => (await ours.peer('foreign')).status?.consumer;
+  await eventually(status).toMatchObject({ state: 'Synced', reconciliation: 'Quiescence' });
+  owner.breakStreams();
+  for (const name of ['a', 'b']) owner.remove(`${name}.foreign.example`);
+  await eventually(() => owner.heard.filter((said) => said === 'register').length).toBe(2);
+  await eventually(() => heldBy(ours)).toEqual([]);
+  await eventually(status).toMatchObject({ state: 'Synced', services: 0 });
 });
 
 async function giveToForeign(changes: Partial<ForeignConsumerOptions> = {}, spec: Partial<PeerSpec> = {}) {

@@ -69,6 +69,8 @@ export interface PeerSideStatus {
 
 export interface PeerConsumerStatus extends PeerSideStatus {
   reconciliation?: 'Marker' | 'Quiescence';
+  /** How long it has been away, not counting the time in which nobody looked. */
+  awaySeconds?: number;
 }
 
 export interface PeerOwnerStatus extends PeerSideStatus {

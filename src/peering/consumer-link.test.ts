@@ -11,7 +11,11 @@ import { serviceOf } from './testing/services.ts';
 import type { ClientHandlers, DialOptions } from './transport-client.ts';
 import { v1alpha1, v1alpha2 } from './wire.ts';
 
-async function start(limits: Partial<LinkLimits> = {}, versions: ('v1alpha1' | 'v1alpha2')[] = ['v1alpha1']) {
+async function start(
+  limits: Partial<LinkLimits> = {},
+  versions: ('v1alpha1' | 'v1alpha2')[] = ['v1alpha1'],
+  retentionMs = 0,
+) {
   const simulation = new Simulation({ seed: 1 });
   const home = new SimHome({ simulation, name: 'home', serviceRanges: ['10.96.0.0/16'], mayDo: () => true });
   await simulation.time.settle(home.start());
@@ -25,7 +29,7 @@ async function start(limits: Partial<LinkLimits> = {}, versions: ('v1alpha1' | '
   });
   const dialed: { options: DialOptions; handlers: ClientHandlers }[] = [];
   const log: string[] = [];
-  const state = { unsentBytes: 0 };
+  const state = { unsentBytes: 0, own: { certificate: 'c', key: 'k' } };
   const link = new ConsumerLink({
     ...{ world, log: silentLog, peer: 'owner', store, limits },
     config: {
@@ -37,9 +41,9 @@ async function start(limits: Partial<LinkLimits> = {}, versions: ('v1alpha1' | '
       accepts: () => true,
       quietMs: 3000,
       graceMs: 60_000,
-      retentionMs: 0,
+      retentionMs,
     },
-    credentials: () => ({ certificate: 'c', key: 'k' }),
+    credentials: () => state.own,
     dial: (options, handlers) => {
       dialed.push({ options, handlers });
       return {
@@ -59,7 +63,7 @@ async function start(limits: Partial<LinkLimits> = {}, versions: ('v1alpha1' | '
   const message = (id: string, nonce = id) =>
     Buffer.from(v1alpha1.encodeOwnerMessage({ kind: 'create', nonce, offer: v1alpha1.encodeOffer(serviceOf(id)) }));
   const last = () => dialed[dialed.length - 1]!;
-  return { time: simulation.time, link, log, states, dialed, last, message, state };
+  return { time: simulation.time, link, log, states, dialed, last, message, state, store };
 }
 
 test('link: one conversation -> dialing (1), registering (2), updating (4), receiving (3), waiting (5)', async () => {
@@ -144,4 +148,104 @@ test('link: an owner floods us and does not read our answers -> InvalidArgument,
   await time.advance(1000);
   expect(link.state).toMatchObject({ kind: 'stopped', code: codes.invalidArgument });
   expect((link.state as { reason: string }).reason).toContain('floods');
+});
+
+test('link: an owner that sends headers only with its first message -> its silence is the end of its catalog all the same', async () => {
+  const { time, link, last, message } = await start();
+  last().handlers.onAlive();
+  await time.advance(10_000);
+  last().handlers.onAlive();
+  await time.advance(5000);
+  expect(link.state.kind).toBe('waiting');
+  expect(link.report()).toMatchObject({ mode: 'quiescence', fullSyncMs: expect.any(Number) });
+  last().handlers.onOpened({});
+  last().handlers.onMessage(message('a'));
+  await time.advance(1000);
+  expect(link.report()).toMatchObject({ services: 1, unacknowledged: 0 });
+});
+
+test('link: headers of one of ours that come late, after its silence was taken for the end -> the stream starts over', async () => {
+  const { time, link, last } = await start();
+  last().handlers.onAlive();
+  await time.advance(10_000);
+  last().handlers.onAlive();
+  await time.advance(5000);
+  last().handlers.onOpened({ 'portolan-snapshot': '1' });
+  expect(link.state.kind).toBe('backingOff');
+});
+
+test('link: while it dials -> nobody knows yet how deletions will be told', async () => {
+  const { link, last } = await start();
+  expect(link.report().mode).toBeUndefined();
+  last().handlers.onOpened({ 'portolan-snapshot': '1' });
+  expect(link.report().mode).toBe('exact');
+});
+
+test('link: a retry is asked for while a stream is open -> a new one', async () => {
+  const { link, last, dialed } = await start();
+  last().handlers.onOpened({});
+  link.retry();
+  expect(dialed).toHaveLength(2);
+  expect(link.state.kind).toBe('dialing');
+});
+
+test('link: roots or certificates change while a stream is open -> it goes on; had it stopped -> tried again', async () => {
+  const { link, last, dialed } = await start();
+  last().handlers.onOpened({});
+  link.trustChanged();
+  expect(dialed).toHaveLength(1);
+  last().handlers.onClosed(codes.unauthenticated, 'no');
+  link.trustChanged();
+  expect(dialed).toHaveLength(2);
+});
+
+test('link: Unauthenticated for a certificate that was replaced meanwhile -> tried at once with the new one, and only once', async () => {
+  const { link, last, dialed, state } = await start();
+  last().handlers.onOpened({});
+  state.own = { certificate: 'next', key: 'k' };
+  last().handlers.onClosed(codes.unauthenticated, 'expired');
+  expect(dialed.map(({ options }) => options.certificate)).toEqual(['c', 'next']);
+  last().handlers.onClosed(codes.unauthenticated, 'no');
+  expect(link.state.kind).toBe('stopped');
+  expect(dialed).toHaveLength(2);
+});
+
+test('link: none of the versions of its Peer is switched on -> nothing is dialed, and it says so', async () => {
+  const { link, dialed } = await start({}, []);
+  expect(dialed).toEqual([]);
+  expect(link.state).toMatchObject({ kind: 'stopped', reason: expect.stringContaining('versions') });
+});
+
+test('link: an owner that comes and goes -> retention runs from when it was last heard, for what came meanwhile too', async () => {
+  const { time, link, last, message, store } = await start({}, ['v1alpha1'], 20_000);
+  const states = () => Array.from(store.values(), ({ id, status }) => `${id} ${status.state ?? 'Active'}`);
+  const visit = async (id: string) => {
+    link.retry();
+    last().handlers.onOpened({});
+    last().handlers.onMessage(message(id));
+    await time.advance(100);
+    last().handlers.onClosed(codes.unavailable, 'going');
+  };
+  const away = async (seconds: number) => {
+    for (let n = 0; n < seconds; n += 1) {
+      await time.advance(1000);
+      if (link.state.kind === 'dialing') last().handlers.onClosed(codes.unavailable, 'away');
+    }
+  };
+  for (let n = 0; n < 10; n += 1) {
+    await visit(`s${n % 2}`);
+    await away(5);
+    expect(states()).toHaveLength(Math.min(n + 1, 2));
+  }
+  await away(6);
+  expect(states()).toEqual(['s0 Stale', 's1 Stale']);
+  await visit('s2');
+  expect(states()).toEqual(['s0 Stale', 's1 Stale', 's2 Active']);
+  await away(12);
+  expect(states()).toEqual(['s0 Stale', 's1 Stale', 's2 Stale']);
+  await away(9);
+  expect(states()).toEqual([]);
+  await visit('s3');
+  await away(21);
+  expect(states()).toEqual([]);
 });

@@ -4,18 +4,21 @@
 // The states are those of the protocol's client (seed 000, Appendix A): dialing (1), registering (2), receiving (3),
 // updating (4), waiting (5), backingOff (6 and 8), stopped (7 and 9).
 
+import { X509Certificate } from 'node:crypto';
 import { Backoff } from '../base/backoff.ts';
 import { errorText, type Log } from '../base/log.ts';
 import type { Timer, World } from '../base/world.ts';
 import type { PeerVersion } from '../model/peer.ts';
 import { type NamesAllowed, type SharedService, validateSharedService } from '../model/shared-service.ts';
 import { type ConsumerInput, type ConsumerOutput, ConsumerSession, type ReconcileMode } from './consumer-session.ts';
+import { LogBudget } from './log-budget.ts';
 import { type Code, type ConsumerMessage, codes, type SnapshotEnd } from './messages.ts';
 import type { PeerServiceStore } from './peer-service-store.ts';
 import { afterClose, reconnectBackoff } from './reconnect.ts';
 import { RefusalBook } from './refusal-book.ts';
-import { StaleClock } from './stale-clock.ts';
-import type { ClientCall, Dial } from './transport-client.ts';
+import { type Absence, StaleClock } from './stale-clock.ts';
+import type { ClientCall, ClientHandlers, Dial } from './transport-client.ts';
+import { whatIsWrongWithChain } from './trust.ts';
 import { type Draft, drafts, snapshotHeader } from './wire.ts';
 
 export interface LinkConfig {
@@ -32,6 +35,13 @@ export interface LinkConfig {
   readonly graceMs: number;
   /** 0 is for ever. */
   readonly retentionMs: number;
+  /** Nothing is dialed, for this reason; what is stored grows old like that of an owner that is away. */
+  readonly held?: Held;
+}
+
+export interface Held {
+  readonly kind: 'suspended' | 'misconfigured';
+  readonly reason: string;
 }
 
 export interface LinkOptions {
@@ -44,6 +54,8 @@ export interface LinkOptions {
   readonly credentials: () => { readonly certificate: string; readonly key: string } | undefined;
   /** Wall time of the last sign of life before this process started, if it is known. */
   readonly lastContactMs?: number;
+  /** How long the owner had been away then, as far as anybody looked. */
+  readonly awayMs?: number;
   readonly limits?: Partial<LinkLimits>;
   /** What the owner should know of a service that we took; empty if nothing. */
   readonly noteOf?: (id: string) => string;
@@ -64,7 +76,8 @@ export interface LinkLimits {
 }
 
 export const linkLimits: LinkLimits = {
-  messageBytesMax: 4 * 1024 * 1024,
+  // Less than what any home takes in one piece: etcd has room for 1.5 MiB.
+  messageBytesMax: 1024 * 1024,
   connectMsMax: 10_000,
   keepAliveMs: 10_000,
   pendingPause: 4096,
@@ -75,6 +88,7 @@ export const linkLimits: LinkLimits = {
 export type LinkState =
   | { readonly kind: 'dialing' }
   | { readonly kind: 'registering' | 'receiving' | 'updating' | 'waiting' }
+  | Held
   | { readonly kind: 'backingOff'; readonly reason: string; readonly delayMs: number }
   | { readonly kind: 'stopped'; readonly code: Code; readonly reason: string };
 
@@ -88,12 +102,18 @@ export interface LinkReport {
   readonly unacknowledged: number;
   readonly behindSinceMs: number | undefined;
   readonly staleSinceMs: number | undefined;
+  /** How long nobody vouched for what we hold, not counting the time we were away ourselves. */
+  readonly awayMs: number;
   readonly refusals: RefusalBook;
 }
 
 /** A stream that lived this long was a success, whatever ended it. */
 const healthyMs = 30_000;
 const tickMs = 1000;
+/** Looking at an owner's certificate again costs some signatures. */
+const judgeMs = 5000;
+/** After a start an owner has this long to answer before what it shared goes, however long it was not heard of. */
+const firstChanceMs = 60_000;
 /** Above `pendingPause` there can only be what was on its way already. */
 const pendingFactor = 64;
 
@@ -103,13 +123,24 @@ export class ConsumerLink {
   readonly #backoff: Backoff;
   readonly #stale: StaleClock;
   readonly #refusals: RefusalBook;
-  #state: LinkState = { kind: 'dialing' };
+  readonly #refusalLines: LogBudget;
+  readonly #startedMs: number;
+  /** Monotonic time since which there is no stream. */
+  #lostMs: number;
+  #state: LinkState;
   #versionIndex = 0;
   #call: ClientCall | undefined;
   #session: ConsumerSession | undefined;
   #timer: Timer | undefined;
   #ticker: Timer | undefined;
-  #openedMs = 0;
+  #connectedMs: number | undefined;
+  #openedMs: number | undefined;
+  #judgedMs = 0;
+  /** When the owner was last heard on a stream that it had taken up. */
+  #heard: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
+  #hasFailed = false;
+  /** What we presented on the newest stream. */
+  #certificate = '';
   #aliveMs: number | undefined;
   #fullSyncMs: number | undefined;
   #behindSinceMs: number | undefined;
@@ -122,6 +153,10 @@ export class ConsumerLink {
     this.#limits = { ...linkLimits, ...options.limits };
     this.#backoff = new Backoff(options.world.random, reconnectBackoff);
     this.#refusals = new RefusalBook(options.store);
+    this.#refusalLines = new LogBudget(options.world.clock);
+    this.#startedMs = options.world.clock.monotonicMs();
+    this.#lostMs = this.#startedMs;
+    this.#state = options.config.held ?? { kind: 'dialing' };
     this.#stale = new StaleClock({
       world: options.world,
       store: options.store,
@@ -129,7 +164,8 @@ export class ConsumerLink {
       staleAfterMs: this.#limits.staleAfterMs,
       withdraw: () => this.#withdraw(),
     });
-    if (options.store.size > 0) this.#stale.start(options.lastContactMs ?? options.world.clock.wallMs());
+    const { lastContactMs: sinceMs = options.world.clock.wallMs(), awayMs = 0 } = options;
+    if (options.store.size > 0) this.#stale.lost({ sinceMs, awayMs });
   }
 
   get state(): LinkState {
@@ -141,29 +177,46 @@ export class ConsumerLink {
     return {
       state: this.#state,
       version: this.#draft().name,
-      mode: session?.mode,
+      // Before the owner's first word nobody knows which it will be.
+      mode: this.#openedMs === undefined ? undefined : session?.mode,
       services: this.#options.store.size - this.#options.store.quarantined,
       aliveMs: this.#aliveMs,
       fullSyncMs: this.#fullSyncMs,
       unacknowledged: session?.unacknowledged ?? 0,
       behindSinceMs: this.#behindSinceMs,
       staleSinceMs: this.#stale.sinceMs,
+      awayMs: this.absence?.awayMs ?? this.#unheardMs(),
       refusals: this.#refusals,
     };
   }
 
-  /** Dials; the store must have been loaded. */
-  start(): void {
-    this.#dial();
+  /** Since when the owner is away; undefined while it is there. */
+  get absence(): Absence | undefined {
+    return this.#stale.absence;
   }
 
-  /** After a change that may help: tries at once, also when it had stopped. */
+  /** Dials; the store must have been loaded. */
+  start(): void {
+    if (this.#options.config.held === undefined) this.#dial();
+  }
+
+  /** Somebody asked for it: tries at once, whether it had stopped, waits, or has a stream that may be of no use. */
   retry(): void {
-    if (this.#isEnded || this.#session !== undefined) return;
+    if (this.#isEnded || this.#options.config.held !== undefined) return;
+    const call = this.#call;
+    const hadSession = this.#session !== undefined;
     this.#timer?.cancel();
+    this.#closeSession();
+    if (hadSession) call?.cancel();
     this.#backoff.reset();
     this.#versionIndex = 0;
     this.#dial();
+  }
+
+  /** Roots or certificates are other ones: a stream that they still allow goes on, one that had stopped is tried again. */
+  trustChanged(): void {
+    if (this.#session === undefined) this.retry();
+    else this.#judge();
   }
 
   /** What there is to say of this service may be something else now. */
@@ -195,11 +248,12 @@ export class ConsumerLink {
     const { config, credentials, dial } = this.#options;
     const draft = this.#draft();
     const own = credentials();
+    this.#certificate = own?.certificate ?? '';
     this.#enter({ kind: 'dialing' });
+    if (config.versions.length === 0)
+      return this.#closed(codes.failedPrecondition, 'none of the versions that its Peer names is switched on here');
     if (own === undefined) return this.#closed(codes.unauthenticated, 'this mesh has no certificate of its own yet');
     const session = this.#newSession(draft);
-    // Whatever belongs to an earlier stream comes too late.
-    const isCurrent = () => this.#session === session;
     this.#session = session;
     this.#call = dial(
       {
@@ -214,17 +268,21 @@ export class ConsumerLink {
         connectMsMax: this.#limits.connectMsMax,
         keepAliveMs: this.#limits.keepAliveMs,
       },
-      {
-        onOpened: (headers) => isCurrent() && this.#opened(headers[snapshotHeader] === '1'),
-        onMessage: (bytes) => isCurrent() && this.#received(draft, bytes),
-        onOversized: ({ length, beginning }) => isCurrent() && this.#oversized(draft.nonceIn(beginning), length),
-        onAlive: () => {
-          if (isCurrent()) this.#aliveMs = this.#options.world.clock.wallMs();
-        },
-        onClosed: (code, reason) => isCurrent() && this.#closed(code, reason),
-      },
+      this.#handlers(session, draft),
     );
     this.#send({ kind: 'subscribe', resourceUrl: draft.resourceUrl });
+  }
+
+  #handlers(session: ConsumerSession, draft: Draft): ClientHandlers {
+    // Whatever belongs to an earlier stream comes too late.
+    const isCurrent = () => this.#session === session;
+    return {
+      onOpened: (headers) => isCurrent() && this.#opened(headers[snapshotHeader] === '1'),
+      onMessage: (bytes) => isCurrent() && this.#received(draft, bytes),
+      onOversized: ({ length, beginning }) => isCurrent() && this.#oversized(draft.nonceIn(beginning), length),
+      onAlive: () => isCurrent() && this.#alive(),
+      onClosed: (code, reason) => isCurrent() && this.#closed(code, reason),
+    };
   }
 
   #newSession(draft: Draft): ConsumerSession {
@@ -242,12 +300,25 @@ export class ConsumerLink {
     });
   }
 
-  #opened(hasSnapshotEnd: boolean): void {
-    this.#openedMs = this.#options.world.clock.monotonicMs();
-    this.#aliveMs = this.#options.world.clock.wallMs();
-    this.#refusals.clear();
-    this.#step({ kind: 'opened', nowMs: this.#openedMs, hasSnapshotEnd });
+  #alive(): void {
+    const { clock } = this.#options.world;
+    this.#aliveMs = clock.wallMs();
+    if (this.#openedMs !== undefined) this.#heard = { wallMs: this.#aliveMs, monotonicMs: clock.monotonicMs() };
+    if (this.#connectedMs !== undefined) return;
+    this.#connectedMs = clock.monotonicMs();
     this.#tick();
+  }
+
+  /** The owner took the stream up: its headers came, or it is one of those that send them with their first message. */
+  #opened(hasSnapshotEnd: boolean): void {
+    const nowMs = this.#options.world.clock.monotonicMs();
+    if (hasSnapshotEnd && this.#session?.isSnapshotOver)
+      return this.#call?.cancel(codes.unavailable, 'the owner said too late that it marks the end of its catalog');
+    if (this.#openedMs === undefined) this.#refusals.clear();
+    this.#openedMs = nowMs;
+    this.#alive();
+    this.#stale.heard();
+    this.#step({ kind: 'opened', nowMs, hasSnapshotEnd });
   }
 
   #tick(): void {
@@ -255,9 +326,23 @@ export class ConsumerLink {
       const { clock } = this.#options.world;
       const nowMs = clock.monotonicMs();
       const aliveMs = nowMs - (clock.wallMs() - (this.#aliveMs ?? 0));
-      this.#step({ kind: 'tick', nowMs, aliveMs });
+      if (this.#openedMs !== undefined) this.#step({ kind: 'tick', nowMs, aliveMs });
+      else if (nowMs - (this.#connectedMs ?? nowMs) >= this.#options.config.quietMs) this.#opened(false);
+      if (nowMs - this.#judgedMs >= judgeMs) this.#judge();
       if (this.#session !== undefined) this.#tick();
     });
+  }
+
+  // TLS judged the owner once, when it was dialed; its certificate expires, and its roots may be taken away.
+  #judge(): void {
+    const { config, world } = this.#options;
+    const presented = this.#call?.presented?.() ?? [];
+    const roots = config.roots.map((pem) => new X509Certificate(pem));
+    this.#judgedMs = world.clock.monotonicMs();
+    if (presented.length === 0) return;
+    const wrong = whatIsWrongWithChain(presented, roots, world.clock.wallMs());
+    // It is dialed again, because it may have a certificate by now that is good; if not, that is found out there.
+    if (wrong !== undefined) this.#call?.cancel(codes.unavailable, `the owner is trusted no longer: ${wrong}`);
   }
 
   #received(draft: Draft, bytes: Buffer): void {
@@ -311,7 +396,7 @@ export class ConsumerLink {
         return this.#stale.suspect(output.ids);
       case 'nothingConfirmed':
         this.#options.log.warn('the owner names nothing of what it shared before; keeping it for the retention time');
-        return this.#stale.start(this.#options.world.clock.wallMs());
+        return this.#stale.unnamed();
       case 'reconciled':
         return this.#reconciled(output.mode, output.removed, output.end);
       case 'close':
@@ -321,7 +406,9 @@ export class ConsumerLink {
 
   #refused(refusal: { readonly id: string; readonly reason: string }): void {
     const { world, log } = this.#options;
-    log.warn('a service of this peer was refused', { id: refusal.id, reason: refusal.reason });
+    const fields = this.#refusalLines.take();
+    if (fields !== undefined)
+      log.warn('a service of this peer was refused', { id: refusal.id, reason: refusal.reason, ...fields });
     this.#refusals.add(refusal, world.clock.wallMs());
     this.#options.onRefused?.(refusal);
     this.#options.onChanged?.();
@@ -365,16 +452,38 @@ export class ConsumerLink {
     this.#ticker?.cancel();
     this.#isPaused = false;
     this.#behindSinceMs = undefined;
+    this.#connectedMs = undefined;
+    if (this.#openedMs !== undefined) this.#lostMs = this.#options.world.clock.monotonicMs();
+    this.#openedMs = undefined;
+    if (!this.#isEnded) this.#lost();
+  }
+
+  #unheardMs(): number {
+    return this.#openedMs === undefined ? this.#options.world.clock.monotonicMs() - this.#lostMs : 0;
+  }
+
+  #lost(): void {
+    const { world, store, lastContactMs } = this.#options;
+    const heard = this.#heard;
+    this.#heard = undefined;
+    if (store.size === 0) return;
+    const nowMs = world.clock.monotonicMs();
+    if (heard !== undefined) this.#stale.lost({ sinceMs: heard.wallMs, awayMs: nowMs - heard.monotonicMs });
+    else if (this.absence === undefined)
+      this.#stale.lost({ sinceMs: this.#aliveMs ?? lastContactMs ?? world.clock.wallMs(), awayMs: 0 });
   }
 
   #closed(code: Code, reason: string): void {
-    const { world, log, config, store } = this.#options;
-    const wasHealthy = this.#openedMs > 0 && world.clock.monotonicMs() - this.#openedMs >= healthyMs;
-    this.#openedMs = 0;
+    const { world, log, config, credentials } = this.#options;
+    const wasHealthy = this.#openedMs !== undefined && world.clock.monotonicMs() - this.#openedMs >= healthyMs;
     this.#closeSession();
     if (this.#isEnded) return;
-    if (store.size > 0) this.#stale.start(this.#aliveMs ?? this.#options.lastContactMs ?? world.clock.wallMs());
+    this.#hasFailed = true;
     if (wasHealthy) this.#backoff.reset();
+    // It is the old certificate that was refused, perhaps because it had expired; we have another one by now.
+    const own = credentials();
+    if (code === codes.unauthenticated && own !== undefined && own.certificate !== this.#certificate)
+      return this.#dial();
     const next = afterClose(code, { hasNextVersion: this.#versionIndex + 1 < config.versions.length });
     if (next.kind === 'nextVersion') {
       this.#versionIndex += 1;
@@ -393,12 +502,20 @@ export class ConsumerLink {
   /** The retention time is over: everything that nobody vouches for goes. */
   #withdraw(): boolean {
     const { store, log } = this.#options;
-    if (this.#session !== undefined && !this.#session.isSnapshotOver) return false;
+    if (this.#session === undefined ? !this.#mayGiveUp() : !this.#session.isSnapshotOver) return false;
     const ids = this.#session?.forgetUnconfirmed() ?? [...store.values()].map(({ id }) => id);
     log.warn('the retention time is over, withdrawing', { services: ids.length });
     store.remove(ids);
     this.#options.onChanged?.();
     return true;
+  }
+
+  // After a start the owner is asked first: it may have been there all the time that we were not.
+  #mayGiveUp(): boolean {
+    const { config, world } = this.#options;
+    if (config.held !== undefined) return true;
+    const runningMs = world.clock.monotonicMs() - this.#startedMs;
+    return this.#hasFailed && runningMs >= Math.min(firstChanceMs, config.retentionMs);
   }
 }
 

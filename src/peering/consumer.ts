@@ -19,6 +19,8 @@ export interface ConsumedPeer {
   /** Hostnames that this cluster gives to services of the peer, by id. */
   readonly aliases: ReadonlyMap<string, readonly string[]>;
   readonly lastContactMs?: number;
+  /** How long its owner had been away when that was last looked at. */
+  readonly awayMs?: number;
   readonly credentials: () => { readonly certificate: string; readonly key: string } | undefined;
 }
 
@@ -55,6 +57,9 @@ export class Consumer {
   readonly #names = new NameClaims();
   /** What must have ended before anything of that peer is read or written again. */
   readonly #endings = new Map<string, Promise<void>>();
+  /** What was read from the home tells who was first: nobody is given or denied a name before all of it was read. */
+  readonly #loading = new Set<Entry>();
+  readonly #untold = new Set<string>();
   readonly #stopping = new AbortController();
   #sweeping: Promise<void> | undefined;
 
@@ -66,10 +71,13 @@ export class Consumer {
   set(peer: ConsumedPeer): void {
     const present = this.#entries.get(peer.name);
     if (present?.peer.fingerprint === peer.fingerprint) return;
+    const absence = present?.link?.absence;
     present?.link?.stop();
     present?.starting.abort();
     const store = present?.store ?? this.#newStore(peer.name);
-    const entry: Entry = { peer, store, link: undefined, starting: new AbortController() };
+    const known = absence === undefined ? peer : { ...peer, lastContactMs: absence.sinceMs, awayMs: absence.awayMs };
+    const entry: Entry = { peer: known, store, link: undefined, starting: new AbortController() };
+    this.#loading.add(entry);
     this.#entries.set(peer.name, entry);
     void this.#start(entry);
   }
@@ -120,6 +128,11 @@ export class Consumer {
 
   retry(name: string): void {
     this.#entries.get(name)?.link?.retry();
+  }
+
+  /** Its roots or our certificate for it are other ones. */
+  trustChanged(name: string): void {
+    this.#entries.get(name)?.link?.trustChanged();
   }
 
   /** Our own certificate is another one: whoever refused the old one may take this. */
@@ -188,6 +201,7 @@ export class Consumer {
     await this.#endings.get(peer.name);
     const load = () => store.load((service) => mayHold(peer.config, service));
     await this.#untilDone(`what peer ${peer.name} shared cannot be read yet`, load, starting.signal);
+    this.#loaded(entry);
     if (starting.signal.aborted) return;
     entry.link = new ConsumerLink({
       world,
@@ -198,12 +212,21 @@ export class Consumer {
       dial,
       credentials: peer.credentials,
       ...(peer.lastContactMs === undefined ? {} : { lastContactMs: peer.lastContactMs }),
+      ...(peer.awayMs === undefined ? {} : { awayMs: peer.awayMs }),
       ...(limits === undefined ? {} : { limits }),
       noteOf: (id) => this.#noteOf(peer.name, id),
       onChanged: () => onChanged?.(peer.name),
       onRefused: (refusal) => onRefused?.({ peer: peer.name, ...refusal }),
     });
     entry.link.start();
+  }
+
+  #loaded(entry: Entry): void {
+    this.#loading.delete(entry);
+    if (this.#loading.size > 0) return;
+    const untold = [...this.#untold];
+    this.#untold.clear();
+    for (const key of untold) this.#tellNames(key);
   }
 
   #claimNames(peer: string, id: string, stored: StoredService | undefined): void {
@@ -221,6 +244,7 @@ export class Consumer {
 
   /** Writes nothing where the rule holds: a service answers at its FQDN and its alias. */
   #tellNames(key: string): void {
+    if (this.#loading.size > 0) return void this.#untold.add(key);
     const { peer, id } = parseKey(key);
     this.#entries.get(peer)?.link?.noted(id);
     const store = this.#entries.get(peer)?.store;

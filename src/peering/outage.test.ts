@@ -1,12 +1,13 @@
 // What is left of a catalog after somebody was away: under the virtual clock, with whole meshes.
 
+import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import { createInformer } from '../client/informer.ts';
-import type { PeerSpec } from '../model/peer.ts';
+import { type PeerSpec, peerType } from '../model/peer.ts';
 import { type PeerExport, peerExportType } from '../model/peer-export.ts';
 import { type PeerService, peerServiceType } from '../model/peer-service.ts';
 import type { PeeringOptions } from './peering.ts';
-import { type VirtualMesh, VirtualMeshes } from './testing/virtual-mesh.ts';
+import { namespace, type VirtualMesh, VirtualMeshes } from './testing/virtual-mesh.ts';
 
 interface Pair {
   readonly all: VirtualMeshes;
@@ -268,6 +269,104 @@ test('outage: a peer that comes back in a loop -> refused as Unavailable before 
     await pair.all.time.advance(20);
   }
   expect(opened).toBeLessThan(40);
+});
+
+test('outage: the consumer was off for longer than the retention time, the owner was there -> nothing goes', async () => {
+  const pair = await synced('exact', 3, { retentionSeconds: 600 });
+  pair.consumer.kill();
+  await pair.all.time.advance(3_600_000);
+  await pair.consumer.start();
+  await pair.until(async () => pair.consumer.peering?.consumer()?.report('owner')?.state.kind === 'waiting');
+  await pair.all.time.advance(120_000);
+  expect(pair.vanished).toEqual([]);
+});
+
+test('outage: both were off for a day, the owner starts a little later -> nothing goes', async () => {
+  const pair = await synced('exact', 3, { retentionSeconds: 600 });
+  pair.consumer.kill();
+  pair.owner.kill();
+  await pair.all.time.advance(24 * 3_600_000);
+  await pair.consumer.start();
+  await pair.all.time.advance(400_000);
+  await pair.owner.start();
+  await pair.equal(120_000);
+  await pair.all.time.advance(600_000);
+  expect(pair.vanished).toEqual([]);
+});
+
+test('outage: the owner is gone for good, the consumer is restarted again and again -> the time it looked adds up', async () => {
+  const pair = await synced('exact', 3, { retentionSeconds: 1200 });
+  pair.owner.kill();
+  for (let n = 0; n < 4; n += 1) {
+    await pair.all.time.advance(250_000);
+    expect(await pair.consumer.held()).toHaveLength(3);
+    pair.consumer.kill();
+    await pair.all.time.advance(10_000);
+    await pair.consumer.start();
+  }
+  await pair.all.time.advance(330_000);
+  expect(await pair.consumer.held()).toEqual([]);
+});
+
+test('outage: a retention time of seconds -> marked before it is over, withdrawn when it is', async () => {
+  const pair = await synced('exact', 3, { retentionSeconds: 6 });
+  pair.all.network.setFault(pair.owner.address, 'refused');
+  const states = async () => (await pair.consumer.held()).map(({ status }) => status?.state);
+  await pair.until(async () => (await states()).every((state) => state === 'Stale'), 5000);
+  expect(await states()).toHaveLength(3);
+  await pair.until(async () => (await states()).length === 0, 6000);
+});
+
+async function changePeer(pair: Pair, name: string, spec: Partial<PeerSpec>): Promise<void> {
+  const { admin } = pair.consumer.home;
+  const patch = { kind: 'merge' as const, body: { spec } };
+  await pair.all.time.settle(admin.patch(peerType, { namespace, name }, patch));
+}
+
+test('suspended: for longer than the retention time -> marked stale, then withdrawn; shorter -> back with everything', async () => {
+  const pair = await synced('exact', 3, { retentionSeconds: 600 });
+  await changePeer(pair, 'owner', { suspended: true });
+  await pair.all.time.advance(60_000);
+  expect((await pair.consumer.held()).map(({ status }) => status?.state)).toEqual(['Stale', 'Stale', 'Stale']);
+  expect((await pair.consumer.peer('owner')).status?.consumer).toMatchObject({ state: 'Idle', message: 'suspended' });
+  await pair.all.time.advance(535_000);
+  await changePeer(pair, 'owner', { suspended: false });
+  await pair.until(async () => (await pair.consumer.held()).every(({ status }) => status?.state === 'Active'));
+  await pair.all.time.advance(120_000);
+  expect(pair.vanished).toEqual([]);
+  await changePeer(pair, 'owner', { suspended: true });
+  await pair.all.time.advance(610_000);
+  expect(await pair.consumer.held()).toEqual([]);
+});
+
+test('suspended: the older claimant of a name, across a restart -> the name stays with it', async () => {
+  const pair = await synced('exact', 1);
+  const second = await pair.all.add('second');
+  await second.addService('s0', 'theirs');
+  await pair.all.time.settle(
+    second.home.admin.create<PeerExport>(peerExportType, {
+      apiVersion: 'portolan.dev/v1alpha1',
+      kind: 'PeerExport',
+      metadata: { name: 'same', namespace: 'shop' },
+      spec: { services: ['s0'], fqdn: 's0.shop.owner.example', peers: ['consumer'] },
+    }),
+  );
+  await pair.all.introduce(second, pair.consumer);
+  const names = async () =>
+    Object.fromEntries((await pair.consumer.held()).map(({ spec, status }) => [spec.peer, status?.hostnames]));
+  const wanted = {
+    owner: ['s0.shop.owner.example', 's0.owner.svc.peers.local'],
+    second: ['s0.second.svc.peers.local'],
+  };
+  await pair.until(async () => isDeepStrictEqual(await names(), wanted));
+  await changePeer(pair, 'owner', { suspended: true });
+  await pair.all.time.advance(1000);
+  pair.consumer.kill();
+  await pair.consumer.start();
+  for (let n = 0; n < 50; n += 1) {
+    await pair.all.time.advance(100);
+    expect(await names()).toEqual(wanted);
+  }
 });
 
 const path1 = '/federation.resourcediscovery.v1alpha1.DiscoveryService/EstablishStream';

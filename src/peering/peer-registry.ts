@@ -20,6 +20,8 @@ export interface KnownPeer {
   readonly credentials: OwnCredentials | undefined;
   readonly retry: string;
   readonly lastContactMs: number | undefined;
+  /** How long it had been away when that was last written. */
+  readonly awayMs: number | undefined;
   /** Why nothing can be exchanged with it, if so. */
   readonly wrong: string;
 }
@@ -93,7 +95,7 @@ export class PeerRegistry {
     const rootsPem = splitPem(bundle ?? '');
     const roots = readRoots(rootsPem);
     const credentials = this.#credentials(peer);
-    const lastContact = status?.consumer?.lastContact;
+    const { lastContact, awaySeconds } = status?.consumer ?? {};
     return {
       name: metadata.name,
       uid: metadata.uid ?? '',
@@ -108,6 +110,7 @@ export class PeerRegistry {
       credentials: typeof credentials === 'string' ? undefined : credentials,
       retry: metadata.annotations?.[retryAnnotation] ?? '',
       lastContactMs: lastContact === undefined ? undefined : Date.parse(lastContact),
+      awayMs: awaySeconds === undefined ? undefined : awaySeconds * 1000,
       wrong: whatIsWrong({ spec, bundle, roots, credentials }),
     };
   }

@@ -10,7 +10,7 @@ const nowMs = Date.UTC(2026, 0, 1, 12);
 function link(state: LinkState, changes: Partial<LinkReport> = {}): LinkReport {
   return {
     ...{ state, version: 'v1alpha1', mode: 'exact', services: 3, unacknowledged: 0, behindSinceMs: undefined },
-    ...{ aliveMs: nowMs - 1000, fullSyncMs: nowMs - 60_000, staleSinceMs: undefined },
+    ...{ aliveMs: nowMs - 1000, fullSyncMs: nowMs - 60_000, staleSinceMs: undefined, awayMs: 0 },
     refusals: { size: 0, newest: () => [] } as unknown as LinkReport['refusals'],
     ...changes,
   };

@@ -18,8 +18,10 @@ export function consumerStatus(report: LinkReport, nowMs: number): PeerConsumerS
     refused: refusals.size,
     unacknowledged: report.unacknowledged,
     lag: report.unacknowledged,
-    lagSeconds: secondsSince(report.behindSinceMs, nowMs),
+    // While the owner is away or refuses us we fall behind it, by as much as nobody can say but how long.
+    lagSeconds: Math.max(secondsSince(report.behindSinceMs, nowMs), Math.floor(report.awayMs / 1000)),
     ...(mode === undefined ? {} : { reconciliation: mode === 'exact' ? 'Marker' : 'Quiescence' }),
+    awaySeconds: Math.floor(report.awayMs / 1000),
     ...(aliveMs === undefined ? {} : { lastContact: formatTime(aliveMs) }),
     ...(fullSyncMs === undefined ? {} : { lastFullSync: formatTime(fullSyncMs) }),
     refusals: refusals.newest(),
@@ -27,7 +29,8 @@ export function consumerStatus(report: LinkReport, nowMs: number): PeerConsumerS
 }
 
 function consumerState({ state, staleSinceMs, fullSyncMs, services }: LinkReport): PeerState {
-  if (state.kind === 'stopped') return 'Refused';
+  if (state.kind === 'stopped' || state.kind === 'misconfigured') return 'Refused';
+  if (state.kind === 'suspended') return 'Idle';
   if (state.kind === 'dialing' || state.kind === 'backingOff')
     return staleSinceMs === undefined || services === 0 ? 'Connecting' : 'Stale';
   return state.kind === 'waiting' || (fullSyncMs !== undefined && staleSinceMs === undefined) ? 'Synced' : 'Syncing';

@@ -8,13 +8,13 @@ import type { World } from '../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer, type Informer } from '../client/informer.ts';
 import { standForLeader } from '../client/leader.ts';
-import { type Peer, type PeerStatus, type PeerVersion, peerDefaults, peerType } from '../model/peer.ts';
+import { type Peer, type PeerVersion, peerDefaults, peerType } from '../model/peer.ts';
 import { type MeshDefaults, type PeerExport, peerExportType } from '../model/peer-export.ts';
 import { catalogPath, introductionPath } from '../model/peer-introduction.ts';
 import { type Secret, secretType } from '../model/secret.ts';
 import { type Service, serviceType } from '../model/service.ts';
 import { Consumer } from './consumer.ts';
-import type { LinkLimits } from './consumer-link.ts';
+import type { Held, LinkLimits } from './consumer-link.ts';
 import type { OwnCredentials } from './credentials.ts';
 import { introduce } from './introduction.ts';
 import { Owner, type ServedPeer } from './owner.ts';
@@ -23,7 +23,7 @@ import { fingerprintOf, type KnownPeer, linkConfigOf, PeerRegistry } from './pee
 import { consumerStatus, ownerStatus } from './peer-status.ts';
 import { measurePeering, type PeeringMeter } from './peering-metrics.ts';
 import { ReplicaClaims } from './replica-claims.ts';
-import { StatusWriter } from './status-writer.ts';
+import { StatusWriter, type WrittenStatus } from './status-writer.ts';
 import type { Dial } from './transport-client.ts';
 import type { PeeringServer, PeeringServerOptions, PlainAnswer, PlainRequest } from './transport-server.ts';
 import { judgeCertificate, type Verdict } from './trust.ts';
@@ -299,7 +299,7 @@ class PeeringParts implements Peering {
     await consumer?.stop();
   }
 
-  readonly #retries = new Map<string, string>();
+  readonly #retries = new Map<string, { readonly retry: string; readonly trust: string }>();
 
   #consume(consumer: Consumer, name: string, peer: KnownPeer | undefined): void {
     const config = peer && linkConfigOf(peer, this.#options.ownZones);
@@ -308,17 +308,17 @@ class PeeringParts implements Peering {
       void consumer.deregister(name);
       return;
     }
-    if (peer.spec.suspended || peer.wrong !== '') return consumer.pause(name);
     const enabled = this.#options.versions ?? peerDefaults.versions;
     const versions = config.versions.filter((version) => enabled.includes(version));
     // Looked up when a stream is dialed, so that new roots and certificates count from the next one on.
     const fresh = () => this.#registry.get(name) ?? peer;
     consumer.set({
       name,
-      fingerprint: `${fingerprintOf(peer)} ${versions.join()}`,
+      fingerprint: `${fingerprintOf(peer)} ${versions.join()} ${peer.wrong}`,
       config: {
         ...config,
         versions,
+        ...heldFor(peer),
         get roots() {
           return fresh().rootsPem;
         },
@@ -326,10 +326,13 @@ class PeeringParts implements Peering {
       aliases: aliasesOf(peer),
       credentials: () => fresh().credentials ?? this.#options.credentials.current(),
       ...(peer.lastContactMs === undefined ? {} : { lastContactMs: peer.lastContactMs }),
+      ...(peer.awayMs === undefined ? {} : { awayMs: peer.awayMs }),
     });
-    const asked = `${peer.retry} ${peer.rootsPem.join('')} ${peer.credentials?.certificate ?? ''}`;
-    if (this.#retries.has(name) && this.#retries.get(name) !== asked) consumer.retry(name);
+    const before = this.#retries.get(name);
+    const asked = { retry: peer.retry, trust: `${peer.rootsPem.join('')} ${peer.credentials?.certificate ?? ''}` };
     this.#retries.set(name, asked);
+    if (before !== undefined && before.retry !== asked.retry) consumer.retry(name);
+    else if (before !== undefined && before.trust !== asked.trust) consumer.trustChanged(name);
   }
 
   #answer(request: PlainRequest): Promise<PlainAnswer> | undefined {
@@ -358,7 +361,7 @@ class PeeringParts implements Peering {
     return { status: 200, body: JSON.stringify({ services }) };
   }
 
-  #peerStatus(name: string): PeerStatus | undefined {
+  #peerStatus(name: string): WrittenStatus | undefined {
     const peer = this.#registry.get(name);
     if (peer === undefined) return undefined;
     const nowMs = this.#options.world.clock.wallMs();
@@ -367,10 +370,10 @@ class PeeringParts implements Peering {
     return { ...owner, ...this.#consumerStatus(peer, nowMs) };
   }
 
-  #consumerStatus(peer: KnownPeer, nowMs: number): Pick<PeerStatus, 'consumer'> {
+  #consumerStatus(peer: KnownPeer, nowMs: number): Pick<WrittenStatus, 'consumer'> {
     if (this.#consumer === undefined) return {};
-    if (peer.wrong !== '') return { consumer: { state: 'Refused', message: peer.wrong } };
-    if (peer.spec.suspended) return { consumer: { state: 'Idle', message: 'suspended' } };
+    // Null takes away what was written when there still was an address.
+    if (peer.spec.address === undefined) return { consumer: null };
     const report = this.#consumer.report(peer.name);
     return report === undefined ? {} : { consumer: consumerStatus(report, nowMs) };
   }
@@ -399,6 +402,12 @@ function keepService({ apiVersion, kind, metadata, spec }: Service): Service {
     metadata: { name, namespace, labels, annotations, resourceVersion, uid },
     spec: { ports },
   };
+}
+
+/** Services of a peer with which nothing can be exchanged stay, keep their names, and grow old. */
+function heldFor({ spec, wrong }: KnownPeer): { readonly held?: Held } {
+  if (wrong !== '') return { held: { kind: 'misconfigured', reason: wrong } };
+  return spec.suspended ? { held: { kind: 'suspended', reason: 'suspended' } } : {};
 }
 
 function aliasesOf({ spec }: KnownPeer): Map<string, string[]> {

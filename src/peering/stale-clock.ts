@@ -1,5 +1,8 @@
 // How old what we hold is: marks services stale when their owner has been away for a while, and says when the retention
 // time is over. Marking is work for later: an owner that comes back soon costs no write at all.
+//
+// Counted is the time in which we looked and nobody vouched: not while the owner is heard, and not while we were away
+// ourselves. What people are told is the wall time at which the owner was last heard.
 
 import type { Timer, World } from '../base/world.ts';
 import { formatTime } from '../model/conditions.ts';
@@ -11,17 +14,28 @@ export interface StaleClockOptions {
   /** 0 is for ever. */
   readonly retentionMs: number;
   readonly staleAfterMs: number;
-  /** False if it must wait, because the owner is just telling what it has. */
+  /** Takes off what nobody vouches for. False if that must wait, because the owner may be about to vouch for it. */
   readonly withdraw: () => boolean;
 }
 
-const againMs = 10_000;
+/** Since when an owner is away, and how much of that was counted. */
+export interface Absence {
+  /** Wall time. */
+  readonly sinceMs: number;
+  readonly awayMs: number;
+}
+
+const againMs = 1000;
 /** Timers of the runtime end after 24 days. */
 const timerMsMax = 24 * 3_600_000;
 
 export class StaleClock {
   readonly #options: StaleClockOptions;
   #sinceMs: number | undefined;
+  /** Monotonic time from which the absence is counted; undefined while the owner is heard. */
+  #awayFromMs: number | undefined;
+  /** The same for an owner that is there and names nothing of what we hold. */
+  #unnamedFromMs: number | undefined;
   #marking: Timer | undefined;
   #retention: Timer | undefined;
 
@@ -34,14 +48,31 @@ export class StaleClock {
     return this.#sinceMs;
   }
 
-  /** The owner was last heard of at this wall time. Does nothing if the clock runs already. */
-  start(sinceMs: number): void {
-    if (this.#sinceMs !== undefined) return;
-    const { world, staleAfterMs } = this.#options;
+  /** Undefined while the owner is there, or what we hold is vouched for. */
+  get absence(): Absence | undefined {
+    if (this.#sinceMs === undefined || this.#awayFromMs === undefined) return undefined;
+    return { sinceMs: this.#sinceMs, awayMs: this.#nowMs() - this.#awayFromMs };
+  }
+
+  /** The owner is away. Counts from here, or goes on counting if this tells of nothing newer. */
+  lost({ sinceMs, awayMs }: Absence): void {
+    if (this.#awayFromMs !== undefined && this.#sinceMs !== undefined && sinceMs <= this.#sinceMs) return;
     this.#sinceMs = sinceMs;
-    const awayMs = world.clock.wallMs() - sinceMs;
-    this.#marking = world.timers.after(Math.max(0, staleAfterMs - awayMs), () => this.#mark());
-    this.#waitForRetention();
+    this.#awayFromMs = this.#nowMs() - awayMs;
+    this.#wait(awayMs);
+  }
+
+  /** The owner speaks to us again; what it vouches for shows later. */
+  heard(): void {
+    this.#awayFromMs = undefined;
+    this.#cancel();
+  }
+
+  /** The owner is there and has told what it has: nothing that we hold is part of it. */
+  unnamed(): void {
+    this.#unnamedFromMs ??= this.#nowMs();
+    this.#sinceMs ??= this.#options.world.clock.wallMs();
+    this.#wait(this.#nowMs() - this.#unnamedFromMs);
   }
 
   /** The owner named this one. */
@@ -61,16 +92,38 @@ export class StaleClock {
   reset(): void {
     this.stop();
     this.#sinceMs = undefined;
+    this.#awayFromMs = undefined;
+    this.#unnamedFromMs = undefined;
   }
 
   stop(): void {
+    this.#cancel();
+  }
+
+  #nowMs(): number {
+    return this.#options.world.clock.monotonicMs();
+  }
+
+  #cancel(): void {
     this.#marking?.cancel();
     this.#retention?.cancel();
   }
 
+  // A retention time that is shorter than an owner may be away unremarked is announced by half of it.
+  #wait(countedMs: number): void {
+    const { world, staleAfterMs, retentionMs } = this.#options;
+    const markAfterMs = retentionMs === 0 ? staleAfterMs : Math.min(staleAfterMs, retentionMs / 2);
+    this.#cancel();
+    this.#marking = world.timers.after(Math.max(0, markAfterMs - countedMs), () => this.#mark());
+    this.#waitForRetention();
+  }
+
   #mark(): void {
     const since = formatTime(this.#sinceMs as number);
-    const message = `its owner has not been heard of since ${since}`;
+    const isAway = this.#awayFromMs !== undefined;
+    const message = isAway
+      ? `its owner has not been heard of since ${since}`
+      : 'its owner is there and names it no more';
     for (const { id, status, isQuarantined } of this.#options.store.values()) {
       if (isQuarantined || status.state === 'Stale') continue;
       this.#options.store.setStatus(id, { state: 'Stale', since, message });
@@ -79,10 +132,11 @@ export class StaleClock {
 
   #waitForRetention(): void {
     const { world, retentionMs, withdraw } = this.#options;
-    if (retentionMs === 0 || this.#sinceMs === undefined) return;
-    const leftMs = this.#sinceMs + retentionMs - world.clock.wallMs();
+    const fromMs = this.#awayFromMs ?? this.#unnamedFromMs;
+    if (retentionMs === 0 || fromMs === undefined) return;
+    const leftMs = fromMs + retentionMs - this.#nowMs();
     if (leftMs <= 0 && withdraw()) return;
-    const delayMs = Math.min(Math.max(leftMs, againMs), timerMsMax);
+    const delayMs = leftMs <= 0 ? againMs : Math.min(leftMs, timerMsMax);
     this.#retention = world.timers.after(delayMs, () => this.#waitForRetention());
   }
 }

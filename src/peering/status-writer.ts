@@ -8,7 +8,7 @@ import type { World } from '../base/world.ts';
 import { isNotFound } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
 import { formatTime, withConditions } from '../model/conditions.ts';
-import { type PeerStatus, peerType } from '../model/peer.ts';
+import { type PeerConsumerStatus, type PeerOwnerStatus, peerType } from '../model/peer.ts';
 import { type PeerExport, peerExportType } from '../model/peer-export.ts';
 import { type ExportFindings, exportStatus } from './peer-status.ts';
 
@@ -18,9 +18,15 @@ export interface StatusWriterOptions {
   readonly log: Log;
   readonly namespace: string;
   /** Only the sides that this process knows of. Undefined if there is no such peer. */
-  readonly peerStatus: (peer: string) => PeerStatus | undefined;
+  readonly peerStatus: (peer: string) => WrittenStatus | undefined;
   readonly exportsTo: (peer: string) => Iterable<string>;
   readonly exportFindings: (exportKey: string) => ExportFindings | undefined;
+}
+
+/** As a merge patch: null takes a side away. */
+export interface WrittenStatus {
+  readonly owner?: PeerOwnerStatus;
+  readonly consumer?: PeerConsumerStatus | null;
 }
 
 const settleMs = 300;
@@ -31,7 +37,7 @@ const signOfLifeMs = 30_000;
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #queue: Queue;
-  readonly #written = new Map<string, PeerStatus>();
+  readonly #written = new Map<string, WrittenStatus>();
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;

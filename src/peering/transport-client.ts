@@ -1,11 +1,13 @@
 // gRPC as a consumer calls it: one HTTP/2 connection to an owner, one bidirectional stream on it. An edge. Never stops
 // reading in order to write; stops reading only when told to, while what was read is being stored.
 
+import type { X509Certificate } from 'node:crypto';
 import http2 from 'node:http2';
-import type { PeerCertificate } from 'node:tls';
+import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { errorText } from '../base/log.ts';
 import { FrameReader, frameOf } from './frames.ts';
 import { type Code, codes } from './messages.ts';
+import { presentedOn } from './transport-certificates.ts';
 import { keepAlive } from './transport-keep-alive.ts';
 import { codeOfFailure, statusIn } from './transport-status.ts';
 
@@ -44,6 +46,8 @@ export interface ClientCall {
   readonly unsentBytes: number;
   pause(): void;
   resume(): void;
+  /** The owner's certificate and its issuers; empty before the connection is made. */
+  presented?(): readonly X509Certificate[];
   /** Deregisters: ends our side, and with it the call. */
   cancel(code?: Code, reason?: string): void;
 }
@@ -116,6 +120,7 @@ function callOn(stream: http2.ClientHttp2Stream, finish: Finish): ClientCall {
     },
     pause: () => void stream.pause(),
     resume: () => void stream.resume(),
+    presented: () => presentedOn(stream.session?.socket as TLSSocket | undefined),
     cancel: (code = codes.cancelled, reason = 'cancelled by us') => {
       stream.close(http2.constants.NGHTTP2_CANCEL);
       finish(code, reason);

@@ -1,13 +1,14 @@
 // gRPC as an owner serves it: HTTP/2 over TLS, one bidirectional stream per call. An edge; who may call is decided by
 // `trust.ts`, what is said on the stream by a session. The same port answers our own few plain requests.
 
-import { X509Certificate } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
 import http2 from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { errorText, type Log } from '../base/log.ts';
 import { FrameReader, frameOf } from './frames.ts';
 import { type Code, codes } from './messages.ts';
+import { presentedOn } from './transport-certificates.ts';
 import { keepAlive } from './transport-keep-alive.ts';
 import { statusTrailers } from './transport-status.ts';
 import type { Verdict } from './trust.ts';
@@ -250,16 +251,7 @@ function refuse(stream: http2.ServerHttp2Stream, code: Code, reason: string): vo
 }
 
 function presentedBy(stream: http2.ServerHttp2Stream): X509Certificate[] {
-  const socket = stream.session?.socket as TLSSocket | undefined;
-  const chain: X509Certificate[] = [];
-  let next = socket?.getPeerCertificate(true);
-  while (next?.raw !== undefined && chain.length < 8) {
-    const certificate = new X509Certificate(next.raw);
-    if (chain.some((known) => known.fingerprint256 === certificate.fingerprint256)) break;
-    chain.push(certificate);
-    next = next.issuerCertificate;
-  }
-  return chain;
+  return presentedOn(stream.session?.socket as TLSSocket | undefined);
 }
 
 function remoteOf(stream: http2.ServerHttp2Stream): string {

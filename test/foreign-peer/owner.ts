@@ -27,6 +27,8 @@ export interface ForeignOwnerOptions {
   readonly cert: string;
   readonly key: string;
   readonly ca: string;
+  /** Sends its headers only with its first message, as grpc-go does. */
+  readonly isLazy?: boolean;
 }
 
 interface Told {
@@ -52,13 +54,18 @@ export async function startForeignOwner(options: ForeignOwnerOptions): Promise<F
   server.on('stream', (stream, headers) => {
     headersSeen.push(headers);
     stream.on('error', () => {});
-    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    const respond = () => {
+      if (!stream.headersSent)
+        stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    };
+    if (!options.isLazy) respond();
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
     const queue: Told[] = [];
     let waitingFor: Told | undefined;
     const next = () => {
       if (waitingFor !== undefined || queue[0] === undefined) return;
       waitingFor = queue.shift();
+      respond();
       stream.write(frame((waitingFor as Told).message));
     };
     const send = (told: Told) => {
