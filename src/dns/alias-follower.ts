@@ -40,6 +40,8 @@ function questionFor(query: Query, target: Uint8Array): Query {
   question.transport = 'tcp';
   question.clientAddress = query.clientAddress;
   question.sourceOption = query.sourceOption;
+  question.receivedMs = query.receivedMs;
+  question.isInner = true;
   question.read(packet);
   return question;
 }

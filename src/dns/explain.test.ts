@@ -274,7 +274,7 @@ describe('what the server tells of itself', () => {
       {
         client: '127.0.0.1:5353',
         name: 'db.shop.svc.clusterset.local',
-        type: 1,
+        type: 'A',
         rcode: 'NOERROR',
         answers: 2,
         handler: 'clusterset',

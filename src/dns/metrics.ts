@@ -1,11 +1,12 @@
 // What the DNS server's counters say, in the registry of its process: queries by zone and rcode, time per answer by zone,
-// and the time from an endpoint's change to its answer.
+// the time from an endpoint's change to its answer, use of the cache, and how the servers do that are asked.
 
 import type { Metrics } from '../base/metrics.ts';
 import type { Clock } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Zone } from '../catalog/zones.ts';
 import { latencyBounds, readCounters, type ZoneLatency } from './observe.ts';
+import type { ServerTotals } from './upstream/server-stats.ts';
 import { rcodeNames } from './wire.ts';
 
 export interface DnsMetricsOptions {
@@ -13,6 +14,7 @@ export interface DnsMetricsOptions {
   readonly counters: () => readonly SharedArrayBuffer[];
   /** A federation's may come to lie elsewhere. */
   readonly zones: () => readonly Zone[];
+  readonly workerRestarts?: () => number;
 }
 
 /** A metric whose value lies elsewhere and is read when somebody asks. */
@@ -25,7 +27,7 @@ function register(
   metrics.registry.registerMetric({ name, help, type, get, reset: () => {} } as never);
 }
 
-export function registerDnsMetrics({ metrics, counters, zones }: DnsMetricsOptions): void {
+export function registerDnsMetrics({ metrics, counters, zones, workerRestarts }: DnsMetricsOptions): void {
   const zoneName = (id: number) => zones().find((zone) => zone.id === id)?.name ?? 'other';
   register(metrics, {
     name: 'portolan_dns_queries_total',
@@ -52,6 +54,47 @@ export function registerDnsMetrics({ metrics, counters, zones }: DnsMetricsOptio
     type: 'counter',
     values: () => droppedValues(counters()),
   });
+  register(metrics, {
+    name: 'portolan_dns_cache_total',
+    help: 'queries passed on: answered from the cache, by an old answer, or by asking (hit, stale, miss)',
+    type: 'counter',
+    values: () => cacheValues(counters()),
+  });
+  registerServers(metrics, counters);
+  register(metrics, {
+    name: 'portolan_dns_worker_restarts_total',
+    help: 'threads that ended and were replaced',
+    type: 'counter',
+    values: () => [{ labels: {}, value: workerRestarts?.() ?? 0 }],
+  });
+}
+
+/** Of the servers that are asked. */
+function registerServers(metrics: Metrics, counters: DnsMetricsOptions['counters']): void {
+  const add = (what: string, help: string, type: string, valueIn: (server: ServerTotals) => number) =>
+    register(metrics, {
+      name: `portolan_dns_upstream_${what}`,
+      help,
+      type,
+      values: () =>
+        readCounters(counters()).servers.map((totals) => ({
+          labels: { server: totals.server },
+          value: valueIn(totals),
+        })),
+    });
+  add('questions_total', 'questions sent to a server', 'counter', ({ asked }) => asked);
+  add('unanswered_total', 'questions it did not answer in time', 'counter', ({ unanswered }) => unanswered);
+  add('failures_total', 'answers that were a failure, such as SERVFAIL', 'counter', ({ failed }) => failed);
+  add('up', '0 while it does not even answer probes', 'gauge', ({ isSilent }) => (isSilent ? 0 : 1));
+}
+
+function cacheValues(counters: readonly SharedArrayBuffer[]): unknown[] {
+  const { cacheHits, cacheStale, cacheMisses } = readCounters(counters).tally;
+  return [
+    { labels: { result: 'hit' }, value: cacheHits },
+    { labels: { result: 'stale' }, value: cacheStale },
+    { labels: { result: 'miss' }, value: cacheMisses },
+  ];
 }
 
 /** Packets and queries that got no answer from us, by reason. */

@@ -4,9 +4,11 @@
 import { decodeName } from '../base/dns/name.ts';
 import type { LogFields } from '../base/log.ts';
 import type { Clock } from '../base/world.ts';
+import { recordType } from '../catalog/answers.ts';
 import type { Answer } from './answer.ts';
 import type { Observer } from './responder.ts';
 import { readTally, Tally, type TallyName, tallyNames } from './tally.ts';
+import { readServerStats, ServerStats, type ServerTotals, serverStatsCells } from './upstream/server-stats.ts';
 import { type Query, rcodeNames } from './wire.ts';
 
 /** Upper bounds in seconds; the last bucket has none. */
@@ -19,7 +21,8 @@ const bucketsAt = zonesMax * rcodesMax;
 const latencySlots = latencyBounds.length + 2;
 const sumSlot = latencySlots - 1;
 const tallyAt = bucketsAt + zonesMax * latencySlots;
-const slots = tallyAt + tallyNames.length;
+const serversAt = tallyAt + tallyNames.length;
+const slots = serversAt + serverStatsCells;
 
 export interface ObserverOptions {
   readonly clock: Clock;
@@ -28,6 +31,8 @@ export interface ObserverOptions {
   /** Asked for every query: must be cheap. */
   readonly isLogging: () => boolean;
   readonly writeLine: (fields: LogFields) => void;
+  /** For the log: what the query says of the cluster that asks. */
+  readonly sourceOf?: (query: Query) => LogFields;
 }
 
 export function createCounters(): SharedArrayBuffer {
@@ -37,6 +42,15 @@ export function createCounters(): SharedArrayBuffer {
 /** The part of a thread's counters that is not about answers. */
 export function tallyIn(counters: SharedArrayBuffer): Tally {
   return new Tally(new Float64Array(counters, 8 * tallyAt, tallyNames.length));
+}
+
+/** The part about servers that are asked. */
+export function serverStatsIn(counters: SharedArrayBuffer): ServerStats {
+  return new ServerStats(serverCells(counters));
+}
+
+function serverCells(counters: SharedArrayBuffer): Float64Array {
+  return new Float64Array(counters, 8 * serversAt, serverStatsCells);
 }
 
 export class QueryObserver implements Observer {
@@ -57,27 +71,32 @@ export class QueryObserver implements Observer {
     let bucket = 0;
     while (bucket < latencyBounds.length && seconds > latencyBounds[bucket]!) bucket++;
     this.#counters[latencyAt + bucket]! += 1;
-    if (this.#options.isLogging()) this.#options.writeLine(describe(query, answer, seconds));
+    if (this.#options.isLogging()) this.#options.writeLine(this.#describe(query, answer, seconds));
+  }
+
+  #describe(query: Query, answer: Answer, seconds: number): LogFields {
+    return {
+      client: `${query.clientAddress}:${query.clientPort}`,
+      transport: query.transport,
+      name: query.nameLength === 0 ? '' : decodeName(query.name.subarray(0, query.nameLength)),
+      type: typeNames.get(query.type) ?? `TYPE${query.type}`,
+      ...this.#options.sourceOf?.(query),
+      rcode: rcodeNames[answer.rcode] ?? String(answer.rcode),
+      ...(answer.extendedError < 0 ? {} : { extendedError: `${answer.extendedError} ${answer.extendedText}`.trim() }),
+      answers: answer.answerCount,
+      handler: answer.handler,
+      microseconds: Math.round(1e6 * seconds),
+    };
   }
 }
 
-function describe(query: Query, answer: Answer, seconds: number): LogFields {
-  return {
-    client: `${query.clientAddress}:${query.clientPort}`,
-    transport: query.transport,
-    name: query.nameLength === 0 ? '' : decodeName(query.name.subarray(0, query.nameLength)),
-    type: query.type,
-    rcode: rcodeNames[answer.rcode] ?? String(answer.rcode),
-    answers: answer.answerCount,
-    handler: answer.handler,
-    microseconds: Math.round(1e6 * seconds),
-  };
-}
+const typeNames: ReadonlyMap<number, string> = new Map(Object.entries(recordType).map(([name, type]) => [type, name]));
 
 export interface CounterTotals {
   readonly byZoneAndRcode: readonly { readonly zone: number; readonly rcode: number; readonly count: number }[];
   readonly latencies: readonly ZoneLatency[];
   readonly tally: Readonly<Record<TallyName, number>>;
+  readonly servers: readonly ServerTotals[];
 }
 
 export interface ZoneLatency {
@@ -101,6 +120,7 @@ export function readCounters(all: readonly SharedArrayBuffer[]): CounterTotals {
     byZoneAndRcode,
     latencies: latencies.filter(({ counts }) => counts.some((count) => count > 0)),
     tally: readTally(sums.subarray(tallyAt)),
+    servers: readServerStats(all.map(serverCells)),
   };
 }
 

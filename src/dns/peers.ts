@@ -42,6 +42,13 @@ export class Peers {
   }
 }
 
+/** For the log: the cluster that asks, and whether that is believed. */
+export function describeSource(query: Query, peers: Peers): { source?: string; isSourceDropped?: true } {
+  const said = sourceIn(query);
+  if (said === undefined || said.cluster === '') return {};
+  return { source: said.cluster, ...(peers.isBelieved(query) ? {} : { isSourceDropped: true }) };
+}
+
 /** The query is served as if its option had not been there, and its sender learns that. */
 export function sayDropped(answer: Answer): void {
   if (answer.extendedError !== -1) return;

@@ -7,8 +7,9 @@ import type { LogFields } from '../base/log.ts';
 import { siblingModule } from '../base/sibling-module.ts';
 import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
 import type { ChainConfig } from './chain.ts';
-import { createCounters } from './observe.ts';
-import { type DnsOptions, type ListenOptions, type Serving, tableOf } from './server.ts';
+import { createCounters, tallyIn } from './observe.ts';
+import { Responder } from './responder.ts';
+import { type DnsOptions, type ListenOptions, openSockets, type Serving, tableOf } from './server.ts';
 import type { ZoneChange } from './service.ts';
 import type { StubZone } from './stub-zones.ts';
 import type { TrustConfig } from './trust.ts';
@@ -50,6 +51,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
   let stubZones = options.stubZones ?? [];
   let { listen, config } = options;
   let isClosing = false;
+  let restarts = 0;
 
   async function start(): Promise<{ udpPort: number; tlsPort: number | undefined }> {
     // A thread that replaces another goes on counting where that one stopped.
@@ -64,7 +66,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
       spare.push(counters);
       if (isClosing) return;
       world.timers.after(restartMs, () => {
-        if (!isClosing) start().catch((error) => log.error('dns worker cannot be replaced', { error }));
+        if (isClosing) return;
+        restarts += 1;
+        start().catch((error) => log.error('dns worker cannot be replaced', { error }));
       });
     });
     return listening(worker, (message) => {
@@ -87,6 +91,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
   }
 
   try {
+    await checkPortsFree(options);
     const ports = await start();
     const { tls } = listen;
     listen = { ...listen, port: ports.udpPort, tls: tls && { ...tls, port: ports.tlsPort! } };
@@ -96,6 +101,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
       tcpPort: ports.udpPort,
       tlsPort: ports.tlsPort,
       counters: () => [...all],
+      workerRestarts: () => restarts,
       setQueryLog: (isOn) => table.setQueryLog(isOn),
       setStubZones: (zones) => {
         stubZones = zones;
@@ -116,6 +122,15 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
     await close();
     throw error;
   }
+}
+
+/** Threads share their ports, and the kernel would let them share with strangers too: one exclusive try tells beforehand. */
+async function checkPortsFree({ world, log, listen, config }: WorkersOptions): Promise<void> {
+  if (listen.port === 0) return;
+  const tally = tallyIn(createCounters());
+  const responder = new Responder({ chain: [], onFault: () => {} });
+  const sockets = await openSockets({ world, log, listen, config, responder, tally, reusePort: false });
+  await sockets.close();
 }
 
 function listening(

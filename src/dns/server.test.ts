@@ -119,11 +119,23 @@ describe('dns server', () => {
     await new Promise((resolve) => plain.on('close', resolve));
   });
 
-  test('a port that is taken -> an error with its code', async () => {
-    const { server } = await start();
-    const again = start({ listen: { hosts: ['127.0.0.1'], port: server.udpPort } });
-    await expect(again).rejects.toMatchObject({ code: 'EADDRINUSE' });
-  });
+  test.each([
+    [0, 0],
+    [2, 0],
+    [0, 2],
+    [2, 2],
+  ])(
+    'a port that is taken by a server with %d workers, asked for by one with %d -> an error with its code',
+    async (holding, asking) => {
+      const { server, target } = await start({ workers: holding });
+      const listen = { hosts: ['127.0.0.1'], port: server.udpPort };
+      await expect(start({ workers: asking, listen })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+      expect(await askUdp(target, `${name} A`)).toBe('243.0.0.7');
+      await server.close();
+      const { target: again } = await start({ workers: asking, listen });
+      expect(await askUdp(again, `${name} A`)).toBe('243.0.0.7');
+    },
+  );
 });
 
 describe('dns server with workers', () => {
@@ -151,6 +163,7 @@ describe('dns server with workers', () => {
     expect(await askUdp(target, 'extra-2999.shop.svc.clusterset.local A')).toBe('243.1.11.183');
     const { byZoneAndRcode } = readCounters(server.counters());
     expect(byZoneAndRcode.map(({ count }) => count)).toEqual([13]);
+    expect(server.workerRestarts()).toBeGreaterThan(0);
     unsubscribe('worker_threads', onStart);
   });
 

@@ -82,6 +82,8 @@ export interface DnsServer extends Sockets {
   explain(request: ExplainRequest): Promise<Explanation>;
   /** For `readCounters` and `registerDnsMetrics`; one per thread. */
   counters(): readonly SharedArrayBuffer[];
+  /** How many threads had to be replaced. */
+  workerRestarts(): number;
   /** A line per query in the log, from now on or no longer. */
   setQueryLog(isOn: boolean): void;
   setStubZones(zones: readonly StubZone[]): void;
@@ -149,6 +151,7 @@ async function startHere(
   return {
     ...sockets,
     counters: () => [counters],
+    workerRestarts: () => 0,
     setQueryLog: (isOn) => table.setQueryLog(isOn),
     setStubZones: (zones) => service.stubZones.replace(zones),
     setTrust: (trust) => service.trust.replace(trust),

@@ -7,13 +7,15 @@ import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
 import { buildChain, type ChainConfig } from './chain.ts';
 import { createFaultLog } from './fault-log.ts';
 import type { Handler } from './handler.ts';
-import { QueryObserver, tallyIn } from './observe.ts';
+import { QueryObserver, serverStatsIn, tallyIn } from './observe.ts';
+import { describeSource } from './peers.ts';
 import { CatalogReader } from './reader.ts';
 import { Responder } from './responder.ts';
 import { type StubZone, StubZones } from './stub-zones.ts';
 import type { Tally } from './tally.ts';
 import { Trust } from './trust.ts';
 import type { Exchange } from './upstream/exchange.ts';
+import type { Query } from './wire.ts';
 
 export interface DnsServiceOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -47,8 +49,9 @@ export class DnsService {
     this.trust = new Trust({ peers: config.peers, keys: config.keys ?? [] });
     const { clock } = world;
     this.tally = tallyIn(counters);
+    const sourceOf = (query: Query) => describeSource(query, this.trust.peers);
     const isLogging = () => this.#reader.isLogging;
-    const observer = new QueryObserver({ clock, counters, isLogging, writeLine });
+    const observer = new QueryObserver({ clock, counters, isLogging, writeLine, sourceOf });
     const onAnswered = observer.answered.bind(observer);
     const parts = {
       reader: this.#reader,
@@ -57,6 +60,7 @@ export class DnsService {
       world,
       exchange,
       tally: this.tally,
+      serverStats: serverStatsIn(counters),
       onAnswered,
     };
     this.#config = config;

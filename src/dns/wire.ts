@@ -86,6 +86,8 @@ export class Query {
   clientIdentity = '';
   /** Monotonic time at which it came in. */
   receivedMs = 0;
+  /** Asked by ourselves on behalf of another query: neither counted nor logged. */
+  isInner = false;
   /** Name of the key whose TSIG was found right; empty otherwise. */
   tsigKey = '';
   /** The code under which peers tell us who asks. */

@@ -22,7 +22,12 @@ export interface DnsAdminOptions {
 export function startDnsAdmin(options: DnsAdminOptions): Promise<AdminEndpoint> {
   const { world, server, zones, catalog } = options;
   const metrics = createMetrics();
-  registerDnsMetrics({ metrics, counters: () => server.counters(), zones });
+  registerDnsMetrics({
+    metrics,
+    counters: () => server.counters(),
+    zones,
+    workerRestarts: () => server.workerRestarts(),
+  });
   if (catalog) observeChanges({ metrics, catalog, clock: world.clock });
   const routes = { '/explain': explainRoute(server), '/querylog': queryLogRoute(server) };
   return startAdminEndpoint({ ...options, metrics, routes });

@@ -9,10 +9,11 @@ import type { Later, Step } from '../handler.ts';
 import type { Tally } from '../tally.ts';
 import { extendedError, Query, rcode, udpPayloadMax } from '../wire.ts';
 import { type CachedReply, isAnswer, type ReplyCache } from './cache.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, ExchangeOptions } from './exchange.ts';
 import { buildProbe, buildQuestion, type SourceTag, withoutOpt } from './question.ts';
 import { type RaceTimes, race } from './race.ts';
 import { failureOf, type Reply, readReply } from './reply.ts';
+import type { ServerStats } from './server-stats.ts';
 import type { ServerAddress, ServerSet } from './servers.ts';
 
 export interface ForwarderOptions {
@@ -28,6 +29,7 @@ export interface ForwarderOptions {
   /** Whether the servers resolve any name for us, or answer for zones of their own. */
   readonly isRecursive?: boolean;
   readonly tally?: Tally;
+  readonly serverStats?: ServerStats;
   /** Told of every answer that came later than its query. */
   readonly onAnswered?: (query: Query, answer: Answer) => void;
 }
@@ -116,7 +118,7 @@ export class Forwarder {
     fill(query, answer, outcome.cached, outcome.kind === 'stale' ? 'stale' : 0);
     if (outcome.kind === 'stale') this.#options.tally?.add('cacheStale');
     const length = answer.finish();
-    this.#options.onAnswered?.(query, answer);
+    if (!query.isInner) this.#options.onAnswered?.(query, answer);
     const message = answer.bytes.subarray(0, length);
     return signature ? signMessage(message, signature.key, signature).message : message;
   }
@@ -198,6 +200,7 @@ export class Forwarder {
     } catch {
       servers.didNotAnswer(server, sinceMs);
     }
+    this.#options.serverStats?.setSilent(server, servers.isSilent(server));
   }
 
   /** Undefined if the server talks nonsense; rejects if it is silent. */
@@ -218,18 +221,34 @@ export class Forwarder {
     timeoutMs: number,
     isTcp = false,
   ): Promise<Reply | undefined> {
-    const { exchange, key, world, servers } = this.#options;
-    const ask = async (message: Uint8Array) => {
-      const reply = await exchange.ask({ server, message, timeoutMs, isTcp });
-      servers.answered(server, world.clock.monotonicMs());
-      return reply;
-    };
+    const { key, world } = this.#options;
+    const ask = (message: Uint8Array) => this.#send({ server, message, timeoutMs, isTcp });
     if (!key) return readReply(await ask(plain));
     const timeSeconds = Math.floor(world.clock.wallMs() / 1000);
     const { message, mac } = signMessage(plain, key, { timeSeconds });
     const verdict = verifyMessage(await ask(message), { keys: [key], timeSeconds, requestMac: mac });
     return verdict.kind === 'good' ? readReply(verdict.message) : undefined;
   }
+
+  async #send(question: ExchangeOptions): Promise<Uint8Array> {
+    const { exchange, servers, world, serverStats } = this.#options;
+    const { server } = question;
+    serverStats?.count(server, 'asked');
+    try {
+      const reply = await exchange.ask(question);
+      servers.answered(server, world.clock.monotonicMs());
+      serverStats?.setSilent(server, false);
+      if (isFailure(reply[3]! & 15)) serverStats?.count(server, 'failed');
+      return reply;
+    } catch (error) {
+      serverStats?.count(server, 'unanswered');
+      throw error;
+    }
+  }
+}
+
+function isFailure(code: number): boolean {
+  return code !== rcode.NOERROR && code !== rcode.NXDOMAIN;
 }
 
 export interface Outcome {
@@ -264,6 +283,7 @@ export function copyOf(query: Query): Query {
   const copy = new Query();
   copy.sourceOption = query.sourceOption;
   copy.receivedMs = query.receivedMs;
+  copy.isInner = query.isInner;
   copy.transport = query.transport;
   copy.clientAddress = query.clientAddress;
   copy.clientPort = query.clientPort;
