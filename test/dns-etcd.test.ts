@@ -76,6 +76,17 @@ describeWith(['etcd'], 'an authority on etcd', () => {
     expect(dns.log()).toContain('etcd answers again');
   });
 
+  test('the federation in upper case, the suffix with a dot -> as if written in lower case without', async () => {
+    const dns = await startDnsProcess(['--federation', 'World', '--suffix', 'Fed.Example.', '--etcd', etcd.url]);
+    running.push(dns);
+    await dns.whenReady();
+    expect(await askUdp(dns.target, 'web.shop.world.svc.fed.example A')).toBe('192.0.2.2');
+    expect(await askUdp(dns.target, 'world.svc.fed.example NS')).toBe('world.svc.fed.example');
+    expect(await askUdp(dns.target, 'world.svc.fed.example A')).toBe('127.0.0.1');
+    const explained = await (await fetch(`${dns.admin}/explain?name=web.shop.world.svc.fed.example`)).json();
+    expect(explained).toMatchObject({ records: [{ sources: [{ kind: 'zone' }, { name: '/world/shop/web/east' }] }] });
+  });
+
   test('two endpoints, the first dead -> the second is read', async () => {
     const dns = await start('--etcd', `http://127.0.0.1:${await freePort()},${etcd.url}`);
     await dns.whenReady();
@@ -104,6 +115,11 @@ describeWith(['etcd'], 'an authority on etcd', () => {
 
   test.each([
     [['--etcd', 'localhost:2379'], /--etcd localhost:2379: want http:\/\/ or https:\/\/ URLs/],
+    [['--etcd', 'http://127.0.0.1:1', '--federation', 'no_label'], /--federation no_label: /],
+    [
+      ['--etcd', 'http://127.0.0.1:1', '--server-address', 'ns.example'],
+      /--server-address ns\.example: want an address/,
+    ],
     [['--etcd', 'http://127.0.0.1:1', '--etcd-user', 'x'], /want --etcd-password-file FILE too/],
     [['--etcd', 'http://127.0.0.1:1', '--etcd-cert', 'x'], /--etcd-cert: want --etcd-key FILE too/],
   ])('flags %j -> refused with the reason', async (flags, why) => {

@@ -43,6 +43,8 @@ export interface CatalogOptions {
   readonly clusterDomain?: string;
   readonly clustersetDomain?: string;
   readonly ttlSeconds?: number;
+  /** Where the server is found that answers from this catalog. */
+  readonly serverAddresses?: readonly string[];
   /** Whether `<clusterid>.<svc>.<ns>.svc.<clusterset domain>` exists. */
   readonly hasClusterNames?: boolean;
 }
@@ -107,13 +109,11 @@ export class Catalog {
     this.#hasClusterNames = options.hasClusterNames ?? false;
     this.table = new NameTable({ serial: Math.floor(options.clock.wallMs() / 1000) });
     this.localCluster = this.table.places.place(options.cluster);
-    const { ttlSeconds } = options;
-    this.clusterZone = makeZone(0, { name: options.clusterDomain ?? 'cluster.local', source: 'services', ttlSeconds });
-    this.clustersetZone = makeZone(1, {
-      name: options.clustersetDomain ?? 'clusterset.local',
-      source: 'imports',
-      ttlSeconds,
-    });
+    const { ttlSeconds, serverAddresses, clusterDomain = 'cluster.local' } = options;
+    const { clustersetDomain = 'clusterset.local' } = options;
+    const shared = { ttlSeconds, serverAddresses };
+    this.clusterZone = makeZone(0, { ...shared, name: clusterDomain, source: 'services' });
+    this.clustersetZone = makeZone(1, { ...shared, name: clustersetDomain, source: 'imports' });
     for (const zone of this.zones) {
       for (const [name, sets] of fixedNames(zone)) this.table.put(name, zone.id, sets);
     }

@@ -26,6 +26,8 @@ export interface FederationTableOptions {
   /** Its number among the table's zones. */
   readonly zoneId?: number;
   readonly ttlSeconds?: number;
+  /** Where its servers are found; the first ones are kept while nothing else is said. */
+  readonly serverAddresses?: readonly string[];
   readonly policy?: FederationPolicy;
 }
 
@@ -35,6 +37,7 @@ export class FederationTable implements FederationSink {
   #zone: Zone;
   #suffix: string;
   readonly #federation: string | undefined;
+  readonly #ownAddresses: readonly string[];
   readonly #table: NameTable;
   readonly #services = new Map<string, Map<string, ShardRecord>>();
   readonly #published = new Map<string, FederatedNames>();
@@ -52,6 +55,7 @@ export class FederationTable implements FederationSink {
     this.#table = options.table;
     this.#policy = options.policy ?? 'ordered';
     this.#federation = options.federation;
+    this.#ownAddresses = options.serverAddresses ?? [];
     this.#suffix = suffixOf(options);
     this.#zone = federationZone(options.zoneId ?? firstFederationZone, options);
     for (const [name, sets] of fixedNames(this.zone)) this.#table.put(name, this.zone.id, sets);
@@ -68,12 +72,15 @@ export class FederationTable implements FederationSink {
   }
 
   /** Another suffix moves every name; another TTL is the zone's own and moves none. False if nothing changes. */
-  setZone(spec: Pick<FederationTableOptions, 'suffix' | 'ttlSeconds'>): boolean {
+  setZone(spec: Pick<FederationTableOptions, 'suffix' | 'ttlSeconds' | 'serverAddresses'>): boolean {
     const before = this.#zone;
-    const after = federationZone(before.id, { ...spec, federation: this.#federation });
-    if (after.name === before.name && after.ttlSeconds === before.ttlSeconds) return false;
+    const serverAddresses = spec.serverAddresses?.length ? spec.serverAddresses : this.#ownAddresses;
+    const after = federationZone(before.id, { ...spec, serverAddresses, federation: this.#federation });
+    const isSameServer = after.serverAddresses.join() === before.serverAddresses.join();
+    if (after.name === before.name && after.ttlSeconds === before.ttlSeconds && isSameServer) return false;
     if (after.name === before.name) {
       this.#zone = after;
+      for (const [name, sets] of fixedNames(after)) this.#table.put(name, after.id, sets);
       return true;
     }
     for (const key of this.#services.keys()) this.#unpublish(key);
@@ -235,13 +242,13 @@ export class FederationTable implements FederationSink {
   }
 }
 
-type ZoneOptions = Pick<FederationTableOptions, 'federation' | 'suffix' | 'ttlSeconds'>;
+type ZoneOptions = Pick<FederationTableOptions, 'federation' | 'suffix' | 'ttlSeconds' | 'serverAddresses'>;
 
 function federationZone(id: number, options: ZoneOptions): Zone {
-  const { federation, ttlSeconds } = options;
+  const { federation, ttlSeconds, serverAddresses } = options;
   const suffix = suffixOf(options);
   const name = federation === undefined ? suffix : `${federation}.svc.${suffix}`;
-  return makeZone(id, { name, source: 'federation', ttlSeconds });
+  return makeZone(id, { name, source: 'federation', ttlSeconds, serverAddresses });
 }
 
 function suffixOf({ suffix = 'federation' }: ZoneOptions): string {

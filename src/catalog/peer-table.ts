@@ -18,6 +18,8 @@ export interface PeerTableOptions {
   readonly table: NameTable;
   readonly clock: Clock;
   readonly ttlSeconds?: number;
+  /** Where the server is found that answers from this table. */
+  readonly serverAddresses?: readonly string[];
   /** Zones in which no peer has a name. */
   readonly otherZones: () => readonly Zone[];
 }
@@ -56,10 +58,10 @@ export class PeerTable {
   readonly #writer = new ByteWriter(1024);
 
   constructor(options: PeerTableOptions) {
-    const { table, ttlSeconds } = options;
+    const { table, ttlSeconds, serverAddresses } = options;
     this.#options = options;
     this.table = table;
-    this.zone = makeZone(peersZoneId, { name: peersDomain, source: 'peers', ttlSeconds });
+    this.zone = makeZone(peersZoneId, { name: peersDomain, source: 'peers', ttlSeconds, serverAddresses });
     const fixed = fixedNames(this.zone);
     for (const [name, sets] of fixed) table.put(name, this.zone.id, sets);
     this.#fixed = new Set(fixed.keys());

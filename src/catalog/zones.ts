@@ -1,5 +1,6 @@
 // The zones a catalog answers for, and their fixed names: what a zone has besides services.
 
+import { parseAddress } from '../base/dns/address.ts';
 import { encodeName } from '../base/dns/name.ts';
 import { order, plainRecord, type RecordSet, recordType, txtData } from './answers.ts';
 
@@ -12,6 +13,8 @@ export interface Zone {
   readonly ttlSeconds: number;
   /** Which source must have been read before a missing name is really missing. */
   readonly source: ZoneSource;
+  /** Of the server that it names (NS); none if they are not known. */
+  readonly serverAddresses: readonly string[];
 }
 
 export type ZoneSource = 'services' | 'imports' | 'federation' | 'peers';
@@ -22,6 +25,7 @@ export interface ZoneSpec {
   readonly name: string;
   readonly source: ZoneSource;
   readonly ttlSeconds?: number;
+  readonly serverAddresses?: readonly string[];
 }
 
 export function makeZone(id: number, spec: ZoneSpec): Zone {
@@ -32,6 +36,7 @@ export function makeZone(id: number, spec: ZoneSpec): Zone {
     bytes: encodeName(name),
     ttlSeconds: spec.ttlSeconds ?? defaultTtlSeconds,
     source: spec.source,
+    serverAddresses: spec.serverAddresses ?? [],
   };
 }
 
@@ -54,10 +59,21 @@ export function fixedNames(zone: Zone): Map<string, RecordSet[]> {
     [zone.name, [{ type: recordType.NS, order: order.fixed, records: [plainRecord(encodeName(server))] }]],
   ]);
   if (server !== zone.name) names.set(`dns.${zone.name}`, []).set(server, []);
+  names.get(server)?.push(...addressSets(zone.serverAddresses));
   const version = schemaVersion[zone.source];
   if (version !== undefined) {
     const records = [plainRecord(txtData(version))];
     names.set(`dns-version.${zone.name}`, [{ type: recordType.TXT, order: order.fixed, records }]);
   }
   return names;
+}
+
+function addressSets(addresses: readonly string[]): RecordSet[] {
+  const parsed = addresses.flatMap((text) => parseAddress(text) ?? []);
+  const setOf = (type: number, size: number): RecordSet => ({
+    type,
+    order: order.fixed,
+    records: parsed.filter(({ length }) => length === size).map((rdata) => plainRecord(rdata)),
+  });
+  return [setOf(recordType.A, 4), setOf(recordType.AAAA, 16)].filter(({ records }) => records.length > 0);
 }

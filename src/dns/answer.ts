@@ -22,8 +22,8 @@ const flagRa = 0x0080;
 const flagAd = 0x0020;
 const optBytes = 11;
 const errorTextMax = 200;
-/** For a signature with the longest digest and a key name of usual length. */
-const tsigRoom = 200;
+/** What a signature may have in an answer besides what it had in the query: the other server's time (RFC 8945 section 5.2.3). */
+const tsigExtraBytes = 6;
 
 /** Question and records of a message whose question is as long as ours, so that pointers stay right. */
 export interface Body {
@@ -97,7 +97,8 @@ export class Answer {
     this.#end = start + sizeMax(query);
     // Room for our OPT is set aside from the beginning.
     const reserved = query.hasEdns ? optBytes + (query.wantsNsid ? 4 + this.nsid.length : 0) : 0;
-    if (query.tsigAt > 0) this.#end -= Math.min(tsigRoom, sizeMax(query) - udpPayloadMin);
+    // The answer is signed with the same key, so its signature is as long.
+    if (query.tsigAt > 0) this.#end -= query.length - query.tsigAt + tsigExtraBytes;
     this.#limit = this.#end - reserved;
   }
 

@@ -29,6 +29,7 @@ import type { Trust } from './trust.ts';
 import { type CacheOptions, ReplyCache } from './upstream/cache.ts';
 import type { Exchange } from './upstream/exchange.ts';
 import { Forwarder, type ForwardTimes } from './upstream/forwarder.ts';
+import type { ServerStats } from './upstream/server-stats.ts';
 import { parseServerAddress, ServerSet } from './upstream/servers.ts';
 import type { Query } from './wire.ts';
 import type { OldView } from './zone-answers.ts';
@@ -80,6 +81,7 @@ export interface ChainParts {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly exchange: Exchange;
   readonly tally?: Tally;
+  readonly serverStats?: ServerStats;
   readonly onAnswered?: (query: Query, answer: Answer) => void;
 }
 
@@ -90,7 +92,8 @@ export function buildChain(parts: ChainParts): Handler[] {
   const here = () => local;
   const cache = new ReplyCache(config.cache);
   const { times, hasRandomCase } = forward ?? {};
-  const forwarding = { world, exchange, cache, times, hasRandomCase, tally: parts.tally, onAnswered };
+  const { tally, serverStats } = parts;
+  const forwarding = { world, exchange, cache, times, hasRandomCase, tally, serverStats, onAnswered };
   const { peers } = trust;
   const tagger = new SourceTagger({
     cluster: config.cluster,
@@ -123,7 +126,7 @@ export function buildChain(parts: ChainParts): Handler[] {
   const followOn = createAliasFollower({ handlers: [...present(islands), stub, ...present(upstream)], onAnswered });
   const outside = peerNames ? [namesOutside] : [];
   return [
-    aclHandler({ clients: config.clients }),
+    aclHandler({ clients: config.clients, isForwarding: forward !== undefined }),
     ednsHandler(),
     tsigHandler({ keys: () => trust.keys, clock: world.clock }),
     metaHandler(),

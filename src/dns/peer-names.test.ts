@@ -78,7 +78,7 @@ describe('dns: a service of a peer', () => {
   test('its FQDN -> answered with authority, SRV with the address beside it, "no" with the SOA of that name alone', async () => {
     const { asker } = synced();
     const srv = await asker.askPacket('_http._tcp.db.east.example SRV');
-    expect(srv).toMatchObject({ flag_aa: true, flag_ra: false });
+    expect(srv).toMatchObject({ flag_aa: true, flag_ra: true });
     expect(srv.additionals?.map((record) => (record as { data: unknown }).data)).toEqual(['241.0.0.1', 'fd00:241::1']);
     const none = await asker.askPacket('_x._tcp.db.east.example A');
     expect(none).toMatchObject({

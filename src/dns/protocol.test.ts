@@ -2,6 +2,7 @@
 
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';
+import { FederationTable } from '../catalog/federation-table.ts';
 import { Asker, addImport, encodeQuestion, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
 
 const name = 'checkout.shop.svc.clusterset.local';
@@ -113,6 +114,41 @@ describe('dns protocol', () => {
       }
     },
   );
+
+  test.each([true, false])(
+    'forwarding is %s -> so says RA in every answer of our own, but not to strangers',
+    async (isForwarding) => {
+      const catalog = makeCatalog();
+      addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7'] });
+      syncAll(catalog);
+      const config = isForwarding ? { forward: { nameservers: ['192.0.2.53'] } } : {};
+      const one = new Asker(catalog, { config });
+      for (const question of [`${name} A`, `${name} AAAA`, 'nothing.shop.svc.clusterset.local A'])
+        expect((await one.askPacket(question)).flag_ra).toBe(isForwarding);
+      expect((await one.askPacket(`${name} A`, { address: '192.0.2.1' })).flag_ra).toBe(false);
+    },
+  );
+
+  test('a zone whose server has addresses -> NS with them beside it, and at its name', async () => {
+    const catalog = makeCatalog({ serverAddresses: ['10.96.0.10', 'fd00::10'] });
+    const federation = new FederationTable({ table: catalog.table, federation: 'f', serverAddresses: ['10.96.0.10'] });
+    federation.setSynced();
+    syncAll(catalog);
+    const one = new Asker(catalog, { config: { federationZones: [federation.zone] } });
+    const reply = await one.askPacket('cluster.local NS');
+    expect(reply.answers).toMatchObject([{ type: 'NS', data: 'ns.dns.cluster.local' }]);
+    expect(reply.additionals).toMatchObject([
+      { type: 'A', name: 'ns.dns.cluster.local', data: '10.96.0.10' },
+      { type: 'AAAA', name: 'ns.dns.cluster.local', data: 'fd00::10' },
+    ]);
+    expect(await one.ask('ns.dns.clusterset.local AAAA')).toBe('fd00::10');
+    expect(await one.ask('f.svc.federation A')).toBe('10.96.0.10');
+    expect(federation.setZone({ serverAddresses: ['10.96.0.53', '10.96.0.54'] })).toBe(true);
+    expect(await one.ask('f.svc.federation A')).toBe('10.96.0.53, 10.96.0.54');
+    expect(await one.ask('f.svc.federation NS')).toBe('f.svc.federation');
+    expect(federation.setZone({ serverAddresses: [] })).toBe(true);
+    expect(await one.ask('f.svc.federation A')).toBe('10.96.0.10');
+  });
 
   test('a notify, update or status -> NOTIMP', async () => {
     for (const opcode of [2, 4, 5]) {

@@ -55,6 +55,36 @@ describe('dns TSIG', () => {
     expect((await asker.send(message))![3]! & 15).toBe(9);
   });
 
+  test.each([
+    ['hmac-sha256', 'peer-key'],
+    ['hmac-sha512', `${'a'.repeat(60)}.${'b'.repeat(40)}.example`],
+  ] as const)(
+    'signed with %s over UDP with small room -> never more than the client can take',
+    async (algorithm, keyName) => {
+      const catalog = makeCatalog();
+      for (let count = 1; count <= 40; count++) {
+        const endpoints = Array.from({ length: count }, (_, i) => `10.1.0.${i}`);
+        addImport(catalog, `shop/n${count}`, { type: 'Headless', slices: [{ cluster: 'east', endpoints }] });
+      }
+      syncAll(catalog);
+      const signer = { ...key, algorithm, name: keyName };
+      const small = new Asker(catalog, { config: { keys: [signer] } });
+      const seen = new Set<boolean>();
+      for (let count = 1; count <= 40; count++) {
+        for (const udpSize of [0, 512, 600, 1232]) {
+          const edns = udpSize === 0 ? {} : { edns: { udpSize } };
+          const unsigned = encodeQuestion(`n${count}.shop.svc.clusterset.local A`, edns);
+          const { message, mac } = signMessage(unsigned, signer, { timeSeconds });
+          const reply = (await small.send(message))!;
+          expect(reply.length).toBeLessThanOrEqual(udpSize || 512);
+          expect(verifyMessage(reply, { keys: [signer], timeSeconds, requestMac: mac }).kind).toBe('good');
+          seen.add(packet.decode(reply).flag_tc === true);
+        }
+      }
+      expect(seen).toEqual(new Set([true, false]));
+    },
+  );
+
   test('a TSIG that is not the last record -> FORMERR', async () => {
     const { message } = signMessage(query, key, { timeSeconds });
     const spoiled = Buffer.concat([message, Buffer.from([0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0])]);

@@ -3,7 +3,7 @@
 // known yet, is the affair of the handlers.
 
 import { hashBytes } from '../base/dns/name.ts';
-import { findSet, recordHeaderBytes, recordType, setHeaderBytes, zoneMark } from '../catalog/answers.ts';
+import { findSet, recordHeaderBytes, recordType, setHeaderBytes, srvHeadBytes, zoneMark } from '../catalog/answers.ts';
 import type { Standpoint } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
 import type { Answer } from './answer.ts';
@@ -114,7 +114,8 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
     else if (written === 0 && alias)
       return negativeBehindAlias(answer, options.ownZoneOf(alias), alias.length, owner & pointerMax);
     else if (written === 0) return negative(query, answer);
-    else if (query.type === recordType.SRV) addGlue(answer, recordsAt, written);
+    else if (query.type === recordType.SRV) addGlue(answer, recordsAt, written, srvHeadBytes);
+    else if (query.type === recordType.NS) addGlue(answer, recordsAt, written, 0);
     return 'done';
   }
 
@@ -181,13 +182,13 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
     return 'done';
   }
 
-  /** RFC 2782: the addresses of each target, once, as far as whole sets fit. */
-  function addGlue(answer: Answer, recordsAt: number, count: number): void {
+  /** RFC 2782: the addresses of each target, once, as far as whole sets fit. Targets stand at the end of their records. */
+  function addGlue(answer: Answer, recordsAt: number, count: number, headBytes: number): void {
     const { bytes: catalog } = reader.names;
     let gluedCount = 0;
     let at = recordsAt;
     for (let i = 0; i < count && gluedCount < glueMax; i++) {
-      const targetAt = at + 12 + 6;
+      const targetAt = at + 12 + headBytes;
       const end = at + 12 + ((answer.bytes[at + 10]! << 8) | answer.bytes[at + 11]!);
       at = end;
       if (targetAt - answer.start > pointerMax) return;

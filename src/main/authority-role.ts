@@ -16,6 +16,7 @@ import { runFederationStatus } from '../controllers/federation-status/controller
 import { runStubZones } from '../controllers/stub-zones/controller.ts';
 import type { ZoneChange } from '../dns/service.ts';
 import type { TrustConfig } from '../dns/trust.ts';
+import { parseServerAddress } from '../dns/upstream/servers.ts';
 import { defaultSourceOption } from '../dns/wire.ts';
 import type { Federation } from '../model/federation.ts';
 import type { FederationSink } from '../model/federation-record.ts';
@@ -47,6 +48,8 @@ export interface ZoneWish {
   readonly ttlSeconds?: number;
   /** Code of the EDNS option that names the asking cluster. */
   readonly sourceOption?: number;
+  /** Of the servers that the zone names. */
+  readonly serverAddresses?: readonly string[];
 }
 
 export interface AuthorityRoleOptions extends AuthoritySetup {
@@ -156,12 +159,21 @@ function policyOnly(table: FederationTable): FederationSink {
 
 /** Suffix, TTL and option: given at start, or said by the Federation, or left to whoever knows the default. */
 export function zoneWish({ fixed }: Pick<AuthoritySetup, 'fixed'>, said: Federation | undefined): ZoneWish {
-  const { suffix, ttlSeconds, source } = said?.spec ?? {};
+  const { suffix, ttlSeconds, source, nameservers = [] } = said?.spec ?? {};
   return {
     suffix: fixed?.suffix ?? suffix,
     ttlSeconds: fixed?.ttlSeconds ?? ttlSeconds,
     sourceOption: fixed?.sourceOption ?? source?.optionCode,
+    serverAddresses: fixed?.serverAddresses ?? nameservers.flatMap(addressIn),
   };
+}
+
+function addressIn(nameserver: string): string[] {
+  try {
+    return [parseServerAddress(nameserver).host];
+  } catch {
+    return [];
+  }
 }
 
 /** A Federation that is deleted has no names any more; what its zone was is left as it is. */

@@ -19,6 +19,8 @@ export interface AuthorityOptions extends AuthoritySetup {
   readonly listen: ListenOptions;
   readonly workers?: number;
   readonly clients?: readonly string[];
+  /** Where it is found, as far as that is known. */
+  readonly serverAddresses?: readonly string[];
   /** Nameservers that know the names of load balancers. */
   readonly forwardTo?: readonly string[];
   /** Names on disk, for the next start; none are kept without it. */
@@ -38,7 +40,7 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
   const { world, log } = options;
   const parts = new Parts(log);
   const names = new NameTable({ serial: Math.floor(world.clock.wallMs() / 1000) });
-  const table = federationTable(names, options);
+  const table = federationTable(names, options, options.serverAddresses);
   const { sourceOption } = zoneWish(options, options.said);
   options.namesCopy?.loaded?.serve(names, [table.zone]);
   const server = await startDns({
@@ -67,11 +69,16 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
   };
 }
 
+/** `ownAddresses` are named as the zone's servers while the Federation names none. */
 export function federationTable(
   table: NameTable,
   setup: Pick<AuthoritySetup, 'federation' | 'fixed' | 'said'>,
+  ownAddresses: readonly string[] = [],
 ): FederationTable {
-  return new FederationTable({ table, federation: setup.federation, ...zoneWish(setup, setup.said) });
+  const wish = zoneWish(setup, setup.said);
+  const made = new FederationTable({ table, federation: setup.federation, ...wish, serverAddresses: ownAddresses });
+  made.setZone(wish);
+  return made;
 }
 
 type RoleOptions = AuthoritySetup &

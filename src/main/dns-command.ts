@@ -23,6 +23,13 @@ export function addDnsCommand(program: Command): void {
     .option('--region <region>', 'the region it stands in')
     .option('--workers <n>', 'threads that share the port; 0 serves in the main one', '0')
     .addOption(list('--client <cidr...>', 'who may ask', 'private and loopback addresses'))
+    .addOption(
+      list(
+        '--server-address <ip...>',
+        'addresses of the server that its zones name (NS)',
+        'those it listens on, if they are its own',
+      ),
+    )
     .option('--ttl <seconds>', 'of answers from our own zones (default: 5, or what the federation says)')
     .option(
       '--state <dir>',
@@ -87,10 +94,11 @@ function addResolverOptions(command: Command): void {
 function addAuthorityOptions(command: Command): void {
   command
     .optionsGroup("Options of a federation's authority:")
-    .option('--federation <name>', 'be an authority of this federation')
+    .option('--federation <name>', 'be an authority of this federation', plainName)
     .option(
       '--suffix <domain>',
       'its names end in this, whatever the federation says (default: what it says, else federation)',
+      plainName,
     )
     .option('--broker-kubeconfig <file>', 'the broker, whose shards are its records')
     .option('--clusterset <name>', 'the clusterset at the broker', 'clusterset')
@@ -113,6 +121,11 @@ function addAuthorityOptions(command: Command): void {
     .addOption(list('--peer-key <file...>', 'the same by TSIG keys, as tsig-keygen writes them'))
     .option('--federation-cert <file>', "client certificate with which stub zones are posted to members' resolvers")
     .option('--federation-key <file>', 'its key');
+}
+
+/** Names are the same in upper and lower case, with or without a dot at the end. */
+function plainName(text: string): string {
+  return text.replace(/\.$/, '').toLowerCase();
 }
 
 /** A flag that takes several values; without any it means what is said. */

@@ -9,7 +9,8 @@ import type { StubZone } from '../dns/stub-zones.ts';
 import type { TrustConfig } from '../dns/trust.ts';
 import type { ForwardTimes } from '../dns/upstream/forwarder.ts';
 import { parseServerAddress } from '../dns/upstream/servers.ts';
-import { parseRange } from '../model/ip.ts';
+import { parseIp, parseRange } from '../model/ip.ts';
+import { isDnsLabel, isDnsSubdomain } from '../model/names.ts';
 import { parseTsigFile } from '../model/tsig-secret.ts';
 import { parseListen } from './process.ts';
 import type { StubEndpoint, StubKeys } from './resolver.ts';
@@ -22,6 +23,7 @@ export interface DnsFlags {
   readonly clusterId?: string;
   readonly zone?: string;
   readonly region?: string;
+  readonly serverAddress: string[];
   readonly workers: string;
   readonly client: string[];
   readonly forward: string[];
@@ -75,6 +77,14 @@ export function checkFlags(flags: DnsFlags): void {
   if (flags.federation !== undefined && flags.brokerKubeconfig === undefined && flags.etcd === undefined) {
     throw new Error(`--federation ${flags.federation}: want --broker-kubeconfig FILE or --etcd URL to read it from`);
   }
+  for (const [flag, name, problems] of [
+    ['--federation', flags.federation, isDnsLabel(flags.federation ?? 'a')],
+    ['--suffix', flags.suffix, isDnsSubdomain(flags.suffix ?? 'a')],
+  ] as const) {
+    if (problems.length > 0) throw new Error(`${flag} ${name}: ${problems.join('; ')}`);
+  }
+  for (const text of flags.serverAddress)
+    if (!parseIp(text)) throw new Error(`--server-address ${text}: want an address such as 10.96.0.10`);
   for (const [flag, texts] of [
     ['--forward', flags.forward],
     ['--cluster-domain-forward', flags.clusterDomainForward],
@@ -137,6 +147,13 @@ export function forwardTimesOf(flags: Pick<DnsFlags, 'forwardResendMs' | 'forwar
     ...(resend === undefined ? {} : { resendMs: numberIn('--forward-resend-ms', resend, range) }),
     ...(total === undefined ? {} : { totalMs: numberIn('--forward-timeout-ms', total, range) }),
   };
+}
+
+/** Where this server is found, as far as it can know: an address that stands for all of them is nobody's. */
+export function serverAddressesOf(flags: Pick<DnsFlags, 'serverAddress' | 'listen'>): string[] {
+  if (flags.serverAddress.length > 0) return flags.serverAddress;
+  const hosts = flags.listen.map((text) => parseListen(text).host);
+  return hosts.filter((host) => parseIp(host) && host !== '0.0.0.0' && !/^[0:]+$/.test(host));
 }
 
 export function numberIn(flag: string, text: string, range: { readonly min: number; readonly max: number }): number {

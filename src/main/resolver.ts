@@ -32,6 +32,8 @@ export interface ResolverOptions {
   readonly listen: ListenOptions;
   readonly workers?: number;
   readonly clients?: readonly string[];
+  /** Where it is found, as far as that is known. */
+  readonly serverAddresses?: readonly string[];
   /** Nameservers for names that are nobody's here; without any they are refused. */
   readonly forwardTo?: readonly string[];
   /** How long those may take. */
@@ -97,10 +99,12 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   const catalog = makeCatalog(options);
   // Who is no authority carries none of its code.
   const authorityParts = authority && (await import('./authority.ts'));
-  const table = authority && authorityParts?.federationTable(catalog.table, authority);
+  const table = authority && authorityParts?.federationTable(catalog.table, authority, options.serverAddresses);
   const ownZones = () => [...catalog.zones, ...(table ? [table.zone] : [])];
   const { ttlSeconds } = options.domains ?? {};
-  const peerTable = new PeerTable({ table: catalog.table, clock: world.clock, ttlSeconds, otherZones: ownZones });
+  const { serverAddresses } = options;
+  const peerZone = { ttlSeconds, serverAddresses, otherZones: ownZones };
+  const peerTable = new PeerTable({ ...peerZone, table: catalog.table, clock: world.clock });
   const allZones = () => [...ownZones(), peerTable.zone];
   options.namesCopy?.loaded?.serve(catalog.table, allZones());
   const server = await startDns({
@@ -164,8 +168,10 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   }
 }
 
-function makeCatalog({ world, cluster, domains = {}, hasClusterNames }: ResolverOptions): Catalog {
+function makeCatalog(options: ResolverOptions): Catalog {
+  const { world, cluster, domains = {}, hasClusterNames, serverAddresses } = options;
   return new Catalog({
+    serverAddresses,
     clock: world.clock,
     timers: world.timers,
     cluster,

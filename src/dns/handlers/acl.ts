@@ -45,12 +45,22 @@ function isInAny(text: string, ranges: readonly IpRange[]): boolean {
   return ip !== undefined && ranges.some((range) => isInRange(ip, range));
 }
 
-export function aclHandler(options: { readonly clients: readonly string[] }): Handler {
+export interface AclHandlerOptions {
+  readonly clients: readonly string[];
+  /** Whether those who are served may ask for any name: every answer says so (RFC 1035 section 4.1.1). */
+  readonly isForwarding: boolean;
+}
+
+export function aclHandler(options: AclHandlerOptions): Handler {
+  const { isForwarding } = options;
   const isAllowed = createAddressFilter(options.clients);
   return {
     name: 'acl',
     handle(query: Query, answer: Answer): Step {
-      if (isAllowed(query.clientAddress)) return 'next';
+      if (isAllowed(query.clientAddress)) {
+        answer.isRecursionAvailable = isForwarding;
+        return 'next';
+      }
       answer.fail(rcode.REFUSED, extendedError.prohibited, 'this address is not among the clients served here');
       return 'done';
     },
