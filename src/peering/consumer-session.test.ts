@@ -73,6 +73,10 @@ function texts(outputs: readonly ConsumerOutput[]): string[] {
         return `confirmed ${output.id}`;
       case 'refused':
         return `refused ${output.id}: ${output.reason}`;
+      case 'named':
+        return `named ${output.id}`;
+      case 'heldBack':
+        return `held back for ${output.unreadable}`;
       case 'nothingConfirmed':
         return 'nothing confirmed';
     }
@@ -114,6 +118,61 @@ test.each<[string, Parameters<typeof serviceOf>[1]]>([
   expect(stored(1)).toEqual(['ack n1']);
   expect(take(upsert('n2', id, { ...changes, protocols: ['mongo'] }))).toEqual([`store ${id} as 2`]);
   expect(stored(2)).toEqual(['ack n2']);
+});
+
+test('consumer: the same CREATE while the first is still being written -> each acknowledged only when its own is on disk', () => {
+  const { take, stored } = open();
+  expect(take(upsert('n1', 'a'))).toEqual(['store a as 1']);
+  expect(take(upsert('n2', 'a'))).toEqual(['store a as 2']);
+  expect(stored(1)).toEqual(['ack n1']);
+  expect(stored(2)).toEqual(['ack n2']);
+  expect(take(upsert('n3', 'a'))).toEqual(['confirmed a', 'ack n3']);
+});
+
+test('consumer: a second DELETE while the first is still being made -> acknowledged only when it is gone', () => {
+  const { take, stored } = open({ holds: ['a'] });
+  expect(take({ kind: 'delete', nonce: 'n1', id: 'a' })).toEqual(['remove a as 1']);
+  expect(take({ kind: 'delete', nonce: 'n2', id: 'a' })).toEqual(['remove a as 2']);
+  expect(stored(1)).toEqual(['ack n1']);
+  expect(stored(2)).toEqual(['ack n2']);
+  expect(take({ kind: 'delete', nonce: 'n3', id: 'a' })).toEqual(['ack n3']);
+});
+
+test('consumer: what is held is named with bad content, or in a message that cannot be read -> refused, and vouched for', () => {
+  const { take } = open({ holds: ['a', 'b'] });
+  expect(take(upsert('n1', 'a', { san: 'bad' }))).toEqual([
+    'named a',
+    expect.stringContaining('refused a: san: Invalid value'),
+    expect.stringContaining('nack n1 3 san'),
+  ]);
+  expect(take({ kind: 'unreadable', nonce: 'n2', id: 'b', reason: 'resource: no text' })[0]).toBe('named b');
+});
+
+test('consumer, foreign owner: a message that does not say what it is about -> nothing is removed for not being named', () => {
+  const { take, tick } = open({ holds: ['a', 'b'] });
+  expect(take(upsert('n1', 'a'))).toEqual(['confirmed a', 'ack n1']);
+  take({ kind: 'unreadable', nonce: 'n2', id: '', reason: 'too long' });
+  expect(tick(4000)).toEqual(['held back for 1']);
+  expect(tick(100_000)).toEqual([]);
+});
+
+test('consumer, exact: a message that does not say what it is about -> the end is refused for it, nothing is removed', () => {
+  const { take, tick } = open({ holds: ['a', 'b', 'c'], isExact: true });
+  take(upsert('n1', 'a'));
+  take({ kind: 'unreadable', nonce: 'n2', id: '', reason: 'too long' });
+  expect(take(end('n3', ['a'], { count: 2 }))).toEqual([
+    'nack n3 9 1 messages of the snapshot could not be read: nothing is removed for what it does not name',
+  ]);
+  expect(tick(4000)).toEqual(['held back for 1']);
+  expect(tick(100_000)).toEqual([]);
+});
+
+test('consumer: ten thousand faults in one service -> a short reason, which says how many more there are', () => {
+  const { take } = open();
+  const endpoints = Array.from({ length: 10_000 }, () => ({ address: '192.0.2.1', port: 0 }));
+  const [refused, nack] = take(upsert('n1', 'a', { endpoints, san: 'x'.repeat(1_000_000) }));
+  expect(refused).toMatch(/^refused a: san: Invalid value: "x+…; endpoints\[0\]\.port: .*; and 99\d\d more$/);
+  for (const text of [refused, nack]) expect(text?.length).toBeLessThan(1100);
 });
 
 test('consumer: CREATE of a known id with other content -> an update', () => {
@@ -172,7 +231,7 @@ test.each<{ name: string; changes: Parameters<typeof serviceOf>[1]; field: strin
   },
 ])('consumer: $name -> NACK with the field, what was good before stays', ({ changes, field }) => {
   const { take } = open({ holds: ['a'] });
-  const [refused, nack, ...rest] = take(upsert('n1', 'a', changes));
+  const [refused, nack, ...rest] = take(upsert('n1', 'a', changes)).filter((text) => text !== 'named a');
   expect(refused).toContain(`refused a: ${field}`);
   expect(nack).toContain(`nack n1 ${codes.invalidArgument} ${field}`);
   expect(rest).toEqual([]);

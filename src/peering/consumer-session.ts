@@ -5,7 +5,6 @@
 // Nothing is acknowledged before the store said that it is on disk. Whoever stores must keep the order per id, and must
 // try again for as long as the fault is its own: a refusal would make the owner keep the service back.
 
-import type { FieldError } from '../model/field-error.ts';
 import { type NamesAllowed, type SharedService, validateSharedService } from '../model/shared-service.ts';
 import {
   type Code,
@@ -16,6 +15,7 @@ import {
   type ReceivedMessage,
   type SnapshotEnd,
 } from './messages.ts';
+import { idLengthMax, reasonOf } from './reason.ts';
 
 export type ConsumerState =
   /** registerConsumer was sent; nothing came yet. */
@@ -49,11 +49,15 @@ export type ConsumerOutput =
   | { readonly kind: 'remove'; readonly ticket: number; readonly ids: readonly string[] }
   /** The owner still has it: if it was marked stale or suspect, it no longer is. */
   | { readonly kind: 'confirmed'; readonly id: string }
+  /** The owner named it, with content that was refused: it has it, but not in the form that we hold. */
+  | { readonly kind: 'named'; readonly id: string }
   /** `id` is empty when the owner did not say which service it meant. */
   | { readonly kind: 'refused'; readonly id: string; readonly reason: string }
   | { readonly kind: 'suspect'; readonly ids: readonly string[] }
   | { readonly kind: 'reconciled'; readonly mode: ReconcileMode; readonly removed: number; readonly end?: SnapshotEnd }
   | { readonly kind: 'nothingConfirmed' }
+  /** What was not named stays for now: it may be what the owner sent in so many messages that could not be read. */
+  | { readonly kind: 'heldBack'; readonly unreadable: number }
   | { readonly kind: 'close'; readonly code: Code; readonly reason: string };
 
 export interface ConsumerSessionOptions {
@@ -75,6 +79,7 @@ export interface ConsumerSessionOptions {
 
 /** What is said once something is on disk. Keyed by a ticket of our own, because some owners send empty nonces. */
 interface Pending {
+  readonly ids: readonly string[];
   readonly onStored: () => ConsumerOutput[];
   readonly onRefused: (reason: string) => ConsumerOutput[];
 }
@@ -93,6 +98,10 @@ export class ConsumerSession {
   #mentioned: Map<string, Uint8Array> | undefined = new Map();
   readonly #digest = new Uint8Array(32);
   readonly #pending = new Map<number, Pending>();
+  /** Ids of which something is on its way to the disk, and how often: what is held of them is not there yet. */
+  readonly #unsettled = new Map<string, number>();
+  /** Messages of this snapshot that do not say which service they are about. */
+  #nameless = 0;
   #barrier: { readonly waitsFor: Set<number>; readonly then: () => ConsumerOutput[] } | undefined;
   #lastMessageMs = 0;
   #gapMsMax = 0;
@@ -196,15 +205,17 @@ export class ConsumerSession {
     this.#mention(service.id, hash);
     this.#acknowledged.delete(service.id);
     const errors = validateSharedService(service, this.#options.names);
-    if (errors.length > 0) return this.#refuse(nonce, service.id, errors);
-    if (!this.#options.accepts(service)) {
-      return this.#held.has(service.id) ? this.#remove([service.id], () => [this.#ack(nonce)]) : [this.#ack(nonce)];
+    if (errors.length > 0) {
+      const reason = reasonOf(errors.map(({ field, message }) => `${field}: ${message}`));
+      return [...this.#named(service.id), ...this.#refusal(nonce, service.id, reason)];
     }
+    if (!this.#options.accepts(service)) return this.#removeOne(nonce, service.id);
     const held = this.#held.get(service.id);
-    if (held !== undefined && isSameHash(held, hash))
+    if (held !== undefined && isSameHash(held, hash) && !this.#unsettled.has(service.id))
       return [{ kind: 'confirmed', id: service.id }, this.#accept(nonce, service.id)];
     this.#held.set(service.id, hash);
     const ticket = this.#await({
+      ids: [service.id],
       onStored: () => [this.#accept(nonce, service.id)],
       onRefused: (reason) => this.#storeRefused(nonce, service.id, hash, reason),
     });
@@ -219,18 +230,19 @@ export class ConsumerSession {
   }
 
   #unreadable(nonce: string, id: string, reason: string): ConsumerOutput[] {
+    if (id === '') this.#nameless += 1;
     this.#confirm(id);
-    return this.#refusal(nonce, id, reason);
+    return [...this.#named(id), ...this.#refusal(nonce, id, reasonOf([reason]))];
   }
 
-  // Refused content leaves what was good before it in place, and counts as mentioned.
-  #refuse(nonce: string, id: string, errors: readonly FieldError[]): ConsumerOutput[] {
-    return this.#refusal(nonce, id, errors.map(({ field, message }) => `${field}: ${message}`).join('; '));
+  #named(id: string): ConsumerOutput[] {
+    return this.#held.has(id) ? [{ kind: 'named', id }] : [];
   }
 
-  // The note of a refusal is held too, so that a DELETE takes it away.
+  // Refused content leaves what was good before it in place, and counts as mentioned. The note of a refusal is held too,
+  // so that a DELETE takes it away.
   #refusal(nonce: string, id: string, reason: string): ConsumerOutput[] {
-    if (id !== '' && !this.#held.has(id)) this.#held.set(id, unknownHash);
+    if (id !== '' && id.length <= idLengthMax && !this.#held.has(id)) this.#held.set(id, unknownHash);
     return [{ kind: 'refused', id, reason }, this.#nack(nonce, codes.invalidArgument, reason)];
   }
 
@@ -241,7 +253,13 @@ export class ConsumerSession {
     this.#confirm(id);
     this.#acknowledged.delete(id);
     this.#notes.delete(id);
-    return this.#held.has(id) ? this.#remove([id], () => [this.#ack(nonce)]) : [this.#ack(nonce)];
+    return this.#removeOne(nonce, id);
+  }
+
+  // What an earlier message is still removing is not gone yet.
+  #removeOne(nonce: string, id: string): ConsumerOutput[] {
+    const isThere = this.#held.has(id) || this.#unsettled.has(id);
+    return isThere ? this.#remove([id], () => [this.#ack(nonce)]) : [this.#ack(nonce)];
   }
 
   #snapshotEnd(nonce: string, end: SnapshotEnd): ConsumerOutput[] {
@@ -269,6 +287,8 @@ export class ConsumerSession {
     const last = this.#options.lastEnd;
     const count = this.#mentioned?.size ?? 0;
     if (this.#mentioned === undefined) return 'a second end of one snapshot';
+    if (this.#nameless > 0 && end.count === count + this.#nameless)
+      return `${this.#nameless} messages of the snapshot could not be read: nothing is removed for what it does not name`;
     if (end.count !== count) return `the snapshot has ${end.count} services, ${count} arrived`;
     if (!isSameHash(end.digest, this.#digest)) return 'what arrived is not what the snapshot says it holds';
     if (last?.epoch === end.epoch && end.revision < last.revision)
@@ -284,6 +304,7 @@ export class ConsumerSession {
     if (this.#mentioned === undefined || !isSilent || this.#pending.size > 0) return [];
     this.#mentioned = undefined;
     if (this.#unconfirmed.size === 0) return [{ kind: 'reconciled', mode: 'quiescence', removed: 0 }];
+    if (this.#nameless > 0) return [{ kind: 'heldBack', unreadable: this.#nameless }];
     // An owner that names nothing of what we hold may have started empty by mistake: retention decides, not we.
     if (!this.#hasConfirmed) return [{ kind: 'nothingConfirmed' }];
     this.#suspectSinceMs = nowMs;
@@ -310,17 +331,23 @@ export class ConsumerSession {
   #takePending(ticket: number): Pending | undefined {
     const pending = this.#pending.get(ticket);
     this.#pending.delete(ticket);
+    for (const id of pending?.ids ?? []) {
+      const left = (this.#unsettled.get(id) ?? 1) - 1;
+      if (left === 0) this.#unsettled.delete(id);
+      else this.#unsettled.set(id, left);
+    }
     return pending;
   }
 
   #remove(ids: readonly string[], onStored: () => ConsumerOutput[]): ConsumerOutput[] {
     for (const id of ids) this.#held.delete(id);
-    return [{ kind: 'remove', ticket: this.#await({ onStored, onRefused: () => [] }), ids }];
+    return [{ kind: 'remove', ticket: this.#await({ ids, onStored, onRefused: () => [] }), ids }];
   }
 
   #await(pending: Pending): number {
     this.#ticket += 1;
     this.#pending.set(this.#ticket, pending);
+    for (const id of pending.ids) this.#unsettled.set(id, (this.#unsettled.get(id) ?? 0) + 1);
     return this.#ticket;
   }
 

@@ -7,7 +7,7 @@ import { errorText } from '../base/log.ts';
 import { createQueue, type Queue } from '../base/queue.ts';
 import { isSameJson } from '../base/same-json.ts';
 import type { World } from '../base/world.ts';
-import { isAlreadyExists, isConflict, isInvalid, isNotFound } from '../client/api-error.ts';
+import { type ApiError, isAlreadyExists, isConflict, isForbidden, isNotFound } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
 import {
   contentHashAnnotation,
@@ -24,6 +24,8 @@ import {
   specOf,
 } from '../model/peer-service.ts';
 import type { SharedService } from '../model/shared-service.ts';
+import { isSameHash } from './messages.ts';
+import { homeRefusal, isRefusedForGood } from './reason.ts';
 
 export interface PeerServiceStoreOptions {
   readonly client: Client;
@@ -63,6 +65,8 @@ interface Lane {
   sending: PeerServiceStatusPatch | undefined;
   /** Told when what was wanted at their time, or something newer, is on disk. */
   waiters: ((result: PutResult) => void)[];
+  /** How often in a row the home said that we may not write it. */
+  forbidden: number;
 }
 
 /** Null takes a field away. */
@@ -72,6 +76,8 @@ const noHash = new Uint8Array(0);
 /** As many as an owner sends before it waits: the home commits together what comes together. */
 const writesInFlight = 1024;
 const attemptsMax = 4;
+/** A home that is starting may forbid what it allows a moment later. */
+const forbiddenMax = 4;
 const retry = { firstMs: 100, delayMsMax: 30_000 };
 
 export class PeerServiceStore {
@@ -203,7 +209,10 @@ export class PeerServiceStore {
   #lane(id: string): Lane {
     let lane = this.#lanes.get(id);
     if (lane === undefined)
-      this.#lanes.set(id, (lane = { wanted: undefined, status: undefined, sending: undefined, waiters: [] }));
+      this.#lanes.set(
+        id,
+        (lane = { wanted: undefined, status: undefined, sending: undefined, waiters: [], forbidden: 0 }),
+      );
     return lane;
   }
 
@@ -213,7 +222,7 @@ export class PeerServiceStore {
     const { wanted, waiters } = lane;
     lane.waiters = [];
     try {
-      const result = wanted === undefined ? stored : await this.#write(id, wanted);
+      const result = wanted === undefined ? stored : await this.#write(id, wanted, lane);
       if (lane.wanted === wanted) lane.wanted = undefined;
       for (const waiter of waiters) waiter(result);
       await this.#writeStatus(id, lane);
@@ -224,18 +233,23 @@ export class PeerServiceStore {
     if (lane.wanted === undefined && lane.status === undefined && lane.waiters.length === 0) this.#lanes.delete(id);
   }
 
-  async #write(id: string, wanted: Wanted): Promise<PutResult> {
+  async #write(id: string, wanted: Wanted, lane: Lane): Promise<PutResult> {
     if (wanted.kind === 'absent') {
       await this.#delete(id);
       return stored;
     }
+    const before = this.#stored.get(id)?.hash ?? noHash;
+    if (before.length > 0 && isSameHash(before, wanted.hash)) return stored;
     try {
       const object = await this.#createOrUpdate(id, wanted);
       this.#took(object, { isAsWritten: true });
       return stored;
     } catch (error) {
-      if (!isInvalid(error)) throw error;
-      return { kind: 'refused', reason: errorText(error) };
+      if (isForbidden(error)) lane.forbidden += 1;
+      if (!isRefusedForGood(error) && lane.forbidden < forbiddenMax) throw error;
+      lane.forbidden = 0;
+      this.#options.log.warn('our home refuses a service of this peer', { id, error: errorText(error) });
+      return { kind: 'refused', reason: homeRefusal(error as ApiError) };
     }
   }
 
@@ -294,6 +308,8 @@ export class PeerServiceStore {
   async #writeStatus(id: string, lane: Lane): Promise<void> {
     const patch = lane.status;
     const present = this.#stored.get(id);
+    // Of something that is only about to be written it waits for that.
+    if (present === undefined && lane.wanted !== undefined) return;
     lane.status = undefined;
     if (patch === undefined || present === undefined || isApplied(patch, present.status)) return;
     const { client, namespace, peer } = this.#options;

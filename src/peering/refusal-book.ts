@@ -4,13 +4,13 @@
 import { formatTime, withConditions } from '../model/conditions.ts';
 import { refusalsShownMax } from '../model/peer.ts';
 import type { PeerServiceStore } from './peer-service-store.ts';
+import { cutText, idLengthMax, reasonLengthMax } from './reason.ts';
 
 const refusalsMax = 10_000;
-const reasonLengthMax = 4096;
 
 export class RefusalBook {
   readonly #store: PeerServiceStore;
-  /** The newest last. */
+  /** By id, cut if it is longer than an id may be; the newest last. */
   readonly #reasons = new Map<string, string>();
 
   constructor(store: PeerServiceStore) {
@@ -23,15 +23,18 @@ export class RefusalBook {
 
   newest(): { id: string; reason: string }[] {
     const shown = [...this.#reasons].slice(-refusalsShownMax).reverse();
-    return shown.map(([id, reason]) => ({ id, reason: reason.slice(0, reasonLengthMax) }));
+    return shown.map(([id, reason]) => ({ id, reason }));
   }
 
-  add({ id, reason }: { readonly id: string; readonly reason: string }, wallMs: number): void {
-    const isNew = !this.#reasons.has(id);
-    this.#reasons.delete(id);
+  add(refusal: { readonly id: string; readonly reason: string }, wallMs: number): void {
+    const { id } = refusal;
+    const reason = cutText(refusal.reason, reasonLengthMax);
+    const shownId = cutText(id, idLengthMax);
+    const isNew = !this.#reasons.has(shownId);
+    this.#reasons.delete(shownId);
     if (isNew && this.#reasons.size >= refusalsMax) return;
-    this.#reasons.set(id, reason);
-    if (id === '' || id.length > 255) return;
+    this.#reasons.set(shownId, reason);
+    if (id === '' || id.length > idLengthMax) return;
     const present = this.#store.get(id);
     const now = formatTime(wallMs);
     const wanted = { type: 'Accepted', status: 'False', reason: 'InvalidArgument', message: reason } as const;
@@ -43,7 +46,7 @@ export class RefusalBook {
 
   /** It was taken in its newest form, or is gone. */
   mended(id: string): void {
-    this.#reasons.delete(id);
+    this.#reasons.delete(cutText(id, idLengthMax));
     const conditions = this.#store.statusOf(id).conditions;
     if (!conditions?.some(({ type }) => type === 'Accepted')) return;
     const left = conditions.filter(({ type }) => type !== 'Accepted');

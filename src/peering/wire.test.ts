@@ -187,13 +187,28 @@ describe('wire v1alpha1: bad input', () => {
     });
   });
 
-  test('only the beginning of a message is there -> its nonce can be told', () => {
+  test('only the beginning of a message is there -> its nonce can be told, and its id if that comes before what is long', () => {
     const large = { ...created, description: 'x'.repeat(10_000) };
     const one = v1alpha1.encodeOwnerMessage({ kind: 'create', nonce: '41', offer: v1alpha1.encodeOffer(large) });
     const two = v1alpha2.encodeOwnerMessage({ kind: 'create', nonce: '42', offer: v1alpha2.encodeOffer(large) });
-    expect(v1alpha1.nonceIn(one.subarray(0, 100))).toBe('41');
-    expect(v1alpha2.nonceIn(two.subarray(0, 100))).toBe('42');
-    expect(v1alpha1.nonceIn(one.subarray(0, 2))).toBe('');
+    expect(v1alpha1.namesIn(one.subarray(0, 100))).toEqual({ nonce: '41', id: '' });
+    expect(v1alpha2.namesIn(two.subarray(0, 200))).toEqual({ nonce: '42', id: created.id });
+    expect(v1alpha1.namesIn(one.subarray(0, 2))).toEqual({ nonce: '', id: '' });
+    const endpoints = Array.from({ length: 5000 }, () => ({ address: '192.0.2.1', port: 443 }));
+    const offer = v1alpha1.encodeOffer({ ...created, endpoints });
+    const three = v1alpha1.encodeOwnerMessage({ kind: 'create', nonce: '43', offer });
+    expect(v1alpha1.namesIn(three.subarray(0, 4096))).toEqual({ nonce: '43', id: created.id });
+    const cutInItsId = Buffer.from(three).indexOf(created.id) + 3;
+    expect(v1alpha1.namesIn(three.subarray(0, cutInItsId)).id).toBe('');
+  });
+
+  test('a resource that cannot be read for one of its fields -> its id can be told', () => {
+    const { bytes } = v1alpha1.encodeOffer({ ...created, description: 'abc' });
+    const spoiled = Buffer.from(bytes);
+    spoiled[spoiled.indexOf('abc')] = 0xff;
+    const offer = { service: created, bytes: spoiled, hash: spoiled };
+    const message = v1alpha1.encodeOwnerMessage({ kind: 'create', nonce: 'n', offer });
+    expect(v1alpha1.decodeOwnerMessage(message)).toMatchObject({ kind: 'unreadable', nonce: 'n', id: created.id });
   });
 });
 

@@ -7,6 +7,7 @@ import type { Any } from '@bufbuild/protobuf/wkt';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import * as discovery1 from '../gen/federation/resourcediscovery/v1alpha1/discovery_pb.js';
 import * as discovery2 from '../gen/federation/resourcediscovery/v1alpha2/discovery_pb.js';
+import { FederatedServiceSchema } from '../gen/federation/types/v1alpha1/federated_service_pb.js';
 import { type Status, StatusSchema } from '../gen/google/rpc/status_pb.js';
 import { SnapshotEndSchema } from '../gen/portolan/peering/v1/snapshot_end_pb.js';
 import type { SharedService } from '../model/shared-service.ts';
@@ -24,8 +25,8 @@ export interface Draft {
   encodeOwnerMessage(message: OwnerMessage): Uint8Array;
   /** Throws on bytes that are not a message at all; a resource that cannot be read comes as `unreadable`. */
   decodeOwnerMessage(bytes: Uint8Array): ReceivedMessage | undefined;
-  /** The nonce of an owner's message of which only the beginning is there. */
-  nonceIn(beginning: Uint8Array): string;
+  /** What an owner's message of which only the beginning is there says of itself; each empty if it does not come so far. */
+  namesIn(beginning: Uint8Array): { readonly nonce: string; readonly id: string };
   encodeConsumerMessage(message: ConsumerMessage): Uint8Array;
   decodeConsumerMessage(bytes: Uint8Array): ConsumerMessage | undefined;
 }
@@ -65,18 +66,20 @@ export const v1alpha1: Draft = {
     const { nonce, resourceUrl, resource, operation } = fromBinary(discovery1.StreamResponseSchema, bytes);
     if (resource?.typeUrl === snapshotEndUrl) return { kind: 'snapshotEnd', nonce, end: decodeEnd(resource) };
     const known = operation === Operation1.CREATE || operation === Operation1.UPDATE || operation === Operation1.DELETE;
-    if (!known)
-      return unreadable(
-        nonce,
-        idIn(resource, decodeService1),
-        `operation: ${operation} is none of CREATE, UPDATE, DELETE`,
-      );
+    if (!known) return unreadable(nonce, idOf1(resource), `operation: ${operation} is none of CREATE, UPDATE, DELETE`);
     const wrong = whatIsWrongWithUrls(resourceUrl, resource, url1);
-    if (wrong !== undefined) return unreadable(nonce, idIn(resource, decodeService1), wrong);
-    return readResource(nonce, resource as Any, operation === Operation1.DELETE, decodeService1);
+    if (wrong !== undefined) return unreadable(nonce, idOf1(resource), wrong);
+    const isDelete = operation === Operation1.DELETE;
+    return readResource({ nonce, resource: resource as Any, isDelete, idIn: idOf1, decode: decodeService1 });
   },
 
-  nonceIn: (beginning) => firstText(new BinaryReader(beginning)),
+  namesIn(beginning) {
+    const fields = leadingFields(beginning);
+    return {
+      nonce: textOf(fields.get(1)),
+      id: idOf1({ value: leadingFields(fields.get(3)?.bytes).get(2)?.bytes ?? noBytes }),
+    };
+  },
 
   encodeConsumerMessage: (message) =>
     toBinary(discovery1.StreamRequestSchema, create(discovery1.StreamRequestSchema, requestOf(message))),
@@ -116,17 +119,19 @@ export const v1alpha2: Draft = {
       return unreadable(nonce, resourceId, `operation: ${operation} is neither UPSERT nor DELETE`);
     const wrong = whatIsWrongWithUrls(resourceUrl, resource, url2);
     if (wrong !== undefined) return unreadable(nonce, resourceId, wrong);
-    return readResource(nonce, resource as Any, operation === Operation2.DELETE, (value) =>
-      decodeService2(value, resourceId),
-    );
+    return readResource({
+      nonce,
+      resource: resource as Any,
+      isDelete: operation === Operation2.DELETE,
+      idIn: () => resourceId,
+      decode: (value) => decodeService2(value, resourceId),
+    });
   },
 
-  nonceIn(beginning) {
-    const reader = new BinaryReader(beginning);
-    const [field] = reader.tag();
-    if (field !== discovery2.BidirectionalStreamSchema.field.response.number) return '';
-    reader.uint32();
-    return firstText(reader);
+  namesIn(beginning) {
+    const { response } = discovery2.BidirectionalStreamSchema.field;
+    const fields = leadingFields(leadingFields(beginning).get(response.number)?.bytes);
+    return { nonce: textOf(fields.get(1)), id: textOf(fields.get(3)) };
   },
 
   encodeConsumerMessage(message) {
@@ -169,38 +174,62 @@ function whatIsWrongWithUrls(resourceUrl: string, resource: Any | undefined, exp
   return undefined;
 }
 
-function readResource(
-  nonce: string,
-  resource: Any,
-  isDelete: boolean,
-  decode: (value: Uint8Array) => SharedService,
-): ReceivedMessage {
+interface Resource {
+  readonly nonce: string;
+  readonly resource: Any;
+  readonly isDelete: boolean;
+  /** Of one that cannot be read as a whole. */
+  readonly idIn: (resource: Any) => string;
+  readonly decode: (value: Uint8Array) => SharedService;
+}
+
+function readResource({ nonce, resource, isDelete, idIn, decode }: Resource): ReceivedMessage {
   try {
     const service = decode(resource.value);
     if (isDelete) return { kind: 'delete', nonce, id: service.id };
     return { kind: 'upsert', nonce, service, hash: sha256(resource.value) };
   } catch (error) {
-    return unreadable(nonce, '', `resource: ${(error as Error).message}`);
+    return unreadable(nonce, idIn(resource), `resource: ${(error as Error).message}`);
   }
 }
 
-/** Of a resource that is refused for what is around it, so that people can be told which one it was. */
-function idIn(resource: Any | undefined, decode: (value: Uint8Array) => SharedService): string {
-  try {
-    return resource === undefined ? '' : decode(resource.value).id;
-  } catch {
-    return '';
-  }
+/** Of a resource that is refused, whatever else is wrong with it, so that its last good form can be told from what is gone. */
+function idOf1(resource: { readonly value: Uint8Array } | undefined): string {
+  return textOf(leadingFields(resource?.value).get(FederatedServiceSchema.field.id.number));
 }
 
-// Senders write fields in the order of their numbers, and the nonce has the first: if it is not there, there is none.
-function firstText(reader: BinaryReader): string {
+const noBytes = new Uint8Array(0);
+
+interface Field {
+  readonly bytes: Uint8Array;
+  readonly isWhole: boolean;
+}
+
+// The last of each, as decoders have it; as far as the bytes can be followed. Of a field that is not all there, what
+// there is of it.
+function leadingFields(bytes: Uint8Array = noBytes): Map<number, Field> {
+  const fields = new Map<number, Field>();
+  const reader = new BinaryReader(bytes);
   try {
-    const [field, wireType] = reader.tag();
-    return field === 1 && wireType === WireType.LengthDelimited ? reader.string() : '';
+    while (reader.pos < reader.len) {
+      const [field, wireType] = reader.tag();
+      if (wireType !== WireType.LengthDelimited) {
+        reader.skip(wireType, field);
+        continue;
+      }
+      const length = reader.uint32();
+      const part = bytes.subarray(reader.pos, reader.pos + length);
+      fields.set(field, { bytes: part, isWhole: part.length === length });
+      reader.pos += length;
+    }
   } catch {
-    return '';
+    // What could be followed is what there is.
   }
+  return fields;
+}
+
+function textOf(field: Field | undefined): string {
+  return field?.isWhole ? Buffer.from(field.bytes).toString('utf8') : '';
 }
 
 function unreadable(nonce: string, id: string, reason: string): ReceivedMessage {

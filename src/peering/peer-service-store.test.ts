@@ -1,0 +1,126 @@
+// What becomes of a service that the home itself will not have, and of what is said about it.
+
+import { afterEach, expect, test } from 'vitest';
+import { silentLog } from '../base/log.ts';
+import { createRealWorld } from '../base/real/world.ts';
+import { ApiError } from '../client/api-error.ts';
+import type { Client } from '../client/client.ts';
+import { type PeerService, peerServiceType } from '../model/peer-service.ts';
+import { PeerServiceStore, type PutResult } from './peer-service-store.ts';
+import { RefusalBook } from './refusal-book.ts';
+import { memoryHome, namespace } from './testing/edge/memory-home.ts';
+import { serviceOf } from './testing/services.ts';
+import { v1alpha1 } from './wire.ts';
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function storeOn(wrap: (client: Client) => Client = (client) => client) {
+  const home = await memoryHome();
+  const store = new PeerServiceStore({
+    client: wrap(home.client),
+    world: createRealWorld(),
+    log: silentLog,
+    namespace,
+    peer: 'east',
+  });
+  closing.push(home.stop, () => store.stop());
+  const put = (id: string, changes: Parameters<typeof serviceOf>[1] = {}) => {
+    const service = serviceOf(id, changes);
+    return new Promise<PutResult>((resolve) => store.put(service, v1alpha1.encodeOffer(service).hash, resolve));
+  };
+  const objects = async () => (await home.client.list<PeerService>(peerServiceType, { namespace })).items;
+  return { store, put, objects, client: home.client };
+}
+
+/** The first so many creations of a service with a name are answered like this. */
+function refusing(error: () => ApiError, times = Number.POSITIVE_INFINITY) {
+  let left = times;
+  return (client: Client): Client => {
+    const create: Client['create'] = (type, object, write) => {
+      const isWhole = (object as unknown as PeerService).spec?.fqdn !== undefined;
+      if (isWhole && left-- > 0) return Promise.reject(error());
+      return client.create(type, object, write);
+    };
+    return { ...client, create };
+  };
+}
+
+const path = 'POST /apis/portolan.dev/v1alpha1/namespaces/portolan-system/peerservices';
+const answer = (code: number, reason: string, message = 'no') => new ApiError(`${path}: ${message}`, { code, reason });
+
+test.each<[string, () => ApiError, string]>([
+  ['413', () => answer(413, 'RequestEntityTooLarge'), 'Too long: it is larger than what can be kept here'],
+  ['400', () => answer(400, 'BadRequest'), 'Invalid value: it cannot be kept here'],
+  ['403, again and again', () => answer(403, 'Forbidden'), 'Forbidden: it may not be kept here'],
+  [
+    '500 of an etcd that has no room',
+    () => answer(500, 'InternalError', 'etcdserver: request is too large'),
+    'Too long: it is larger than what can be kept here',
+  ],
+])('store: the home answers %s -> refused, in words that tell nothing of our home', async (_name, error, reason) => {
+  const { put } = await storeOn(refusing(error));
+  expect(await put('a')).toEqual({ kind: 'refused', reason: `the service: ${reason}` });
+});
+
+test('store: the home refuses fields -> refused with the fields as their owner knows them', async () => {
+  const { put } = await storeOn();
+  const result = await put('a', { description: 'x'.repeat(10_000) });
+  expect(result).toMatchObject({ kind: 'refused', reason: expect.stringMatching(/^description: Too long/) });
+  expect(JSON.stringify(result)).not.toContain('portolan-system');
+});
+
+test('store: the home forbids it for a moment -> stored, not refused', async () => {
+  const { put, objects } = await storeOn(refusing(() => answer(403, 'Forbidden'), 2));
+  expect(await put('a')).toEqual({ kind: 'stored' });
+  expect(await objects()).toHaveLength(1);
+});
+
+test('store: refused by the home from the beginning -> there is an object that says so and why', async () => {
+  const { store, objects } = await storeOn();
+  const book = new RefusalBook(store);
+  const service = serviceOf('a', { description: 'x'.repeat(10_000) });
+  store.put(service, v1alpha1.encodeOffer(service).hash, (result) => {
+    if (result.kind === 'refused') book.add({ id: 'a', reason: result.reason }, 0);
+  });
+  await expect.poll(async () => (await objects())[0]?.status?.state).toBe('Refused');
+  const [object] = await objects();
+  expect(object).toMatchObject({
+    spec: { peer: 'east', id: 'a' },
+    status: { message: expect.stringContaining('description: Too long') },
+  });
+});
+
+test('store: the same content twice while the first is being written -> written once, both told', async () => {
+  let writes = 0;
+  const { put } = await storeOn((client) => ({
+    ...client,
+    create: (type, object, write) => {
+      writes += 1;
+      return client.create(type, object, write);
+    },
+    update: (type, object, write) => {
+      writes += 1;
+      return client.update(type, object, write);
+    },
+  }));
+  const first = put('a');
+  await Promise.resolve();
+  expect(await Promise.all([first, put('a')])).toEqual([{ kind: 'stored' }, { kind: 'stored' }]);
+  expect(writes).toBe(1);
+});
+
+test('refusals: an id and a reason of any length -> what is shown fits into a status', async () => {
+  const { store, objects } = await storeOn();
+  const book = new RefusalBook(store);
+  book.add({ id: 'x'.repeat(300), reason: 'y'.repeat(100_000) }, 0);
+  const [shown] = book.newest();
+  expect(shown?.id).toHaveLength(255);
+  expect(shown?.reason).toHaveLength(1024);
+  book.mended('x'.repeat(300));
+  expect(book.size).toBe(0);
+  await store.whenIdle();
+  expect(await objects()).toEqual([]);
+});
