@@ -279,7 +279,7 @@ export class ConsumerLink {
     return {
       onOpened: (headers) => isCurrent() && this.#opened(headers[snapshotHeader] === '1'),
       onMessage: (bytes) => isCurrent() && this.#received(draft, bytes),
-      onOversized: ({ length, beginning }) => isCurrent() && this.#oversized(draft.nonceIn(beginning), length),
+      onOversized: ({ length, beginning }) => isCurrent() && this.#oversized(draft, beginning, length),
       onAlive: () => isCurrent() && this.#alive(),
       onClosed: (code, reason) => isCurrent() && this.#closed(code, reason),
     };
@@ -355,9 +355,9 @@ export class ConsumerLink {
     }
   }
 
-  #oversized(nonce: string, length: number): void {
+  #oversized(draft: Draft, beginning: Buffer, length: number): void {
     const reason = `the message: Too long: ${length} bytes are more than ${this.#limits.messageBytesMax}`;
-    const message = { kind: 'unreadable', nonce, id: '', reason } as const;
+    const message = { kind: 'unreadable', ...draft.namesIn(beginning), reason } as const;
     this.#step({ kind: 'message', nowMs: this.#options.world.clock.monotonicMs(), message });
   }
 
@@ -390,12 +390,19 @@ export class ConsumerLink {
       case 'confirmed':
         this.#refusals.mended(output.id);
         return this.#stale.confirmed(output.id);
+      case 'named':
+        return this.#stale.confirmed(output.id);
       case 'refused':
         return this.#refused(output);
       case 'suspect':
         return this.#stale.suspect(output.ids);
       case 'nothingConfirmed':
         this.#options.log.warn('the owner names nothing of what it shared before; keeping it for the retention time');
+        return this.#stale.unnamed();
+      case 'heldBack':
+        this.#options.log.warn('messages of this peer could not be read; keeping what it did not name for the retention time', {
+          unreadable: output.unreadable,
+        });
         return this.#stale.unnamed();
       case 'reconciled':
         return this.#reconciled(output.mode, output.removed, output.end);
