@@ -400,9 +400,12 @@ export class ConsumerLink {
         this.#options.log.warn('the owner names nothing of what it shared before; keeping it for the retention time');
         return this.#stale.unnamed();
       case 'heldBack':
-        this.#options.log.warn('messages of this peer could not be read; keeping what it did not name for the retention time', {
-          unreadable: output.unreadable,
-        });
+        this.#options.log.warn(
+          'messages of this peer could not be read; keeping what it did not name for the retention time',
+          {
+            unreadable: output.unreadable,
+          },
+        );
         return this.#stale.unnamed();
       case 'reconciled':
         return this.#reconciled(output.mode, output.removed, output.end);
