@@ -95,11 +95,12 @@ export function buildChain(parts: ChainParts): Handler[] {
   const { tally, serverStats } = parts;
   const forwarding = { world, exchange, cache, times, hasRandomCase, tally, serverStats, onAnswered };
   const { peers } = trust;
+  const { mark = markOf(world.random) } = config;
   const tagger = new SourceTagger({
     cluster: config.cluster,
     optionCode: config.sourceOption,
     peers,
-    mark: config.mark ?? markOf(world.random),
+    mark,
   });
   const asker = createAskerFinder({ peers, places: reader.places, local });
   const servers = new ServerSet(
@@ -107,8 +108,11 @@ export function buildChain(parts: ChainParts): Handler[] {
     { takesTurns: true },
   );
   const upstream =
-    forward && forwardHandler({ forwarder: new Forwarder({ ...forwarding, servers, isRecursive: true }) });
-  const stub = stubHandler({ zones: stubZones, tagger, forwarding });
+    forward &&
+    forwardHandler({
+      forwarder: new Forwarder({ ...forwarding, servers, isRecursive: true, loop: { mark, zone: '' } }),
+    });
+  const stub = stubHandler({ zones: stubZones, tagger, mark, forwarding });
   const own = ownZones(config);
   const ownZoneOf = (name: Uint8Array) => {
     const found = own.find(({ zone }) => isWithin(name, name.length, zone.bytes))?.zone;

@@ -57,7 +57,8 @@ class TestNet {
       const query = packet.decode(options.message);
       const question = query.questions![0]!;
       const server = `${options.server.host}:${options.server.port}`;
-      if (question.name === '.' && question.type === 'NS') this.probed.push(server);
+      const isProbe = question.name === '.' || question.name.includes('.portolan-loop.');
+      if (isProbe) this.probed.push(server);
       else {
         const option = query.additionals?.[0]?.options?.find(({ code }: { code: number }) => code === 65001);
         const source = option && decodeSource(option.data);

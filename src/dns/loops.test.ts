@@ -59,4 +59,42 @@ describe('dns loops', () => {
     const all = [a, b, c, d].map((server) => ask(server, federated));
     expect(new Set(await Promise.all(all))).toEqual(new Set([refused]));
   });
+
+  const passedBack = 'REFUSED; 0 loop: the servers that this query is passed on to pass it back here';
+
+  test.each([0, 2])('%d workers: a server that forwards to itself -> refused', async (workers) => {
+    const port = await freePort();
+    const listen = { hosts: ['127.0.0.1'], port };
+    const server = await start({ workers, listen, forward: { nameservers: [`127.0.0.1:${port}`] } });
+    expect(await ask(server, 'www.example.com A')).toBe(passedBack);
+    expect(await ask(server, 'other.example.com A')).toBe(passedBack);
+  });
+
+  test('two servers that forward to each other -> refused by both', async () => {
+    const ports = [await freePort(), await freePort()] as const;
+    const at = (own: number, other: number) =>
+      start({ listen: { hosts: ['127.0.0.1'], port: own }, forward: { nameservers: [`127.0.0.1:${other}`] } });
+    const one = await at(ports[0], ports[1]);
+    const two = await at(ports[1], ports[0]);
+    expect(await ask(one, 'www.example.com A')).toBe(passedBack);
+    expect(await ask(two, 'other.example.com A')).toBe(passedBack);
+  });
+
+  test('a zone that two servers pass on to each other without word of who asks -> refused', async () => {
+    const [one, two] = [await start(), await start()];
+    const passing = (server: DnsServer) => [
+      { zone: 'corp.example', nameservers: [addressOf(server)], sendsSource: false },
+    ];
+    one.setStubZones(passing(two));
+    two.setStubZones(passing(one));
+    expect(await ask(one, 'www.corp.example A')).toBe(passedBack);
+  });
 });
+
+async function freePort(): Promise<number> {
+  const server = await start();
+  const { udpPort } = server;
+  running.splice(running.indexOf(server), 1);
+  await server.close();
+  return udpPort;
+}

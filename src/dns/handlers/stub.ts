@@ -11,6 +11,8 @@ import { extendedError, type Query, rcode } from '../wire.ts';
 export interface StubHandlerOptions {
   readonly zones: StubZones;
   readonly tagger: SourceTagger;
+  /** This server's own, for knowing again what comes back to it. */
+  readonly mark?: string;
   readonly forwarding: Omit<ForwarderOptions, 'servers'>;
 }
 
@@ -20,7 +22,10 @@ export function stubHandler(options: StubHandlerOptions): Handler {
   function forwarderOf(entry: StubEntry): Forwarder {
     let forwarder = forwarders.get(entry);
     if (!forwarder) {
-      forwarder = new Forwarder({ ...options.forwarding, servers: entry.servers, key: entry.key });
+      // With word of who asks goes the way it has come; without, circles are found by asking.
+      const loop =
+        options.mark !== undefined && !entry.sendsSource ? { mark: options.mark, zone: entry.zone } : undefined;
+      forwarder = new Forwarder({ ...options.forwarding, servers: entry.servers, key: entry.key, loop });
       forwarders.set(entry, forwarder);
     }
     return forwarder;

@@ -10,6 +10,7 @@ import type { Tally } from '../tally.ts';
 import { extendedError, Query, rcode, udpPayloadMax } from '../wire.ts';
 import { type CachedReply, isAnswer, type ReplyCache } from './cache.ts';
 import type { Exchange, ExchangeOptions } from './exchange.ts';
+import { type LoopProbe, loopProbeFor } from './loop-probe.ts';
 import { buildProbe, buildQuestion, type SourceTag, withoutOpt } from './question.ts';
 import { type RaceTimes, race } from './race.ts';
 import { failureOf, type Reply, readReply } from './reply.ts';
@@ -28,6 +29,8 @@ export interface ForwarderOptions {
   readonly key?: TsigKey;
   /** Whether the servers resolve any name for us, or answer for zones of their own. */
   readonly isRecursive?: boolean;
+  /** For noticing that the servers pass back to us what we pass on: this server's mark, and the zone, empty for all names. */
+  readonly loop?: { readonly mark: string; readonly zone: string };
   readonly tally?: Tally;
   readonly serverStats?: ServerStats;
   /** Told of every answer that came later than its query. */
@@ -58,6 +61,13 @@ const federationFreshMs = 500;
 /** RFC 9520 section 3.2: a second at least. What keeps everybody from being asked ends for all names at once. */
 const unreachableMs = 1000;
 const tcpMs = 2000;
+/** So long a loop is taken for one without another look. */
+const loopMs = 5000;
+const loopFailure = failureOf(
+  rcode.REFUSED,
+  extendedError.other,
+  'loop: the servers that this query is passed on to pass it back here',
+);
 const waitingMax = 10_000;
 const waitingPerClientMax = 1000;
 /** RFC 8767 section 4 */
@@ -70,13 +80,24 @@ export class Forwarder {
   /** How many queries of each client wait. */
   readonly #byClient = new Map<string, number>();
 
+  readonly #loopProbe: LoopProbe | undefined;
+  /** When each server was last seen to pass back what it got from us. */
+  readonly #loopSeenMs = new WeakMap<ServerAddress, number>();
+  /** End what is being asked. */
+  readonly #stops = new Set<() => void>();
+
   constructor(options: ForwarderOptions) {
     this.#options = options;
+    this.#loopProbe = options.loop && loopProbeFor(options.loop);
     this.#times = { ...defaultForwardTimes, ...options.times };
   }
 
   handle(query: Query, answer: Answer, source?: SourceTag): Step | Later {
     const { cache, world, tally } = this.#options;
+    if (this.#loopProbe?.isIn(query)) {
+      this.#loopProbe.fill(answer);
+      return 'done';
+    }
     const key = keyOf(query, source);
     const nowMs = world.clock.monotonicMs();
     const cached = cache.get(key, nowMs);
@@ -160,6 +181,8 @@ export class Forwarder {
     const { servers, cache, world, hasRandomCase } = this.#options;
     const message = buildQuestion(query, { source, ...(hasRandomCase ? { random: world.random } : {}) });
     for (const server of servers.takeDueProbes(world.clock.monotonicMs())) void this.#probe(server);
+    if (this.#isLoop()) return { kind: 'fresh', cached: unkept(loopFailure, world.clock.monotonicMs()) };
+    let stop = () => {};
     const times = servers.areAllSilent ? { ...this.#times, totalMs: this.#times.silentMs } : this.#times;
     const { good, bad } = await race<ServerAddress, Reply>({
       timers: world.timers,
@@ -170,16 +193,17 @@ export class Forwarder {
       onSlow: (server) => {
         if (servers.takeProbe(server, world.clock.monotonicMs())) void this.#probe(server);
       },
+      onStart: (end) => this.#stops.add((stop = end)),
       giveUp: { afterMs: this.#times.silentMs, isDue: () => servers.areAllSilent },
-    });
+    }).finally(() => this.#stops.delete(stop));
     const nowMs = world.clock.monotonicMs();
+    if (!good && this.#isLoop()) return { kind: 'fresh', cached: unkept(loopFailure, nowMs) };
     if (good) return { kind: 'fresh', cached: cache.put(key, good, nowMs, source && federationFreshMs) };
     const reply = bad.find(({ isTruncated }) => isTruncated) ?? bad[0] ?? this.#nobody();
     const isBrief = source !== undefined || bad.length === 0;
-    const failure = { reply, storedMs: nowMs, freshUntilMs: nowMs, retryMs: nowMs };
     // What a query of a strange way runs into is no news to those who ask here.
-    const cached =
-      source && source.way !== '' ? failure : cache.put(key, reply, nowMs, isBrief ? unreachableMs : undefined);
+    const isStrange = source !== undefined && source.way !== '';
+    const cached = isStrange ? unkept(reply, nowMs) : cache.put(key, reply, nowMs, isBrief ? unreachableMs : undefined);
     const old = cache.answer(key, nowMs);
     return old ? { kind: 'stale', cached: old } : { kind: 'fresh', cached };
   }
@@ -194,6 +218,7 @@ export class Forwarder {
     const { servers, world, exchange, isRecursive = false } = this.#options;
     const sinceMs = world.clock.monotonicMs();
     const { probeMs: timeoutMs } = this.#times;
+    void this.#probeLoop(server);
     try {
       await exchange.ask({ server, message: buildProbe({ isRecursive }), timeoutMs, isTcp: false });
       servers.answered(server, world.clock.monotonicMs());
@@ -201,6 +226,25 @@ export class Forwarder {
       servers.didNotAnswer(server, sinceMs);
     }
     this.#options.serverStats?.setSilent(server, servers.isSilent(server));
+  }
+
+  async #probeLoop(server: ServerAddress): Promise<void> {
+    const { world, exchange } = this.#options;
+    const probe = this.#loopProbe;
+    if (!probe) return;
+    const question = { server, message: probe.question(), timeoutMs: this.#times.probeMs, isTcp: false };
+    const reply = await exchange.ask(question).catch(() => undefined);
+    if (!reply || !probe.hasComeBack(reply)) return;
+    this.#loopSeenMs.set(server, world.clock.monotonicMs());
+    if (this.#isLoop()) for (const stop of this.#stops) stop();
+  }
+
+  /** All servers pass back what they get from us. */
+  #isLoop(): boolean {
+    const { servers, world } = this.#options;
+    const sinceMs = world.clock.monotonicMs() - loopMs;
+    const { addresses } = servers;
+    return addresses.length > 0 && addresses.every((server) => (this.#loopSeenMs.get(server) ?? -Infinity) > sinceMs);
   }
 
   /** Undefined if the server talks nonsense; rejects if it is silent. */
@@ -254,6 +298,11 @@ function isFailure(code: number): boolean {
 export interface Outcome {
   readonly kind: 'fresh' | 'stale';
   readonly cached: CachedReply;
+}
+
+/** For this time only. */
+function unkept(reply: Reply, nowMs: number): CachedReply {
+  return { reply, storedMs: nowMs, freshUntilMs: nowMs, retryMs: nowMs };
 }
 
 /** Everything an answer can depend on. */

@@ -21,6 +21,7 @@ export interface RaceOptions<Server, Reply> {
   /** Told once for each server that has been slow. */
   readonly onSlow: (server: Server) => void;
   /** Asked once: nobody is there, more waiting is in vain. With a reply, though not a good one, it is then in vain anyway. */
+  readonly onStart?: (stop: () => void) => void;
   readonly giveUp: { readonly afterMs: number; readonly isDue: () => boolean };
 }
 
@@ -94,6 +95,7 @@ export function race<Server, Reply>(options: RaceOptions<Server, Reply>): Promis
       after(times.resendMs, resend);
     }
 
+    options.onStart?.(() => end());
     after(times.totalMs, () => end());
     after(times.resendMs, resend);
     after(options.giveUp.afterMs, () => (bad.length > 0 || options.giveUp.isDue()) && end());

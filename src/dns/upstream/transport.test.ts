@@ -2,6 +2,7 @@
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import packet from 'dns-packet';
 import { afterEach, expect, test } from 'vitest';
 import { createRealWorld } from '../../base/real/world.ts';
@@ -86,3 +87,22 @@ test('upstream: a failure without its question, under the right id and from the 
   });
   expect((await ask())[3]! & 15).toBe(5);
 });
+
+test.each([false, true])(
+  'upstream: closed while a question waits (TCP: %s) -> it fails at once, and so do later ones',
+  async (isTcp) => {
+    const silent = isTcp ? createServer() : createSocket('udp4');
+    if ('bind' in silent) silent.bind(0, '127.0.0.1');
+    else silent.listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    open.push(silent);
+    const transport = createTransport(createRealWorld());
+    const server = { host: '127.0.0.1', port: (silent.address() as { port: number }).port };
+    const ask = () =>
+      transport.ask({ server, message: encodeQuestion('www.example.com A'), timeoutMs: 600_000, isTcp });
+    const failing = expect(ask()).rejects.toThrow(/no longer waited for/);
+    transport.close();
+    await failing;
+    await expect(ask()).rejects.toThrow(/stopping/);
+  },
+);

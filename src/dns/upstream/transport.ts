@@ -27,6 +27,9 @@ const waitingPerSocketMax = 4096;
 export function createTransport(world: Pick<World, 'timers' | 'random'>): Exchange {
   const pools: Record<'udp4' | 'udp6', PooledSocket[]> = { udp4: [], udp6: [] };
   const retired = new Set<PooledSocket>();
+  /** End each question that waits. */
+  const stops = new Set<() => void>();
+  let isClosed = false;
 
   function open(family: 'udp4' | 'udp6'): PooledSocket {
     const socket = createSocket({
@@ -84,9 +87,15 @@ export function createTransport(world: Pick<World, 'timers' | 'random'>): Exchan
     return new Promise((resolve, reject) => {
       const end = () => {
         timer.cancel();
+        stops.delete(stop);
         pooled.waiting.delete(id);
         closeIfIdle(pooled);
       };
+      const stop = () => {
+        end();
+        reject(new Error(`${server.host}:${server.port} has not answered, and is no longer waited for`));
+      };
+      stops.add(stop);
       const timer = world.timers.after(options.timeoutMs, () => {
         end();
         reject(new Error(`${server.host}:${server.port} did not answer within ${options.timeoutMs} ms`));
@@ -115,10 +124,13 @@ export function createTransport(world: Pick<World, 'timers' | 'random'>): Exchan
       let received = Buffer.alloc(0);
       const end = (finish: () => void) => {
         timer.cancel();
+        stops.delete(stop);
         socket.destroy();
         finish();
       };
       const fail = (error: Error) => end(() => reject(error));
+      const stop = () => fail(new Error(`${server.host}:${server.port} is no longer waited for`));
+      stops.add(stop);
       const timer = world.timers.after(options.timeoutMs, () =>
         fail(new Error(`${server.host}:${server.port} did not answer over TCP within ${options.timeoutMs} ms`)),
       );
@@ -137,8 +149,14 @@ export function createTransport(world: Pick<World, 'timers' | 'random'>): Exchan
   }
 
   return {
-    ask: (options) => (options.isTcp ? askTcp(options) : askUdp(options)),
+    ask: (options) => {
+      if (isClosed) return Promise.reject(new Error(`${options.server.host} is not asked: this server is stopping`));
+      return options.isTcp ? askTcp(options) : askUdp(options);
+    },
     close: () => {
+      isClosed = true;
+      // Who waits must not keep the process alive until its time is over.
+      for (const stop of stops) stop();
       for (const pooled of [...pools.udp4, ...pools.udp6, ...retired]) if (pooled) pooled.socket.close();
       pools.udp4 = [];
       pools.udp6 = [];

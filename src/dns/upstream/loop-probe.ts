@@ -1,0 +1,57 @@
+// Whether what we pass on comes back to us. Plain forwarding carries no word of who has passed a query on, so a name that only
+// this server can answer is asked for: `<mark>.portolan-loop.<zone>`. Whoever asks us for it has it from us, and the answer
+// that then comes back to the one who sent it out says so. Pure.
+
+import { encodeName } from '../../base/dns/name.ts';
+import { recordType } from '../../catalog/answers.ts';
+import type { Answer } from '../answer.ts';
+import { classIn, headerBytes, type Query } from '../wire.ts';
+
+/** Leaves room for the two labels before it. */
+const zoneLengthMax = 200;
+
+/** `mark` is this server's own; the zone is the one that is passed on, empty for all names. Undefined if it is too long. */
+export function loopProbeFor(options: { readonly mark: string; readonly zone: string }): LoopProbe | undefined {
+  return options.zone.length > zoneLengthMax ? undefined : new LoopProbe(options);
+}
+
+export class LoopProbe {
+  readonly #name: Uint8Array;
+  /** What stands in the answer and not in the question. */
+  readonly #seen: Buffer;
+
+  constructor(options: { readonly mark: string; readonly zone: string }) {
+    // RFC 6761 section 6.4: nobody else answers this but with "no such name".
+    this.#name = encodeName(`${options.mark}.portolan-loop.${options.zone === '' ? 'invalid' : options.zone}`);
+    this.#seen = Buffer.from(`came back to ${options.mark}`);
+  }
+
+  question(): Uint8Array {
+    const name = this.#name;
+    const bytes = Buffer.alloc(headerBytes + name.length + 4);
+    bytes.writeUInt16BE(0x0100, 2);
+    bytes.writeUInt16BE(1, 4);
+    bytes.set(name, headerBytes);
+    bytes.writeUInt16BE(recordType.TXT, headerBytes + name.length);
+    bytes.writeUInt16BE(classIn, headerBytes + name.length + 2);
+    return bytes;
+  }
+
+  /** Whether a query is this very probe. */
+  isIn(query: Query): boolean {
+    const name = this.#name;
+    if (query.nameLength !== name.length) return false;
+    for (let i = 0; i < name.length; i++) if (query.name[i] !== name[i]) return false;
+    return true;
+  }
+
+  fill(answer: Answer): void {
+    const rdata = Buffer.concat([Buffer.from([this.#seen.length]), this.#seen]);
+    answer.recordOf('answer', { owner: this.#name, type: recordType.TXT, ttl: 0, rdata });
+  }
+
+  /** Whether a reply is what `fill` wrote. */
+  hasComeBack(reply: Uint8Array): boolean {
+    return Buffer.from(reply.buffer, reply.byteOffset, reply.byteLength).includes(this.#seen);
+  }
+}
