@@ -1,6 +1,7 @@
 // What is answered from the names that an earlier process left, until ours have been read.
 
 import { describe, expect, test } from 'vitest';
+import { collectGarbage } from '../base/real/collect-garbage.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { copyPieces, readCopy } from '../catalog/name-copy.ts';
@@ -43,6 +44,10 @@ function leave(before: NameTable, after: NameTable, zones: number[]): void {
   const read = readCopy(Buffer.concat([...copyPieces(before.snapshot(), facts)]));
   if (read.kind === 'unusable') throw new Error(read.why);
   after.setOld(read.memoryFor(zones));
+}
+
+function weakMemoryOf({ table }: Catalog): WeakRef<SharedArrayBuffer> {
+  return new WeakRef(table.memory.old!.names.bytes);
 }
 
 async function told(asker: Asker, question: string): Promise<string> {
@@ -108,6 +113,20 @@ describe('dns: names that an earlier process left', () => {
     expect(await told(asker, 'checkout.shop.svc.clusterset.local A')).toBe('243.0.0.1');
     expect(asker.service.reader.old).toBeUndefined();
     expect(catalog.table.memory.old).toBeUndefined();
+  });
+
+  test('everything has been read -> nobody holds the memory of the copy any more', async () => {
+    const catalog = later(earlier());
+    const asker = new Asker(catalog);
+    await told(asker, 'web.shop.svc.cluster.local A');
+    const memory = weakMemoryOf(catalog);
+    syncAll(catalog);
+    catalog.table.dropOld();
+    // A reference that was looked at is held until this turn ends.
+    await new Promise((resolve) => setTimeout(resolve));
+    collectGarbage();
+    expect(memory.deref()).toBeUndefined();
+    expect(await told(asker, 'web.shop.svc.cluster.local A')).toBe('NXDOMAIN');
   });
 
   test('the copy is dropped before a zone has been read -> SERVFAIL again, also from those who began with it', async () => {

@@ -19,16 +19,18 @@ const recordsMax = 4096;
 const notMeant = 4;
 const underscore = 0x5f;
 
+const noBytes = new Uint8Array(0);
+
 export class Selector {
   /** Moves on with every query, so that rotating answers do. */
   turn = 0;
   asker: Standpoint = { cluster: 0, zone: 0, region: 0 };
   /** The service whose name is asked: where its SRV records lead that do not say. */
-  #service: Uint8Array = new Uint8Array(0);
+  #service: Uint8Array = noBytes;
   #serviceStart = 0;
   #serviceLength = 0;
   readonly #places: PlacesReader;
-  #bytes: Uint8Array = new Uint8Array(0);
+  #bytes: Uint8Array = noBytes;
   #section: Section = 'answer';
   #type = 0;
   #ttl = 0;
@@ -51,7 +53,11 @@ export class Selector {
     this.#written = 0;
     const count = (bytes[setAt + 3]! << 8) | bytes[setAt + 4]!;
     const mark = answer.mark();
-    if (this.#writeOrdered(answer, bytes[setAt + 2]!, setAt + setHeaderBytes, count)) return this.#written;
+    const isWritten = this.#writeOrdered(answer, bytes[setAt + 2]!, setAt + setHeaderBytes, count);
+    // Held on to, it would keep a whole generation of the catalog in memory until somebody asks for this zone again.
+    this.#bytes = noBytes;
+    this.#service = noBytes;
+    if (isWritten) return this.#written;
     answer.rewind(mark, section, this.#written);
     return -1;
   }

@@ -2,7 +2,9 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { createLog, type LogFields } from '../base/log.ts';
+import { collectGarbage } from '../base/real/collect-garbage.ts';
 import { createRealWorld } from '../base/real/world.ts';
+import type { CatalogNews } from '../catalog/name-table.ts';
 import { openSockets } from './server.ts';
 import type { FromWorker, ToWorker, WorkerSetup } from './server-workers.ts';
 import { DnsService } from './service.ts';
@@ -16,10 +18,12 @@ const log = createLog({ clock: world.clock, level: 'warn', write: (line) => send
 const exchange = createTransport(world);
 const writeLine = (fields: LogFields) => send({ kind: 'query', fields });
 const service = new DnsService({ ...setup, world, log, exchange, writeLine });
+// What was given at the start is held for as long as the thread lives: the reader alone has the old copy, and lets go of it.
+Object.assign(setup.memory, { old: undefined });
 
 // News may come while the sockets are being opened: the first thing is to listen to it.
 port.on('message', (message: ToWorker) => {
-  if (message.kind === 'news') service.take(message.news);
+  if (message.kind === 'news') takeNews(message.news);
   else if (message.kind === 'stubZones') service.stubZones.replace(message.zones);
   else if (message.kind === 'trust') service.trust.replace(message.trust);
   else if (message.kind === 'zones') service.changeZones(message.change);
@@ -43,6 +47,12 @@ opening.then(
     void stop();
   },
 );
+
+function takeNews(news: CatalogNews): void {
+  service.take(news);
+  // An idle thread would not collect anything for hours, and memory is free only when no thread holds it.
+  if (news.kind === 'no old copy') collectGarbage();
+}
 
 async function stop(): Promise<void> {
   const sockets = await opening.catch(() => undefined);

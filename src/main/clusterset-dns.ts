@@ -45,12 +45,13 @@ export function followDnsOptions({ world, log, home, catalog, server, fixed }: F
 }
 
 const firstLookMs = 3000;
+const shortLookMs = 500;
 
 /** The zone the clusterset wants; undefined if the home does not say, and what it was last if the home is away. */
 export async function zoneAtStart(home: Client, log: Log, last: string | undefined): Promise<string | undefined> {
   const ref = { namespace: systemNamespace, name: clusterSetDnsName };
   // Who can answer from a copy of names is not kept waiting for long.
-  const timeoutMs = last === undefined ? firstLookMs : firstLookMs / 3;
+  const timeoutMs = last === undefined ? firstLookMs : shortLookMs;
   try {
     return readDnsOptions(await home.get<ConfigMap>(configMapType, ref, { timeoutMs })).zone;
   } catch (error) {
