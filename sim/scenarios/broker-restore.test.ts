@@ -5,6 +5,7 @@ import { serviceType } from '../../src/model/service.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
 import { serviceShardType } from '../../src/model/service-shard.ts';
 import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
+import { type Fault, withFaults } from '../faults.ts';
 import { importLine, sliceLines } from '../look.ts';
 import { exportService, serviceExport } from '../manifests.ts';
 
@@ -78,6 +79,29 @@ describe('broker restore', () => {
       expect(await importsOf(set, ghost)).toEqual(clusters.map(() => 'ClusterSetIP http:80/TCP from east'));
     });
   }
+
+  test('broker restore: it loses a delete that it acknowledged while our watch was down -> deleted again', async () => {
+    const faults: Fault[] = [];
+    const options = { clusters: ['east', 'west'], wrap: withFaults(faults) };
+    const set = await new SimClusterSet(options).start({ namespaces: ['shop'] });
+    const east = set.home('east').admin;
+    await exportService(east, ghost, { endpoints: ['10.1.0.1'] });
+    await exportService(east, 'shop/cart', { endpoints: ['10.1.0.2'] });
+    await set.time.advance(23_000);
+    const copy = set.broker.backup();
+    // Writes get through, and nothing can be watched.
+    faults.push({ home: 'broker', method: 'GET', path: '', times: 1_000 });
+    set.simulation.network.breakStreams({});
+    await set.time.advance(5_000);
+    await east.delete(serviceExportType, ref);
+    await set.time.advance(500);
+    expect(await shardsOf(set, 'east')).toEqual(['cart.shop']);
+    await set.broker.restore(copy);
+    faults.length = 0;
+    await set.time.advance(60_000);
+    expect(await shardsOf(set, 'east')).toEqual(['cart.shop']);
+    expect(await importLine(set.home('west').admin, ghost)).toBe('none');
+  });
 
   test('broker restore: an agent began after what the copy brings back was deleted -> it hears of it all the same', async () => {
     const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop'] });

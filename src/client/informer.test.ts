@@ -149,6 +149,22 @@ describe('informer', () => {
     expect(told).toEqual(['shop/b: 1 -> 2']);
   });
 
+  test('informer: the home is back, or was listed anew -> said, so that whoever writes there looks again', async () => {
+    const { sim, home, informer } = await synced(['a']);
+    let returns = 0;
+    informer.onReturn(() => (returns += 1));
+    sim.network.setLink('agent', server, 'refused');
+    sim.network.breakStreams({ server });
+    await sim.time.advance(5_000);
+    expect(returns).toBe(0);
+    sim.network.setLink('agent', server, 'up');
+    await sim.time.advance(60_000);
+    expect([returns, home.count('list')]).toEqual([1, 1]);
+    informer.relist();
+    await sim.time.advance(1_000);
+    expect([returns, home.count('list')]).toEqual([2, 2]);
+  });
+
   test('informer: told that the home may have been put back -> lists again, although the watch goes on', async () => {
     const { sim, home, informer, told } = await synced(['a']);
     home.objects.delete('a');

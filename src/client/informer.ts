@@ -52,6 +52,11 @@ export interface Informer<Kept> extends InformerReader<Kept> {
   /** The home may have been put back to an older copy: lists everything anew, and believes no revision it knows. */
   relist(): void;
   status(): InformerStatus;
+  /**
+   * Called when the home is back after it failed us, and after each list but the first. What we wrote meanwhile may be
+   * lost or undone without an event: whoever writes these objects looks again at all it wants to be there, or gone.
+   */
+  onReturn(handler: () => void): () => void;
   /** Called when the state's kind changes: `watching` to `failing` and back. */
   onStatus(handler: (status: InformerStatus) => void): () => void;
 }
@@ -77,8 +82,10 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
   const handlers = new Set<InformerHandler<Kept>>();
   const statusHandlers = new Set<(status: InformerStatus) => void>();
   const syncWaiters = new Set<() => void>();
+  const returnHandlers = new Set<() => void>();
   let hasSynced = false;
   let listNumber = 0;
+  let wasFailing = false;
   /** Whether a list is under way that may be of another history than what is kept. */
   let isOtherHistory = false;
 
@@ -135,6 +142,10 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
     for (const [key, entry] of store.entries()) if (entry.listNumber !== listNumber) remove(key);
   }
 
+  function returned(): void {
+    for (const handler of returnHandlers) handler();
+  }
+
   function synced(): void {
     if (hasSynced) return;
     hasSynced = true;
@@ -155,10 +166,14 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
       listEnds: () => {
         isOtherHistory = false;
         removeUnseen();
+        if (hasSynced) returned();
         synced();
       },
     },
     onState: () => {
+      const { kind } = reflector.status().state;
+      if (wasFailing && kind === 'watching') returned();
+      wasFailing = kind === 'failing';
       for (const handler of statusHandlers) handler(informer.status());
     },
   });
@@ -202,6 +217,10 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
       return () => handlers.delete(handler);
     },
     status: () => ({ hasSynced, ...reflector.status() }),
+    onReturn: (handler) => {
+      returnHandlers.add(handler);
+      return () => returnHandlers.delete(handler);
+    },
     onStatus: (handler) => {
       statusHandlers.add(handler);
       return () => statusHandlers.delete(handler);

@@ -11,7 +11,6 @@ import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { type ClusterProperty, clusterPropertyType } from '../model/cluster-property.ts';
 import { type FederatedService, federatedServiceType } from '../model/federated-service.ts';
-import type { KubernetesObject } from '../model/object.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../model/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
 import { runClusterSetDns } from './clusterset-dns/controller.ts';
@@ -23,7 +22,7 @@ import { LegacyRecords } from './legacy/records.ts';
 import { type Member, Members } from './members.ts';
 import { createPlacementProblems } from './placement/problems.ts';
 import { PolicyCopy } from './policy-copy.ts';
-import { recordKey } from './sources.ts';
+import { recordKeys } from './sources.ts';
 import { type ControllerName, type Controllers, runControllers } from './wiring.ts';
 
 export interface AgentOptions {
@@ -221,9 +220,4 @@ export function createAgent(options: AgentOptions): Agent {
       await Promise.all([controllers?.stop(), dnsOptions.stop()]);
     },
   };
-}
-
-/** Keys of the services that records of the broker are named after. */
-function recordKeys(records: { values(): Iterable<KubernetesObject> }): string[] {
-  return Array.from(records.values(), recordKey).filter((key) => key !== undefined);
 }

@@ -65,6 +65,7 @@ export class Members {
   readonly #upgradeHandlers = new Set<(clusterId: string) => void>();
   readonly #leaseHandlers = new Set<(clusterId: string, lease: Lease | undefined) => void>();
   readonly #placementHandlers = new Set<() => void>();
+  readonly #returnHandlers = new Set<(clusterId: string) => void>();
   readonly #memberHandlers = new Set<(clusterId: string, member: Member | undefined) => void>();
 
   constructor(options: MembersOptions) {
@@ -149,6 +150,13 @@ export class Members {
     return new Set(Array.from(shards, shardKey).filter((key) => key !== undefined));
   }
 
+  /** Keys of all services that this member has shards or slices of. */
+  recordsOf(clusterId: string): Set<string> {
+    const slices = this.#members.get(clusterId)?.slices.values() ?? [];
+    const keys = Array.from(slices, publishedServiceKey).filter((key) => key !== undefined);
+    return new Set([...this.servicesOf(clusterId), ...keys]);
+  }
+
   /** Whether the cluster publishes in today's form: it has at least one shard. */
   isUpgraded(clusterId: string): boolean {
     return (this.#members.get(clusterId)?.shards.size ?? 0) > 0;
@@ -162,6 +170,11 @@ export class Members {
   /** Told when what a member says of its placements has changed. */
   onPlacements(handler: () => void): void {
     this.#placementHandlers.add(handler);
+  }
+
+  /** Told when the broker shows the shards or slices of a member again after it did not. */
+  onReturn(handler: (clusterId: string) => void): void {
+    this.#returnHandlers.add(handler);
   }
 
   onLease(handler: (clusterId: string, lease: Lease | undefined) => void): void {
@@ -216,6 +229,11 @@ export class Members {
       this.#tellSlice(id, next, previous);
     });
     member.leases.on((_key, next, previous) => this.#tellLease(id, next, previous));
+    for (const records of [member.shards, member.slices]) {
+      records.onReturn(() => {
+        for (const handler of this.#returnHandlers) handler(id);
+      });
+    }
     for (const informer of informersOf(member)) informer.start();
     this.#unsynced.set(id, member);
     return member;

@@ -25,6 +25,11 @@ export function gateOf(ready: Promise<void>): Source {
   return { informer: { on: () => () => {}, whenSynced: () => ready } };
 }
 
+/** Keys of the services that records of the broker are named after. */
+export function recordKeys(records: { values(): Iterable<KubernetesObject> }): string[] {
+  return Array.from(records.values(), recordKey).filter((key) => key !== undefined);
+}
+
 /** Key of the service that a record of the broker is named after. */
 export function recordKey(record: KubernetesObject): string | undefined {
   const service = parseRecordName(record.metadata.name);

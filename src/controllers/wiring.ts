@@ -30,7 +30,7 @@ import type { PlacementProblems } from './placement/problems.ts';
 import { createPlacementStatusController } from './placement/status.ts';
 import { createPolicyController } from './policy/controller.ts';
 import { createScribeController } from './scribe/controller.ts';
-import { gateOf, keyed, own, recordKey, type Source } from './sources.ts';
+import { gateOf, keyed, own, recordKey, recordKeys, type Source } from './sources.ts';
 
 export interface WiringOptions {
   readonly context: AgentContext;
@@ -143,9 +143,28 @@ export function runControllers(options: WiringOptions): Controllers {
   for (const name of identity.names) add(['identity'], name);
   run('legacy', [...exported, merged, keyed(copies.imports, legacyKey)], older.reconcile);
 
+  // What we wrote and somebody undid while our copies stood still has left no trace in them.
+  const everyService = () => new Set(members.all().flatMap(({ id }) => [...members.servicesOf(id)]));
+  const lookAgain = (informers: readonly Pick<Informer<unknown>, 'onReturn'>[], name: ControllerName, keys: Keys) => {
+    for (const informer of informers) informer.onReturn(() => addAll(name, keys()));
+  };
+  const addAll = (name: ControllerName, keys: Iterable<string>) => {
+    for (const key of keys) add([name], key);
+  };
+  lookAgain([views], 'scribe', () => [...everyService(), ...recordKeys(views)]);
+  lookAgain([copies.imports, copies.slices, copies.claims], 'import', () => [
+    ...everyService(),
+    ...copies.imports.keys(),
+  ]);
+  lookAgain([copies.exports], 'policy', () => copies.services.keys());
+  lookAgain([copies.exports, copies.services], 'placement', () => recordKeys(federated));
+  lookAgain([options.properties], 'identity', () => identity.names);
+  members.onReturn((id) => {
+    if (id === membership.clusterId) addAll('export', [...copies.exports.keys(), ...members.recordsOf(id)]);
+  });
+
   function placementsIn(namespace: string): string[] {
-    const keys = Array.from(federated.values(), recordKey).filter((key) => key !== undefined);
-    return keys.filter((key) => key.startsWith(`${namespace}/`));
+    return recordKeys(federated).filter((key) => key.startsWith(`${namespace}/`));
   }
 
   /** Owner of the claim; when an address has become free, everybody who waits for one too. */
@@ -165,4 +184,5 @@ export function runControllers(options: WiringOptions): Controllers {
   };
 }
 
+type Keys = () => Iterable<string>;
 type Reconcile = (key: string) => Promise<WorkResult | undefined>;
