@@ -248,11 +248,13 @@ describe('join', () => {
 
 describe('leave', () => {
   test('leave: the broker is down -> an error, and the cluster is a member as before', async () => {
-    const { set, desk, isLeaving } = await twoClusters();
+    const { set, desk } = await twoClusters();
+    const secret = await desk.home.get(secretType, membershipRef);
     set.broker.kill();
     const left = leave(desk.deps, { home: desk.home, isOffline: false });
     await expect(set.time.settle(left)).rejects.toThrow('this cluster is still a member; try again, or give --offline');
-    expect(await isLeaving()).toBe(false);
+    // Not even marked for a moment: agents would have stopped.
+    expect(await desk.home.get(secretType, membershipRef)).toEqual(secret);
   });
 
   test('leave: the broker goes away while agents come to rest -> the mark is taken back', async () => {
