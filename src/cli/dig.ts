@@ -3,7 +3,6 @@
 
 import type { Command } from 'commander';
 import { readBody } from '../base/http.ts';
-import { errorText } from '../base/log.ts';
 import { type Explanation, formatExplanation } from '../dns/explain.ts';
 import { type OutputFormat, parseOutput } from './table.ts';
 import type { CliDeps } from './with-home.ts';
@@ -99,7 +98,7 @@ async function explain({ world }: CliDeps, admin: string, request: DigRequest): 
     if (response.status !== 200) throw new Error(text.trim());
     return JSON.parse(text) as Explanation;
   } catch (cause) {
-    throw new Error(`dig ${request.name}: ${admin}: ${errorText(cause)}`, { cause });
+    throw new Error(`dig ${request.name}: ${admin}`, { cause });
   } finally {
     transport.close();
   }
