@@ -57,6 +57,7 @@ class ScheduleRun {
   readonly #spec: ClusterSetSpec;
   readonly #ids: readonly string[];
   readonly #trace: string[] = [];
+  readonly #copies: StepContext['copies'] = {};
   /** Of each home, when its addresses were last looked at. */
   readonly #checkedRevisions = new Map<string, number>();
   /** How often each object was written by an agent, whether that worked or not. */
@@ -88,7 +89,8 @@ class ScheduleRun {
   }
 
   async step(): Promise<void> {
-    const context: StepContext = { set: this.#set, lossy: this.#lossy, random: this.#random, ids: this.#ids };
+    const [set, lossy, random, ids, copies] = [this.#set, this.#lossy, this.#random, this.#ids, this.#copies];
+    const context: StepContext = { set, lossy, random, ids, copies };
     const text = await randomStep(context);
     this.#say(text);
     await this.#set.time.advance(chance(this.#random, 0.7) ? this.#random.float() * 500 : this.#random.float() * 5_000);

@@ -3,6 +3,7 @@
 
 import type { Random } from '../src/base/world.ts';
 import { isAlreadyExists, isNotFound } from '../src/client/api-error.ts';
+import { configMapType } from '../src/model/config-map.ts';
 import { endpointSliceType } from '../src/model/endpoint-slice.ts';
 import { federatedServiceType } from '../src/model/federated-service.ts';
 import { recordName } from '../src/model/names-clusterset.ts';
@@ -19,6 +20,8 @@ export interface StepContext {
   readonly lossy: LossyNetwork;
   readonly random: Random;
   readonly ids: readonly string[];
+  /** What was copied, for restoring it later in the same run. */
+  readonly copies: { broker?: ReturnType<SimClusterSet['broker']['backup']> };
 }
 
 type Step = (context: StepContext, place: { id: string; key: string }) => Promise<string>;
@@ -44,6 +47,8 @@ const steps: readonly (readonly [number, Step])[] = [
   [2, endTrouble],
   [1, restartBroker],
   [1, breakStreams],
+  [1, copyBroker],
+  [1, restoreBroker],
 ];
 
 export async function randomStep(context: StepContext): Promise<string> {
@@ -178,6 +183,26 @@ async function restartBroker({ set, random }: StepContext): Promise<string> {
   await set.time.advance(downMs);
   await set.broker.start();
   return `the broker was down for ${Math.round(downMs)} ms`;
+}
+
+async function copyBroker({ set, copies }: StepContext): Promise<string> {
+  copies.broker = set.broker.backup();
+  return 'the broker is copied';
+}
+
+/** Somebody may have written so much since that revisions the agents know stand for something else. */
+async function restoreBroker({ set, copies, random }: StepContext): Promise<string> {
+  if (copies.broker === undefined) return 'there is no copy of the broker';
+  const downMs = random.float() * 5_000;
+  const writes = Math.floor(random.float() * 80);
+  set.broker.kill();
+  await set.time.advance(downMs);
+  await set.broker.restore(copies.broker);
+  for (let index = 0; index < writes; index += 1) {
+    const metadata = { namespace: setName, name: `note-${Math.floor(random.float() * 1e9)}` };
+    await tolerate(set.broker.admin.create(configMapType, { apiVersion: 'v1', kind: 'ConfigMap', metadata }));
+  }
+  return `the broker was down for ${Math.round(downMs)} ms and is as it was when copied, ${writes} writes later`;
 }
 
 async function breakStreams({ set, random }: StepContext, { id }: { id: string }): Promise<string> {
