@@ -2,6 +2,7 @@
 // an existing server for the cluster domain, and flags that make no sense.
 
 import { spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
@@ -182,6 +183,44 @@ describe('portolan dns', () => {
     expect(await admin(dns, '/querylog', 'DELETE')).toMatch(/^405 /);
   });
 
+  test('names that its nameserver never resolves -> they fail in the time given, all others go on; counted', async () => {
+    const upstream = createSocket('udp4');
+    upstream.on('message', (message, from) => {
+      const { id, questions } = packet.decode(message);
+      const { name } = questions![0]!;
+      if (name.startsWith('slow')) return;
+      const answers = [{ type: 'A', name, ttl: 60, data: '203.0.113.1' }] as never;
+      upstream.send(packet.encode({ type: 'response', id, questions, answers }), from.port, from.address);
+    });
+    upstream.bind(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    const server = `127.0.0.1:${upstream.address().port}`;
+    const times = ['--forward-timeout-ms', '1700', '--forward-resend-ms', '800'];
+    const dns = await resolver('--forward', server, '--workers', '2', ...times);
+    await dns.whenReady();
+    const slow = Array.from({ length: 10 }, (_, i) => askUdp(dns.target, `slow-${i}.example.com A`));
+    const failing = Promise.all(slow);
+    for (let i = 0; i < 10; i++) expect(await askUdp(dns.target, `fast-${i}.example.com A`)).toBe('203.0.113.1');
+    expect(new Set(await failing)).toEqual(new Set(['SERVFAIL']));
+    expect(await askUdp(dns.target, 'after.example.com A')).toBe('203.0.113.1');
+    const text = await admin(dns, '/metrics');
+    expect(text).toContain(`portolan_dns_upstream_up{server="${server}"} 1`);
+    expect(text).toContain('portolan_dns_cache_total{result="miss"} 21');
+    expect(text).toMatch(new RegExp(`portolan_dns_upstream_unanswered_total{server="${server}"} [1-9]`));
+    expect(text).toContain('portolan_dns_worker_restarts_total 0');
+    upstream.close();
+  });
+
+  test('a port that another server holds, with threads on both sides -> an error that names it', async () => {
+    const dns = await resolver('--workers', '2');
+    const taken = `127.0.0.1:${dns.target.port}`;
+    const flags = ['--cluster-id', 'a', '--kubeconfig', home.kubeconfig, '--workers', '2', '--listen', taken];
+    const { code, err } = await runPortolan(['dns', ...flags]);
+    expect(err).toContain(`EADDRINUSE`);
+    expect(err).toContain(taken);
+    expect(code).toBe(1);
+  });
+
   test('the DNS options of the clusterset -> names of clusters and TTL while it runs, its zone at the next start', async () => {
     const spec = { type: 'ClusterSetIP', ips: ['243.0.0.9'], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] };
     await make(serviceImportType, 'shop', 'cart', { spec });
@@ -344,6 +383,8 @@ describe('portolan dns', () => {
     [['--cluster-id', 'a', '--client', '10.0.0.0/99'], '--client 10.0.0.0/99: want an address or a range'],
     [['--cluster-id', 'a', '--workers', '-1'], '--workers -1: want a number'],
     [['--cluster-id', 'a', '--source-option', '65000'], '--source-option 65000: want a number from 65001 to 65534'],
+    [['--cluster-id', 'a', '--forward-timeout-ms', '5'], '--forward-timeout-ms 5: want a number from 100 to 60000'],
+    [['--cluster-id', 'a', '--forward-resend-ms', 'soon'], '--forward-resend-ms soon: want a number'],
     [['--cluster-id', 'a', '--tls-cert', 'x'], '--tls-cert: want --tls-key FILE too'],
     [['--cluster-id', 'a', '--stub-listen', '127.0.0.1:0'], 'or anybody could post'],
     [['--cluster-id', 'a', '--listen', '127.0.0.1:1', '127.0.0.2:2'], 'all addresses must have the same port'],
