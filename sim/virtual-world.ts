@@ -136,7 +136,9 @@ function randomFrom(float: () => number): Random {
 }
 
 function wholeOf(content: Uint8Array | Iterable<Uint8Array>): Uint8Array {
-  return content instanceof Uint8Array ? Uint8Array.from(content) : Buffer.concat([...content]);
+  return content instanceof Uint8Array
+    ? Uint8Array.from(content)
+    : Buffer.concat(Array.from(content, (piece) => Buffer.from(piece)));
 }
 
 function virtualDisk(files: Map<string, Uint8Array>, isRevoked: () => boolean): Disk {

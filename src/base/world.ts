@@ -44,7 +44,7 @@ export interface Disk {
   read(path: string): Promise<Uint8Array | undefined>;
   /**
    * Replaces the file in one step and is on disk when it resolves. Of something large the pieces are asked for one after
-   * the other, with time for others in between.
+   * the other, with time for others in between; each is good until the next one is asked for.
    */
   write(path: string, bytes: Uint8Array | Iterable<Uint8Array>, options?: WriteOptions): Promise<void>;
   remove(path: string): Promise<void>;

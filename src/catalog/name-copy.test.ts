@@ -27,7 +27,8 @@ function makeTable(count: number): NameTable {
   return table;
 }
 
-const fileOf = (table: NameTable) => Buffer.concat([...copyPieces(table.snapshot(), facts)]);
+const fileOf = (table: NameTable) =>
+  Buffer.concat(Array.from(copyPieces(table.snapshot(), facts), (piece) => Buffer.from(piece)));
 
 function memoryOf(file: Uint8Array) {
   const read = readCopy(file);

@@ -5,7 +5,7 @@
 //
 // Numbers are as the machine has them: a machine that reads them the other way round finds another version.
 
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { type CatalogMemory, type CatalogSnapshot, stateWord } from './name-table.ts';
 import type { Zone } from './zones.ts';
 
@@ -43,26 +43,40 @@ interface Header extends CopyFacts {
   readonly sections: Sections<number>;
 }
 
-/** The file in pieces. Entries are read where they lie, so a snapshot is quickly made and takes little memory. */
-export function* copyPieces({ names, places, serial }: CatalogSnapshot, facts: CopyFacts): Generator<Uint8Array> {
-  const sections: Sections<Uint8Array> = {
+/**
+ * The file in pieces. Entries are read where they lie, so a snapshot is quickly made and takes little memory; its index goes
+ * as soon as it has been written.
+ */
+export function* copyPieces(snapshot: CatalogSnapshot, facts: CopyFacts): Generator<Uint8Array> {
+  const sections = sectionsOf(snapshot);
+  const lengths = Object.fromEntries(sectionNames.map((name) => [name, sections[name].length]));
+  const header: Header = { ...facts, serial: snapshot.serial, sections: lengths as Sections<number> };
+  const digest = createHash('sha256');
+  yield* piecesOf(startOf(header), digest);
+  for (const name of sectionNames) {
+    yield* piecesOf(sections[name], digest);
+    // Waiting for somebody to collect it would be waiting for long.
+    if (name === 'slots') snapshot.names.slots.buffer.transfer(0);
+  }
+  yield digest.digest();
+}
+
+function sectionsOf({ names, places }: CatalogSnapshot): Sections<Uint8Array> {
+  return {
     slots: bytesOf(names.slots),
     bytes: names.bytes,
     placeSlots: bytesOf(places.index.slots),
     placeBytes: places.index.bytes,
     placeTable: bytesOf(places.table),
   };
-  const lengths = Object.fromEntries(sectionNames.map((name) => [name, sections[name].length]));
-  const header: Header = { ...facts, serial, sections: lengths as Sections<number> };
-  const digest = createHash('sha256');
-  for (const part of [startOf(header), ...sectionNames.map((name) => sections[name])]) {
-    for (let at = 0; at < part.length; at += pieceBytes) {
-      const piece = part.subarray(at, at + pieceBytes);
-      digest.update(piece);
-      yield piece;
-    }
+}
+
+function* piecesOf(part: Uint8Array, digest: Hash): Generator<Uint8Array> {
+  for (let at = 0; at < part.length; at += pieceBytes) {
+    const piece = part.subarray(at, at + pieceBytes);
+    digest.update(piece);
+    yield piece;
   }
-  yield digest.digest();
 }
 
 export type ReadCopy =

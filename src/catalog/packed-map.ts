@@ -12,8 +12,8 @@ export interface PackedMemory {
 
 /** A map as it was at one moment. */
 export interface PackedSnapshot {
-  /** A copy. */
-  readonly slots: Int32Array;
+  /** A copy, in memory of its own. */
+  readonly slots: Int32Array<ArrayBuffer>;
   /** Where the entries lie: what is there once never changes. */
   readonly bytes: Uint8Array;
 }

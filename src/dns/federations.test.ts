@@ -15,7 +15,10 @@ class MemoryDisk implements Disk {
   read = async (path: string) => this.files.get(path);
   write = async (path: string, content: Uint8Array | Iterable<Uint8Array>) => {
     if (this.isFull) throw new Error('disk is full');
-    this.files.set(path, content instanceof Uint8Array ? content : Buffer.concat([...content]));
+    this.files.set(
+      path,
+      content instanceof Uint8Array ? content : Buffer.concat(Array.from(content, (piece) => Buffer.from(piece))),
+    );
   };
   remove = async (path: string) => {
     this.files.delete(path);

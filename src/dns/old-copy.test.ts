@@ -41,7 +41,7 @@ function later(before: Catalog, zones = [0, 1]): Catalog {
 
 function leave(before: NameTable, after: NameTable, zones: number[]): void {
   const facts = { owner: 'cluster west', zones: [], asOfMs: 0 };
-  const read = readCopy(Buffer.concat([...copyPieces(before.snapshot(), facts)]));
+  const read = readCopy(Buffer.concat(Array.from(copyPieces(before.snapshot(), facts), (piece) => Buffer.from(piece))));
   if (read.kind === 'unusable') throw new Error(read.why);
   after.setOld(read.memoryFor(zones));
 }
