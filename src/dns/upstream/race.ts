@@ -41,6 +41,7 @@ export function race<Server, Reply>(options: RaceOptions<Server, Reply>): Promis
     let nextServer = 0;
     let inFlight = 0;
     let hasEnded = false;
+    let isSlow = false;
     let leftMs = times.totalMs;
 
     function after(delayMs: number, run: () => void): void {
@@ -83,6 +84,7 @@ export function race<Server, Reply>(options: RaceOptions<Server, Reply>): Promis
       nextServer += 1;
       send(server);
       after(times.hedgeMs, () => {
+        if (!isSlow) becomeSlow(times.hedgeMs);
         if (silent.has(server)) options.onSlow(server);
         sendNext();
       });
@@ -95,10 +97,17 @@ export function race<Server, Reply>(options: RaceOptions<Server, Reply>): Promis
       after(times.resendMs, resend);
     }
 
+    /** Most replies come before the first of these would be needed: until then there is one timer. */
+    function becomeSlow(elapsedMs: number): void {
+      isSlow = true;
+      const { giveUp } = options;
+      const from = (atMs: number) => Math.max(0, atMs - elapsedMs);
+      after(from(times.totalMs), () => end());
+      after(from(times.resendMs), resend);
+      after(from(giveUp.afterMs), () => (bad.length > 0 || giveUp.isDue()) && end());
+    }
+
     options.onStart?.(() => end());
-    after(times.totalMs, () => end());
-    after(times.resendMs, resend);
-    after(options.giveUp.afterMs, () => (bad.length > 0 || options.giveUp.isDue()) && end());
     sendNext();
     if (inFlight === 0) end();
   });
