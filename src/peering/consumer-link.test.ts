@@ -1,8 +1,11 @@
 // The link on its own: its states by the names of seed 000, Appendix A, and what it does to an owner that misbehaves.
 
+import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { SimHome } from '../../sim/home.ts';
 import { Simulation } from '../../sim/virtual-world.ts';
+import { issueCertificate } from '../api/security/certificates.ts';
+import { generatePrivateKey } from '../api/security/edge/keys.ts';
 import { silentLog } from '../base/log.ts';
 import { ConsumerLink, type LinkLimits } from './consumer-link.ts';
 import { codes } from './messages.ts';
@@ -29,13 +32,20 @@ async function start(
   });
   const dialed: { options: DialOptions; handlers: ClientHandlers }[] = [];
   const log: string[] = [];
-  const state = { unsentBytes: 0, own: { certificate: 'c', key: 'k' } };
+  const state = {
+    unsentBytes: 0,
+    own: { certificate: 'c', key: 'k' },
+    presented: [] as X509Certificate[],
+    roots: [] as string[],
+  };
   const link = new ConsumerLink({
     ...{ world, log: silentLog, peer: 'owner', store, limits },
     config: {
       address: 'https://owner.example:8008',
       versions,
-      roots: [],
+      get roots() {
+        return state.roots;
+      },
       isExpected: () => true,
       names: { allowedDomains: ['*'], ownZones: [] },
       accepts: () => true,
@@ -53,6 +63,7 @@ async function start(
         },
         pause: () => log.push('pause'),
         resume: () => log.push('resume'),
+        presented: () => state.presented,
         cancel: (code = codes.cancelled, reason = '') => handlers.onClosed(code, reason),
       };
     },
@@ -248,4 +259,33 @@ test('link: an owner that comes and goes -> retention runs from when it was last
   await visit('s3');
   await away(21);
   expect(states()).toEqual([]);
+});
+
+/** A root and a certificate of it that expires after a minute of the virtual clock. */
+function briefChain(): { root: string; leaf: X509Certificate } {
+  const startMs = Date.UTC(2026, 0, 1);
+  const times = { notBeforeMs: startMs - 60_000, serial: Buffer.alloc(16, 7) };
+  const issuer = { subject: { commonName: 'mesh owner.example' }, key: generatePrivateKey() };
+  const authority = { ...issuer, use: { kind: 'authority' as const }, ...times, notAfterMs: startMs + 3_600_000 };
+  const uris = ['spiffe://owner.example/mesh'];
+  const leaf = issueCertificate({
+    ...{ subject: { commonName: 'peering' }, key: generatePrivateKey(), issuer, use: { kind: 'identity', uris } },
+    ...{ ...times, notAfterMs: startMs + 60_000 },
+  });
+  return { root: issueCertificate(authority), leaf: new X509Certificate(leaf) };
+}
+
+test('link: the certificate of the owner expires, or its roots are other ones -> the stream ends, and it is dialed again', async () => {
+  const { root, leaf } = briefChain();
+  for (const isExpiry of [true, false]) {
+    const { time, link, last, state, dialed } = await start();
+    Object.assign(state, { presented: [leaf], roots: [root] });
+    last().handlers.onOpened({ 'portolan-snapshot': '1' });
+    await time.advance(50_000);
+    expect(link.state.kind).toBe('registering');
+    if (isExpiry) await time.advance(20_000);
+    else state.roots = [briefChain().root];
+    if (!isExpiry) await time.advance(6000);
+    expect(link.state.kind === 'backingOff' || dialed.length > 1).toBe(true);
+  }
 });

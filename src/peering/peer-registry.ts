@@ -24,6 +24,8 @@ export interface KnownPeer {
   readonly awayMs: number | undefined;
   /** Why nothing can be exchanged with it, if so. */
   readonly wrong: string;
+  /** What is amiss though the last good configuration still serves. */
+  readonly warning: string;
 }
 
 export interface PeerRegistryOptions {
@@ -69,7 +71,7 @@ export class PeerRegistry {
   }
 
   *trusted(): Generator<TrustedPeer> {
-    for (const peer of this.#known.values()) if (peer.wrong === '' && !peer.spec.suspended) yield peer.trusted;
+    for (const { trusted } of this.#known.values()) yield trusted;
   }
 
   #secretChanged(secret: string): void {
@@ -91,11 +93,12 @@ export class PeerRegistry {
 
   #resolve(peer: Peer): KnownPeer {
     const { spec, metadata, status } = peer;
-    const bundle = spec.trust.bundle ?? this.#secret(metadata, spec.trust.bundleSecret?.name, 'ca.crt');
-    const rootsPem = splitPem(bundle ?? '');
-    const roots = readRoots(rootsPem);
+    const { rootsPem, roots, wrong: wrongRoots } = this.#roots(peer);
     const credentials = this.#credentials(peer);
     const { lastContact, awaySeconds } = status?.consumer ?? {};
+    const hasRoots = roots.length > 0;
+    const wrong = whatIsWrong({ spec, wrongRoots: hasRoots ? '' : wrongRoots, credentials });
+    const unavailable = whyUnavailable(spec, wrong);
     return {
       name: metadata.name,
       uid: metadata.uid ?? '',
@@ -105,14 +108,33 @@ export class PeerRegistry {
         peer: metadata.name,
         domain: spec.trust.domain,
         identities: spec.trust.identities ?? [],
-        roots: roots ?? [],
+        roots,
+        ...(unavailable === '' ? {} : { unavailable }),
       },
       credentials: typeof credentials === 'string' ? undefined : credentials,
       retry: metadata.annotations?.[retryAnnotation] ?? '',
       lastContactMs: lastContact === undefined ? undefined : Date.parse(lastContact),
       awayMs: awaySeconds === undefined ? undefined : awaySeconds * 1000,
-      wrong: whatIsWrong({ spec, bundle, roots, credentials }),
+      wrong,
+      warning: hasRoots && wrongRoots !== '' ? `${wrongRoots}; the roots that it held before still count` : '',
     };
+  }
+
+  // A Secret that is replaced is gone for a moment, and one can be written half: the roots that it held are better than none.
+  #roots({ spec, metadata }: Peer): Roots {
+    const secret = spec.trust.bundleSecret?.name;
+    const bundle = spec.trust.bundle ?? this.#secret(metadata, secret, 'ca.crt');
+    const rootsPem = splitPem(bundle ?? '');
+    const roots = readRoots(rootsPem) ?? [];
+    if (roots.length > 0) return { rootsPem, roots, wrong: '' };
+    const wrong =
+      bundle === undefined
+        ? `the Secret ${secret} with its roots has no ca.crt`
+        : 'its trust bundle holds no certificate in PEM';
+    const before = this.#known.get(metadata.name);
+    const isSame = before?.uid === metadata.uid && before?.spec.trust.bundleSecret?.name === secret;
+    if (before === undefined || !isSame || spec.trust.bundle !== undefined) return { rootsPem, roots, wrong };
+    return { rootsPem: before.rootsPem, roots: before.trusted.roots, wrong };
   }
 
   #credentials({ spec, metadata }: Peer): OwnCredentials | string | undefined {
@@ -150,21 +172,32 @@ function readRoots(pem: readonly string[]): X509Certificate[] | undefined {
   }
 }
 
+interface Roots {
+  readonly rootsPem: readonly string[];
+  readonly roots: readonly X509Certificate[];
+  /** Also when those from before are used. */
+  readonly wrong: string;
+}
+
 interface Findings {
   readonly spec: PeerSpec;
-  readonly bundle: string | undefined;
-  readonly roots: readonly X509Certificate[] | undefined;
+  readonly wrongRoots: string;
   /** What is wrong with them, if it is a text. */
   readonly credentials: OwnCredentials | string | undefined;
 }
 
-function whatIsWrong({ spec, bundle, roots, credentials }: Findings): string {
-  const { bundleSecret, domain, identities = [] } = spec.trust;
-  if (bundle === undefined) return `the Secret ${bundleSecret?.name} with its roots has no ca.crt`;
-  if (roots === undefined || roots.length === 0) return 'its trust bundle holds no certificate in PEM';
+function whatIsWrong({ spec, wrongRoots, credentials }: Findings): string {
+  const { domain, identities = [] } = spec.trust;
+  if (wrongRoots !== '') return wrongRoots;
   const foreign = identities.find((identity) => !mayBe(identity, { domain, identities: [] }));
   if (foreign !== undefined) return `the identity ${foreign} is outside its trust domain ${domain}`;
   return typeof credentials === 'string' ? credentials : '';
+}
+
+/** As it is told to the peer: what our Secrets are called is not its affair. */
+function whyUnavailable(spec: PeerSpec, wrong: string): string {
+  if (wrong !== '') return 'what is configured here for this peer cannot be used at the moment';
+  return spec.suspended ? 'this peer is suspended here' : '';
 }
 
 /** Undefined for a peer that we only serve. */

@@ -7,6 +7,7 @@ import type { PeerExport, PeerExportStatus } from '../model/peer-export.ts';
 import type { LinkReport } from './consumer-link.ts';
 import type { ConsumerReport } from './owner.ts';
 import type { Share } from './owner-catalog.ts';
+import type { RefusedCall } from './refused-callers.ts';
 
 export function consumerStatus(report: LinkReport, nowMs: number): PeerConsumerStatus {
   const { state, aliveMs, fullSyncMs, mode, refusals } = report;
@@ -36,14 +37,30 @@ function consumerState({ state, staleSinceMs, fullSyncMs, services }: LinkReport
   return state.kind === 'waiting' || (fullSyncMs !== undefined && staleSinceMs === undefined) ? 'Synced' : 'Syncing';
 }
 
+export interface Absent {
+  /** The last time that somebody came in its name and was turned away, since it was last served. */
+  readonly refused?: RefusedCall | undefined;
+  /** What is amiss with it here. */
+  readonly why?: string;
+}
+
 /** `report` is absent when the peer is not connected. */
-export function ownerStatus(report: ConsumerReport | undefined, services: number, nowMs: number): PeerOwnerStatus {
-  if (report === undefined) return { state: 'Idle', message: '', services, unacknowledged: 0, lag: 0, lagSeconds: 0 };
+export function ownerStatus(
+  report: ConsumerReport | undefined,
+  services: number,
+  nowMs: number,
+  { refused, why = '' }: Absent = {},
+): PeerOwnerStatus {
+  if (report === undefined) {
+    const state = refused === undefined ? 'Idle' : 'Refused';
+    const message = refused === undefined ? why : refusedMessage(refused);
+    return { state, message, services, unacknowledged: 0, lag: 0, lagSeconds: 0 };
+  }
   const { refusals, fullSyncMs } = report;
   const newest = [...refusals.values()].slice(-refusalsShownMax).reverse();
   return {
     state: ownerState(report, services),
-    message: ownerMessage(report, services),
+    message: ownerMessage(report, services) || why,
     version: report.version,
     identity: report.identity,
     since: formatTime(report.sinceMs),
@@ -60,6 +77,11 @@ export function ownerStatus(report: ConsumerReport | undefined, services: number
       .reverse()
       .map(([id, note]) => ({ id, note })),
   };
+}
+
+function refusedMessage({ reason, count, lastMs }: RefusedCall): string {
+  const times = count === 1 ? '' : `, ${count} times`;
+  return `refused as Unauthenticated${times}, last at ${formatTime(lastMs)}: ${reason}`;
 }
 
 // A peer that took nothing of what it was told is not in step with us, however promptly it answered.

@@ -6,6 +6,8 @@ import type { Owner } from './owner.ts';
 
 export interface PeeringMeter {
   refused(refusal: { readonly peer: string; readonly side: 'owner' | 'consumer'; readonly reason: string }): void;
+  /** Somebody was turned away who came in the name of this peer, or in nobody's that we know. */
+  unauthenticated(claimed: string | undefined): void;
 }
 
 export interface Measured {
@@ -57,7 +59,13 @@ export function measurePeering(metrics: Metrics, measured: Measured): PeeringMet
     help: 'services refused, by the field that was wrong',
     labelNames: [...labelNames, 'reason'],
   });
+  const callers = metrics.counter({
+    name: 'peering_unauthenticated_total',
+    help: 'calls refused as Unauthenticated, by the peer in whose name they came; empty for nobody that is known',
+    labelNames: ['peer'],
+  });
   return {
+    unauthenticated: (claimed = '') => callers.inc({ peer: claimed }),
     refused: ({ peer, side, reason }) => refusals.inc({ peer, side, reason: fieldIn(reason) }),
   };
 }

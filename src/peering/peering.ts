@@ -17,15 +17,25 @@ import { Consumer } from './consumer.ts';
 import type { Held, LinkLimits } from './consumer-link.ts';
 import type { OwnCredentials } from './credentials.ts';
 import { introduce } from './introduction.ts';
+import { LogBudget } from './log-budget.ts';
 import { Owner, type ServedPeer } from './owner.ts';
 import { OwnerCatalog } from './owner-catalog.ts';
 import { fingerprintOf, type KnownPeer, linkConfigOf, PeerRegistry } from './peer-registry.ts';
 import { consumerStatus, ownerStatus } from './peer-status.ts';
 import { measurePeering, type PeeringMeter } from './peering-metrics.ts';
+import { RefusedCallers } from './refused-callers.ts';
 import { ReplicaClaims } from './replica-claims.ts';
 import { StatusWriter, type WrittenStatus } from './status-writer.ts';
 import type { Dial } from './transport-client.ts';
-import type { PeeringServer, PeeringServerOptions, PlainAnswer, PlainRequest } from './transport-server.ts';
+import type {
+  CallHandlers,
+  PeeringServer,
+  PeeringServerOptions,
+  PlainAnswer,
+  PlainRequest,
+  RefusedCaller,
+  ServerCall,
+} from './transport-server.ts';
 import { judgeCertificate, type Verdict } from './trust.ts';
 import { v1alpha1 } from './wire.ts';
 
@@ -87,6 +97,8 @@ class PeeringParts implements Peering {
   readonly #claims: ReplicaClaims;
   readonly #statuses: StatusWriter;
   readonly #meter: PeeringMeter;
+  readonly #refused: RefusedCallers;
+  readonly #refusedLines: LogBudget;
   readonly #stops: (() => unknown)[] = [];
   #server: PeeringServer | undefined;
   #revision = 0;
@@ -96,6 +108,8 @@ class PeeringParts implements Peering {
     const { client, world, log, namespace } = options;
     const common = { client, world, log };
     this.#options = options;
+    this.#refused = new RefusedCallers(world.clock);
+    this.#refusedLines = new LogBudget(world.clock);
     this.#services = createInformer<Service>({ ...common, type: serviceType, keep: keepService });
     this.#exports = createInformer<PeerExport>({ ...common, type: peerExportType });
     this.#peers = createInformer<Peer>({ ...common, type: peerType, namespace });
@@ -136,7 +150,10 @@ class PeeringParts implements Peering {
       exportFindings: (key) => this.#exportFindings(key),
     });
     const measured = { owner: this.owner, consumer: () => this.#consumer, wallMs: () => world.clock.wallMs() };
-    this.#meter = options.metrics === undefined ? { refused() {} } : measurePeering(options.metrics, measured);
+    this.#meter =
+      options.metrics === undefined
+        ? { refused() {}, unauthenticated() {} }
+        : measurePeering(options.metrics, measured);
   }
 
   get port(): number {
@@ -162,7 +179,8 @@ class PeeringParts implements Peering {
       // A peer that is not known yet must not hear that it is not trusted: it would not come back.
       whyUnavailable: () => (this.#hasSynced() ? undefined : "the owner's catalog has not synced yet"),
       judge: (presented) => this.#judge(presented),
-      accept: (call) => this.owner.accept(call),
+      accept: (call) => this.#accept(call),
+      onRefused: (caller) => this.#refusedCaller(caller),
       answer: (request) => this.#answer(request),
       messageBytesMax,
       keepAliveMs: serverKeepAliveMs,
@@ -225,6 +243,18 @@ class PeeringParts implements Peering {
     return judgeCertificate(presented, this.#registry.trusted(), this.#options.world.clock.wallMs());
   }
 
+  #accept(call: ServerCall): CallHandlers | undefined {
+    this.#refused.forget(call.peer);
+    return this.owner.accept(call);
+  }
+
+  #refusedCaller({ claimed, reason, from }: RefusedCaller): void {
+    const fields = this.#refusedLines.take();
+    if (fields !== undefined) this.#options.log.warn('peering call refused', { reason, from, ...fields });
+    this.#meter.unauthenticated(claimed);
+    if (claimed !== undefined && this.#refused.add(claimed, reason)) this.#statuses.peerChanged(claimed);
+  }
+
   #served(name: string): ServedPeer | undefined {
     const peer = this.#registry.get(name);
     if (peer === undefined || peer.spec.suspended) return undefined;
@@ -240,7 +270,11 @@ class PeeringParts implements Peering {
   }
 
   #peerChanged(name: string, peer: KnownPeer | undefined): void {
+    // Perhaps only to be made anew: it may ask once more, and is refused then.
+    if (peer === undefined) this.owner.restart(name, 'there is no Peer for it any more');
     this.#server?.trustChanged();
+    this.#refused.forget(name);
+    if (peer !== undefined && peer.warning !== '') this.#options.log.warn(peer.warning, { peer: name });
     const report = this.owner.report(name);
     const served = this.#served(name);
     if (report !== undefined && !served?.versions.includes(report.version))
@@ -345,7 +379,11 @@ class PeeringParts implements Peering {
 
   /** For `portolan peer diff`: what this peer is offered, by content, and what it refused. */
   #listCatalog(verdict: Verdict): PlainAnswer {
-    if (verdict.kind === 'refused') return { status: 401, body: JSON.stringify({ message: verdict.reason }) };
+    if (verdict.kind !== 'trusted')
+      return {
+        status: verdict.kind === 'refused' ? 401 : 503,
+        body: JSON.stringify({ message: verdict.reason }),
+      };
     if (!this.#hasSynced()) return { status: 503, body: '{"message":"the catalog has not synced yet"}' };
     const view = this.catalog.view(verdict.peer, v1alpha1, {
       epoch: '',
@@ -365,8 +403,11 @@ class PeeringParts implements Peering {
     const peer = this.#registry.get(name);
     if (peer === undefined) return undefined;
     const nowMs = this.#options.world.clock.wallMs();
-    const told = () => ownerStatus(this.owner.report(name), this.catalog.count(name), nowMs);
-    const owner = this.#claims.mayTell(name) ? { owner: told() } : {};
+    const refused = this.#refused.get(name);
+    const why = peer.trusted.unavailable ?? peer.warning;
+    const isNews = (refused !== undefined || why !== '') && !this.#claims.isServedElsewhere(name);
+    const told = () => ownerStatus(this.owner.report(name), this.catalog.count(name), nowMs, { refused, why });
+    const owner = this.#claims.mayTell(name) || isNews ? { owner: told() } : {};
     return { ...owner, ...this.#consumerStatus(peer, nowMs) };
   }
 
@@ -375,7 +416,9 @@ class PeeringParts implements Peering {
     // Null takes away what was written when there still was an address.
     if (peer.spec.address === undefined) return { consumer: null };
     const report = this.#consumer.report(peer.name);
-    return report === undefined ? {} : { consumer: consumerStatus(report, nowMs) };
+    if (report === undefined) return {};
+    const status = consumerStatus(report, nowMs);
+    return { consumer: { ...status, message: status.message || peer.warning } };
   }
 
   #exportFindings(key: string) {

@@ -45,6 +45,13 @@ export interface PlainAnswer {
   readonly body: string;
 }
 
+export interface RefusedCaller {
+  /** The peer whose trust domain it named, if there is one. */
+  readonly claimed: string | undefined;
+  readonly reason: string;
+  readonly from: string;
+}
+
 export interface PeeringServerOptions {
   readonly host: string;
   readonly port: number;
@@ -56,6 +63,10 @@ export interface PeeringServerOptions {
   readonly judge: (presented: readonly X509Certificate[]) => Verdict;
   /** Undefined for a method that is not served. */
   readonly accept: (call: ServerCall) => CallHandlers | undefined;
+  /** Told of each caller that is refused as Unauthenticated. */
+  readonly onRefused?: (refusal: RefusedCaller) => void;
+  /** How often those whose calls are open are judged again, because certificates expire. */
+  readonly judgeMs?: number;
   /** Requests that are not gRPC; undefined for a path that is not served. */
   readonly answer?: (request: PlainRequest) => Promise<PlainAnswer> | undefined;
   readonly messageBytesMax: number;
@@ -82,6 +93,7 @@ interface OpenCall {
 /** What a consumer may have on its way to us, on one stream and on the connection. */
 const windowBytes = 1 << 20;
 const lingerMs = 2000;
+const judgeMsDefault = 5000;
 const plainBodyBytesMax = 256 * 1024;
 const isGrpc = /^application\/grpc(\+proto)?($|;)/;
 
@@ -109,6 +121,9 @@ export function servePeering(options: PeeringServerOptions): Promise<PeeringServ
   });
   server.on('tlsClientError', (error) => options.log.debug('peering handshake failed', { error: errorText(error) }));
   server.on('stream', (stream, headers) => takeRequest({ stream, headers, options, open }));
+  const judging = setInterval(() => judgeAgain(open, options.judge), options.judgeMs ?? judgeMsDefault);
+  judging.unref();
+  server.on('close', () => clearInterval(judging));
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host, () => {
@@ -147,8 +162,9 @@ function takeCall(incoming: Incoming, presented: readonly X509Certificate[], ver
   const { stream, headers, options, open } = incoming;
   const unavailable = options.whyUnavailable?.();
   if (unavailable !== undefined) return refuse(stream, codes.unavailable, unavailable);
+  if (verdict.kind === 'unavailable') return refuse(stream, codes.unavailable, verdict.reason);
   if (verdict.kind === 'refused') {
-    options.log.warn('peering call refused', { reason: verdict.reason, from: remoteOf(stream) });
+    options.onRefused?.({ claimed: verdict.claimed, reason: verdict.reason, from: remoteOf(stream) });
     return refuse(stream, codes.unauthenticated, verdict.reason);
   }
   const path = headers[':path'] ?? '';
@@ -237,7 +253,8 @@ async function takePlain({ stream, headers, options }: Incoming, verdict: Verdic
 function judgeAgain(open: ReadonlySet<OpenCall>, judge: PeeringServerOptions['judge']): void {
   for (const { call, presented } of [...open]) {
     const verdict = judge(presented);
-    if (verdict.kind === 'refused') call.end(codes.unauthenticated, verdict.reason);
+    if (verdict.kind === 'unavailable') call.end(codes.unavailable, verdict.reason);
+    else if (verdict.kind === 'refused') call.end(codes.unauthenticated, verdict.reason);
     else if (verdict.peer !== call.peer) call.end(codes.unavailable, `this certificate now stands for ${verdict.peer}`);
   }
 }

@@ -254,6 +254,29 @@ test('transport: the roots of a peer are withdrawn -> its stream ends with Unaut
   expect(await caller.until('closed')).toContain(`closed ${codes.unauthenticated}`);
 });
 
+test('transport: the certificate of a caller expires -> its stream ends with Unauthenticated, those of others go on', async () => {
+  let nowMs = Date.now();
+  const state = await serve({ judgeMs: 20, judge: (presented) => judgeCertificate(presented, state.peers, nowMs) });
+  const brief = call(state.server.port, acme.issue({ notAfterMs: nowMs + 60_000 }));
+  const long = call(state.server.port);
+  await Promise.all([brief.until('opened'), long.until('opened')]);
+  nowMs += 61_000;
+  expect(await brief.until('closed')).toMatch(new RegExp(`^closed ${codes.unauthenticated} .*expired on`));
+  long.call.send(Buffer.from('still here'));
+  await long.until('message still here');
+});
+
+test('transport: a peer that cannot be served for now -> Unavailable, also on its open stream', async () => {
+  const state = await serve();
+  const before = call(state.server.port);
+  await before.until('opened');
+  state.peers = [acme.trusted({ unavailable: 'suspended' })];
+  state.server.trustChanged();
+  expect(await before.until('closed')).toBe(`closed ${codes.unavailable} suspended`);
+  expect(await call(state.server.port).until('closed')).toBe(`closed ${codes.unavailable} suspended`);
+  expect(await call(state.server.port, stranger.issue()).until('closed')).toContain(`closed ${codes.unauthenticated}`);
+});
+
 test('transport: a consumer half-closes or cancels -> the owner hears that it left', async () => {
   const { server, heard } = await serve();
   const caller = call(server.port);

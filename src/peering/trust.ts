@@ -13,11 +13,16 @@ export interface TrustedPeer {
   /** The SPIFFE identities of which its certificate must carry one; empty allows any of its domain. */
   readonly identities: readonly string[];
   readonly roots: readonly X509Certificate[];
+  /** Why nothing can be exchanged with it at the moment, in words that may be told to it; it may come back later. */
+  readonly unavailable?: string;
 }
 
 export type Verdict =
   | { readonly kind: 'trusted'; readonly peer: string; readonly identity: string }
-  | { readonly kind: 'refused'; readonly reason: string };
+  /** It may well be who it says; it is to try again later. */
+  | { readonly kind: 'unavailable'; readonly peer: string; readonly reason: string }
+  /** `claimed` is the peer whose trust domain it named, if there is one. */
+  | { readonly kind: 'refused'; readonly claimed?: string; readonly reason: string };
 
 const chainLengthMax = 8;
 
@@ -33,14 +38,34 @@ export function judgeCertificate(
   if (identities.length !== 1)
     return refused(`the certificate carries ${identities.length} SPIFFE identities, one is needed`);
   const identity = identities[0] as string;
-  let reason = `no peer has the identity ${identity}`;
+  let verdict: Verdict = refused(`no peer has the identity ${identity}`);
   for (const peer of peers) {
-    if (!mayBe(identity, peer)) continue;
-    const wrong = whatIsWrongWithChain(presented, peer.roots, nowMs);
-    if (wrong === undefined) return { kind: 'trusted', peer: peer.peer, identity };
-    reason = `${identity}: ${wrong}`;
+    const judged = judgeAs(peer, { presented, identity, nowMs });
+    if (judged?.kind === 'trusted') return judged;
+    if (verdict.kind !== 'unavailable') verdict = judged ?? verdict;
   }
-  return refused(reason);
+  return verdict;
+}
+
+interface Caller {
+  readonly presented: readonly X509Certificate[];
+  readonly identity: string;
+  readonly nowMs: number;
+}
+
+/** Undefined if it claims nothing of this peer. */
+function judgeAs(peer: TrustedPeer, { presented, identity, nowMs }: Caller): Verdict | undefined {
+  if (trustDomainOf(identity) !== peer.domain) return undefined;
+  const claimed = peer.peer;
+  if (!mayBe(identity, peer)) return { ...refused(`no peer has the identity ${identity}`), claimed };
+  const { unavailable } = peer;
+  // Without its roots nobody can say; whoever it is, it is told to come back, and nothing else.
+  const isJudgeable = unavailable === undefined || peer.roots.length > 0;
+  const wrong = isJudgeable ? whatIsWrongWithChain(presented, peer.roots, nowMs) : undefined;
+  if (wrong !== undefined) return { ...refused(`${identity}: ${wrong}`), claimed };
+  return unavailable === undefined
+    ? { kind: 'trusted', peer: peer.peer, identity }
+    : { kind: 'unavailable', peer: peer.peer, reason: unavailable };
 }
 
 export function mayBe(identity: string, peer: Pick<TrustedPeer, 'domain' | 'identities'>): boolean {
@@ -88,6 +113,6 @@ function whatIsWrongWithTime(certificate: X509Certificate, nowMs: number): strin
   return undefined;
 }
 
-function refused(reason: string): Verdict {
+function refused(reason: string): Verdict & { readonly kind: 'refused' } {
   return { kind: 'refused', reason };
 }
