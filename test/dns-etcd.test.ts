@@ -1,11 +1,15 @@
 // A federation's authority on real etcds that freeze, and on one that wants a name and a password.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import packet from 'dns-packet';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeAnswer, encodeQuestion, extendedErrorOf } from '../src/dns/testing/ask.ts';
+import { makeAuthority } from '../src/dns/testing/edge/certs.ts';
 import { askUdp, askUdpRaw } from '../src/dns/testing/edge/client.ts';
 import { describeWith } from './support/counterparts.ts';
 import {
@@ -91,6 +95,41 @@ describeWith(['etcd'], 'an authority on etcd', () => {
     const dns = await start('--etcd', `http://127.0.0.1:${await freePort()},${etcd.url}`);
     await dns.whenReady();
     expect(await askUdp(dns.target, `${name} A`)).toBe('192.0.2.2');
+  });
+
+  test('https with a certificate of its own, which wants ours -> both by file; without them -> not read', async () => {
+    const authority = makeAuthority('etcd authority');
+    const server = authority.issue('etcd', { kind: 'server', hosts: ['127.0.0.1'] });
+    const client = authority.issue('portolan', { kind: 'client' });
+    const ca = authority.certificate;
+    const options = { cert: server.certificate, key: server.key, ca, requestCert: true, rejectUnauthorized: true };
+    // Stands before the etcd that is there.
+    const front = createServer(options, (request, response) => {
+      const { method, headers } = request;
+      const behind = httpRequest(etcd.url + request.url, { method, headers }, (reply) => {
+        response.writeHead(reply.statusCode ?? 500, reply.headers);
+        reply.pipe(response);
+      });
+      response.on('close', () => behind.destroy());
+      behind.on('error', () => response.destroy());
+      request.pipe(behind);
+    });
+    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(front.address() as AddressInfo).port}`;
+    const paths = { ca: join(directory, 'ca'), cert: join(directory, 'cert'), key: join(directory, 'key') };
+    writeFileSync(paths.ca, ca);
+    writeFileSync(paths.cert, client.certificate);
+    writeFileSync(paths.key, client.key, { mode: 0o600 });
+    const files = Object.entries(paths).flatMap(([flag, path]) => [`--etcd-${flag}`, path]);
+    const dns = await start('--etcd', url, ...files);
+    await dns.whenReady();
+    expect(await ask(dns)).toBe('192.0.2.2');
+    const stranger = await start('--etcd', url, '--etcd-ca', paths.ca);
+    await until('not read', () => stranger.log().includes('etcd does not answer'));
+    expect(await askUdp(stranger.target, `${name} A`)).toBe('SERVFAIL');
+    await Promise.all([dns.stop(), stranger.stop()]);
+    front.closeAllConnections();
+    await new Promise((resolve) => front.close(resolve));
   });
 
   test('it wants a user -> given with a file, its records are read; without -> SERVFAIL and the reason in the log', async () => {

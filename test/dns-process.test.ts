@@ -322,23 +322,29 @@ describe('portolan dns', () => {
     };
     const file = `${directory}/stub-zones.json`;
 
-    async function startWithEndpoint(): Promise<DnsProcess> {
+    async function startWithEndpoint(...args: string[]): Promise<DnsProcess> {
       const { certificate, key } = authority.issue('resolver', { kind: 'server', hosts: ['127.0.0.1'] });
       writeFileSync(`${directory}/stub.crt`, certificate);
       writeFileSync(`${directory}/stub.key`, key, { mode: 0o600 });
       writeFileSync(`${directory}/ca.crt`, authority.certificate);
       const flags = { listen: '127.0.0.1:0', cert: `${directory}/stub.crt`, key: `${directory}/stub.key` };
       const more = { 'client-ca': `${directory}/ca.crt`, identity: 'federation-agent', file };
-      return resolver(...Object.entries({ ...flags, ...more }).flatMap(([flag, value]) => [`--stub-${flag}`, value]));
+      const stubs = Object.entries({ ...flags, ...more }).flatMap(([flag, value]) => [`--stub-${flag}`, value]);
+      return resolver(...stubs, ...args);
     }
 
-    function send(dns: DnsProcess, method: string, who?: keyof typeof issued, body = ''): Promise<number> {
+    async function send(dns: DnsProcess, method: string, who?: keyof typeof issued, body = ''): Promise<number> {
+      return (await sendAndRead(dns, method, who, body)).status;
+    }
+
+    function sendAndRead(dns: DnsProcess, method: string, who: keyof typeof issued | undefined, body: string) {
       const identity = who === undefined ? {} : { cert: issued[who].certificate, key: issued[who].key };
       const options = { method, ca: authority.certificate, agent: false as const, ...identity };
-      return new Promise((resolve, reject) => {
+      return new Promise<{ status: number; text: string }>((resolve, reject) => {
         const request = httpsRequest(`${dns.stubs}/federations/world`, options, (response) => {
-          response.resume();
-          response.on('end', () => resolve(response.statusCode ?? 0));
+          let text = '';
+          response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+          response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
         });
         request.on('error', reject);
         request.end(body);
@@ -362,6 +368,16 @@ describe('portolan dns', () => {
       expect(await send(again, 'GET', 'listed')).toBe(200);
       expect(await send(again, 'DELETE', 'listed')).toBe(200);
       expect(await askUdp(again.target, name)).toBe('REFUSED');
+    });
+
+    test('the federation whose authority it is itself -> said that it is answered here, and it is', async () => {
+      const dns = await startWithEndpoint('--federation', 'world', '--broker-kubeconfig', home.kubeconfig);
+      await dns.whenReady();
+      const posted = await sendAndRead(dns, 'POST', 'listed', '{"nameservers": ["127.0.0.1:9"]}');
+      expect(posted.status).toBe(200);
+      expect(posted.text).toContain('this server answers for world.svc.federation itself');
+      expect(await askUdp(dns.target, 'world.svc.federation SOA')).toBe('SOA world.svc.federation');
+      expect(await send(dns, 'DELETE', 'listed')).toBe(200);
     });
 
     test('an unlisted certificate, one of another authority, none, or nonsense -> refused, nothing changes', async () => {
