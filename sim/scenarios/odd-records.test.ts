@@ -6,6 +6,7 @@ import { serviceExportType } from '../../src/model/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../../src/model/service-shard.ts';
 import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
+import { openDesk, typeAt } from '../command.ts';
 import { conditionMessage, eventLines, exportLine, find, importLine, sliceLines } from '../look.ts';
 import { exportService, service, serviceExport, slice } from '../manifests.ts';
 
@@ -13,7 +14,7 @@ const key = 'shop/checkout';
 const ref = { namespace: 'shop', name: 'checkout' };
 const allWell = 'Valid=True/Valid Ready=True/Exported Conflict=False/NoConflicts';
 
-async function start(options: { readonly onLog?: (line: string) => void } = {}) {
+async function start(options: { readonly onLog?: (line: string) => void; readonly hasDefinitions?: boolean } = {}) {
   const set = await new SimClusterSet({ clusters: ['east', 'west'], ...options }).start({ namespaces: ['shop'] });
   return { set, east: set.home('east').admin, west: set.home('west').admin };
 }
@@ -112,8 +113,12 @@ describe('odd exports', () => {
 
 describe('odd records', () => {
   /** As a member would write that does not keep to the definition, at a broker that does not check. */
-  async function writeUnchecked(set: SimClusterSet, change: (spec: ServiceShard['spec']) => void): Promise<void> {
-    const name = { namespace: memberNamespace('west'), name: 'checkout.shop' };
+  async function writeUnchecked(
+    set: SimClusterSet,
+    change: (spec: ServiceShard['spec']) => void,
+    record = 'checkout.shop',
+  ): Promise<void> {
+    const name = { namespace: memberNamespace('west'), name: record };
     const present = await set.broker.admin.get<ServiceShard>(serviceShardType, name);
     change(present.spec);
     await set.broker.admin.update(serviceShardType, present);
@@ -152,4 +157,44 @@ describe('odd records', () => {
     const claims = (await east.list(addressClaimType)).items as { spec?: { releasedAt?: string } }[];
     expect(claims.map(({ spec }) => typeof spec?.releasedAt)).toEqual(['string']);
   });
+
+  test('odd record: more ports than a record may have, at a broker that does not check -> not counted, the others are; status and explain say so', async () => {
+    const { set, east, west } = await start({ hasDefinitions: true });
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await exportService(west, key, { endpoints: ['10.2.0.1'] });
+    await exportService(west, 'shop/only', { endpoints: ['10.2.0.2'] });
+    await set.time.advance(4_000);
+    set.killAgent('west');
+    await liftPortLimit(set);
+    for (const name of ['checkout', 'only']) {
+      await writeUnchecked(set, (spec) => Object.assign(spec, { ports: manyPorts(1001) }), `${name}.shop`);
+    }
+    await set.time.advance(4_000);
+    expect(await importLine(east, key)).toBe('ClusterSetIP http:80/TCP from east');
+    const desk = await openDesk(set, 'east');
+    const type = async (words: string) => (await set.time.settle(typeAt(desk, words))).join('\n');
+    expect(await type('status')).toMatch(
+      /^not counted: the record of shop\/checkout by west has 1001 ports, more than 1000$/m,
+    );
+    expect(await type(`explain ${key}`)).toMatch(/^west .* no, its record has 1001 ports, more than 1000 /m);
+    await expect(type('explain shop/only')).rejects.toThrow(
+      'service shop/only is withdrawn: cluster west exports it, and its record has 1001 ports, more than 1000',
+    );
+  });
 });
+
+const definitionType = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  isNamespaced: false,
+};
+
+/** The definition of ServiceShard as a broker may have it that was laid out before there was a limit. */
+async function liftPortLimit(set: SimClusterSet): Promise<void> {
+  const definition = await set.broker.admin.get(definitionType, { name: 'serviceshards.portolan.dev' });
+  const text = JSON.stringify(definition).replaceAll('"maxItems":1000', '"maxItems":100000');
+  await set.broker.admin.update(definitionType, JSON.parse(text));
+  await set.time.advance(1_000);
+}

@@ -2,7 +2,7 @@
 // left.
 
 import type { Command } from 'commander';
-import { type ClusterFacts, foresee, readShard } from '../controllers/explain.ts';
+import { type ClusterFacts, foresee, readShard, recordProblem } from '../controllers/explain.ts';
 import { explainMerge, type MergeExplanation } from '../model/explain-merge.ts';
 import { describeLease, type LeaseMemory, whyNotTrusted } from '../model/lease-memory.ts';
 import type { ServiceShard } from '../model/service-shard.ts';
@@ -68,6 +68,8 @@ export interface ClusterStanding {
   readonly memory: LeaseMemory | undefined;
   /** Whether its export takes part in the merge. */
   readonly isCounted: boolean;
+  /** Set if its record cannot be counted, whatever its lease: why. */
+  readonly problem: string | undefined;
   readonly readyEndpoints: number | undefined;
   readonly exportTo: readonly string[] | undefined;
 }
@@ -95,6 +97,11 @@ export function explainService(state: SetState, key: string): ServiceExplanation
 function notExported({ members }: SetState, key: string): Error {
   const withdrawn = members.filter(({ shards, verdict }) => shards.has(key) && verdict === 'stale');
   const why = withdrawn.map(({ id, memory }) => `cluster ${id} exports it, and ${whyNotTrusted(memory)}`);
+  for (const { id, shards } of members) {
+    const record = shards.get(key);
+    const problem = record && recordProblem(record);
+    if (problem !== undefined) why.push(`cluster ${id} exports it, and its record ${problem}`);
+  }
   const unread = members.filter(({ problem }) => problem !== undefined).map(({ id }) => `cluster ${id} cannot be read`);
   if (why.length > 0) return new Error(`service ${key} is withdrawn: ${[...why, ...unread].join('; ')}`);
   const but = unread.length === 0 ? '' : ` (but ${unread.join(', ')})`;
@@ -111,7 +118,8 @@ function standingOf(facts: ClusterFacts, key: string, { counted, memory }: Stand
   if (record === undefined) return [];
   const { readyEndpoints, exportTo } = record.spec;
   const isCounted = counted.has(facts.id);
-  return [{ cluster: facts.id, lease: facts.verdict, memory, isCounted, readyEndpoints, exportTo }];
+  const problem = recordProblem(record);
+  return [{ cluster: facts.id, lease: facts.verdict, memory, isCounted, problem, readyEndpoints, exportTo }];
 }
 
 function whyDecides({ clusters, decider }: MergeExplanation): string {
@@ -147,13 +155,13 @@ export function formatExplanation(explanation: ServiceExplanation, format: Outpu
 }
 
 function clusterTable({ clusters, standings }: ServiceExplanation): string[] {
-  const rows = standings.map(({ cluster, memory, isCounted, readyEndpoints, exportTo }) => {
+  const rows = standings.map(({ cluster, memory, isCounted, problem, readyEndpoints, exportTo }) => {
     const merged = clusters.find((one) => one.cluster === cluster);
     return [
       cluster,
       merged?.exportedAt ?? '-',
       describeLease(memory),
-      merged?.isPartOfImport ? 'yes' : isCounted ? 'no, another type' : `no, ${whyOut(memory)}`,
+      merged?.isPartOfImport ? 'yes' : isCounted ? 'no, another type' : `no, ${whyOut(problem, memory)}`,
       merged?.serves.map((name) => name || '(unnamed)').join(',') || '-',
       readyEndpoints === undefined ? '?' : String(readyEndpoints),
       exportTo === undefined ? 'all' : exportTo.join(',') || 'nobody else',
@@ -162,6 +170,7 @@ function clusterTable({ clusters, standings }: ServiceExplanation): string[] {
   return formatTable(['CLUSTER', 'EXPORTED', 'LEASE', 'PART OF IMPORT', 'SERVES', 'READY', 'FOR'], rows);
 }
 
-function whyOut(memory: LeaseMemory | undefined): string {
+function whyOut(problem: string | undefined, memory: LeaseMemory | undefined): string {
+  if (problem !== undefined) return `its record ${problem}`;
   return memory?.heldUntil === undefined ? 'its lease has run out' : 'held down';
 }

@@ -32,6 +32,7 @@ export async function readHomeStatus({ home, membership, why }: HomeStatusReques
     brokerProblem: why,
     clusters: [...ids].sort().map((id) => clusterStatus(id, { imports, slices, memory: verdicts.get(id) })),
     services: imports.map((one) => serviceStatus(one, exports.get(keyOf(one)))),
+    refused: [],
     stale: [],
     behind: [],
     unpublished: [],

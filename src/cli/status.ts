@@ -4,7 +4,7 @@
 import type { Command } from 'commander';
 import { isSameJson } from '../base/same-json.ts';
 import type { Client } from '../client/client.ts';
-import { type Foreseen, foresee, type SetPolicy } from '../controllers/explain.ts';
+import { type Foreseen, foresee, recordProblem, type SetPolicy } from '../controllers/explain.ts';
 import { describeLease, type LeaseMemory, whyNotTrusted } from '../model/lease-memory.ts';
 import { isOurs } from '../model/manifest.ts';
 import type { MembershipRecord } from '../model/membership.ts';
@@ -64,10 +64,18 @@ export interface Status {
   readonly services: readonly ServiceStatus[];
   /** Clusters that are not trusted now, and what that means for what they export. */
   readonly stale: readonly StaleCluster[];
+  /** Records that are not counted, whatever their cluster's lease. */
+  readonly refused: readonly RefusedRecord[];
   /** Keys of services whose import here is not what the records at the broker make it. */
   readonly behind: readonly string[];
   /** Keys of exports here that have no record at the broker yet. */
   readonly unpublished: readonly string[];
+}
+
+export interface RefusedRecord {
+  readonly cluster: string;
+  readonly service: string;
+  readonly why: string;
 }
 
 export interface StaleCluster {
@@ -137,6 +145,7 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
     broker: membership.server,
     cluster: membership.clusterId,
     brokerProblem: undefined,
+    refused: state.members.flatMap(refusedRecords),
     stale: state.members.flatMap((member) => staleCluster(member, state.policy)),
     clusters: state.members.map((member) => clusterStatus(member, deps.world.clock.wallMs())),
     services,
@@ -155,6 +164,13 @@ function staleCluster({ id, memory, shards }: MemberState, policy: SetPolicy): S
   const keysOf = (word: StalenessPolicy) =>
     [...shards].filter(([, { spec }]) => (spec.onStale ?? policy.staleness) === word).map(([key]) => key);
   return [{ cluster: id, why, withdrawn: keysOf('Withdraw'), notReady: keysOf('NotReady'), kept: keysOf('Keep') }];
+}
+
+function refusedRecords({ id, shards }: MemberState): RefusedRecord[] {
+  return [...shards].flatMap(([service, record]) => {
+    const why = recordProblem(record);
+    return why === undefined ? [] : [{ cluster: id, service, why }];
+  });
 }
 
 function clusterStatus(member: MemberState, nowMs: number): ClusterStatus {
@@ -232,6 +248,7 @@ export function formatStatus(status: Status, format: OutputFormat): string[] {
     '',
     `${formatCount(services.length, 'service')}, ${inConflict.length} in conflict${inConflict.length === 0 ? '' : ' (portolan explain NAMESPACE/NAME says why)'}`,
     ...status.stale.map(staleLine),
+    ...status.refused.map(({ cluster, service, why }) => `not counted: the record of ${service} by ${cluster} ${why}`),
     ...clusters.flatMap(({ id, problem }) =>
       problem === undefined ? [] : [`cluster ${id} cannot be read: ${problem}`],
     ),
