@@ -35,7 +35,15 @@ export async function storingConsumer(): Promise<StoringConsumer> {
   const home = await startHome({ world, log: silentLog, directory, listen: { host: '127.0.0.1', port: 0 } });
   const client = createClient(home.transport, { world, userAgent: 'bench' });
   const namespace = 'default';
-  let store = new PeerServiceStore({ client, world, log: silentLog, namespace, peer: 'owner' });
+  const newStore = () => new PeerServiceStore({ client, world, log: silentLog, namespace, peer: 'owner' });
+  let store = newStore();
+  /** Empty, and following the home as it does in real life. */
+  const startOver = async () => {
+    await store.stop();
+    await store.removeAll();
+    store = newStore();
+    await store.load(() => true);
+  };
   let link: ConsumerLink | undefined;
   const linkTo = (access: BenchAccess, onChanged: () => void) =>
     new ConsumerLink({
@@ -68,15 +76,14 @@ export async function storingConsumer(): Promise<StoringConsumer> {
     });
   return {
     sync: async (access, services) => {
-      await store.removeAll();
+      await startOver();
       const tookMs = await until(access, services);
       link?.stop();
       await store.whenIdle();
       return tookMs;
     },
     open: async (access) => {
-      await store.removeAll();
-      store = new PeerServiceStore({ client, world, log: silentLog, namespace, peer: 'owner' });
+      await startOver();
       await new Promise<void>((resolve) => {
         const opened = linkTo(access, () => opened.report().fullSyncMs !== undefined && resolve());
         link = opened;

@@ -289,3 +289,27 @@ test('link: the certificate of the owner expires, or its roots are other ones ->
     expect(link.state.kind === 'backingOff' || dialed.length > 1).toBe(true);
   }
 });
+
+test('link: the owner is back and names a service with bad content -> refused, but no longer stale; its last good form stays', async () => {
+  const { time, last, message, dialed, store } = await start();
+  last().handlers.onOpened({});
+  last().handlers.onMessage(message('a'));
+  await time.advance(500);
+  last().handlers.onClosed(codes.unavailable, 'away');
+  await time.advance(100);
+  while (store.statusOf('a').state !== 'Stale') {
+    const count = dialed.length;
+    await time.until(() => dialed.length > count, { withinMs: 120_000 });
+    last().handlers.onClosed(codes.unavailable, 'away');
+  }
+  const count = dialed.length;
+  await time.until(() => dialed.length > count, { withinMs: 120_000 });
+  last().handlers.onOpened({});
+  const offer = v1alpha1.encodeOffer(serviceOf('a', { san: 'bad' }));
+  last().handlers.onMessage(Buffer.from(v1alpha1.encodeOwnerMessage({ kind: 'update', nonce: 'n', offer })));
+  await time.advance(500);
+  expect(store.get('a')).toMatchObject({
+    fqdn: 'a.example.com',
+    status: { state: 'Active', conditions: [{ type: 'Accepted', status: 'False' }] },
+  });
+});

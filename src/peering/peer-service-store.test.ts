@@ -124,3 +124,97 @@ test('refusals: an id and a reason of any length -> what is shown fits into a st
   await store.whenIdle();
   expect(await objects()).toEqual([]);
 });
+
+const ref = (id: string) => ({ namespace, name: `east.${id}` });
+
+test('store: a service is removed by hand -> put back as it was, with its age and what was said of it', async () => {
+  const { store, put, objects, client } = await storeOn();
+  await store.load(() => true);
+  await put('a');
+  store.setStatus('a', { state: 'Stale', since: '2026-01-01T00:00:00Z', message: 'away' });
+  await expect.poll(async () => (await objects())[0]?.status?.state).toBe('Stale');
+  const [before] = await objects();
+  const heard: unknown[] = [];
+  store.onStored = (_id, stored) => heard.push(stored?.fqdn);
+  await client.delete(peerServiceType, ref('a'));
+  await expect.poll(async () => (await objects())[0]?.status?.state, { timeout: 5000 }).toBe('Stale');
+  const [after] = await objects();
+  expect(after?.metadata.uid).not.toBe(before?.metadata.uid);
+  expect(after?.metadata.annotations).toEqual(before?.metadata.annotations);
+  expect(after).toMatchObject({ spec: before?.spec, status: before?.status });
+  expect(heard).not.toContain(undefined);
+});
+
+test('store: a service is edited by hand, its spec or its marks -> put back; a status of others stays', async () => {
+  const { store, put, objects, client } = await storeOn();
+  await store.load(() => true);
+  await put('a');
+  const [before] = await objects();
+  const status = { kind: 'merge', body: { status: { ips: ['10.0.0.1'] } } } as const;
+  await client.patch(peerServiceType, ref('a'), status, { subresource: 'status' });
+  for (const body of [
+    { spec: { endpoints: [{ address: '192.0.2.66', port: 1 }] } },
+    { metadata: { labels: { 'portolan.dev/peer': null } } },
+    { metadata: { annotations: { 'portolan.dev/first-seen': '1' } } },
+  ]) {
+    await client.patch(peerServiceType, ref('a'), { kind: 'merge', body });
+    await expect
+      .poll(async () => (await objects())[0], { timeout: 5000 })
+      .toMatchObject({
+        spec: before?.spec,
+        metadata: { labels: before?.metadata.labels, annotations: before?.metadata.annotations },
+        status: { ips: ['10.0.0.1'] },
+      });
+  }
+});
+
+test('store: a service that the peer never shared is made by hand -> removed', async () => {
+  const { store, put, objects, client } = await storeOn();
+  await store.load(() => true);
+  await put('a');
+  const [one] = await objects();
+  const { labels, annotations } = one!.metadata;
+  const made = {
+    ...one!,
+    metadata: { name: 'east.b', namespace, labels, annotations },
+    spec: { ...one!.spec, id: 'b' },
+  };
+  await client.create(peerServiceType, made);
+  await expect.poll(async () => (await objects()).map(({ spec }) => spec.id), { timeout: 5000 }).toEqual(['a']);
+});
+
+test('store: the owner takes back what was removed by hand, and changes what was -> its word counts', async () => {
+  const { store, put, objects, client } = await storeOn();
+  await store.load(() => true);
+  for (const id of ['a', 'b']) await put(id);
+  for (const id of ['a', 'b']) await client.delete(peerServiceType, ref(id));
+  await new Promise<void>((resolve) => store.remove(['a'], resolve));
+  await put('b', { description: 'new' });
+  await expect
+    .poll(async () => (await objects()).map(({ spec }) => `${spec.id} ${spec.description}`), { timeout: 5000 })
+    .toEqual(['b new']);
+  expect(await put('b', { description: 'new' })).toEqual({ kind: 'stored' });
+});
+
+test('store: our own writes and the status of others -> nothing is asked or written again', async () => {
+  const sent: string[] = [];
+  const { store, put, client } = await storeOn((home) => ({
+    ...home,
+    get: (type, one, request) => {
+      sent.push(`get ${one.name}`);
+      return home.get(type, one, request);
+    },
+    update: (type, object, write) => {
+      sent.push(`update ${object.metadata.name}`);
+      return home.update(type, object, write);
+    },
+  }));
+  await store.load(() => true);
+  const ids = Array.from({ length: 50 }, (_, n) => `s${n}`);
+  await Promise.all(ids.map((id) => put(id)));
+  const status = { kind: 'merge', body: { status: { ips: ['10.0.0.1'] } } } as const;
+  for (const id of ids) await client.patch(peerServiceType, ref(id), status, { subresource: 'status' });
+  await expect.poll(() => ids.every((id) => store.get(id)?.status.ips?.length === 1), { timeout: 5000 }).toBe(true);
+  await Promise.all(ids.map((id) => put(id, { description: 'new' })));
+  expect(sent.sort()).toEqual(ids.map((id) => `update east.${id}`).sort());
+});

@@ -1,6 +1,7 @@
 // What one peer shares with us, kept as PeerServices in the home. Many writes are in flight at once; those of one id keep
 // their order, and of several that wait only the newest is made. A write that the home cannot take now is tried again
-// until it can; one that it refuses for what is in it is told as refused.
+// until it can; one that it refuses for what is in it is told as refused. What somebody else changes or removes of it is
+// put back.
 
 import type { Log } from '../base/log.ts';
 import { errorText } from '../base/log.ts';
@@ -9,9 +10,8 @@ import { isSameJson } from '../base/same-json.ts';
 import type { World } from '../base/world.ts';
 import { type ApiError, isAlreadyExists, isConflict, isForbidden, isNotFound } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
+import { createReflector, type Reflector } from '../client/reflector.ts';
 import {
-  contentHashAnnotation,
-  firstSeenAnnotation,
   type PeerService,
   type PeerServiceSpec,
   type PeerServiceStatus,
@@ -19,13 +19,22 @@ import {
   peerServiceName,
   peerServiceType,
   sharedServiceIn,
-  specHash,
-  specHashAnnotation,
   specOf,
 } from '../model/peer-service.ts';
 import type { SharedService } from '../model/shared-service.ts';
 import { isSameHash } from './messages.ts';
 import { homeRefusal, isRefusedForGood } from './reason.ts';
+import {
+  isAsStored,
+  isNewer,
+  noHash,
+  objectOf,
+  type StoredService,
+  statusToRestore,
+  storedFrom,
+} from './stored-service.ts';
+
+export type { StoredService } from './stored-service.ts';
 
 export interface PeerServiceStoreOptions {
   readonly client: Client;
@@ -36,25 +45,16 @@ export interface PeerServiceStoreOptions {
   readonly writesMax?: number;
 }
 
-/** What is on disk of one service. */
-export interface StoredService {
-  readonly id: string;
-  /** Of the content as it came; empty if it is not what its owner sent. */
-  readonly hash: Uint8Array;
-  /** When this cluster first heard of it. */
-  readonly firstSeenMs: number;
-  readonly name: string;
-  readonly fqdn: string;
-  /** Nothing good is known of it: it exists to say why it was refused. */
-  readonly isQuarantined: boolean;
-  readonly resourceVersion: string;
-  readonly status: PeerServiceStatus;
-}
-
 export type PutResult = { readonly kind: 'stored' } | { readonly kind: 'refused'; readonly reason: string };
 
 type Wanted =
-  | { readonly kind: 'present'; readonly spec: PeerServiceSpec; readonly hash: Uint8Array }
+  | {
+      readonly kind: 'present';
+      readonly spec: PeerServiceSpec;
+      readonly hash: Uint8Array;
+      /** Written whatever we take for stored. */
+      readonly isRepair?: boolean;
+    }
   | { readonly kind: 'absent' };
 
 interface Lane {
@@ -67,15 +67,23 @@ interface Lane {
   waiters: ((result: PutResult) => void)[];
   /** How often in a row the home said that we may not write it. */
   forbidden: number;
+  /** The home must be asked what there is. */
+  isDoubtful: boolean;
+  /** The newest that the home told of it while it was being worked on. */
+  told: Told | undefined;
 }
+
+/** What the home tells of one object: as it is, or in which version it went. */
+type Told = { readonly object: PeerService } | { readonly goneIn: string };
 
 /** Null takes a field away. */
 export type PeerServiceStatusPatch = { readonly [Field in keyof PeerServiceStatus]: PeerServiceStatus[Field] | null };
 
-const noHash = new Uint8Array(0);
 /** As many as an owner sends before it waits: the home commits together what comes together. */
 const writesInFlight = 1024;
 const attemptsMax = 4;
+/** Whoever changes what we write is not answered faster than this, so that two who disagree do not run hot. */
+const mendAfterMs = 500;
 /** A home that is starting may forbid what it allows a moment later. */
 const forbiddenMax = 4;
 const retry = { firstMs: 100, delayMsMax: 30_000 };
@@ -85,6 +93,12 @@ export class PeerServiceStore {
   readonly #stored = new Map<string, StoredService>();
   readonly #lanes = new Map<string, Lane>();
   readonly #queue: Queue;
+  #reflector: Reflector | undefined;
+  /** Ids in the list that is coming in; undefined while none is. */
+  #listed: Set<string> | undefined;
+  #isOtherHistory = false;
+  #loading: PromiseWithResolvers<void> | undefined;
+  #hasLoaded = false;
   #lastSeenMs = 0;
   #quarantined = 0;
   /** Told of each service that came, changed or went (undefined), once it is on disk. */
@@ -107,21 +121,78 @@ export class PeerServiceStore {
     this.#queue.start();
   }
 
-  /** Reads what is on disk. What may no longer be held is not taken up, and is removed. */
+  /** Reads what is on disk, and follows it from then on. What may no longer be held is removed. */
   async load(isAllowed: (service: SharedService) => boolean): Promise<void> {
-    const { client, namespace, peer } = this.#options;
-    const seen = new Set<string>();
-    const selection = { namespace, labelSelector: `${peerLabel}=${peer}` };
-    for await (const page of client.listPaged<PeerService>(peerServiceType, selection)) {
-      for (const object of page.items) {
-        if (object.spec.peer !== peer || object.metadata.name !== peerServiceName(peer, object.spec.id)) continue;
-        seen.add(object.spec.id);
-        this.#took(object);
-        const service = sharedServiceIn(object);
-        if (service !== undefined && !isAllowed(service)) this.remove([object.spec.id]);
-      }
+    await this.#follow();
+    for (const { id, specText } of this.#stored.values()) {
+      const service = sharedServiceIn({ spec: JSON.parse(specText) } as PeerService);
+      if (service !== undefined && !isAllowed(service)) this.remove([id]);
     }
-    for (const id of this.#stored.keys()) if (!seen.has(id)) this.#forget(id);
+  }
+
+  /** Resolves when all of it was read, or we are stopped. */
+  #follow(): Promise<void> {
+    if (this.#loading !== undefined) return this.#loading.promise;
+    const { client, world, log, namespace, peer } = this.#options;
+    this.#loading = Promise.withResolvers();
+    this.#reflector = createReflector<PeerService>({
+      ...{ client, world, log, namespace },
+      type: peerServiceType,
+      labelSelector: `${peerLabel}=${peer}`,
+      sink: {
+        listBegins: (history) => {
+          this.#listed = new Set();
+          this.#isOtherHistory = history === 'other';
+        },
+        upsert: (object) => this.#told(object, { object }),
+        remove: (object) => this.#told(object, { goneIn: object.metadata.resourceVersion ?? '' }),
+        listEnds: () => this.#listEnds(),
+      },
+      onState: () => {},
+    });
+    this.#reflector.start();
+    return this.#loading.promise;
+  }
+
+  #told({ metadata, spec }: PeerService, told: Told): void {
+    const { peer } = this.#options;
+    if (spec.peer !== peer || metadata.name !== peerServiceName(peer, spec.id)) return;
+    this.#listed?.add(spec.id);
+    if (!this.#hasLoaded && 'object' in told) return this.#took(told.object);
+    const lane = this.#lanes.get(spec.id);
+    if (lane === undefined) this.#judge(spec.id, told);
+    else lane.told = told;
+  }
+
+  #listEnds(): void {
+    if (this.#hasLoaded)
+      for (const id of this.#stored.keys()) if (!this.#listed?.has(id) && !this.#lanes.has(id)) this.#doubt(id);
+    this.#listed = undefined;
+    this.#isOtherHistory = false;
+    this.#hasLoaded = true;
+    this.#loading?.resolve();
+  }
+
+  // Most of what the home tells are our own writes, and what others say in the status. What we did not write ourselves is
+  // looked up before anything is done about it, because it may be old.
+  #judge(id: string, told: Told): void {
+    const stored = this.#stored.get(id);
+    if ('goneIn' in told) {
+      if (stored !== undefined && isNewer(told.goneIn, stored.resourceVersion)) this.#doubt(id);
+      return;
+    }
+    const { object } = told;
+    const version = object.metadata.resourceVersion ?? '';
+    if (stored === undefined) return this.#doubt(id);
+    if (!isNewer(version, stored.resourceVersion) && !this.#isOtherHistory) return;
+    if (isAsStored(object, stored))
+      this.#stored.set(id, { ...stored, resourceVersion: version, status: object.status ?? {} });
+    else this.#doubt(id);
+  }
+
+  #doubt(id: string): void {
+    this.#lane(id).isDoubtful = true;
+    this.#queue.addAfter(id, mendAfterMs);
   }
 
   get size(): number {
@@ -196,6 +267,8 @@ export class PeerServiceStore {
 
   /** Writes under way end; those that wait are not made, and nobody is told. */
   stop(): Promise<void> {
+    this.#reflector?.stop();
+    this.#loading?.resolve();
     return this.#queue.stop();
   }
 
@@ -208,17 +281,14 @@ export class PeerServiceStore {
 
   #lane(id: string): Lane {
     let lane = this.#lanes.get(id);
-    if (lane === undefined)
-      this.#lanes.set(
-        id,
-        (lane = { wanted: undefined, status: undefined, sending: undefined, waiters: [], forbidden: 0 }),
-      );
+    if (lane === undefined) this.#lanes.set(id, (lane = newLane()));
     return lane;
   }
 
   async #work(id: string): Promise<void> {
     const lane = this.#lanes.get(id);
     if (lane === undefined) return;
+    if (lane.isDoubtful && lane.wanted === undefined) await this.#look(id, lane);
     const { wanted, waiters } = lane;
     lane.waiters = [];
     try {
@@ -230,7 +300,10 @@ export class PeerServiceStore {
       lane.waiters = [...waiters, ...lane.waiters];
       throw error;
     }
-    if (lane.wanted === undefined && lane.status === undefined && lane.waiters.length === 0) this.#lanes.delete(id);
+    const isIdle = lane.wanted === undefined && lane.status === undefined && lane.waiters.length === 0;
+    if (!isIdle || lane.isDoubtful) return this.#queue.add(id);
+    this.#lanes.delete(id);
+    if (lane.told !== undefined) this.#judge(id, lane.told);
   }
 
   async #write(id: string, wanted: Wanted, lane: Lane): Promise<PutResult> {
@@ -239,9 +312,11 @@ export class PeerServiceStore {
       return stored;
     }
     const before = this.#stored.get(id)?.hash ?? noHash;
-    if (before.length > 0 && isSameHash(before, wanted.hash)) return stored;
+    const isThere = before.length > 0 && isSameHash(before, wanted.hash) && !lane.isDoubtful && !wanted.isRepair;
+    if (isThere) return stored;
     try {
-      const object = await this.#createOrUpdate(id, wanted);
+      const object = await this.#createOrUpdate(id, wanted, lane);
+      lane.isDoubtful = false;
       this.#took(object, { isAsWritten: true });
       return stored;
     } catch (error) {
@@ -254,45 +329,23 @@ export class PeerServiceStore {
   }
 
   // Others write to the status, such as the address of a service: then what we know of it is too old to be replaced.
-  async #createOrUpdate(id: string, wanted: Extract<Wanted, { kind: 'present' }>): Promise<PeerService> {
-    const { client } = this.#options;
+  async #createOrUpdate(id: string, wanted: Extract<Wanted, { kind: 'present' }>, lane: Lane): Promise<PeerService> {
+    const { client, namespace } = this.#options;
     for (let attempt = 1; ; attempt += 1) {
-      const before = this.#stored.get(id);
-      const object = this.#object(id, wanted, before);
+      const { resourceVersion = '', firstSeenMs = this.#nextSeenMs() } = this.#stored.get(id) ?? {};
+      const object = objectOf({ namespace, spec: wanted.spec, hash: wanted.hash, firstSeenMs, resourceVersion });
       try {
-        if (before === undefined) return await client.create(peerServiceType, object);
+        if (resourceVersion === '') return await client.create(peerServiceType, object);
         return await client.update(peerServiceType, object);
       } catch (error) {
         const isOld = isAlreadyExists(error) || isConflict(error) || isNotFound(error);
         if (!isOld) throw error;
-        await this.#look(id);
+        const present = await this.#get(id);
+        if (present === undefined) this.#vanished(id, lane);
+        else this.#took(present);
         if (attempt === attemptsMax) throw error;
       }
     }
-  }
-
-  #object(
-    id: string,
-    { spec, hash }: Extract<Wanted, { kind: 'present' }>,
-    before: StoredService | undefined,
-  ): PeerService {
-    const { namespace, peer } = this.#options;
-    return {
-      apiVersion: 'portolan.dev/v1alpha1',
-      kind: 'PeerService',
-      metadata: {
-        name: peerServiceName(peer, id),
-        namespace,
-        ...(before === undefined ? {} : { resourceVersion: before.resourceVersion }),
-        labels: { [peerLabel]: peer, 'app.kubernetes.io/managed-by': 'portolan' },
-        annotations: {
-          [contentHashAnnotation]: Buffer.from(hash).toString('base64'),
-          [specHashAnnotation]: specHash(spec),
-          [firstSeenAnnotation]: String(before?.firstSeenMs ?? this.#nextSeenMs()),
-        },
-      },
-      spec,
-    };
   }
 
   async #delete(id: string): Promise<void> {
@@ -327,32 +380,49 @@ export class PeerServiceStore {
     }
   }
 
-  /** Somebody else wrote or removed it: what is there now decides what the next try does. */
-  async #look(id: string): Promise<void> {
+  /** Somebody else may have written, removed or made it: what is there now decides what there is to mend. */
+  async #look(id: string, lane: Lane): Promise<void> {
+    const object = await this.#get(id);
+    // Its owner wants something else meanwhile: that is written, whatever is there.
+    if (lane.wanted !== undefined) return;
+    lane.isDoubtful = false;
+    const before = this.#stored.get(id);
+    if (before === undefined) {
+      if (object === undefined) return;
+      lane.wanted = { kind: 'absent' };
+    } else if (object === undefined) {
+      lane.wanted = repairOf(before);
+      this.#vanished(id, lane);
+    } else if (isAsStored(object, before)) {
+      return this.#took(object, { isAsWritten: true });
+    } else {
+      lane.wanted = repairOf(before);
+      this.#stored.set(id, { ...before, resourceVersion: object.metadata.resourceVersion ?? '' });
+    }
+    this.#options.log.info('somebody else changed a service of this peer, mending it', { id });
+  }
+
+  async #get(id: string): Promise<PeerService | undefined> {
     const { client, namespace, peer } = this.#options;
     try {
-      this.#took(await client.get<PeerService>(peerServiceType, { namespace, name: peerServiceName(peer, id) }));
+      return await client.get<PeerService>(peerServiceType, { namespace, name: peerServiceName(peer, id) });
     } catch (error) {
-      if (!isNotFound(error)) throw error;
-      this.#forget(id);
+      if (isNotFound(error)) return undefined;
+      throw error;
     }
   }
 
+  // It keeps its age and its names, and what was said of it is said again.
+  #vanished(id: string, lane: Lane): void {
+    const before = this.#stored.get(id);
+    if (before === undefined) return;
+    lane.status = { ...statusToRestore(before.status), ...lane.status };
+    this.#stored.set(id, { ...before, resourceVersion: '', hash: noHash, status: {} });
+  }
+
   #took(object: PeerService, { isAsWritten = false } = {}): void {
-    const { annotations = {}, resourceVersion = '' } = object.metadata;
-    const isOurs = isAsWritten || annotations[specHashAnnotation] === specHash(object.spec);
-    const firstSeenMs = Number(annotations[firstSeenAnnotation] ?? 0);
-    this.#lastSeenMs = Math.max(this.#lastSeenMs, firstSeenMs);
-    const stored: StoredService = {
-      id: object.spec.id,
-      hash: isOurs ? Buffer.from(annotations[contentHashAnnotation] ?? '', 'base64') : noHash,
-      firstSeenMs,
-      name: object.spec.name ?? '',
-      fqdn: object.spec.fqdn ?? '',
-      isQuarantined: object.spec.fqdn === undefined,
-      resourceVersion,
-      status: object.status ?? {},
-    };
+    const stored = storedFrom(object, { isAsWritten });
+    this.#lastSeenMs = Math.max(this.#lastSeenMs, stored.firstSeenMs);
     this.#count(this.#stored.get(stored.id), -1);
     this.#count(stored, 1);
     this.#stored.set(stored.id, stored);
@@ -375,6 +445,15 @@ export class PeerServiceStore {
 }
 
 const stored: PutResult = { kind: 'stored' };
+
+function newLane(): Lane {
+  const nothing = { wanted: undefined, status: undefined, sending: undefined, told: undefined };
+  return { ...nothing, waiters: [], forbidden: 0, isDoubtful: false };
+}
+
+function repairOf({ specText, hash }: StoredService): Wanted {
+  return { kind: 'present', spec: JSON.parse(specText) as PeerServiceSpec, hash, isRepair: true };
+}
 
 function isApplied(patch: PeerServiceStatusPatch, status: PeerServiceStatus): boolean {
   return Object.entries(patch).every(([field, value]) => {
