@@ -4,6 +4,7 @@
 import { errorText, type Log } from '../base/log.ts';
 import type { Clock } from '../base/world.ts';
 import type { PeerVersion } from '../model/peer.ts';
+import { LogBudget } from './log-budget.ts';
 import { type Code, codes } from './messages.ts';
 import type { OwnerCatalog } from './owner-catalog.ts';
 import { type OwnerInput, type OwnerOutput, OwnerSession, type OwnerState } from './owner-session.ts';
@@ -65,6 +66,9 @@ export interface ConsumerReport {
 /** A peer chooses what it says, and of how many services: both are kept within bounds. */
 const noteLengthMax = 1024;
 const reasonLengthMax = 1024;
+/** Of so many refusals the reason is kept at this length; of others, less. */
+const wholeReasonsMax = 1000;
+const shortReasonLengthMax = 100;
 const notesMax = 10_000;
 
 /** Streams that one peer may open in a burst, and how fast it earns new ones. */
@@ -75,6 +79,7 @@ export class Owner {
   readonly #options: OwnerOptions;
   readonly #streams = new Map<string, Stream>();
   readonly #budgets = new Map<string, { tokens: number; atMs: number }>();
+  readonly #lines = new Map<string, LogBudget>();
   readonly #changed = new Map<string, Set<string>>();
 
   constructor(options: OwnerOptions) {
@@ -91,7 +96,10 @@ export class Owner {
       return { onMessage() {}, onDrain() {}, onClosed() {} };
     }
     this.#streams.get(peer.name)?.end(codes.unavailable, 'replaced by a newer stream of the same peer');
-    const stream = new Stream({ ...this.#options, call, draft, served: peer, onClosed: () => this.#closed(stream) });
+    const lines = this.#lines.get(peer.name) ?? new LogBudget(this.#options.clock);
+    this.#lines.set(peer.name, lines);
+    const onClosed = () => this.#closed(stream);
+    const stream = new Stream({ ...this.#options, call, draft, served: peer, lines, onClosed });
     this.#streams.set(peer.name, stream);
     this.#options.observer?.changed(peer.name);
     return stream;
@@ -143,6 +151,8 @@ interface StreamOptions extends OwnerOptions {
   readonly call: ServerCall;
   readonly draft: Draft;
   readonly served: ServedPeer;
+  /** Of the peer, across its streams. */
+  readonly lines: LogBudget;
   readonly onClosed: () => void;
 }
 
@@ -218,25 +228,19 @@ class Stream implements CallHandlers {
         break;
       }
       case 'refused':
-        this.#refusals.set(output.id, output);
-        this.#options.log.warn('a peer refused a service', { peer: this.peer, id: output.id, reason: output.reason });
-        this.#options.observer?.refused?.({ ...output, peer: this.peer });
-        this.#options.observer?.changed(this.peer);
+        this.#refused(output);
         break;
       case 'accepted':
         if (this.#refusals.delete(output.id)) this.#options.observer?.changed(this.peer);
-        this.#note(output.id, output.note.slice(0, noteLengthMax));
+        this.#note(output.id, beginningOf(output.note, noteLengthMax));
         break;
       case 'snapshotAccepted':
         this.#fullSyncMs = this.#options.clock.wallMs();
         this.#snapshotRefused = '';
         break;
       case 'snapshotRefused':
-        this.#snapshotRefused = output.reason.slice(0, reasonLengthMax);
-        this.#options.log.warn('a peer found its snapshot incomplete', {
-          peer: this.peer,
-          reason: this.#snapshotRefused,
-        });
+        this.#snapshotRefused = beginningOf(output.reason, reasonLengthMax);
+        this.#warn('a peer found its snapshot incomplete', { reason: this.#snapshotRefused });
         this.#options.observer?.changed(this.peer);
         break;
       case 'close':
@@ -244,12 +248,29 @@ class Stream implements CallHandlers {
     }
   }
 
+  #refused({ id, code, reason: whole }: Refusal): void {
+    const { catalog, observer } = this.#options;
+    const lengthMax = this.#refusals.size < wholeReasonsMax ? reasonLengthMax : shortReasonLengthMax;
+    const refusal = { id, code, reason: beginningOf(whole, lengthMax) };
+    // That something is gone can be refused too; nothing is left of which that could be told.
+    if (catalog.offered(this.peer, id) === undefined) this.#refusals.delete(id);
+    else this.#refusals.set(id, refusal);
+    this.#warn('a peer refused a service', { id, reason: refusal.reason });
+    observer?.refused?.({ ...refusal, peer: this.peer });
+    observer?.changed(this.peer);
+  }
+
+  #warn(text: string, fields: Record<string, unknown>): void {
+    const more = this.#options.lines.take();
+    if (more !== undefined) this.#options.log.warn(text, { peer: this.peer, ...fields, ...more });
+  }
+
   #note(id: string, note: string): void {
     if (note === (this.#notes.get(id) ?? '')) return;
     this.#notes.delete(id);
     if (note !== '' && this.#notes.size < notesMax) {
       this.#notes.set(id, note);
-      this.#options.log.warn('a peer took a service and has something to say of it', { peer: this.peer, id, note });
+      this.#warn('a peer took a service and has something to say of it', { id, note });
     }
     this.#options.observer?.changed(this.peer);
   }
@@ -282,4 +303,9 @@ class Stream implements CallHandlers {
       isPending: (id) => session.isPending(id),
     };
   }
+}
+
+// Copied: a mere slice would keep the whole text in memory that it is a part of.
+function beginningOf(text: string, lengthMax: number): string {
+  return text.length <= lengthMax ? text : Buffer.from(text.slice(0, lengthMax)).toString();
 }

@@ -7,6 +7,7 @@ import type { PeerExport, PeerExportStatus } from '../model/peer-export.ts';
 import type { LinkReport } from './consumer-link.ts';
 import type { ConsumerReport } from './owner.ts';
 import type { Share } from './owner-catalog.ts';
+import { cutText } from './reason.ts';
 import type { RefusedCall } from './refused-callers.ts';
 
 export function consumerStatus(report: LinkReport, nowMs: number): PeerConsumerStatus {
@@ -107,6 +108,8 @@ export interface ExportFindings {
 }
 
 const reasonsShownMax = 10;
+/** Ten of them fit into a status with room to spare. */
+const lineLengthMax = 1500;
 
 export function exportStatus(findings: ExportFindings): Pick<PeerExportStatus, 'services' | 'peers'> & {
   readonly wrong: string[];
@@ -114,7 +117,7 @@ export function exportStatus(findings: ExportFindings): Pick<PeerExportStatus, '
   const shares = [...findings.shares];
   const wrong = shares.filter((share) => share.wrong !== '').map(({ service, wrong }) => `${service.name}: ${wrong}`);
   const peers = findings.peerExport.spec.peers.map((peer) => peerStanding(peer, shares, findings));
-  return { services: shares.length, peers, wrong: wrong.slice(0, reasonsShownMax) };
+  return { services: shares.length, peers, wrong: wrong.slice(0, reasonsShownMax).map(cutLine) };
 }
 
 function peerStanding(peer: string, shares: readonly Share[], findings: ExportFindings) {
@@ -145,7 +148,11 @@ function peerStanding(peer: string, shares: readonly Share[], findings: ExportFi
 
 function shorten(lines: readonly string[]): string {
   const more = lines.length > reasonsShownMax ? `; and ${lines.length - reasonsShownMax} more` : '';
-  return lines.slice(0, reasonsShownMax).join('; ') + more;
+  return lines.slice(0, reasonsShownMax).map(cutLine).join('; ') + more;
+}
+
+function cutLine(line: string): string {
+  return cutText(line, lineLengthMax);
 }
 
 function secondsSince(sinceMs: number | undefined, nowMs: number): number {
