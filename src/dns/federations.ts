@@ -10,6 +10,7 @@ import type { Log } from '../base/log.ts';
 import type { Disk } from '../base/world.ts';
 import { isDnsLabel, isDnsSubdomain } from '../model/names.ts';
 import type { StubZone } from './stub-zones.ts';
+import type { TlsClient } from './upstream/exchange.ts';
 import { parseServerAddress } from './upstream/servers.ts';
 
 export interface FederationsOptions {
@@ -29,6 +30,8 @@ export interface FederationsOptions {
   readonly keys?: readonly TsigKey[];
   /** By zone: the name of the key that signs, unless the post names another. */
   readonly keyOfZone?: ReadonlyMap<string, string>;
+  /** By zone: its servers are asked over TLS, as this client. */
+  readonly tlsOfZone?: ReadonlyMap<string, TlsClient>;
   /** Given at start; a post of the same federation replaces it until it is deleted. */
   readonly fixed?: readonly StubZone[];
   readonly onChange: (zones: readonly StubZone[]) => void;
@@ -73,7 +76,9 @@ export class Federations {
     const posted = [...this.#posted].map(([name, said]): StubZone => {
       const zone = this.#zoneOf(name, said.suffix);
       const key = this.#keyFor(zone, said);
-      return { zone, nameservers: said.nameservers, sendsSource: true, ...(key ? { key } : {}) };
+      const tls = this.#options.tlsOfZone?.get(zone);
+      const secured = { ...(key ? { key } : {}), ...(tls ? { tls } : {}) };
+      return { zone, nameservers: said.nameservers, sendsSource: true, ...secured };
     });
     const isPosted = (zone: string) => posted.some((other) => other.zone === zone);
     return [...fixed.filter(({ zone }) => !isPosted(zone)), ...posted];

@@ -3,6 +3,7 @@
 
 import { encodeName, isWithin } from '../base/dns/name.ts';
 import type { TsigKey } from '../base/dns/tsig.ts';
+import type { TlsClient } from './upstream/exchange.ts';
 import { parseServerAddress, ServerSet } from './upstream/servers.ts';
 
 export interface StubZone {
@@ -14,6 +15,8 @@ export interface StubZone {
   readonly sendsSource: boolean;
   /** Signs what is sent there. */
   readonly key?: TsigKey;
+  /** The servers are asked over TLS, and only that way: on port 853 unless they say another. */
+  readonly tls?: TlsClient;
 }
 
 export interface StubEntry extends StubZone {
@@ -60,11 +63,13 @@ function isBelow(zone: Uint8Array, other: Uint8Array): boolean {
   return zone.length > other.length && isWithin(zone, zone.length, other);
 }
 
-function plain({ zone, nameservers, sendsSource, key }: StubZone): StubZone {
-  return { zone, nameservers, sendsSource, ...(key ? { key } : {}) };
+function plain({ zone, nameservers, sendsSource, key, tls }: StubZone): StubZone {
+  return { zone, nameservers, sendsSource, ...(key ? { key } : {}), ...(tls ? { tls } : {}) };
 }
 
+const tlsPort = 853;
+
 function makeEntry(zone: StubZone): StubEntry {
-  const addresses = zone.nameservers.map((text) => parseServerAddress(text));
+  const addresses = zone.nameservers.map((text) => parseServerAddress(text, zone.tls ? tlsPort : undefined));
   return { ...zone, bytes: encodeName(zone.zone), servers: new ServerSet(addresses, { takesTurns: false }) };
 }

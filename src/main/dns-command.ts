@@ -72,6 +72,15 @@ function addResolverOptions(command: Command): void {
     .addOption(list('--stub <zone=ns,ns...>', "a federation's zone and nameservers, which are told which cluster asks"))
     .addOption(list('--tsig-key <file...>', 'keys to sign with, as tsig-keygen writes them; a post may name one too'))
     .addOption(list('--sign <zone=key...>', 'what goes to the nameservers of this stub zone is signed with this key'))
+    .addOption(
+      list(
+        '--zone-tls <zone=name...>',
+        'the nameservers of this stub zone are asked over TLS and have this name there',
+      ),
+    )
+    .option('--zone-tls-ca <file>', "who signs their certificates (default: the system's authorities)")
+    .option('--zone-tls-cert <file>', 'client certificate shown to them')
+    .option('--zone-tls-key <file>', 'its key')
     .option('--cluster-domain <domain>', "the cluster's own zone (default: cluster.local)")
     .option(
       '--clusterset-domain <domain>',

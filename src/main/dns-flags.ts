@@ -7,6 +7,7 @@ import type { LogLevel } from '../base/log.ts';
 import type { ListenOptions } from '../dns/server.ts';
 import type { StubZone } from '../dns/stub-zones.ts';
 import type { TrustConfig } from '../dns/trust.ts';
+import type { TlsClient } from '../dns/upstream/exchange.ts';
 import type { ForwardTimes } from '../dns/upstream/forwarder.ts';
 import { parseServerAddress } from '../dns/upstream/servers.ts';
 import { parseIp, parseRange } from '../model/ip.ts';
@@ -33,6 +34,10 @@ export interface DnsFlags {
   readonly stub: string[];
   readonly tsigKey: string[];
   readonly sign: string[];
+  readonly zoneTls: string[];
+  readonly zoneTlsCa?: string;
+  readonly zoneTlsCert?: string;
+  readonly zoneTlsKey?: string;
   readonly clusterDomain?: string;
   readonly clustersetDomain?: string;
   readonly clusterDomainForward: string[];
@@ -100,18 +105,38 @@ export function checkFlags(flags: DnsFlags): void {
   }
 }
 
-/** Files of keys, and `ZONE=KEY`: what is sent to the servers of which zone is signed with which. */
-export async function stubKeysOf(host: Host, flags: Pick<DnsFlags, 'tsigKey' | 'sign'>): Promise<StubKeys> {
+/** Files of keys, and `ZONE=KEY`: what is sent to the servers of which zone is signed with which, or goes over TLS. */
+export async function stubKeysOf(host: Host, flags: DnsFlags): Promise<StubKeys> {
   const keys = await keysIn(host, '--tsig-key', flags.tsigKey);
-  const keyOfZone = new Map<string, string>();
-  for (const text of flags.sign) {
-    const [zone = '', name = ''] = text.split('=', 2).map((part) => part.replace(/\.$/, '').toLowerCase());
-    if (zone === '' || name === '') throw new Error(`--sign ${text}: want ZONE=KEY, such as world.svc.federation=east`);
+  const keyOfZone = new Map(flags.sign.map((text) => pairIn('--sign', text, 'ZONE=KEY')));
+  for (const [zone, name] of keyOfZone)
     if (!keys.some((key) => key.name === name))
-      throw new Error(`--sign ${text}: no file of --tsig-key has a key ${name}`);
-    keyOfZone.set(zone, name);
-  }
-  return { keys, keyOfZone };
+      throw new Error(`--sign ${zone}=${name}: no file of --tsig-key has a key ${name}`);
+  const tls = await zoneTlsOf(host, flags);
+  const tlsOfZone = new Map(
+    flags.zoneTls.map((text) => {
+      const [zone, serverName] = pairIn('--zone-tls', text, 'ZONE=NAME');
+      return [zone, { ...tls, serverName }];
+    }),
+  );
+  return { keys, keyOfZone, tlsOfZone };
+}
+
+async function zoneTlsOf(host: Host, flags: DnsFlags): Promise<TlsClient> {
+  const { zoneTlsCa, zoneTlsCert: cert, zoneTlsKey: key } = flags;
+  const authority = zoneTlsCa && (await fileOf(host, '--zone-tls-ca', zoneTlsCa));
+  const files = { cert: ['--zone-tls-cert', cert], key: ['--zone-tls-key', key] } as const;
+  const identity = cert === undefined && key === undefined ? undefined : await pair(host, files);
+  return {
+    ...(authority ? { authority } : {}),
+    ...(identity ? { certificate: identity[0], key: identity[1] } : {}),
+  };
+}
+
+function pairIn(flag: string, text: string, want: string): [string, string] {
+  const [zone = '', name = ''] = text.split('=', 2).map((part) => part.replace(/\.$/, '').toLowerCase());
+  if (zone === '' || name === '') throw new Error(`${flag} ${text}: want ${want}, such as world.svc.federation=east`);
+  return [zone, name];
 }
 
 async function keysIn(host: Host, flag: string, paths: readonly string[]): Promise<TsigKey[]> {
@@ -124,7 +149,7 @@ async function keysIn(host: Host, flag: string, paths: readonly string[]): Promi
 /** `ZONE=NS,NS`. Zones of `--stub` are federations' and are told which cluster asks. */
 export function stubZonesOf(
   flags: Pick<DnsFlags, 'stub' | 'forwardZone'>,
-  { keys, keyOfZone }: StubKeys = { keys: [], keyOfZone: new Map() },
+  { keys, keyOfZone, tlsOfZone }: StubKeys = { keys: [], keyOfZone: new Map(), tlsOfZone: new Map() },
 ): StubZone[] {
   const parse = (flag: string, sendsSource: boolean) => (text: string) => {
     const [zone = '', servers = ''] = text.split('=', 2);
@@ -134,7 +159,8 @@ export function stubZonesOf(
     for (const server of nameservers) inFlag(`${flag} ${text}`, () => parseServerAddress(server));
     const name = zone.replace(/\.$/, '').toLowerCase();
     const key = keys.find((known) => known.name === keyOfZone.get(name));
-    return { zone: name, nameservers, sendsSource, ...(key ? { key } : {}) };
+    const tls = tlsOfZone.get(name);
+    return { zone: name, nameservers, sendsSource, ...(key ? { key } : {}), ...(tls ? { tls } : {}) };
   };
   return [...flags.stub.map(parse('--stub', true)), ...flags.forwardZone.map(parse('--forward-zone', false))];
 }

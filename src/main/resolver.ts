@@ -17,6 +17,7 @@ import { Federations } from '../dns/federations.ts';
 import { type DnsServer, type ListenOptions, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/server-federations.ts';
 import type { StubZone } from '../dns/stub-zones.ts';
+import type { TlsClient } from '../dns/upstream/exchange.ts';
 import type { ForwardTimes } from '../dns/upstream/forwarder.ts';
 import { systemNamespace } from '../model/membership.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
@@ -42,7 +43,7 @@ export interface ResolverOptions {
   readonly clusterDomainForward?: readonly string[];
   readonly stubZones?: readonly StubZone[];
   readonly stubEndpoint?: StubEndpoint;
-  /** Keys for posted stub zones, and which zones are signed with which. */
+  /** How posted stub zones are secured. */
   readonly stubKeys?: StubKeys;
   readonly domains?: { readonly cluster?: string; readonly clusterset?: string; readonly ttlSeconds?: number };
   readonly hasClusterNames?: boolean;
@@ -59,6 +60,8 @@ export interface StubKeys {
   readonly keys: readonly TsigKey[];
   /** Zone to the name of a key. */
   readonly keyOfZone: ReadonlyMap<string, string>;
+  /** Zone to how its servers are asked over TLS. */
+  readonly tlsOfZone: ReadonlyMap<string, TlsClient>;
 }
 
 /** Where federations post their stub zones, and who may. */
@@ -200,8 +203,7 @@ async function addStubEndpoint(
     fixed: options.stubZones ?? [],
     reserved: options.reserved,
     ownZones: options.federationZones,
-    keys: options.stubKeys?.keys ?? [],
-    keyOfZone: options.stubKeys?.keyOfZone ?? new Map(),
+    ...options.stubKeys,
     onChange: (zones) => server.setStubZones(zones),
     ...(endpoint.suffix === undefined ? {} : { suffix: endpoint.suffix }),
   });

@@ -5,6 +5,7 @@ import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
 import { type SourceTagger, sayDropped } from '../peers.ts';
 import type { StubEntry, StubZones } from '../stub-zones.ts';
+import { overTls } from '../upstream/exchange.ts';
 import { Forwarder, type ForwarderOptions } from '../upstream/forwarder.ts';
 import { extendedError, type Query, rcode } from '../wire.ts';
 
@@ -25,7 +26,9 @@ export function stubHandler(options: StubHandlerOptions): Handler {
       // With word of who asks goes the way it has come; without, circles are found by asking.
       const loop =
         options.mark !== undefined && !entry.sendsSource ? { mark: options.mark, zone: entry.zone } : undefined;
-      forwarder = new Forwarder({ ...options.forwarding, servers: entry.servers, key: entry.key, loop });
+      const { forwarding } = options;
+      const exchange = entry.tls ? overTls(forwarding.exchange, entry.tls) : forwarding.exchange;
+      forwarder = new Forwarder({ ...forwarding, exchange, servers: entry.servers, key: entry.key, loop });
       forwarders.set(entry, forwarder);
     }
     return forwarder;

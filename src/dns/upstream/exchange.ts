@@ -8,6 +8,23 @@ export interface ExchangeOptions {
   readonly message: Uint8Array;
   readonly timeoutMs: number;
   readonly isTcp: boolean;
+  /** Over TLS in any case, and as this client. */
+  readonly tls?: TlsClient;
+}
+
+/** PEM texts. Plain data, so that a worker thread can be given it. */
+export interface TlsClient {
+  /** Who signs the server's certificate; the system's authorities if absent. */
+  readonly authority?: string;
+  /** In the server's certificate; its address if absent. */
+  readonly serverName?: string;
+  readonly certificate?: string;
+  readonly key?: string;
+}
+
+/** The same way to other servers, but over TLS. */
+export function overTls(exchange: Exchange, tls: TlsClient): Exchange {
+  return { ask: (options) => exchange.ask({ ...options, tls }), close: () => exchange.close() };
 }
 
 export interface Exchange {

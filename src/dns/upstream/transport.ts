@@ -1,4 +1,4 @@
-// Questions to other servers over UDP and TCP. Each UDP question leaves from a port and under an id that the kernel's and
+// Questions to other servers over UDP, TCP and TLS (tls-connections.ts). Each UDP question leaves from a port and under an id that the kernel's and
 // our randomness chose (RFC 5452): ports come from a pool of sockets that are thrown away after a while. A reply counts
 // only if server, id and question are right to the letter; anything else is ignored and the wait goes on.
 
@@ -8,6 +8,7 @@ import type { World } from '../../base/world.ts';
 import { headerBytes } from '../wire.ts';
 import type { Exchange, ExchangeOptions } from './exchange.ts';
 import { isBareFailure } from './reply.ts';
+import { createTlsConnections } from './tls-connections.ts';
 
 interface Waiting {
   readonly options: ExchangeOptions;
@@ -29,6 +30,7 @@ export function createTransport(world: Pick<World, 'timers' | 'random'>): Exchan
   const retired = new Set<PooledSocket>();
   /** End each question that waits. */
   const stops = new Set<() => void>();
+  const connections = createTlsConnections(world);
   let isClosed = false;
 
   function open(family: 'udp4' | 'udp6'): PooledSocket {
@@ -148,15 +150,24 @@ export function createTransport(world: Pick<World, 'timers' | 'random'>): Exchan
     });
   }
 
+  async function askTls(options: Parameters<typeof connections.ask>[0]): Promise<Uint8Array> {
+    const { server, message } = options;
+    const reply = await connections.ask(options);
+    if (isReplyTo(reply, message)) return reply;
+    throw new Error(`${server.host}:${server.port} answered something else over TLS`);
+  }
+
   return {
     ask: (options) => {
       if (isClosed) return Promise.reject(new Error(`${options.server.host} is not asked: this server is stopping`));
+      if (options.tls) return askTls({ ...options, tls: options.tls });
       return options.isTcp ? askTcp(options) : askUdp(options);
     },
     close: () => {
       isClosed = true;
       // Who waits must not keep the process alive until its time is over.
       for (const stop of stops) stop();
+      connections.close();
       for (const pooled of [...pools.udp4, ...pools.udp6, ...retired]) if (pooled) pooled.socket.close();
       pools.udp4 = [];
       pools.udp6 = [];

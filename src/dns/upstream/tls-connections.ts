@@ -1,0 +1,152 @@
+// Questions to other servers over TLS (RFC 7858). One connection to each, opened when it is needed and kept as long as the
+// other side does; questions share it and are told apart by their ids. A connection that breaks takes its questions along:
+// one that found it open is asked once more on a new one.
+
+import { isIP } from 'node:net';
+import { connect, type TLSSocket } from 'node:tls';
+import type { Timer, World } from '../../base/world.ts';
+import { headerBytes } from '../wire.ts';
+import type { ExchangeOptions, TlsClient } from './exchange.ts';
+
+interface Waiting {
+  readonly resolve: (reply: Uint8Array) => void;
+  readonly reject: (error: Error) => void;
+}
+
+interface Connection {
+  readonly socket: TLSSocket;
+  readonly waiting: Map<number, Waiting>;
+  /** What is to be sent once the other side has shown who it is; undefined from then on. */
+  unsent: Buffer[] | undefined;
+  /** Grows with every answer. */
+  answers: number;
+}
+
+export interface TlsConnections {
+  /** The reply under the id that was sent; whether it answers the question is for the caller to see. */
+  ask(options: ExchangeOptions & { readonly tls: TlsClient }): Promise<Uint8Array>;
+  close(): void;
+}
+
+class BrokenError extends Error {}
+
+export function createTlsConnections(world: Pick<World, 'timers' | 'random'>): TlsConnections {
+  const open = new Map<TlsClient, Map<string, Connection>>();
+
+  function connectionTo({ server, tls }: ExchangeOptions & { readonly tls: TlsClient }): Connection {
+    const where = `${server.host}:${server.port}`;
+    const ours = open.get(tls) ?? new Map<string, Connection>();
+    open.set(tls, ours);
+    const known = ours.get(where);
+    if (known) return known;
+    const connection: Connection = { socket: dial(server, tls), waiting: new Map(), unsent: [], answers: 0 };
+    ours.set(where, connection);
+    const end = (error: Error) => {
+      if (ours.get(where) === connection) ours.delete(where);
+      if (ours.size === 0 && open.get(tls) === ours) open.delete(tls);
+      connection.socket.destroy();
+      for (const { reject } of [...connection.waiting.values()]) reject(error);
+    };
+    connection.socket.on('error', (cause) => end(new BrokenError(`${where} over TLS: ${cause.message}`, { cause })));
+    connection.socket.on('close', () => end(new BrokenError(`${where} over TLS: the connection was closed`)));
+    connection.socket.on('secureConnect', () => {
+      for (const frame of connection.unsent ?? []) connection.socket.write(frame);
+      connection.unsent = undefined;
+    });
+    readFrames(connection);
+    return connection;
+  }
+
+  function freshId({ waiting }: Connection): number {
+    for (;;) {
+      const bytes = world.random.bytes(2);
+      const id = (bytes[0]! << 8) | bytes[1]!;
+      if (!waiting.has(id)) return id;
+    }
+  }
+
+  function askOn(connection: Connection, { server, message, timeoutMs }: ExchangeOptions): Promise<Uint8Array> {
+    const { socket, waiting, answers } = connection;
+    const id = freshId(connection);
+    return new Promise((resolve, reject) => {
+      let timer: Timer | undefined;
+      const end = () => {
+        timer?.cancel();
+        waiting.delete(id);
+      };
+      timer = world.timers.after(timeoutMs, () => {
+        end();
+        reject(new Error(`${server.host}:${server.port} did not answer over TLS within ${timeoutMs} ms`));
+        // Nothing came at all: the next question had better not wait for the same.
+        if (connection.answers === answers) socket.destroy();
+      });
+      waiting.set(id, {
+        resolve: (reply) => {
+          end();
+          resolve(reply);
+        },
+        reject: (error) => {
+          end();
+          reject(error);
+        },
+      });
+      if (connection.unsent) connection.unsent.push(framed(message, id));
+      else socket.write(framed(message, id));
+    });
+  }
+
+  return {
+    ask: async (options) => {
+      const connection = connectionTo(options);
+      const isUsed = connection.answers > 0;
+      try {
+        return await askOn(connection, options);
+      } catch (error) {
+        // It may have been closed for being idle just when we asked.
+        if (!isUsed || !(error instanceof BrokenError)) throw error;
+        return askOn(connectionTo(options), options);
+      }
+    },
+    close: () => {
+      for (const ours of [...open.values()]) for (const { socket } of [...ours.values()]) socket.destroy();
+    },
+  };
+}
+
+function dial(server: ExchangeOptions['server'], tls: TlsClient): TLSSocket {
+  const { authority, certificate, key, serverName = server.host } = tls;
+  const socket = connect({
+    host: server.host,
+    port: server.port,
+    ALPNProtocols: ['dot'],
+    // An address is no server name (RFC 6066 section 3), but the certificate may be for it.
+    ...(isIP(serverName) ? {} : { servername: serverName }),
+    ...(authority === undefined ? {} : { ca: authority }),
+    ...(certificate === undefined ? {} : { cert: certificate, key }),
+  });
+  socket.setNoDelay(true);
+  socket.unref();
+  return socket;
+}
+
+function readFrames(connection: Connection): void {
+  let received: Buffer = Buffer.alloc(0);
+  connection.socket.on('data', (chunk: Buffer) => {
+    received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
+    while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
+      const end = 2 + received.readUInt16BE(0);
+      const reply = received.subarray(2, end);
+      received = received.subarray(end);
+      connection.answers += 1;
+      if (reply.length >= headerBytes) connection.waiting.get(reply.readUInt16BE(0))?.resolve(reply);
+    }
+  });
+}
+
+function framed(message: Uint8Array, id: number): Buffer {
+  const bytes = Buffer.allocUnsafe(2 + message.length);
+  bytes.writeUInt16BE(message.length);
+  bytes.set(message, 2);
+  bytes.writeUInt16BE(id, 2);
+  return bytes;
+}
