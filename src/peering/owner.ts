@@ -63,6 +63,13 @@ export interface ConsumerReport {
   isPending(id: string): boolean;
 }
 
+/** What is left of a stream that ended. */
+export interface LeftConsumer {
+  readonly endedMs: number;
+  readonly aliveMs: number;
+  readonly fullSyncMs: number | undefined;
+}
+
 /** A peer chooses what it says, and of how many services: both are kept within bounds. */
 const noteLengthMax = 1024;
 const reasonLengthMax = 1024;
@@ -81,6 +88,7 @@ export class Owner {
   readonly #budgets = new Map<string, { tokens: number; atMs: number }>();
   readonly #lines = new Map<string, LogBudget>();
   readonly #changed = new Map<string, Set<string>>();
+  readonly #left = new Map<string, LeftConsumer>();
 
   constructor(options: OwnerOptions) {
     this.#options = options;
@@ -126,6 +134,17 @@ export class Owner {
     for (const stream of this.#streams.values()) yield stream.report();
   }
 
+  /** Of the last stream of a peer that has none now. */
+  left(peer: string): LeftConsumer | undefined {
+    return this.#streams.has(peer) ? undefined : this.#left.get(peer);
+  }
+
+  /** Its Peer is gone. */
+  forget(peer: string, reason: string): void {
+    this.restart(peer, reason);
+    for (const known of [this.#left, this.#lines, this.#budgets]) known.delete(peer);
+  }
+
   /** Ends the stream of a peer whose versions or window are other ones now; it comes back by itself. */
   restart(peer: string, reason: string): void {
     this.#streams.get(peer)?.end(codes.unavailable, reason);
@@ -134,6 +153,8 @@ export class Owner {
   #closed(stream: Stream): void {
     if (this.#streams.get(stream.peer) !== stream) return;
     this.#streams.delete(stream.peer);
+    const { aliveMs, fullSyncMs } = stream.report();
+    this.#left.set(stream.peer, { endedMs: this.#options.clock.wallMs(), aliveMs, fullSyncMs });
     this.#options.observer?.changed(stream.peer);
   }
 

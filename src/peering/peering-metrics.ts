@@ -2,6 +2,7 @@
 
 import type { Metrics } from '../base/metrics.ts';
 import type { Consumer } from './consumer.ts';
+import type { LinkReport, LinkState } from './consumer-link.ts';
 import type { Owner } from './owner.ts';
 
 export interface PeeringMeter {
@@ -12,18 +13,35 @@ export interface PeeringMeter {
 
 export interface Measured {
   readonly owner: Owner;
+  readonly absent: () => Iterable<AbsentConsumer>;
   readonly consumer: () => Consumer | undefined;
   readonly wallMs: () => number;
+}
+
+/** A peer that takes from us, or should, and has no stream. */
+export interface AbsentConsumer {
+  readonly peer: string;
+  /** What it should have. */
+  readonly services: number;
+  readonly sinceMs: number;
+  /** It came since, and was turned away. */
+  readonly isRefused: boolean;
+  readonly aliveMs: number | undefined;
+  readonly fullSyncMs: number | undefined;
 }
 
 interface Sample {
   readonly peer: string;
   readonly lag: number;
+  readonly lagMs: number;
   readonly unacknowledged: number;
   readonly notes?: ReadonlyMap<string, string>;
-  readonly behindSinceMs: number | undefined;
   readonly fullSyncMs: number | undefined;
   readonly aliveMs: number | undefined;
+  readonly isConnected: boolean;
+  /** Until something changes or somebody retries. */
+  readonly isStopped: boolean;
+  readonly isStale: boolean;
 }
 
 const fields = ['fqdn', 'id', 'san', 'protocols', 'endpoints', 'operation', 'resource_url', 'resource', 'the message'];
@@ -43,9 +61,11 @@ export function measurePeering(metrics: Metrics, measured: Measured): PeeringMet
         }
       },
     });
-  const sinceNow = (ms: number | undefined) => (ms === undefined ? 0 : Math.max(0, measured.wallMs() - ms) / 1000);
+  gauge('connected', '1 while there is a stream that the owner took up', ({ isConnected }) => Number(isConnected));
+  gauge('stopped', '1 after a refusal that is not retried by itself', ({ isStopped }) => Number(isStopped));
+  gauge('stale', '1 while nobody vouches for what the consumer holds', ({ isStale }) => Number(isStale));
   gauge('lag_services', 'services the consumer does not have in their newest form', ({ lag }) => lag);
-  gauge('lag_seconds', 'since when a consumer is behind without a break', (sample) => sinceNow(sample.behindSinceMs));
+  gauge('lag_seconds', 'since when a consumer is behind, or away from its owner', ({ lagMs }) => lagMs / 1000);
   gauge('unacknowledged', 'messages that were not answered yet', (sample) => sample.unacknowledged);
   gauge('notes', 'services that a peer took and has something to say of', ({ notes }) => notes?.size);
   gauge('last_full_sync_timestamp_seconds', 'when the whole catalog was last in place', (sample) =>
@@ -76,7 +96,30 @@ function fieldIn(reason: string): string {
   return fields.includes(field) ? field : 'other';
 }
 
-function* samples({ owner, consumer }: Measured): Generator<['owner' | 'consumer', Sample]> {
-  for (const report of owner.reports()) yield ['owner', report];
-  for (const report of consumer()?.reports() ?? []) yield ['consumer', { ...report, lag: report.unacknowledged }];
+function* samples({ owner, absent, consumer, wallMs }: Measured): Generator<['owner' | 'consumer', Sample]> {
+  const since = (ms: number | undefined) => (ms === undefined ? 0 : Math.max(0, wallMs() - ms));
+  for (const report of owner.reports()) {
+    const isStale = report.snapshotRefused !== '';
+    const standing = { isConnected: true, isStopped: false, isStale, lagMs: since(report.behindSinceMs) };
+    yield ['owner', { ...report, ...standing }];
+  }
+  for (const { services: lag, sinceMs, isRefused, ...rest } of absent()) {
+    const standing = { isConnected: false, isStopped: isRefused, isStale: true, lagMs: since(sinceMs) };
+    yield ['owner', { ...rest, ...standing, lag, unacknowledged: 0 }];
+  }
+  for (const report of consumer()?.reports() ?? []) yield ['consumer', consumerSample(report, since)];
+}
+
+const withoutStream = new Set<LinkState['kind']>(['dialing', 'backingOff', 'stopped', 'suspended', 'misconfigured']);
+
+function consumerSample(report: LinkReport & { peer: string }, since: (ms: number | undefined) => number): Sample {
+  const { kind } = report.state;
+  return {
+    ...report,
+    lag: report.unacknowledged,
+    lagMs: Math.max(since(report.behindSinceMs), report.awayMs),
+    isConnected: !withoutStream.has(kind),
+    isStopped: kind === 'stopped' || kind === 'misconfigured',
+    isStale: report.staleSinceMs !== undefined,
+  };
 }

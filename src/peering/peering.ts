@@ -22,7 +22,7 @@ import { Owner, type ServedPeer } from './owner.ts';
 import { OwnerCatalog } from './owner-catalog.ts';
 import { fingerprintOf, type KnownPeer, linkConfigOf, PeerRegistry } from './peer-registry.ts';
 import { consumerStatus, ownerStatus } from './peer-status.ts';
-import { measurePeering, type PeeringMeter } from './peering-metrics.ts';
+import { type AbsentConsumer, measurePeering, type PeeringMeter } from './peering-metrics.ts';
 import { RefusedCallers } from './refused-callers.ts';
 import { ReplicaClaims } from './replica-claims.ts';
 import { StatusWriter, type WrittenStatus } from './status-writer.ts';
@@ -102,12 +102,14 @@ class PeeringParts implements Peering {
   readonly #stops: (() => unknown)[] = [];
   #server: PeeringServer | undefined;
   #revision = 0;
+  readonly #startedMs: number;
   #consumer: Consumer | undefined;
 
   constructor(options: PeeringOptions) {
     const { client, world, log, namespace } = options;
     const common = { client, world, log };
     this.#options = options;
+    this.#startedMs = world.clock.wallMs();
     this.#refused = new RefusedCallers(world.clock);
     this.#refusedLines = new LogBudget(world.clock);
     this.#services = createInformer<Service>({ ...common, type: serviceType, keep: keepService });
@@ -149,7 +151,12 @@ class PeeringParts implements Peering {
       exportsTo: (peer) => this.catalog.exportsTo(peer),
       exportFindings: (key) => this.#exportFindings(key),
     });
-    const measured = { owner: this.owner, consumer: () => this.#consumer, wallMs: () => world.clock.wallMs() };
+    const measured = {
+      owner: this.owner,
+      absent: () => this.#absentConsumers(),
+      consumer: () => this.#consumer,
+      wallMs: () => world.clock.wallMs(),
+    };
     this.#meter =
       options.metrics === undefined
         ? { refused() {}, unauthenticated() {} }
@@ -271,7 +278,7 @@ class PeeringParts implements Peering {
 
   #peerChanged(name: string, peer: KnownPeer | undefined): void {
     // Perhaps only to be made anew: it may ask once more, and is refused then.
-    if (peer === undefined) this.owner.restart(name, 'there is no Peer for it any more');
+    if (peer === undefined) this.owner.forget(name, 'there is no Peer for it any more');
     this.#server?.trustChanged();
     this.#refused.forget(name);
     if (peer !== undefined && peer.warning !== '') this.#options.log.warn(peer.warning, { peer: name });
@@ -419,6 +426,24 @@ class PeeringParts implements Peering {
     if (report === undefined) return {};
     const status = consumerStatus(report, nowMs);
     return { consumer: { ...status, message: status.message || peer.warning } };
+  }
+
+  /** Peers that take from us, or should, and are not here. */
+  *#absentConsumers(): Generator<AbsentConsumer> {
+    for (const { name, spec } of this.#registry.values()) {
+      const left = this.owner.left(name);
+      const services = this.catalog.count(name);
+      if (this.owner.report(name) !== undefined || this.#claims.isServedElsewhere(name)) continue;
+      if (spec.suspended || (left === undefined && services === 0)) continue;
+      yield {
+        ...{ peer: name, services, sinceMs: left?.endedMs ?? this.#startedMs, isRefused: this.#isRefused(name) },
+        ...{ aliveMs: left?.aliveMs, fullSyncMs: left?.fullSyncMs },
+      };
+    }
+  }
+
+  #isRefused(peer: string): boolean {
+    return this.#refused.get(peer) !== undefined;
   }
 
   #exportFindings(key: string) {

@@ -116,6 +116,19 @@ test('trust: somebody comes in the name of a peer and is refused -> the Peer of 
   });
 });
 
+test('metrics: the consumer is gone -> the owner still has its lines, and its seconds grow', async () => {
+  const { owner, consumer } = await pair();
+  const line = (name: string) => `portolan_peering_${name}{peer="consumer",side="owner"}`;
+  await eventually(() => owner.metrics.text()).toContain(`${line('connected')} 1`);
+  await consumer.peering.stop();
+  await eventually(() => owner.metrics.text()).toContain(`${line('connected')} 0`);
+  const text = await owner.metrics.text();
+  for (const name of ['lag_services', 'lag_seconds', 'last_contact_timestamp_seconds'])
+    expect(text).toContain(line(name));
+  expect(text).toContain(`${line('lag_services')} 1`);
+  await eventually(() => owner.metrics.text()).not.toContain(`${line('lag_seconds')} 0`);
+});
+
 test('trust: the consumer replaces all roots of the owner -> its stream ends and nothing more is taken; back again -> it is', async () => {
   const { owner, consumer } = await pair();
   await change(consumer, 'owner', { trust: { bundle: meshOf('owner.example').certificate } });
