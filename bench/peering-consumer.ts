@@ -7,6 +7,7 @@ import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { createClient } from '../src/client/client.ts';
 import { startHome } from '../src/main/home.ts';
+import { peerDefaults } from '../src/model/peer.ts';
 import { ConsumerLink } from '../src/peering/consumer-link.ts';
 import { PeerServiceStore } from '../src/peering/peer-service-store.ts';
 import { dial } from '../src/peering/transport-client.ts';
@@ -58,6 +59,7 @@ export async function storingConsumer(): Promise<StoringConsumer> {
         quietMs: 3000,
         graceMs: 60_000,
         retentionMs: 0,
+        servicesMax: peerDefaults.servicesMax,
       },
       credentials: () => access,
     });

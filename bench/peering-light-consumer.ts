@@ -26,6 +26,7 @@ export function lightConsumer(access: BenchAccess): LightConsumer {
     accepts: () => true,
     held: new Map(),
     pendingMax: 100_000,
+    servicesMax: 1_000_000,
     silenceMsMin: 3000,
     graceMs: 60_000,
   });

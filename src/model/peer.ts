@@ -30,6 +30,8 @@ export interface PeerSpec {
   acceptedLabels?: Record<string, string>;
   aliases?: { id: string; hostname: string }[];
   retentionSeconds?: number;
+  /** How many of its services may be kept here. */
+  servicesMax?: number;
   window?: number;
   foreign?: { quietSeconds?: number; graceSeconds?: number };
 }
@@ -87,6 +89,7 @@ export const refusalsShownMax = 20;
 export const peerDefaults = {
   versions: ['v1alpha1', 'v1alpha2'] as readonly PeerVersion[],
   retentionSeconds: 86_400,
+  servicesMax: 100_000,
   window: 1024,
   quietSeconds: 3,
   graceSeconds: 60,

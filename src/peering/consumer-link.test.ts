@@ -52,6 +52,7 @@ async function start(
       quietMs: 3000,
       graceMs: 60_000,
       retentionMs,
+      servicesMax: 1000,
     },
     credentials: () => state.own,
     dial: (options, handlers) => {

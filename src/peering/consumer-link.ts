@@ -15,7 +15,7 @@ import { LogBudget } from './log-budget.ts';
 import { type Code, type ConsumerMessage, codes, type SnapshotEnd } from './messages.ts';
 import type { PeerServiceStore } from './peer-service-store.ts';
 import { afterClose, reconnectBackoff } from './reconnect.ts';
-import { RefusalBook } from './refusal-book.ts';
+import { type Refusal, RefusalBook } from './refusal-book.ts';
 import { type Absence, StaleClock } from './stale-clock.ts';
 import type { ClientCall, ClientHandlers, Dial } from './transport-client.ts';
 import { whatIsWrongWithChain } from './trust.ts';
@@ -35,6 +35,8 @@ export interface LinkConfig {
   readonly graceMs: number;
   /** 0 is for ever. */
   readonly retentionMs: number;
+  /** How many services of this peer may be kept. */
+  readonly servicesMax: number;
   /** Nothing is dialed, for this reason; what is stored grows old like that of an owner that is away. */
   readonly held?: Held;
 }
@@ -291,6 +293,7 @@ export class ConsumerLink {
       resourceUrl: draft.resourceUrl,
       names: config.names,
       accepts: config.accepts,
+      servicesMax: config.servicesMax,
       ...(noteOf === undefined ? {} : { noteOf }),
       held: store.held(),
       ...(this.#lastEnd === undefined ? {} : { lastEnd: this.#lastEnd }),
@@ -414,7 +417,7 @@ export class ConsumerLink {
     }
   }
 
-  #refused(refusal: { readonly id: string; readonly reason: string }): void {
+  #refused(refusal: Refusal): void {
     const { world, log } = this.#options;
     const fields = this.#refusalLines.take();
     if (fields !== undefined)

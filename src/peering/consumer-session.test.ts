@@ -30,6 +30,7 @@ function open(options: Partial<ConsumerSessionOptions> & { holds?: readonly stri
     resourceUrl: v1alpha1.resourceUrl,
     names: { allowedDomains: ['example.com'], ownZones: ['cluster.local'] },
     accepts: () => true,
+    servicesMax: 1000,
     held: new Map((options.holds ?? []).map((id) => [id, hashOf(id)])),
     pendingMax: 100,
     silenceMsMin: 3000,
@@ -165,6 +166,34 @@ test('consumer, exact: a message that does not say what it is about -> the end i
   ]);
   expect(tick(4000)).toEqual(['held back for 1']);
   expect(tick(100_000)).toEqual([]);
+});
+
+test('consumer: more services than a peer may share -> the rest is refused as ResourceExhausted, without an object; its end still counts', () => {
+  const { take, stored, session, step } = open({ holds: ['a', 'gone'], isExact: true, servicesMax: 3 });
+  expect(take(upsert('n1', 'a'))).toEqual(['confirmed a', 'ack n1']);
+  expect(take(upsert('n2', 'b'))).toEqual(['store b as 1']);
+  const reason = 'services: Too many: 3 of this peer are kept here at most';
+  expect(take(upsert('n3', 'c'))).toEqual([`refused c: ${reason}`, `nack n3 ${codes.resourceExhausted} ${reason}`]);
+  const message = { ...upsert('n4', 'd', { san: 'bad' }), hash: hashOf('d', { san: 'bad' }) } as ReceivedMessage & {
+    hash: Uint8Array;
+  };
+  const [refused] = session.step({ kind: 'message', nowMs: 0, message });
+  expect(refused).toMatchObject({ kind: 'refused', id: 'd', isOverLimit: true });
+  expect(stored(1)).toEqual(['ack n2']);
+  const digest = new Uint8Array(32);
+  for (const hash of [hashOf('a'), hashOf('b'), hashOf('c'), message.hash]) exclusiveOr(digest, hash);
+  const last = { kind: 'snapshotEnd', nonce: 'n6', end: { epoch: 'e', revision: 5, count: 4, digest } } as const;
+  expect(step({ kind: 'message', nowMs: 0, message: last })).toEqual(['remove gone as 2']);
+  expect(take(upsert('n7', 'c'))).toEqual(['store c as 3']);
+});
+
+test('consumer: services without end, all of them bad or unwanted -> what is remembered of them is bounded', () => {
+  const { take, session } = open({ servicesMax: 10, accepts: ({ tags }) => !tags.includes('unwanted') });
+  for (let n = 0; n < 1000; n += 1) {
+    take(upsert(`n${n}`, `s${n}`, { san: 'bad' }));
+    take(upsert(`m${n}`, `t${n}`, { tags: ['unwanted'] }));
+  }
+  expect(session.remembered).toBeLessThanOrEqual(20);
 });
 
 test('consumer: ten thousand faults in one service -> a short reason, which says how many more there are', () => {

@@ -52,7 +52,7 @@ export type ConsumerOutput =
   /** The owner named it, with content that was refused: it has it, but not in the form that we hold. */
   | { readonly kind: 'named'; readonly id: string }
   /** `id` is empty when the owner did not say which service it meant. */
-  | { readonly kind: 'refused'; readonly id: string; readonly reason: string }
+  | { readonly kind: 'refused'; readonly id: string; readonly reason: string; readonly isOverLimit?: boolean }
   | { readonly kind: 'suspect'; readonly ids: readonly string[] }
   | { readonly kind: 'reconciled'; readonly mode: ReconcileMode; readonly removed: number; readonly end?: SnapshotEnd }
   | { readonly kind: 'nothingConfirmed' }
@@ -65,6 +65,8 @@ export interface ConsumerSessionOptions {
   readonly names: NamesAllowed;
   /** Which services are wanted at all; the others are acknowledged and not kept. */
   readonly accepts: (service: SharedService) => boolean;
+  /** How many ids may be held, those of refused services included. */
+  readonly servicesMax: number;
   /** What the owner should know of a service that we took; empty if nothing. */
   readonly noteOf?: (id: string) => string;
   /** What is on disk from this owner: id to the hash of its content, which is empty for what it never sent like that. */
@@ -102,6 +104,8 @@ export class ConsumerSession {
   readonly #unsettled = new Map<string, number>();
   /** Messages of this snapshot that do not say which service they are about. */
   #nameless = 0;
+  /** How many services of this snapshot were mentioned beyond those that are remembered. */
+  #mentionedBesides = 0;
   #barrier: { readonly waitsFor: Set<number>; readonly then: () => ConsumerOutput[] } | undefined;
   #lastMessageMs = 0;
   #gapMsMax = 0;
@@ -133,6 +137,11 @@ export class ConsumerSession {
   /** Messages whose content is not on disk yet. */
   get unacknowledged(): number {
     return this.#pending.size;
+  }
+
+  /** Ids that are kept in memory, for whatever reason. */
+  get remembered(): number {
+    return this.#held.size + (this.#mentioned?.size ?? 0);
   }
 
   /** Takes them off as the remains of an owner that came back without them. */
@@ -210,6 +219,7 @@ export class ConsumerSession {
       return [...this.#named(service.id), ...this.#refusal(nonce, service.id, reason)];
     }
     if (!this.#options.accepts(service)) return this.#removeOne(nonce, service.id);
+    if (!this.#hasRoomFor(service.id)) return this.#tooMany(nonce, service.id);
     const held = this.#held.get(service.id);
     if (held !== undefined && isSameHash(held, hash) && !this.#unsettled.has(service.id))
       return [{ kind: 'confirmed', id: service.id }, this.#accept(nonce, service.id)];
@@ -242,8 +252,21 @@ export class ConsumerSession {
   // Refused content leaves what was good before it in place, and counts as mentioned. The note of a refusal is held too,
   // so that a DELETE takes it away.
   #refusal(nonce: string, id: string, reason: string): ConsumerOutput[] {
-    if (id !== '' && id.length <= idLengthMax && !this.#held.has(id)) this.#held.set(id, unknownHash);
-    return [{ kind: 'refused', id, reason }, this.#nack(nonce, codes.invalidArgument, reason)];
+    const isOverLimit = !this.#hasRoomFor(id);
+    const isKept = id !== '' && id.length <= idLengthMax && !isOverLimit;
+    if (isKept && !this.#held.has(id)) this.#held.set(id, unknownHash);
+    const refused: ConsumerOutput = { kind: 'refused', id, reason, ...(isOverLimit ? { isOverLimit } : {}) };
+    return [refused, this.#nack(nonce, codes.invalidArgument, reason)];
+  }
+
+  #hasRoomFor(id: string): boolean {
+    return this.#held.has(id) || this.#held.size < this.#options.servicesMax;
+  }
+
+  // Nothing of it is kept, so that a peer without end costs nothing but the answers.
+  #tooMany(nonce: string, id: string): ConsumerOutput[] {
+    const reason = `services: Too many: ${this.#options.servicesMax} of this peer are kept here at most`;
+    return [{ kind: 'refused', id, reason, isOverLimit: true }, this.#nack(nonce, codes.resourceExhausted, reason)];
   }
 
   #delete(nonce: string, id: string): ConsumerOutput[] {
@@ -285,7 +308,7 @@ export class ConsumerSession {
 
   #whatIsWrongWith(end: SnapshotEnd): string | undefined {
     const last = this.#options.lastEnd;
-    const count = this.#mentioned?.size ?? 0;
+    const count = (this.#mentioned?.size ?? 0) + this.#mentionedBesides;
     if (this.#mentioned === undefined) return 'a second end of one snapshot';
     if (this.#nameless > 0 && end.count === count + this.#nameless)
       return `${this.#nameless} messages of the snapshot could not be read: nothing is removed for what it does not name`;
@@ -355,7 +378,8 @@ export class ConsumerSession {
     this.#confirm(id);
     if (this.#mentioned === undefined) return;
     this.#forget(id);
-    this.#mentioned.set(id, hash);
+    if (this.#held.has(id) || this.#mentioned.size < this.#options.servicesMax) this.#mentioned.set(id, hash);
+    else this.#mentionedBesides += 1;
     exclusiveOr(this.#digest, hash);
   }
 

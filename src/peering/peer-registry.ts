@@ -215,6 +215,7 @@ export function linkConfigOf(peer: KnownPeer, ownZones: readonly string[]): Link
     quietMs: (spec.foreign?.quietSeconds ?? peerDefaults.quietSeconds) * 1000,
     graceMs: (spec.foreign?.graceSeconds ?? peerDefaults.graceSeconds) * 1000,
     retentionMs: (spec.retentionSeconds ?? peerDefaults.retentionSeconds) * 1000,
+    servicesMax: spec.servicesMax ?? peerDefaults.servicesMax,
   };
 }
 

@@ -137,6 +137,26 @@ test('peering: a service the consumer refuses -> quarantined, the reason on both
   await eventually(async () => (await exportAt(owner, 'bad')).status?.peers?.[0]?.state).toBe('Acknowledged');
 });
 
+test('peering: a peer shares more services than its Peer allows -> the rest refused, told on both sides; allowed -> taken', async () => {
+  const { owner, consumer } = await pair({ asOwner: { servicesMax: 2 } });
+  for (const name of ['a', 'b', 'c']) await owner.addService(name);
+  await owner.exportServices({ peers: ['consumer'] });
+  const reason = 'services: Too many: 2 of this peer are kept here at most';
+  await eventually(async () => (await consumer.peer('owner')).status?.consumer).toMatchObject({
+    services: 2,
+    refused: 1,
+    refusals: [{ reason }],
+  });
+  await eventually(async () => (await exportAt(owner)).status?.peers?.[0]).toMatchObject({
+    state: 'Refused',
+    message: expect.stringContaining(reason),
+  });
+  expect(await idsAt(consumer)).toHaveLength(2);
+  const body = { spec: { servicesMax: 3 } };
+  await consumer.client.patch(peerType, { namespace, name: 'owner' }, { kind: 'merge', body });
+  await eventually(() => idsAt(consumer)).toHaveLength(3);
+});
+
 test('peering: an export that cannot be offered -> its status says why, nothing is sent', async () => {
   const { owner, consumer } = await pair();
   await owner.addService('db');

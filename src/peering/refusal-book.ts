@@ -8,6 +8,14 @@ import { cutText, idLengthMax, reasonLengthMax } from './reason.ts';
 
 const refusalsMax = 10_000;
 
+export interface Refusal {
+  /** Empty when the owner did not say which service it meant. */
+  readonly id: string;
+  readonly reason: string;
+  /** No object is made to say so: there is no room for another one. */
+  readonly isOverLimit?: boolean;
+}
+
 export class RefusalBook {
   readonly #store: PeerServiceStore;
   /** By id, cut if it is longer than an id may be; the newest last. */
@@ -26,7 +34,7 @@ export class RefusalBook {
     return shown.map(([id, reason]) => ({ id, reason }));
   }
 
-  add(refusal: { readonly id: string; readonly reason: string }, wallMs: number): void {
+  add(refusal: Refusal, wallMs: number): void {
     const { id } = refusal;
     const reason = cutText(refusal.reason, reasonLengthMax);
     const shownId = cutText(id, idLengthMax);
@@ -34,7 +42,7 @@ export class RefusalBook {
     this.#reasons.delete(shownId);
     if (isNew && this.#reasons.size >= refusalsMax) return;
     this.#reasons.set(shownId, reason);
-    if (id === '' || id.length > idLengthMax) return;
+    if (id === '' || id.length > idLengthMax || refusal.isOverLimit) return;
     const present = this.#store.get(id);
     const now = formatTime(wallMs);
     const wanted = { type: 'Accepted', status: 'False', reason: 'InvalidArgument', message: reason } as const;
