@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { isNotFound } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
 import { type ConfigMap, configMapType } from '../model/config-map.ts';
+import { isDnsLabel } from '../model/names.ts';
 import { type Peer, peerType, splitPem } from '../model/peer.ts';
 import {
   formatToken,
@@ -42,6 +43,9 @@ export interface TokenRequest {
 /** Good once, until it expires, for whoever holds it. */
 export async function makeToken(home: PeerHome, request: TokenRequest): Promise<string> {
   const { peer, allowedDomains, expiresMs, secret } = request;
+  mustBeName(peer);
+  if (await isKnown(home, peer))
+    throw new Error(`peer token ${peer}: there is a Peer ${peer} already; remove it first, or choose another name`);
   const card = await ownCard(home);
   if (card.address === '')
     throw new Error('this mesh has no address for peers: start portolan peering with --advertise');
@@ -57,6 +61,22 @@ export async function makeToken(home: PeerHome, request: TokenRequest): Promise<
     stringData: { terms: JSON.stringify({ peer, allowedDomains, expiresMs }) },
   });
   return formatToken({ ...card, secret });
+}
+
+/** A part of names in DNS, as `db.<peer>.svc.peers.local`. */
+function mustBeName(peer: string): void {
+  const [problem] = isDnsLabel(peer);
+  if (problem !== undefined) throw new Error(`${peer} cannot be the name of a peer: ${problem}`);
+}
+
+export async function isKnown({ client, namespace }: PeerHome, name: string): Promise<boolean> {
+  try {
+    await client.get<Peer>(peerType, { namespace, name });
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
 }
 
 export interface AddRequest {
@@ -110,6 +130,7 @@ interface WantedPeer extends AddRequest {
 
 async function createPeer({ client, namespace }: PeerHome, wanted: WantedPeer): Promise<void> {
   const { name, address, domain, bundle, identities = [], allowedDomains } = wanted;
+  mustBeName(name);
   await client.create<Peer>(peerType, {
     apiVersion: 'portolan.dev/v1alpha1',
     kind: 'Peer',

@@ -2,13 +2,15 @@
 
 import { type PeerServiceReach, reachOf } from '../model/peer-service.ts';
 import type { SharedEndpoint } from '../model/shared-service.ts';
-import type { PeerHome } from './peer-add.ts';
+import { isKnown, type PeerHome } from './peer-add.ts';
 import { servicesOf } from './peer-show.ts';
 import { formatTable, type OutputFormat } from './table.ts';
 
 /** Of one peer, or of all. */
 export async function listServices(home: PeerHome, peer: string | undefined, format: OutputFormat): Promise<string[]> {
   const services = (await servicesOf(home, peer)).map(reachOf);
+  if (peer !== undefined && services.length === 0 && !(await isKnown(home, peer)))
+    throw new Error(`peer ${peer}: there is no such Peer; portolan peer list shows those there are`);
   if (format === 'json') return [JSON.stringify(services, undefined, 2)];
   if (services.length === 0)
     return [peer === undefined ? 'nothing is held of any peer' : `nothing is held of peer ${peer}`];

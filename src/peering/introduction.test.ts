@@ -44,6 +44,27 @@ test('introduction: expired, a wrong secret, no introduction at all -> refused, 
   expect((await client.list(peerType, { namespace })).items).toEqual([]);
 });
 
+test('introduction: a Peer of that name is there, or none can come of what was said -> refused with the reason; the token stays good', async () => {
+  const { client, say } = await setUp(2000);
+  const bad = await say({ ...card, domain: 'Not A Domain' });
+  expect(bad).toMatchObject({ status: 422, body: expect.stringContaining('trust.domain') });
+  expect(bad.body).toContain('the token can be used again');
+  const other = { trust: { domain: 'other.example', bundle: 'PEM' } };
+  const metadata = { name: 'west', namespace };
+  await client.create(peerType, { apiVersion: 'portolan.dev/v1alpha1', kind: 'Peer', metadata, spec: other });
+  expect(await say(card)).toMatchObject({ status: 409, body: expect.stringContaining('a Peer west is known there') });
+  await client.delete(peerType, metadata);
+  expect((await say(card)).status).toBe(200);
+  expect((await say(card)).status).toBe(401);
+});
+
+test('introduction: two come with one token at once -> one becomes a Peer, the other is refused', async () => {
+  const { client, say } = await setUp(2000);
+  const answers = await Promise.all([say(card), say({ ...card, domain: 'other.example' })]);
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 401]);
+  expect((await client.list(peerType, { namespace })).items).toHaveLength(1);
+});
+
 test('token: written and read again; anything else -> none', () => {
   expect(parseToken(formatToken(card))).toEqual(card);
   expect(parseToken('portolan-peer-AAAA')).toBeUndefined();

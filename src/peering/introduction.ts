@@ -1,11 +1,18 @@
 // A one-use introduction between two meshes: whoever holds its secret may tell us its address and trust bundle once, and
-// becomes a Peer. The token carries ours to it. Pure but for the home it is kept in.
+// becomes a Peer. The token carries ours to it. An introduction from which no Peer comes can be used again.
 
 import { createHash } from 'node:crypto';
+import { ApiError, isAlreadyExists, isNotFound } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
 import { type Peer, peerType } from '../model/peer.ts';
-import { type Introduction, introductionName, parseIntroductionReply } from '../model/peer-introduction.ts';
+import {
+  type Introduction,
+  type IntroductionReply,
+  introductionName,
+  parseIntroductionReply,
+} from '../model/peer-introduction.ts';
 import { type Secret, secretType } from '../model/secret.ts';
+import { homeRefusal, isRefusedForGood } from './reason.ts';
 import type { PlainAnswer } from './transport-server.ts';
 
 export interface IntroduceOptions {
@@ -23,20 +30,38 @@ export async function introduce(options: IntroduceOptions): Promise<PlainAnswer>
   const found = await findSecret(client, namespace, reply.secret);
   if (found === undefined) return refuse(401, 'this introduction is unknown, or was used already');
   // Taken first, on condition that nobody else took it: of two that come at once one is refused.
-  await client.delete(secretType, { namespace, name: found.metadata.name }, preconditions(found));
+  const isTaken = await take(client, found);
+  if (!isTaken) return refuse(401, 'this introduction is unknown, or was used already');
   const terms = termsIn(found);
   if (terms === undefined || terms.expiresMs < nowMs) return refuse(401, 'this introduction has expired');
-  await client.create<Peer>(peerType, {
+  try {
+    await client.create<Peer>(peerType, peerOf(namespace, terms, reply));
+  } catch (error) {
+    const { name, labels } = found.metadata;
+    await client.create<Secret>(secretType, { ...found, metadata: { name, namespace, labels } });
+    return whyNot(error, terms.peer);
+  }
+  return { status: 200, body: JSON.stringify({ peer: terms.peer }) };
+}
+
+function peerOf(namespace: string, { peer, allowedDomains }: Introduction, reply: IntroductionReply): Peer {
+  return {
     apiVersion: 'portolan.dev/v1alpha1',
     kind: 'Peer',
-    metadata: { name: terms.peer, namespace },
+    metadata: { name: peer, namespace },
     spec: {
       ...(reply.address === '' ? {} : { address: reply.address }),
       trust: { domain: reply.domain, bundle: reply.bundle },
-      allowedDomains: [...terms.allowedDomains],
+      allowedDomains: [...allowedDomains],
     },
-  });
-  return { status: 200, body: JSON.stringify({ peer: terms.peer }) };
+  };
+}
+
+function whyNot(error: unknown, peer: string): PlainAnswer {
+  const again = 'the token can be used again';
+  if (isAlreadyExists(error)) return refuse(409, `a Peer ${peer} is known there already; once it is removed ${again}`);
+  if (isRefusedForGood(error)) return refuse(422, `${homeRefusal(error)}; ${again}`);
+  return refuse(503, `the introduction could not be taken now; ${again}`);
 }
 
 async function findSecret(client: Client, namespace: string, secret: string): Promise<Secret | undefined> {
@@ -47,13 +72,19 @@ async function findSecret(client: Client, namespace: string, secret: string): Pr
   }
 }
 
-export function hashOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
+async function take(client: Client, secret: Secret): Promise<boolean> {
+  const { namespace, name, uid } = secret.metadata;
+  try {
+    await client.delete(secretType, { namespace, name }, uid === undefined ? {} : { preconditions: { uid } });
+    return true;
+  } catch (error) {
+    if (isNotFound(error) || (error instanceof ApiError && error.code === 409)) return false;
+    throw error;
+  }
 }
 
-function preconditions(secret: Secret) {
-  const { uid } = secret.metadata;
-  return uid === undefined ? {} : { preconditions: { uid } };
+export function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
 }
 
 function termsIn(secret: Secret): Introduction | undefined {
