@@ -62,7 +62,7 @@ describe('copy of names: writing', () => {
     await sim.time.advance(60_000);
     expect(writes()).toBe(0);
     sync();
-    await sim.time.advance(3000);
+    await sim.time.advance(5000);
     expect(writes()).toBe(1);
     for (let i = 0; i < 50; i++) {
       put(i);

@@ -47,9 +47,11 @@ export class CopyKeeper {
 
   start(): void {
     this.#timer = this.#options.world.timers.after(Math.min(lookMs, this.#everyMs), () => {
+      // Right after the first list its memory is given back: what is written at that moment would keep some of it.
+      const isFirst = this.#asOfMs === undefined;
       this.#look();
       const isDue = this.#options.world.clock.monotonicMs() - this.#triedMs >= this.#everyMs;
-      if (isDue && this.#isNews(refreshMs)) void this.#write();
+      if (!isFirst && isDue && this.#isNews(refreshMs)) void this.#write();
       if (!this.#isStopped) this.start();
     });
   }
