@@ -232,6 +232,21 @@ describe('dns forwarding', () => {
     expect(await asker.ask('again.example.com A')).toBe('203.0.113.1');
   });
 
+  test('all servers dead and many questions -> some wait in case one is back, the others fail at once', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    await asker.ask('first.example.com A');
+    let atOnce = 0;
+    const startedMs = net.nowMs;
+    const asking = Array.from({ length: 300 }, async (_, i) => {
+      expect(await asker.ask(`n${i}.example.com A`)).toBe('SERVFAIL');
+      if (net.nowMs === startedMs) atOnce += 1;
+    });
+    await Promise.all(asking);
+    expect(atOnce).toBe(100);
+    net.servers.set('192.0.2.53:53', answering('203.0.113.1'));
+    expect(await asker.ask('back.example.com A')).toBe('203.0.113.1');
+  });
+
   test('failures -> each remembered for five seconds, one after another (RFC 9520)', async () => {
     const { net, asker } = setUp({}, ['192.0.2.53']);
     net.servers.set('192.0.2.53:53', refusing);

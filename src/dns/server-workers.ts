@@ -126,7 +126,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
 
 /** Threads share their ports, and the kernel would let them share with strangers too: one exclusive try tells beforehand. */
 async function checkPortsFree({ world, log, listen, config }: WorkersOptions): Promise<void> {
-  if (listen.port === 0) return;
+  if (listen.port === 0 && (listen.tls?.port ?? 0) === 0) return;
   const tally = tallyIn(createCounters());
   const responder = new Responder({ chain: [], onFault: () => {} });
   const sockets = await openSockets({ world, log, listen, config, responder, tally, reusePort: false });

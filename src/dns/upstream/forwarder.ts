@@ -63,6 +63,12 @@ const unreachableMs = 1000;
 const tcpMs = 2000;
 /** So long a loop is taken for one without another look. */
 const loopMs = 5000;
+const tooMany = failureOf(rcode.SERVFAIL, extendedError.other, 'too many questions are waiting for other servers');
+const tooManyOfClient = failureOf(
+  rcode.SERVFAIL,
+  extendedError.other,
+  'too many questions of this client are waiting for other servers',
+);
 const loopFailure = failureOf(
   rcode.REFUSED,
   extendedError.other,
@@ -70,6 +76,8 @@ const loopFailure = failureOf(
 );
 const waitingMax = 10_000;
 const waitingPerClientMax = 1000;
+/** While all servers are silent: enough to notice that one is back. */
+const waitingSilentMax = 200;
 /** RFC 8767 section 4 */
 const staleTtlSeconds = 30;
 
@@ -110,18 +118,21 @@ export class Forwarder {
     }
     cache.misses += 1;
     tally?.add('cacheMisses');
-    const full = this.#whatIsFull(query);
-    if (full !== '') {
-      answer.fail(rcode.SERVFAIL, extendedError.other, full);
+    const refusal = this.#refusalOf(query);
+    if (refusal) {
+      const old = cache.answer(key, nowMs);
+      fill(query, answer, old ?? unkept(refusal, nowMs), old ? 'stale' : 0);
       return 'done';
     }
     return this.#later(copyOf(query), answer, key, source);
   }
 
-  #whatIsFull({ clientAddress }: Query): string {
-    if (this.#waiting.size >= waitingMax) return 'too many questions are waiting for other servers';
-    if ((this.#byClient.get(clientAddress) ?? 0) < waitingPerClientMax) return '';
-    return 'too many questions of this client are waiting for other servers';
+  /** Why it cannot wait with the others. */
+  #refusalOf({ clientAddress }: Query): Reply | undefined {
+    const waiting = this.#waiting.size;
+    if (waiting >= waitingSilentMax && this.#options.servers.areAllSilent) return this.#nobody();
+    if (waiting >= waitingMax) return tooMany;
+    return (this.#byClient.get(clientAddress) ?? 0) < waitingPerClientMax ? undefined : tooManyOfClient;
   }
 
   async #later(query: Query, original: Answer, key: string, source: SourceTag | undefined): Promise<Uint8Array> {
@@ -167,13 +178,13 @@ export class Forwarder {
     const old = cache.answer(key, world.clock.monotonicMs());
     if (!old) return asking;
     const stale: Outcome = { kind: 'stale', cached: old };
-    if (servers.areAllSilent) return Promise.resolve(stale);
-    return new Promise((resolve) => {
+    if (servers.areAllSilent) {
+      asking.catch(() => {});
+      return Promise.resolve(stale);
+    }
+    return new Promise((resolve, reject) => {
       const timer = world.timers.after(this.#times.staleAfterMs, () => resolve(stale));
-      void asking.then((outcome) => {
-        timer.cancel();
-        resolve(outcome);
-      });
+      asking.finally(() => timer.cancel()).then(resolve, reject);
     });
   }
 
