@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
+import { isConflict } from '../src/client/api-error.ts';
 import { type Client, createClient } from '../src/client/client.ts';
 import { type Authority, startAuthority } from '../src/main/authority.ts';
 import { type Home, startHome } from '../src/main/home.ts';
@@ -310,11 +311,16 @@ describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () =
     await make(serviceShardType, namespace, 'inside.myns', { spec: { ...spec, clusterIPs: ['10.0.3.65'] } });
   }
 
-  const changeFederation = async (spec: Federation['spec']) =>
-    client.update(federationType, {
-      ...(await client.get<Federation>(federationType, federationRef)),
-      spec,
-    } as Federation);
+  /** Its status may be written between reading and writing: then once more. */
+  const changeFederation = async (spec: Federation['spec'], triesLeft = 10): Promise<void> => {
+    const present = await client.get<Federation>(federationType, federationRef);
+    try {
+      await client.update(federationType, { ...present, spec } as Federation);
+    } catch (error) {
+      if (!isConflict(error) || triesLeft === 0) throw error;
+      await changeFederation(spec, triesLeft - 1);
+    }
+  };
   const statusOf = async () => (await client.get<Federation>(federationType, federationRef)).status;
   const published = () => dig(server.port, name, 'A');
 
