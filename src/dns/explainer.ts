@@ -38,12 +38,14 @@ export async function explain(options: ExplainerOptions, request: ExplainRequest
   const type = parseType(request.type ?? 'A');
   if (type === undefined)
     throw new Error(`explain ${name}: type ${request.type} is no type of record; want A, SRV or the like, or TYPE65`);
-  const { message, handler } = await ask(options, name, type, request.from);
+  const { message, handler, zone } = await ask(options, name, type, request.from);
   const reply = decodeMessage(message);
   const isForeign = handler === 'stub' || handler === 'forward';
+  const { reader } = options.service;
+  const isFromCopy = !isForeign && reader.old !== undefined && !reader.isReady(zone);
   const facts = isForeign ? undefined : factsBehind(options, name);
   const from = (isPerCluster(handler) ? request.from : undefined) ?? options.catalog?.cluster.id ?? request.from ?? '';
-  const found = { options, name, handler, facts, nearnessOf: nearnessFrom(options, from) };
+  const found = { options, name, handler, isFromCopy, facts, nearnessOf: nearnessFrom(options, from) };
   const records = reply.answers.map((record) => explainRecord(record, found));
   const rcode = rcodeNames[reply.flags & 15] ?? String(reply.flags & 15);
   return {
@@ -98,12 +100,13 @@ async function ask(options: ExplainerOptions, name: string, type: number, from: 
   const answer = new Answer();
   const { responder } = options.service;
   const result = responder.respond(query, 'tcp', explainerAddress, 0, '', answer, 0);
-  if (typeof result === 'number') return { message: answer.bytes.slice(0, result), handler: answer.handler };
+  const { zone } = answer;
+  if (typeof result === 'number') return { message: answer.bytes.slice(0, result), handler: answer.handler, zone };
   // What had to be asked elsewhere comes with a message of its own; the handler's name is known already.
   const { handler } = answer;
   const message = await result;
   if (!message) throw new Error(`explain ${name}: the server stays silent on this question`);
-  return { message, handler };
+  return { message, handler, zone };
 }
 
 interface Found {
@@ -111,6 +114,8 @@ interface Found {
   /** What was asked for, who answered, and what stands behind it. */
   readonly name: string;
   readonly handler: string;
+  /** Its zone has not been read: what an earlier process left answers, and facts are not known. */
+  readonly isFromCopy: boolean;
   readonly facts: Facts | undefined;
   readonly nearnessOf: (cluster: string) => Nearness;
 }
@@ -121,6 +126,8 @@ function explainRecord(record: ResourceRecord, found: Found): ExplainedRecord {
   const isBehindAlias = record.name !== name;
   const text = `${typeText(record.type)} ${rdataText(record)}`;
   const plain = { text, ttlSeconds: record.ttl, ...(isBehindAlias ? { owner: record.name } : {}) };
+  if (found.isFromCopy)
+    return { ...plain, sources: [{ kind: 'copy', name: 'of names on disk, left by an earlier process' }] };
   const isForeign = handler === 'stub' || handler === 'forward';
   const own = isBehindAlias && !isForeign ? factsBehind(options, record.name) : found.facts;
   const facts = factsOfPointer(options, record) ?? own;
@@ -158,10 +165,11 @@ function isBehind({ type, rdata }: ResourceRecord, slice: SliceFacts, isVirtual:
 }
 
 function leftOutOf(
-  { options, name, facts, nearnessOf }: Found,
+  { options, name, isFromCopy, facts, nearnessOf }: Found,
   records: readonly ExplainedRecord[],
   { type, rcode }: { readonly type: string; readonly rcode: string },
 ): Explanation['leftOut'] {
+  if (isFromCopy) return [];
   // A name that went to somebody else may still be one that a peer wanted.
   const known = facts ?? peerFacts(options, name);
   if (!known) return [];

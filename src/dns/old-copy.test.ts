@@ -6,10 +6,13 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { copyPieces, readCopy } from '../catalog/name-copy.ts';
 import { NameTable } from '../catalog/name-table.ts';
+import { formatExplanation } from './explain.ts';
+import { explain } from './explainer.ts';
 import { encodeSource } from './source-option.ts';
-import { Asker, addImport, addService, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
+import { Asker, addImport, addService, extendedErrorOf, makeCatalog, stillClock, syncAll } from './testing/ask.ts';
 import { AuthorityAsker } from './testing/authority.ts';
 import { makePeers, peerAsker, peerService } from './testing/peer-names.ts';
+import { defaultSourceOption } from './wire.ts';
 
 const place = { id: 'west', zone: 'b', region: 'eu' };
 
@@ -141,6 +144,24 @@ describe('dns: names that an earlier process left', () => {
     const asker = new Asker(later(earlier(), [0]));
     expect(await told(asker, 'web.shop.svc.cluster.local A')).toBe('10.96.0.7 (3)');
     expect(await told(asker, 'checkout.shop.svc.clusterset.local A')).toBe('SERVFAIL (14)');
+  });
+
+  test('explained -> a record comes from the copy, not from facts that have not been read', async () => {
+    const catalog = later(earlier());
+    const { service } = new Asker(catalog);
+    const options = { service, clock: stillClock, catalog, sourceOption: defaultSourceOption };
+    const text = async (name: string) => formatExplanation(await explain(options, { name }));
+    expect(await text('alias.shop.svc.cluster.local')).toBe(`\
+alias.shop.svc.cluster.local A from west: NOERROR by cluster
+  extended error 3
+  CNAME web.shop.svc.cluster.local  ttl 5
+    copy of names on disk, left by an earlier process
+  web.shop.svc.cluster.local A 10.96.0.7  ttl 5
+    copy of names on disk, left by an earlier process
+`);
+    expect(await text('new.shop.svc.cluster.local')).toContain('SERVFAIL by cluster\n  extended error 14');
+    syncAll(catalog);
+    expect(await text('alias.shop.svc.cluster.local')).not.toContain('copy');
   });
 
   test('names of peers -> under peers.local and as islands, as old; others are held back, then go upstream', async () => {
