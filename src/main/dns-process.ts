@@ -1,7 +1,7 @@
 // The process of `portolan dns`: from flags to a running server, its admin endpoint, and its end.
 
 import { errorText, type Log } from '../base/log.ts';
-import { collectGarbage } from '../base/real/collect-garbage.ts';
+import { stayCompact } from '../base/real/collect-garbage.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { World } from '../base/world.ts';
@@ -66,7 +66,7 @@ export async function runDns(flags: DnsFlags): Promise<void> {
     sayWhereItListens(flags, running, endpoint.url);
     running.whenSynced().then(() => {
       process.stdout.write('ready\n');
-      collectGarbage();
+      stayCompact();
     });
     await stopped;
   } catch (error) {
