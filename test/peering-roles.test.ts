@@ -152,11 +152,15 @@ test('peer retry -> asked for; metrics and status of the process -> there', asyn
 
 test('peer remove -> what it shared goes at once', async () => {
   expect((await west.peer('remove', 'east')).code).toBe(0);
-  await eventually(async () => (await west.peer('services', 'east')).out).toContain('nothing is held of peer east');
+  await eventually(async () => (await west.peer('services')).out).toContain('nothing is held of any peer');
+  const gone = await west.peer('services', 'east');
+  expect(gone.code).not.toBe(0);
+  expect(gone.errors).toContain('there is no such Peer');
   expect((await west.peer('status', 'east')).errors).toContain('not found');
 });
 
 test('peer add by hand, and its mistakes -> said in words', async () => {
   expect((await west.peer('add', 'x')).errors).toContain('give --token, or --domain and --bundle');
   expect((await west.peer('add', 'x', '--token', 'nonsense')).errors).toContain('this is no token');
+  expect((await west.peer('token', 'Bad_Name')).errors).toContain('Bad_Name cannot be the name of a peer');
 });

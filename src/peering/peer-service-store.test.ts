@@ -1,7 +1,7 @@
 // What becomes of a service that the home itself will not have, and of what is said about it.
 
 import { afterEach, expect, test } from 'vitest';
-import { silentLog } from '../base/log.ts';
+import { type Log, silentLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { ApiError } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
@@ -17,12 +17,12 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-async function storeOn(wrap: (client: Client) => Client = (client) => client) {
+async function storeOn(wrap: (client: Client) => Client = (client) => client, log: Log = silentLog) {
   const home = await memoryHome();
   const store = new PeerServiceStore({
     client: wrap(home.client),
     world: createRealWorld(),
-    log: silentLog,
+    log,
     namespace,
     peer: 'east',
   });
@@ -110,6 +110,17 @@ test('store: the same content twice while the first is being written -> written 
   await Promise.resolve();
   expect(await Promise.all([first, put('a')])).toEqual([{ kind: 'stored' }, { kind: 'stored' }]);
   expect(writes).toBe(1);
+});
+
+test('store: the home refuses a thousand services -> a few lines in the log, which say how many are left out', async () => {
+  const lines: string[] = [];
+  const log: Log = { ...silentLog, warn: (text) => void lines.push(text) };
+  const { put } = await storeOn(
+    refusing(() => answer(400, 'BadRequest')),
+    log,
+  );
+  await Promise.all(Array.from({ length: 1000 }, (_, n) => put(`s${n}`)));
+  expect(lines).toHaveLength(20);
 });
 
 test('refusals: an id and a reason of any length -> what is shown fits into a status', async () => {

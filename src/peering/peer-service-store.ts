@@ -22,6 +22,7 @@ import {
   specOf,
 } from '../model/peer-service.ts';
 import type { SharedService } from '../model/shared-service.ts';
+import { LogBudget } from './log-budget.ts';
 import { isSameHash } from './messages.ts';
 import { homeRefusal, isRefusedForGood } from './reason.ts';
 import {
@@ -93,6 +94,7 @@ export class PeerServiceStore {
   readonly #stored = new Map<string, StoredService>();
   readonly #lanes = new Map<string, Lane>();
   readonly #queue: Queue;
+  readonly #lines: LogBudget;
   #reflector: Reflector | undefined;
   /** Ids in the list that is coming in; undefined while none is. */
   #listed: Set<string> | undefined;
@@ -106,6 +108,7 @@ export class PeerServiceStore {
 
   constructor(options: PeerServiceStoreOptions) {
     this.#options = options;
+    this.#lines = new LogBudget(options.world.clock);
     this.#queue = createQueue({
       name: `peer-services`,
       world: options.world,
@@ -116,7 +119,7 @@ export class PeerServiceStore {
         return undefined;
       },
       onFailure: ({ key, error, retryMs }) =>
-        options.log.warn('a peer service could not be stored yet', { id: key, retryMs, error: errorText(error) }),
+        this.#warn('a peer service could not be stored yet', { id: key, retryMs, error: errorText(error) }),
     });
     this.#queue.start();
   }
@@ -323,7 +326,7 @@ export class PeerServiceStore {
       if (isForbidden(error)) lane.forbidden += 1;
       if (!isRefusedForGood(error) && lane.forbidden < forbiddenMax) throw error;
       lane.forbidden = 0;
-      this.#options.log.warn('our home refuses a service of this peer', { id, error: errorText(error) });
+      this.#warn('our home refuses a service of this peer', { id, error: errorText(error) });
       return { kind: 'refused', reason: homeRefusal(error as ApiError) };
     }
   }
@@ -399,7 +402,12 @@ export class PeerServiceStore {
       lane.wanted = repairOf(before);
       this.#stored.set(id, { ...before, resourceVersion: object.metadata.resourceVersion ?? '' });
     }
-    this.#options.log.info('somebody else changed a service of this peer, mending it', { id });
+    this.#warn('somebody else changed a service of this peer, mending it', { id });
+  }
+
+  #warn(text: string, fields: Record<string, unknown>): void {
+    const more = this.#lines.take();
+    if (more !== undefined) this.#options.log.warn(text, { ...fields, ...more });
   }
 
   async #get(id: string): Promise<PeerService | undefined> {
