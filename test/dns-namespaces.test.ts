@@ -279,7 +279,7 @@ X`);
     sh(`${within(west).join(' ')} nft delete table inet hole`);
     authority = await startAuthority();
     const again = await measure();
-    // Waiting for the authority would cost at least one attempt of 400 ms.
+    // Waiting for the authority would cost 300 ms at least, until another would be asked.
     const bound = 3 * Math.max(alive, again) + 20;
     expect(Math.max(dead, blackHole), JSON.stringify({ alive, dead, blackHole, again })).toBeLessThan(bound);
   });

@@ -57,6 +57,8 @@ export interface ChainConfig {
   /** Keys that peers sign with; a good signature makes a peer believed. */
   readonly keys?: readonly TsigKey[];
   readonly forward?: ForwardConfig;
+  /** How long any other server may take, also those of stub zones. */
+  readonly forwardTimes?: Partial<ForwardTimes>;
   readonly cache?: CacheOptions;
 }
 
@@ -70,7 +72,6 @@ export interface PeerNamesConfig {
 export interface ForwardConfig {
   readonly nameservers: readonly string[];
   readonly hasRandomCase?: boolean;
-  readonly times?: Partial<ForwardTimes>;
 }
 
 export interface ChainParts {
@@ -91,7 +92,8 @@ export function buildChain(parts: ChainParts): Handler[] {
   const local = reader.places.standAt(config.localCluster);
   const here = () => local;
   const cache = new ReplyCache(config.cache);
-  const { times, hasRandomCase } = forward ?? {};
+  const { hasRandomCase } = forward ?? {};
+  const { forwardTimes: times } = config;
   const { tally, serverStats } = parts;
   const forwarding = { world, exchange, cache, times, hasRandomCase, tally, serverStats, onAnswered };
   const { peers } = trust;

@@ -211,12 +211,16 @@ describe('dns forwarding', () => {
   });
 
   test('other times in the configuration -> kept', async () => {
-    const forward = { nameservers: ['192.0.2.53'], times: { totalMs: 900, resendMs: 300 } };
-    const { net, asker } = setUp({ config: { forward } });
+    const forwardTimes = { totalMs: 900, resendMs: 300 };
+    const stubZones = [{ zone: 'fed.svc.federation', nameservers: ['192.0.2.1'], sendsSource: true }];
+    const { net, asker } = setUp({ config: { forwardTimes }, stubZones }, ['192.0.2.53']);
     const startedMs = net.nowMs;
     expect(await asker.ask('www.example.com A')).toBe('SERVFAIL');
     expect(net.nowMs - startedMs).toBe(900);
     expect(net.asked).toHaveLength(3);
+    const againMs = net.nowMs;
+    expect(await asker.ask('web.shop.fed.svc.federation A')).toBe('SERVFAIL');
+    expect(net.nowMs - againMs).toBe(900);
   });
 
   test('one client with more questions than may wait -> told so; others are served', async () => {

@@ -27,6 +27,7 @@ import type { Tally } from './tally.ts';
 import type { TrustConfig } from './trust.ts';
 import type { CacheOptions } from './upstream/cache.ts';
 import type { Exchange } from './upstream/exchange.ts';
+import type { ForwardTimes } from './upstream/forwarder.ts';
 import { createTransport } from './upstream/transport.ts';
 import { defaultSourceOption } from './wire.ts';
 
@@ -48,6 +49,8 @@ export interface DnsOptions {
   readonly serverId?: string;
   /** Where names go that are nobody's here; without it they are refused. */
   readonly forward?: ForwardConfig;
+  /** How long other servers may take. */
+  readonly forwardTimes?: Partial<ForwardTimes>;
   readonly cache?: CacheOptions;
   readonly stubZones?: readonly StubZone[];
   /** Servers that answer the cluster's own domain, and reverse names, in our place: an existing CoreDNS. */
@@ -197,6 +200,7 @@ function chainConfig(options: DnsOptions): ChainConfig {
     peers: options.peers ?? nobody,
     keys: options.keys,
     forward: options.forward,
+    forwardTimes: options.forwardTimes,
     cache: options.cache,
   };
 }

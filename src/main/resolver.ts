@@ -37,7 +37,7 @@ export interface ResolverOptions {
   readonly serverAddresses?: readonly string[];
   /** Nameservers for names that are nobody's here; without any they are refused. */
   readonly forwardTo?: readonly string[];
-  /** How long those may take. */
+  /** How long those, and the servers of stub zones, may take. */
   readonly forwardTimes?: Partial<ForwardTimes>;
   /** An existing CoreDNS that answers the cluster's own domain. */
   readonly clusterDomainForward?: readonly string[];
@@ -119,8 +119,8 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     listen: options.listen,
     serverId: cluster.id,
     ...authority?.trust,
-    ...definedOf(options, ['workers', 'clients', 'stubZones', 'sourceOption', 'clusterDomainForward']),
-    ...(options.forwardTo?.length ? { forward: { nameservers: options.forwardTo, times: options.forwardTimes } } : {}),
+    ...definedOf(options, ['workers', 'clients', 'stubZones', 'sourceOption', 'clusterDomainForward', 'forwardTimes']),
+    ...(options.forwardTo?.length ? { forward: { nameservers: options.forwardTo } } : {}),
   });
   parts.add('dns server', () => server.close());
   try {
