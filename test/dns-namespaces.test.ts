@@ -257,7 +257,7 @@ X`);
 
   test('the authority dead, or a black hole -> cluster.local p99 as it was', async () => {
     const script = fileURLToPath(new URL('support/dns-latency.mjs', import.meta.url));
-    const measure = async () => {
+    const measureOnce = async () => {
       const args = [script, west.address, 'myservice.myns.svc.cluster.local', federated, '1500'];
       const { p99, codes } = JSON.parse(await inside(west, process.execPath, ...args)) as {
         p99: number;
@@ -266,6 +266,8 @@ X`);
       expect(codes).toEqual({ 0: 1500 });
       return p99;
     };
+    // The calmer of two: another process of the machine may have had its core meanwhile.
+    const measure = async () => Math.min(await measureOnce(), await measureOnce());
     const alive = await measure();
     await authority.stop('SIGKILL');
     const dead = await measure();
