@@ -201,6 +201,14 @@ describe('http client', () => {
     await expect(readBody((await get(clientOf(server.access), '/')).body)).rejects.toThrow(/cut off|GET https/);
   });
 
+  test('http client: the whole answer is there before it is read -> read all the same', async () => {
+    const server = await http2Server((stream) => answer(stream, 200, 'fine'));
+    const client = clientOf(server.access);
+    const response = await get(client, '/');
+    await pause(50);
+    expect(await textOf(response)).toBe('fine');
+  });
+
   test('http client: the reader stops reading -> the server learns that the stream is over', async () => {
     let ended: Promise<unknown> | undefined;
     const server = await http2Server((stream) => {

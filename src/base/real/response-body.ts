@@ -11,15 +11,17 @@ export interface BodySource {
   readonly describe: (cause: unknown) => Error;
 }
 
+const cutOff = 'the stream was cut off before its end';
+
 export function responseBody(source: BodySource): AsyncIterable<Uint8Array> {
   return {
     [Symbol.asyncIterator]: () => {
-      const chunks = source.stream[Symbol.asyncIterator]();
+      const chunks = chunksOf(source.stream);
       return {
         next: async () => {
           try {
             const next = await chunks.next();
-            if (next.done && source.wasCutOff()) throw new Error('the stream was cut off before its end');
+            if (next.done && source.wasCutOff()) throw new Error(cutOff);
             return next;
           } catch (error) {
             throw source.describe(error);
@@ -32,4 +34,26 @@ export function responseBody(source: BodySource): AsyncIterable<Uint8Array> {
       };
     },
   };
+}
+
+/**
+ * Not the stream's own iterator: an HTTP/2 stream counts as closed when its last frame has come, and whoever begins to
+ * iterate only then is told that it closed too soon, though all its bytes are there to be read.
+ */
+async function* chunksOf(stream: Readable): AsyncGenerator<Uint8Array> {
+  let wake = () => {};
+  for (const event of ['readable', 'end', 'close', 'error']) stream.on(event, () => wake());
+  for (;;) {
+    if (stream.errored) throw stream.errored;
+    const chunk = stream.read() as Uint8Array | null;
+    if (chunk !== null) {
+      yield chunk;
+      continue;
+    }
+    if (stream.readableEnded) return;
+    if (stream.destroyed) throw new Error(cutOff);
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+  }
 }
