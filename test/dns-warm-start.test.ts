@@ -23,7 +23,8 @@ import { systemNamespace } from '../src/model/membership.ts';
 import { namespaceType } from '../src/model/namespace.ts';
 import { serviceType } from '../src/model/service.ts';
 import { serviceImportType } from '../src/model/service-import.ts';
-import { type DnsProcess, freePort, startDnsProcess, until } from './support/dns-process.ts';
+import { describeWith } from './support/counterparts.ts';
+import { type DnsProcess, freePort, startDnsProcess, startEtcd, until } from './support/dns-process.ts';
 
 const world = createRealWorld();
 const directory = mkdtempSync(join(tmpdir(), 'portolan-warm-'));
@@ -206,6 +207,40 @@ describe('portolan dns --state', () => {
     await expect(resolver(newState(), '--state-max-age', 'soon')).rejects.toThrow(
       /--state-max-age soon: want a number/,
     );
+  });
+});
+
+describeWith(['etcd'], "a federation's authority", () => {
+  test('restarted without its etcd -> the shards it had, in the order of the one who asks, as old', async () => {
+    const etcd = await startEtcd(`${directory}/etcd`);
+    const put = (cluster: string, value: object) =>
+      fetch(`${etcd.url}/v3/kv/put`, {
+        method: 'POST',
+        body: JSON.stringify({
+          key: Buffer.from(`/world/shop/web/${cluster}`).toString('base64'),
+          value: Buffer.from(JSON.stringify(value)).toString('base64'),
+        }),
+      });
+    await put('foo', { externalIP: '104.32.64.1', clusterIP: '10.0.0.1' });
+    await put('bar', { externalIP: '104.32.64.2', clusterIP: '10.0.0.2' });
+    const state = newState();
+    const start = async () => {
+      const from = ['--federation', 'world', '--etcd', etcd.url, '--peer', '127.0.0.1/32'];
+      const dns = await startDnsProcess([...from, '--state', state]);
+      running.add(dns);
+      return dns;
+    };
+    const first = await start();
+    await first.whenReady();
+    await first.stop();
+    await etcd.stop();
+    const dns = await start();
+    const source = { code: 65_001, data: Buffer.from('bar') } as never;
+    const message = encodeQuestion('web.shop.world.svc.federation A', { edns: { options: [source] } });
+    const reply = packet.decode(await askUdpRaw(dns.target, message));
+    expect(`${describeAnswer(reply)} (${extendedErrorOf(reply)?.split(' ')[0]})`).toBe('10.0.0.2, 104.32.64.1 (3)');
+    expect(await ask(dns, 'new.shop.world.svc.federation A')).toBe('SERVFAIL (14)');
+    await dns.stop();
   });
 });
 
