@@ -146,6 +146,7 @@ export class ConsumerLink {
   #aliveMs: number | undefined;
   #fullSyncMs: number | undefined;
   #behindSinceMs: number | undefined;
+  /** Not kept on disk: after a start the first snapshot counts if its count and digest fit, however old it is. */
   #lastEnd: SnapshotEnd | undefined;
   #isPaused = false;
   #isEnded = false;

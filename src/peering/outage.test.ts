@@ -339,6 +339,24 @@ test('suspended: for longer than the retention time -> marked stale, then withdr
   expect(await pair.consumer.held()).toEqual([]);
 });
 
+test('misconfigured: a Peer whose roots are none -> said, marked stale, withdrawn; mended in time -> back with everything', async () => {
+  const pair = await synced('exact', 3, { retentionSeconds: 600 });
+  const trust = (bundle: string) => ({ trust: { domain: 'owner.example', bundle } });
+  await changePeer(pair, 'owner', trust('nonsense'));
+  await pair.all.time.advance(60_000);
+  expect((await pair.consumer.peer('owner')).status?.consumer).toMatchObject({
+    state: 'Refused',
+    message: 'its trust bundle holds no certificate in PEM',
+  });
+  expect((await pair.consumer.held()).map(({ status }) => status?.state)).toEqual(['Stale', 'Stale', 'Stale']);
+  await changePeer(pair, 'owner', trust(pair.all.root));
+  await pair.until(async () => (await pair.consumer.held()).every(({ status }) => status?.state === 'Active'));
+  expect(pair.vanished).toEqual([]);
+  await changePeer(pair, 'owner', trust('nonsense'));
+  await pair.all.time.advance(610_000);
+  expect(await pair.consumer.held()).toEqual([]);
+});
+
 test('suspended: the older claimant of a name, across a restart -> the name stays with it', async () => {
   const pair = await synced('exact', 1);
   const second = await pair.all.add('second');

@@ -19,9 +19,6 @@ export interface KnownPeer {
   /** Ours for this peer alone; undefined for the one of the mesh. */
   readonly credentials: OwnCredentials | undefined;
   readonly retry: string;
-  readonly lastContactMs: number | undefined;
-  /** How long it had been away when that was last written. */
-  readonly awayMs: number | undefined;
   /** Why nothing can be exchanged with it, if so. */
   readonly wrong: string;
   /** What is amiss though the last good configuration still serves. */
@@ -92,10 +89,9 @@ export class PeerRegistry {
   }
 
   #resolve(peer: Peer): KnownPeer {
-    const { spec, metadata, status } = peer;
+    const { spec, metadata } = peer;
     const { rootsPem, roots, wrong: wrongRoots } = this.#roots(peer);
     const credentials = this.#credentials(peer);
-    const { lastContact, awaySeconds } = status?.consumer ?? {};
     const hasRoots = roots.length > 0;
     const wrong = whatIsWrong({ spec, wrongRoots: hasRoots ? '' : wrongRoots, credentials });
     const unavailable = whyUnavailable(spec, wrong);
@@ -113,8 +109,6 @@ export class PeerRegistry {
       },
       credentials: typeof credentials === 'string' ? undefined : credentials,
       retry: metadata.annotations?.[retryAnnotation] ?? '',
-      lastContactMs: lastContact === undefined ? undefined : Date.parse(lastContact),
-      awayMs: awaySeconds === undefined ? undefined : awaySeconds * 1000,
       wrong,
       warning: hasRoots && wrongRoots !== '' ? `${wrongRoots}; the roots that it held before still count` : '',
     };

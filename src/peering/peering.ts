@@ -13,7 +13,7 @@ import { type MeshDefaults, type PeerExport, peerExportType } from '../model/pee
 import { catalogPath, introductionPath } from '../model/peer-introduction.ts';
 import { type Secret, secretType } from '../model/secret.ts';
 import { type Service, serviceType } from '../model/service.ts';
-import { Consumer } from './consumer.ts';
+import { type ConsumedPeer, Consumer } from './consumer.ts';
 import type { Held, LinkLimits } from './consumer-link.ts';
 import type { OwnCredentials } from './credentials.ts';
 import { introduce } from './introduction.ts';
@@ -366,14 +366,20 @@ class PeeringParts implements Peering {
       },
       aliases: aliasesOf(peer),
       credentials: () => fresh().credentials ?? this.#options.credentials.current(),
-      ...(peer.lastContactMs === undefined ? {} : { lastContactMs: peer.lastContactMs }),
-      ...(peer.awayMs === undefined ? {} : { awayMs: peer.awayMs }),
+      ...this.#lastContact(name),
     });
     const before = this.#retries.get(name);
     const asked = { retry: peer.retry, trust: `${peer.rootsPem.join('')} ${peer.credentials?.certificate ?? ''}` };
     this.#retries.set(name, asked);
     if (before !== undefined && before.retry !== asked.retry) consumer.retry(name);
     else if (before !== undefined && before.trust !== asked.trust) consumer.trustChanged(name);
+  }
+
+  /** As it is written now: whoever took from this peer before may have been another process. */
+  #lastContact(peer: string): Pick<ConsumedPeer, 'lastContactMs' | 'awayMs'> {
+    const { lastContact, awaySeconds = 0 } =
+      this.#peers.get(`${this.#options.namespace}/${peer}`)?.status?.consumer ?? {};
+    return lastContact === undefined ? {} : { lastContactMs: Date.parse(lastContact), awayMs: awaySeconds * 1000 };
   }
 
   #answer(request: PlainRequest): Promise<PlainAnswer> | undefined {
