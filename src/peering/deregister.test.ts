@@ -105,3 +105,18 @@ test('deregistering: the home is away when the Peer goes -> tried again, its ser
   await all.time.advance(10_000);
   expect(await consumer.held()).toEqual([]);
 });
+
+test('hands: every PeerService is deleted by hand while the owner is away -> all are put back, as old as they were', async () => {
+  const { all, owner, consumer } = await meshes(20);
+  await all.introduce(owner, consumer);
+  await all.time.advance(20_000);
+  const ages = async () => (await consumer.held()).map(({ metadata }) => metadata.annotations).sort();
+  const before = await ages();
+  expect(before).toHaveLength(20);
+  all.network.setFault(owner.address, 'refused');
+  await all.time.settle(consumer.home.admin.deleteCollection(peerServiceType, { namespace }));
+  expect(await consumer.held()).toEqual([]);
+  await all.time.advance(5000);
+  expect(await consumer.heldTexts()).toEqual(await owner.offered());
+  expect(await ages()).toEqual(before);
+});

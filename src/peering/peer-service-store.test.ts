@@ -17,7 +17,10 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-async function storeOn(wrap: (client: Client) => Client = (client) => client, log: Log = silentLog) {
+async function storeOn(
+  wrap: (client: Client) => Client = (client) => client,
+  { log = silentLog, followAfterMs = 0 }: { readonly log?: Log; readonly followAfterMs?: number } = {},
+) {
   const home = await memoryHome();
   const store = new PeerServiceStore({
     client: wrap(home.client),
@@ -25,6 +28,7 @@ async function storeOn(wrap: (client: Client) => Client = (client) => client, lo
     log,
     namespace,
     peer: 'east',
+    followAfterMs,
   });
   closing.push(home.stop, () => store.stop());
   const put = (id: string, changes: Parameters<typeof serviceOf>[1] = {}) => {
@@ -117,7 +121,7 @@ test('store: the home refuses a thousand services -> a few lines in the log, whi
   const log: Log = { ...silentLog, warn: (text) => void lines.push(text) };
   const { put } = await storeOn(
     refusing(() => answer(400, 'BadRequest')),
-    log,
+    { log },
   );
   await Promise.all(Array.from({ length: 1000 }, (_, n) => put(`s${n}`)));
   expect(lines).toHaveLength(20);
@@ -154,6 +158,14 @@ test('store: a service is removed by hand -> put back as it was, with its age an
   expect(after?.metadata.annotations).toEqual(before?.metadata.annotations);
   expect(after).toMatchObject({ spec: before?.spec, status: before?.status });
   expect(heard).not.toContain(undefined);
+});
+
+test('store: a service is removed by hand before the home is followed -> put back at the first look', async () => {
+  const { store, put, objects, client } = await storeOn(undefined, { followAfterMs: 500 });
+  await store.load(() => true);
+  for (const id of ['a', 'b']) await put(id);
+  await client.delete(peerServiceType, ref('a'));
+  await expect.poll(async () => (await objects()).map(({ spec }) => spec.id), { timeout: 5000 }).toEqual(['a', 'b']);
 });
 
 test('store: a service is edited by hand, its spec or its marks -> put back; a status of others stays', async () => {

@@ -7,7 +7,7 @@ import type { Log } from '../base/log.ts';
 import { errorText } from '../base/log.ts';
 import { createQueue, type Queue } from '../base/queue.ts';
 import { isSameJson } from '../base/same-json.ts';
-import type { World } from '../base/world.ts';
+import type { Timer, World } from '../base/world.ts';
 import { type ApiError, isAlreadyExists, isConflict, isForbidden, isNotFound } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
 import { createReflector, type Reflector } from '../client/reflector.ts';
@@ -44,6 +44,8 @@ export interface PeerServiceStoreOptions {
   readonly namespace: string;
   readonly peer: string;
   readonly writesMax?: number;
+  /** How long after the start the home is followed, if nothing is being written then. */
+  readonly followAfterMs?: number;
 }
 
 export type PutResult = { readonly kind: 'stored' } | { readonly kind: 'refused'; readonly reason: string };
@@ -83,6 +85,8 @@ export type PeerServiceStatusPatch = { readonly [Field in keyof PeerServiceStatu
 /** As many as an owner sends before it waits: the home commits together what comes together. */
 const writesInFlight = 1024;
 const attemptsMax = 4;
+/** How often we wait for a quiet moment to begin following the home. */
+const quietAttemptsMax = 24;
 /** Whoever changes what we write is not answered faster than this, so that two who disagree do not run hot. */
 const mendAfterMs = 500;
 /** A home that is starting may forbid what it allows a moment later. */
@@ -99,8 +103,9 @@ export class PeerServiceStore {
   /** Ids in the list that is coming in; undefined while none is. */
   #listed: Set<string> | undefined;
   #isOtherHistory = false;
-  #loading: PromiseWithResolvers<void> | undefined;
+  #following: Timer | undefined;
   #hasLoaded = false;
+  #isStopped = false;
   #lastSeenMs = 0;
   #quarantined = 0;
   /** Told of each service that came, changed or went (undefined), once it is on disk. */
@@ -124,24 +129,40 @@ export class PeerServiceStore {
     this.#queue.start();
   }
 
-  /** Reads what is on disk, and follows it from then on. What may no longer be held is removed. */
+  /** Reads what is on disk, and follows it from a little later on. What may no longer be held is removed. */
   async load(isAllowed: (service: SharedService) => boolean): Promise<void> {
-    await this.#follow();
+    if (!this.#hasLoaded) await this.#readAll();
     for (const { id, specText } of this.#stored.values()) {
       const service = sharedServiceIn({ spec: JSON.parse(specText) } as PeerService);
       if (service !== undefined && !isAllowed(service)) this.remove([id]);
     }
+    if (this.#following === undefined) this.#followSoon();
   }
 
-  /** Resolves when all of it was read, or we are stopped. */
-  #follow(): Promise<void> {
-    if (this.#loading !== undefined) return this.#loading.promise;
-    const { client, world, log, namespace, peer } = this.#options;
-    this.#loading = Promise.withResolvers();
+  // The most that there ever is to write comes first, and is not worth being told of again.
+  #followSoon(attempt = 1): void {
+    const { world, followAfterMs = 5000 } = this.#options;
+    this.#following = world.timers.after(followAfterMs, () => {
+      if (this.#lanes.size > 0 && attempt < quietAttemptsMax) this.#followSoon(attempt + 1);
+      else this.#follow();
+    });
+  }
+
+  async #readAll(): Promise<void> {
+    const { client, namespace } = this.#options;
+    const selection = { namespace, labelSelector: this.#selector() };
+    for await (const page of client.listPaged<PeerService>(peerServiceType, selection))
+      for (const object of page.items) if (this.#isOurs(object)) this.#took(object);
+    this.#hasLoaded = true;
+  }
+
+  #follow(): void {
+    if (this.#isStopped) return;
+    const { client, world, log, namespace } = this.#options;
     this.#reflector = createReflector<PeerService>({
       ...{ client, world, log, namespace },
       type: peerServiceType,
-      labelSelector: `${peerLabel}=${peer}`,
+      labelSelector: this.#selector(),
       sink: {
         listBegins: (history) => {
           this.#listed = new Set();
@@ -154,26 +175,30 @@ export class PeerServiceStore {
       onState: () => {},
     });
     this.#reflector.start();
-    return this.#loading.promise;
   }
 
-  #told({ metadata, spec }: PeerService, told: Told): void {
+  #selector(): string {
+    return `${peerLabel}=${this.#options.peer}`;
+  }
+
+  #isOurs({ metadata, spec }: PeerService): boolean {
     const { peer } = this.#options;
-    if (spec.peer !== peer || metadata.name !== peerServiceName(peer, spec.id)) return;
-    this.#listed?.add(spec.id);
-    if (!this.#hasLoaded && 'object' in told) return this.#took(told.object);
-    const lane = this.#lanes.get(spec.id);
-    if (lane === undefined) this.#judge(spec.id, told);
+    return spec.peer === peer && metadata.name === peerServiceName(peer, spec.id);
+  }
+
+  #told(object: PeerService, told: Told): void {
+    if (!this.#isOurs(object)) return;
+    const { id } = object.spec;
+    this.#listed?.add(id);
+    const lane = this.#lanes.get(id);
+    if (lane === undefined) this.#judge(id, told);
     else lane.told = told;
   }
 
   #listEnds(): void {
-    if (this.#hasLoaded)
-      for (const id of this.#stored.keys()) if (!this.#listed?.has(id) && !this.#lanes.has(id)) this.#doubt(id);
+    for (const id of this.#stored.keys()) if (!this.#listed?.has(id) && !this.#lanes.has(id)) this.#doubt(id);
     this.#listed = undefined;
     this.#isOtherHistory = false;
-    this.#hasLoaded = true;
-    this.#loading?.resolve();
   }
 
   // Most of what the home tells are our own writes, and what others say in the status. What we did not write ourselves is
@@ -270,8 +295,9 @@ export class PeerServiceStore {
 
   /** Writes under way end; those that wait are not made, and nobody is told. */
   stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#following?.cancel();
     this.#reflector?.stop();
-    this.#loading?.resolve();
     return this.#queue.stop();
   }
 
