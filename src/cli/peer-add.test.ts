@@ -8,6 +8,7 @@ import { secretType } from '../model/secret.ts';
 import { type MemoryHome, memoryHome, namespace } from '../peering/testing/edge/memory-home.ts';
 import { makeToken } from './peer-add.ts';
 import { listServices } from './peer-services.ts';
+import { retryPeer } from './peer-show.ts';
 
 let home: MemoryHome | undefined;
 afterEach(() => home?.stop());
@@ -43,4 +44,16 @@ test('peer services: of a peer that is not known -> an error; of one that shares
   const { client } = await setUp();
   await expect(listServices({ client, namespace }, 'nobody', 'text')).rejects.toThrow('there is no such Peer');
   expect(await listServices({ client, namespace }, 'west', 'text')).toEqual(['nothing is held of peer west']);
+});
+
+test('peer retry: a peer that cannot be tried -> says why; one that can -> that it is', async () => {
+  const { client } = await setUp();
+  const retry = async () => (await retryPeer(client, namespace, 'west', 'now')).join();
+  const change = (spec: object) =>
+    client.patch(peerType, { namespace, name: 'west' }, { kind: 'merge', body: { spec } });
+  expect(await retry()).toContain('has no address');
+  await change({ address: 'west.example:8008', suspended: true });
+  expect(await retry()).toContain('is suspended');
+  await change({ suspended: false });
+  expect(await retry()).toContain('is tried again now');
 });

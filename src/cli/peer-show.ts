@@ -85,6 +85,8 @@ export async function secretText({ client, namespace }: PeerHome, name: string, 
 
 export async function retryPeer(client: Client, namespace: string, name: string, now: string): Promise<string[]> {
   const body = { metadata: { annotations: { [retryAnnotation]: now } } };
-  await client.patch(peerType, { namespace, name }, { kind: 'merge', body });
+  const { spec } = await client.patch<Peer>(peerType, { namespace, name }, { kind: 'merge', body });
+  if (spec.address === undefined) return [`peer ${name} has no address: it comes to us, and only it can try again`];
+  if (spec.suspended) return [`peer ${name} is suspended: nothing is tried before that is taken back`];
   return [`peer ${name} is tried again now; portolan peer status ${name} shows how it went`];
 }

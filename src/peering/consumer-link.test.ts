@@ -32,6 +32,7 @@ async function start(
   });
   const dialed: { options: DialOptions; handlers: ClientHandlers }[] = [];
   const log: string[] = [];
+  const warnings: string[] = [];
   const state = {
     unsentBytes: 0,
     own: { certificate: 'c', key: 'k' },
@@ -39,7 +40,8 @@ async function start(
     roots: [] as string[],
   };
   const link = new ConsumerLink({
-    ...{ world, log: silentLog, peer: 'owner', store, limits },
+    ...{ world, peer: 'owner', store, limits },
+    log: { ...silentLog, warn: (text) => void warnings.push(text) },
     config: {
       address: 'https://owner.example:8008',
       versions,
@@ -75,7 +77,7 @@ async function start(
   const message = (id: string, nonce = id) =>
     Buffer.from(v1alpha1.encodeOwnerMessage({ kind: 'create', nonce, offer: v1alpha1.encodeOffer(serviceOf(id)) }));
   const last = () => dialed[dialed.length - 1]!;
-  return { time: simulation.time, link, log, states, dialed, last, message, state, store };
+  return { time: simulation.time, link, log, states, dialed, last, message, state, store, warnings };
 }
 
 test('link: one conversation -> dialing (1), registering (2), updating (4), receiving (3), waiting (5)', async () => {
@@ -313,4 +315,16 @@ test('link: the owner is back and names a service with bad content -> refused, b
     fqdn: 'a.example.com',
     status: { state: 'Active', conditions: [{ type: 'Accepted', status: 'False' }] },
   });
+});
+
+test('link: an owner offers 1,500 services that are refused -> each is answered, twenty lines are logged', async () => {
+  const { time, last, log, warnings } = await start();
+  last().handlers.onOpened({});
+  for (let n = 0; n < 1500; n += 1) {
+    const offer = v1alpha1.encodeOffer(serviceOf(`s${n}`, { san: 'nonsense' }));
+    last().handlers.onMessage(Buffer.from(v1alpha1.encodeOwnerMessage({ kind: 'create', nonce: `${n}`, offer })));
+  }
+  await time.advance(100);
+  expect(log.filter((entry) => entry === 'nack')).toHaveLength(1500);
+  expect(warnings.filter((text) => text === 'a service of this peer was refused')).toHaveLength(20);
 });
