@@ -75,8 +75,9 @@ export class LeaseController {
     }
     members.onLease((id, lease) => this.#seen(id, lease));
     members.onMember((id, member) => {
-      if (member === undefined) this.#judge.forget(id);
-      else this.#look(member);
+      if (member !== undefined) return this.#look(member);
+      this.#judge.forget(id);
+      this.#told.delete(id);
     });
     for (const member of members.all()) this.#look(member);
     void this.#round();
@@ -96,9 +97,9 @@ export class LeaseController {
     void this.#round();
   }
 
-  /** We ourselves are alive to us. */
+  /** What was told last: who acts on a verdict before it is told would not hear that it was taken back. */
   verdict(clusterId: string): LeaseVerdict {
-    return clusterId === this.#options.clusterId ? 'alive' : this.#judge.verdict(clusterId);
+    return this.#told.get(clusterId) ?? 'alive';
   }
 
   // Not before its leases have been listed: one that is not here yet would look as if there were none, and its coming as
@@ -229,8 +230,9 @@ export class LeaseController {
   }
 
   #tellOne(clusterId: string): void {
-    const verdict = this.verdict(clusterId);
-    if ((this.#told.get(clusterId) ?? 'alive') === verdict) return;
+    // We ourselves are alive to us.
+    const verdict = clusterId === this.#options.clusterId ? 'alive' : this.#judge.verdict(clusterId);
+    if (this.verdict(clusterId) === verdict) return;
     this.#told.set(clusterId, verdict);
     this.#options.log.info('lease verdict', { member: clusterId, verdict });
     this.#options.onVerdict(clusterId, verdict);
