@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type ConfigMap, configMapType } from '../../src/model/config-map.ts';
 import { federatedServiceType } from '../../src/model/federated-service.ts';
 import { leaseType } from '../../src/model/lease.ts';
+import { verdictsName } from '../../src/model/membership.ts';
 import { serviceExportType } from '../../src/model/service-export.ts';
 import { serviceImportType } from '../../src/model/service-import.ts';
 import { memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
@@ -44,6 +45,29 @@ describe('lease', () => {
     expect(await importedIps(west, key)).toEqual(ips);
     expect(await exportLine(west, key)).toBe('Valid=True/Valid Ready=True/Exported Conflict=False/NoConflicts');
     expect(await eventLines(west, key)).toContain('Normal DeciderChanged');
+  });
+
+  test('lease: back before its verdict could be written down, imports looked at meanwhile -> it stays in them', async () => {
+    const held: (() => void)[] = [];
+    let isHolding = false;
+    const wrap: SimClusterSetOptions['wrap'] = (home, handler) => async (request) => {
+      const isVerdict = home === 'west' && request.method !== 'GET' && request.path.includes(verdictsName);
+      if (isVerdict && isHolding) await new Promise<void>((resolve) => held.push(resolve));
+      return handler(request);
+    };
+    const { set, east, west } = await bothExport({ wrap });
+    isHolding = true;
+    set.killAgent('east');
+    for (let second = 0; second < 60 && held.length === 0; second += 1) await set.time.advance(1_000);
+    expect(held).toHaveLength(1);
+    await west.patch(serviceExportType, ref, { kind: 'merge', body: { spec: { exportedLabels: { tier: 'web' } } } });
+    await set.time.advance(1_000);
+    set.startAgent('east');
+    await set.time.advance(1_000);
+    isHolding = false;
+    for (const release of held) release();
+    await set.time.advance(20_000);
+    for (const home of [east, west]) expect(await sliceLines(home, key)).toEqual(bothAlive);
   });
 
   test('lease: runs out, NotReady -> endpoints stay and are marked, the import stays as it was', async () => {
