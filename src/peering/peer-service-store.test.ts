@@ -168,6 +168,17 @@ test('store: a service is removed by hand before the home is followed -> put bac
   await expect.poll(async () => (await objects()).map(({ spec }) => spec.id), { timeout: 5000 }).toEqual(['a', 'b']);
 });
 
+test('store: something is said of a service that was removed by hand -> put back, with that too', async () => {
+  const { store, put, objects, client } = await storeOn(undefined, { followAfterMs: 1_000_000 });
+  await store.load(() => true);
+  await put('a');
+  await client.delete(peerServiceType, ref('a'));
+  store.setStatus('a', { state: 'Stale', message: 'away' });
+  await expect
+    .poll(async () => (await objects())[0]?.status, { timeout: 5000 })
+    .toEqual({ state: 'Stale', message: 'away' });
+});
+
 test('store: a service is edited by hand, its spec or its marks -> put back; a status of others stays', async () => {
   const { store, put, objects, client } = await storeOn();
   await store.load(() => true);
@@ -177,6 +188,7 @@ test('store: a service is edited by hand, its spec or its marks -> put back; a s
   await client.patch(peerServiceType, ref('a'), status, { subresource: 'status' });
   for (const body of [
     { spec: { endpoints: [{ address: '192.0.2.66', port: 1 }] } },
+    { spec: { id: 'other', peer: 'west' } },
     { metadata: { labels: { 'portolan.dev/peer': null } } },
     { metadata: { annotations: { 'portolan.dev/first-seen': '1' } } },
   ]) {
@@ -189,6 +201,19 @@ test('store: a service is edited by hand, its spec or its marks -> put back; a s
         status: { ips: ['10.0.0.1'] },
       });
   }
+});
+
+test('store: something is said of a service that was edited by hand a moment ago -> put back, with that too', async () => {
+  const { store, put, objects, client } = await storeOn(undefined, { followAfterMs: 1_000_000 });
+  await store.load(() => true);
+  await put('a');
+  const [before] = await objects();
+  await client.patch(peerServiceType, ref('a'), { kind: 'merge', body: { spec: { fqdn: 'evil.example' } } });
+  store.setStatus('a', { state: 'Stale', message: 'away' });
+  await expect
+    .poll(async () => (await objects())[0], { timeout: 5000 })
+    .toMatchObject({ spec: before?.spec, status: { state: 'Stale' } });
+  expect(store.get('a')?.fqdn).toBe(before?.spec.fqdn);
 });
 
 test('store: a service that the peer never shared is made by hand -> removed', async () => {

@@ -186,9 +186,17 @@ export class PeerServiceStore {
     return spec.peer === peer && metadata.name === peerServiceName(peer, spec.id);
   }
 
+  // By its name, if somebody changed what is in it.
+  #idOf(object: PeerService): string | undefined {
+    if (this.#isOurs(object)) return object.spec.id;
+    const id = object.metadata.name.slice(this.#options.peer.length + 1);
+    const isKnown = this.#stored.has(id) && object.metadata.name === peerServiceName(this.#options.peer, id);
+    return isKnown ? id : undefined;
+  }
+
   #told(object: PeerService, told: Told): void {
-    if (!this.#isOurs(object)) return;
-    const { id } = object.spec;
+    const id = this.#idOf(object);
+    if (id === undefined) return;
     this.#listed?.add(id);
     const lane = this.#lanes.get(id);
     if (lane === undefined) this.#judge(id, told);
@@ -213,8 +221,7 @@ export class PeerServiceStore {
     const version = object.metadata.resourceVersion ?? '';
     if (stored === undefined) return this.#doubt(id);
     if (!isNewer(version, stored.resourceVersion) && !this.#isOtherHistory) return;
-    if (isAsStored(object, stored))
-      this.#stored.set(id, { ...stored, resourceVersion: version, status: object.status ?? {} });
+    if (isAsStored(object, stored)) this.#refresh(object, stored);
     else this.#doubt(id);
   }
 
@@ -370,8 +377,10 @@ export class PeerServiceStore {
         const isOld = isAlreadyExists(error) || isConflict(error) || isNotFound(error);
         if (!isOld) throw error;
         const present = await this.#get(id);
+        const before = this.#stored.get(id);
         if (present === undefined) this.#vanished(id, lane);
-        else this.#took(present);
+        else if (before === undefined) this.#took(present);
+        else this.#refresh(present, before);
         if (attempt === attemptsMax) throw error;
       }
     }
@@ -391,19 +400,23 @@ export class PeerServiceStore {
     const patch = lane.status;
     const present = this.#stored.get(id);
     // Of something that is only about to be written it waits for that.
-    if (present === undefined && lane.wanted !== undefined) return;
+    const isThere = present !== undefined && present.resourceVersion !== '';
+    if (!isThere && lane.wanted !== undefined) return;
     lane.status = undefined;
-    if (patch === undefined || present === undefined || isApplied(patch, present.status)) return;
+    if (patch === undefined || !isThere || isApplied(patch, present.status)) return;
     const { client, namespace, peer } = this.#options;
     const ref = { namespace, name: peerServiceName(peer, id) };
     lane.sending = patch;
     try {
       const merge = { kind: 'merge' as const, body: { status: patch } };
-      this.#took(await client.patch<PeerService>(peerServiceType, ref, merge, { subresource: 'status' }));
+      const object = await client.patch<PeerService>(peerServiceType, ref, merge, { subresource: 'status' });
+      if (!isAsStored(object, present)) lane.isDoubtful = true;
+      this.#refresh(object, present);
     } catch (error) {
-      if (isNotFound(error)) return;
+      // Somebody removed it: it is put back, and then this is said of it.
+      if (isNotFound(error)) lane.isDoubtful = true;
       lane.status = { ...patch, ...(lane.status as PeerServiceStatusPatch | undefined) };
-      throw error;
+      if (!isNotFound(error)) throw error;
     } finally {
       lane.sending = undefined;
     }
@@ -426,7 +439,7 @@ export class PeerServiceStore {
       return this.#took(object, { isAsWritten: true });
     } else {
       lane.wanted = repairOf(before);
-      this.#stored.set(id, { ...before, resourceVersion: object.metadata.resourceVersion ?? '' });
+      this.#refresh(object, before);
     }
     this.#warn('somebody else changed a service of this peer, mending it', { id });
   }
@@ -452,6 +465,11 @@ export class PeerServiceStore {
     if (before === undefined) return;
     lane.status = { ...statusToRestore(before.status), ...lane.status };
     this.#stored.set(id, { ...before, resourceVersion: '', hash: noHash, status: {} });
+  }
+
+  // Its spec stays what we wrote last, whatever somebody else made of it.
+  #refresh({ metadata, status = {} }: PeerService, before: StoredService): void {
+    this.#stored.set(before.id, { ...before, resourceVersion: metadata.resourceVersion ?? '', status });
   }
 
   #took(object: PeerService, { isAsWritten = false } = {}): void {
