@@ -6,15 +6,12 @@
 import type { Log } from '../base/log.ts';
 import { errorText } from '../base/log.ts';
 import { createQueue, type Queue } from '../base/queue.ts';
-import { isSameJson } from '../base/same-json.ts';
 import type { Timer, World } from '../base/world.ts';
 import { type ApiError, isAlreadyExists, isConflict, isForbidden, isNotFound } from '../client/api-error.ts';
 import type { Client } from '../client/client.ts';
 import { createReflector, type Reflector } from '../client/reflector.ts';
 import {
   type PeerService,
-  type PeerServiceSpec,
-  type PeerServiceStatus,
   peerLabel,
   peerServiceName,
   peerServiceType,
@@ -35,7 +32,20 @@ import {
   storedFrom,
 } from './stored-service.ts';
 
+import {
+  isApplied,
+  type Lane,
+  newLane,
+  type PeerServiceStatusPatch,
+  type PutResult,
+  repairOf,
+  stored,
+  type Told,
+  type Wanted,
+} from './write-lane.ts';
+
 export type { StoredService } from './stored-service.ts';
+export type { PutResult } from './write-lane.ts';
 
 export interface PeerServiceStoreOptions {
   readonly client: Client;
@@ -47,40 +57,6 @@ export interface PeerServiceStoreOptions {
   /** How long after the start the home is followed, if nothing is being written then. */
   readonly followAfterMs?: number;
 }
-
-export type PutResult = { readonly kind: 'stored' } | { readonly kind: 'refused'; readonly reason: string };
-
-type Wanted =
-  | {
-      readonly kind: 'present';
-      readonly spec: PeerServiceSpec;
-      readonly hash: Uint8Array;
-      /** Written whatever we take for stored. */
-      readonly isRepair?: boolean;
-    }
-  | { readonly kind: 'absent' };
-
-interface Lane {
-  wanted: Wanted | undefined;
-  /** A merge patch of the status that was not sent yet. */
-  status: PeerServiceStatusPatch | undefined;
-  /** The one that is on its way. */
-  sending: PeerServiceStatusPatch | undefined;
-  /** Told when what was wanted at their time, or something newer, is on disk. */
-  waiters: ((result: PutResult) => void)[];
-  /** How often in a row the home said that we may not write it. */
-  forbidden: number;
-  /** The home must be asked what there is. */
-  isDoubtful: boolean;
-  /** The newest that the home told of it while it was being worked on. */
-  told: Told | undefined;
-}
-
-/** What the home tells of one object: as it is, or in which version it went. */
-type Told = { readonly object: PeerService } | { readonly goneIn: string };
-
-/** Null takes a field away. */
-export type PeerServiceStatusPatch = { readonly [Field in keyof PeerServiceStatus]: PeerServiceStatus[Field] | null };
 
 /** As many as an owner sends before it waits: the home commits together what comes together. */
 const writesInFlight = 1024;
@@ -494,22 +470,4 @@ export class PeerServiceStore {
     this.#lastSeenMs = Math.max(this.#options.world.clock.wallMs(), this.#lastSeenMs + 1);
     return this.#lastSeenMs;
   }
-}
-
-const stored: PutResult = { kind: 'stored' };
-
-function newLane(): Lane {
-  const nothing = { wanted: undefined, status: undefined, sending: undefined, told: undefined };
-  return { ...nothing, waiters: [], forbidden: 0, isDoubtful: false };
-}
-
-function repairOf({ specText, hash }: StoredService): Wanted {
-  return { kind: 'present', spec: JSON.parse(specText) as PeerServiceSpec, hash, isRepair: true };
-}
-
-function isApplied(patch: PeerServiceStatusPatch, status: PeerServiceStatus): boolean {
-  return Object.entries(patch).every(([field, value]) => {
-    const present = status[field as keyof PeerServiceStatus];
-    return value === null ? present === undefined : isSameJson(present, value);
-  });
 }
