@@ -289,7 +289,8 @@ test('link: the certificate of the owner expires, or its roots are other ones ->
     if (isExpiry) await time.advance(20_000);
     else state.roots = [briefChain().root];
     if (!isExpiry) await time.advance(6000);
-    expect(link.state.kind === 'backingOff' || dialed.length > 1).toBe(true);
+    expect(link.state.kind).toBe('dialing');
+    expect(dialed).toHaveLength(2);
   }
 });
 
@@ -327,4 +328,12 @@ test('link: an owner offers 1,500 services that are refused -> each is answered,
   await time.advance(100);
   expect(log.filter((entry) => entry === 'nack')).toHaveLength(1500);
   expect(warnings.filter((text) => text === 'a service of this peer was refused')).toHaveLength(20);
+});
+
+test('link: a chain that TLS let in and we would not -> left to TLS, not dialed over and over', async () => {
+  const { time, last, state, dialed } = await start();
+  Object.assign(state, { presented: [briefChain().leaf], roots: [briefChain().root] });
+  last().handlers.onOpened({ 'portolan-snapshot': '1' });
+  await time.advance(120_000);
+  expect(dialed).toHaveLength(1);
 });

@@ -138,6 +138,7 @@ export class ConsumerLink {
   #connectedMs: number | undefined;
   #openedMs: number | undefined;
   #judgedMs = 0;
+  #isJudgeable = true;
   /** When the owner was last heard on a stream that it had taken up. */
   #heard: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
   #hasFailed = false;
@@ -218,7 +219,7 @@ export class ConsumerLink {
 
   /** Roots or certificates are other ones: a stream that they still allow goes on, one that had stopped is tried again. */
   trustChanged(): void {
-    if (this.#session === undefined) this.retry();
+    if (this.#openedMs === undefined) this.retry();
     else this.#judge();
   }
 
@@ -318,7 +319,11 @@ export class ConsumerLink {
     const nowMs = this.#options.world.clock.monotonicMs();
     if (hasSnapshotEnd && this.#session?.isSnapshotOver)
       return this.#call?.cancel(codes.unavailable, 'the owner said too late that it marks the end of its catalog');
-    if (this.#openedMs === undefined) this.#refusals.clear();
+    if (this.#openedMs === undefined) {
+      this.#refusals.clear();
+      // What TLS has just let in under these roots is not for us to judge by other rules.
+      this.#isJudgeable = this.#whatIsWrongWithOwner() === undefined;
+    }
     this.#openedMs = nowMs;
     this.#alive();
     this.#stale.heard();
@@ -326,27 +331,35 @@ export class ConsumerLink {
   }
 
   #tick(): void {
+    const session = this.#session;
     this.#ticker = this.#options.world.timers.after(tickMs, () => {
       const { clock } = this.#options.world;
       const nowMs = clock.monotonicMs();
       const aliveMs = nowMs - (clock.wallMs() - (this.#aliveMs ?? 0));
       if (this.#openedMs !== undefined) this.#step({ kind: 'tick', nowMs, aliveMs });
       else if (nowMs - (this.#connectedMs ?? nowMs) >= this.#options.config.quietMs) this.#opened(false);
-      if (nowMs - this.#judgedMs >= judgeMs) this.#judge();
-      if (this.#session !== undefined) this.#tick();
+      if (this.#openedMs !== undefined && nowMs - this.#judgedMs >= judgeMs) this.#judge();
+      if (this.#session === session) this.#tick();
     });
   }
 
-  // TLS judged the owner once, when it was dialed; its certificate expires, and its roots may be taken away.
+  // TLS judged the owner once, when it was dialed; its certificate expires, and its roots may be taken away. Then it is
+  // dialed again at once: it may have a certificate by now that is good, and if not, that is found out there.
   #judge(): void {
+    const { world, log } = this.#options;
+    this.#judgedMs = world.clock.monotonicMs();
+    const wrong = this.#isJudgeable ? this.#whatIsWrongWithOwner() : undefined;
+    if (wrong === undefined) return;
+    log.warn('the owner is trusted no longer as it came, dialing it again', { reason: wrong });
+    this.retry();
+  }
+
+  #whatIsWrongWithOwner(): string | undefined {
     const { config, world } = this.#options;
     const presented = this.#call?.presented?.() ?? [];
+    if (presented.length === 0) return undefined;
     const roots = config.roots.map((pem) => new X509Certificate(pem));
-    this.#judgedMs = world.clock.monotonicMs();
-    if (presented.length === 0) return;
-    const wrong = whatIsWrongWithChain(presented, roots, world.clock.wallMs());
-    // It is dialed again, because it may have a certificate by now that is good; if not, that is found out there.
-    if (wrong !== undefined) this.#call?.cancel(codes.unavailable, `the owner is trusted no longer: ${wrong}`);
+    return whatIsWrongWithChain(presented, roots, world.clock.wallMs());
   }
 
   #received(draft: Draft, bytes: Buffer): void {
