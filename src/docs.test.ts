@@ -11,18 +11,24 @@ const read = (path: string) => readFileSync(path, 'utf8');
 const { scripts } = JSON.parse(read(join(docs, '../package.json'))) as { scripts: Record<string, string> };
 const promises = readdirSync(join(docs, 'promises')).map((page) => `promises/${page}`);
 
-describe.each(['walk.md', 'seeds.md', 'glossary.md', 'decisions/README.md', 'guides/clusterset.md', ...promises])(
-  'docs/%s',
-  (page) => {
-    const text = read(join(docs, page));
-    const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
+describe.each([
+  'walk.md',
+  'seeds.md',
+  'glossary.md',
+  'decisions/README.md',
+  'guides/clusterset.md',
+  'guides/dns.md',
+  'guides/peering.md',
+  ...promises,
+])('docs/%s', (page) => {
+  const text = read(join(docs, page));
+  const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
 
-    test('its links -> lead to files that are there', () => {
-      const missing = links.filter((link) => !existsSync(join(docs, page, '..', link)));
-      expect(missing).toEqual([]);
-    });
-  },
-);
+  test('its links -> lead to files that are there', () => {
+    const missing = links.filter((link) => !existsSync(join(docs, page, '..', link)));
+    expect(missing).toEqual([]);
+  });
+});
 
 test('docs/walk.md: -> every folder of src/ is on the way', () => {
   const walk = read(join(docs, 'walk.md'));
