@@ -72,7 +72,12 @@ function resolverOf({ world, cache, isClusterInKey }: ResolverParts): Handler {
   const zones = new StubZones();
   zones.replace([{ zone: 'world.svc.federation', nameservers: ['192.0.2.1'], sendsSource: true }]);
   const peers = new Peers({ ranges: ['127.0.0.1/32'], identities: [] });
-  const tagger = new SourceTagger({ cluster: { id: 'here' }, optionCode: defaultSourceOption, peers, mark: '00000001' });
+  const tagger = new SourceTagger({
+    cluster: { id: 'here' },
+    optionCode: defaultSourceOption,
+    peers,
+    mark: '00000001',
+  });
   const { tagFor } = tagger;
   if (!isClusterInKey) {
     tagger.tagFor = (query) => {
