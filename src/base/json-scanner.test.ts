@@ -42,7 +42,7 @@ const plainKey = fc.stringMatching(/^[a-z./ß-]{0,12}$/).filter((key) => key !==
 const { value: someJson } = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
-    fc.constantFrom(null, true, false, 0, -1, 80, 65_535, 1.5, -2e-7, 1e21),
+    fc.constantFrom(null, true, false, 0, -1, 80, 65_535, 1.5, -2e-7, 1e21, 1_705_526_118_079_383_800),
     fc.double({ noNaN: true, noDefaultInfinity: true }).filter((n) => !Object.is(n, -0)),
     fc.string({ unit: 'grapheme', maxLength: 50 }),
     fc.constantFrom('tab\t', 'quote " and \\ and \n', 'größe', '\u{1f600}', ''),

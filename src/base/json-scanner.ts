@@ -20,6 +20,9 @@ const rememberedTexts = 512;
 const rememberedLengthMax = 32;
 
 /** One pass over one text: whoever enters an object or an array goes through all of it. */
+/** So many decimal digits always fit into a number whole. */
+const exactDigits = 15;
+
 export class JsonScanner {
   /** Where the next byte is read; between values, where the next one may begin. */
   at = 0;
@@ -98,7 +101,8 @@ export class JsonScanner {
     let value = 0;
     for (let i = start; i < this.at; i++) {
       const byte = this.#bytes[i]!;
-      if (!isDigit(byte)) return Number(this.#bytes.toString('latin1', start, this.at));
+      // With more digits the sum would be rounded at each step.
+      if (!isDigit(byte) || i - start >= exactDigits) return Number(this.#bytes.toString('latin1', start, this.at));
       value = 10 * value + byte - 0x30;
     }
     return value;
