@@ -1,8 +1,11 @@
 // The whole role over real sockets: certificates and roots are rotated where they lie, and no stream notices.
 
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
 import { silentLog } from '../base/log.ts';
 import { createMetrics } from '../base/metrics.ts';
@@ -64,6 +67,19 @@ const places = {
   },
 };
 
+/** Whether a new connection is shown a certificate of this authority. */
+async function isShownBy(address: string, authority: string): Promise<boolean> {
+  const [host, port] = address.split(':');
+  const socket = connect({ host, port: Number(port), rejectUnauthorized: false, ALPNProtocols: ['h2'] });
+  try {
+    await once(socket, 'secureConnect');
+    const shown = new X509Certificate(socket.getPeerCertificate().raw);
+    return shown.verify(new X509Certificate(authority).publicKey);
+  } finally {
+    socket.destroy();
+  }
+}
+
 test.each(['PEM files', 'a Secret'] as const)(
   'peering role: certificate and root in %s are rotated -> the open stream goes on, new ones show the new, and take its place when the old root goes',
   async (place) => {
@@ -98,6 +114,8 @@ test.each(['PEM files', 'a Secret'] as const)(
       const { data } = await home.client.get(card, { namespace, name: meshCardName });
       return (data as Record<string, string>)['bundle'];
     }).toBe(second.certificate);
+    // Files are replaced one by one: the bundle may be told before certificate and key fit together again.
+    await eventually(() => isShownBy(role.advertised, second.certificate)).toBe(true);
     expect(stream()?.sinceMs).toBe(sinceMs);
 
     const body = { spec: { trust: ownerTrust(second.certificate) } };
