@@ -9,7 +9,7 @@ import protobuf from 'protobufjs';
 import { afterEach, expect, test } from 'vitest';
 import type { PeerSpec } from '../src/model/peer.ts';
 import { serviceType } from '../src/model/service.ts';
-import type { LinkLimits } from '../src/peering/consumer-link.ts';
+import type { LinkLimits } from '../src/peering/link-config.ts';
 import { introduceTo, startMesh, type TestMeshNode } from '../src/peering/testing/edge/memory-home.ts';
 import { meshOf } from '../src/peering/testing/edge/mesh.ts';
 import { type ForeignConsumerOptions, startForeignConsumer } from './foreign-peer/consumer.ts';

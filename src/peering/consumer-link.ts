@@ -9,8 +9,8 @@ import { Backoff } from '../base/backoff.ts';
 import { errorText, type Log } from '../base/log.ts';
 import type { Timer, World } from '../base/world.ts';
 import type { PeerVersion } from '../model/peer.ts';
-import { type NamesAllowed, type SharedService, validateSharedService } from '../model/shared-service.ts';
 import { type ConsumerInput, type ConsumerOutput, ConsumerSession, type ReconcileMode } from './consumer-session.ts';
+import { type Held, type LinkConfig, type LinkLimits, linkLimits } from './link-config.ts';
 import { LogBudget } from './log-budget.ts';
 import { type Code, type ConsumerMessage, codes, type SnapshotEnd } from './messages.ts';
 import type { PeerServiceStore } from './peer-service-store.ts';
@@ -20,31 +20,6 @@ import { type Absence, StaleClock } from './stale-clock.ts';
 import type { ClientCall, ClientHandlers, Dial } from './transport-client.ts';
 import { whatIsWrongWithChain } from './trust.ts';
 import { type Draft, drafts, snapshotHeader } from './wire.ts';
-
-export interface LinkConfig {
-  /** `https://host:port` */
-  readonly address: string;
-  readonly serverName?: string;
-  /** In the order in which they are tried. */
-  readonly versions: readonly PeerVersion[];
-  readonly roots: readonly string[];
-  readonly isExpected: (identity: string) => boolean;
-  readonly names: NamesAllowed;
-  readonly accepts: (service: SharedService) => boolean;
-  readonly quietMs: number;
-  readonly graceMs: number;
-  /** 0 is for ever. */
-  readonly retentionMs: number;
-  /** How many services of this peer may be kept. */
-  readonly servicesMax: number;
-  /** Nothing is dialed, for this reason; what is stored grows old like that of an owner that is away. */
-  readonly held?: Held;
-}
-
-export interface Held {
-  readonly kind: 'suspended' | 'misconfigured';
-  readonly reason: string;
-}
 
 export interface LinkOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -64,28 +39,6 @@ export interface LinkOptions {
   readonly onChanged?: () => void;
   readonly onRefused?: (refusal: { readonly id: string; readonly reason: string }) => void;
 }
-
-export interface LinkLimits {
-  readonly messageBytesMax: number;
-  readonly connectMsMax: number;
-  /** A half-open owner is noticed after at most twice this time. */
-  readonly keepAliveMs: number;
-  /** Messages that wait for the disk before we stop reading for a while. */
-  readonly pendingPause: number;
-  readonly unsentBytesMax: number;
-  /** How long an owner may be away before its services are marked stale. */
-  readonly staleAfterMs: number;
-}
-
-export const linkLimits: LinkLimits = {
-  // Less than what any home takes in one piece: etcd has room for 1.5 MiB.
-  messageBytesMax: 1024 * 1024,
-  connectMsMax: 10_000,
-  keepAliveMs: 10_000,
-  pendingPause: 4096,
-  unsentBytesMax: 8 * 1024 * 1024,
-  staleAfterMs: 30_000,
-};
 
 export type LinkState =
   | { readonly kind: 'dialing' }
@@ -544,9 +497,4 @@ export class ConsumerLink {
     const runningMs = world.clock.monotonicMs() - this.#startedMs;
     return this.#hasFailed && runningMs >= Math.min(firstChanceMs, config.retentionMs);
   }
-}
-
-/** Whether what was stored under an earlier configuration may stay under this one. */
-export function mayHold({ names, accepts }: LinkConfig, service: SharedService): boolean {
-  return accepts(service) && validateSharedService(service, names).length === 0;
 }

@@ -6,8 +6,8 @@ import type { InformerReader } from '../client/informer.ts';
 import { type Peer, type PeerSpec, peerDefaults, peerUrl, retryAnnotation, splitPem } from '../model/peer.ts';
 import type { Secret } from '../model/secret.ts';
 import { isAccepted } from './accepted.ts';
-import type { LinkConfig } from './consumer-link.ts';
 import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
+import type { LinkConfig } from './link-config.ts';
 import { mayBe, type TrustedPeer } from './trust.ts';
 
 export interface KnownPeer {

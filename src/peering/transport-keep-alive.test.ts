@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events';
 import type { Http2Session } from 'node:http2';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { linkLimits } from './consumer-link.ts';
+import { linkLimits } from './link-config.ts';
 import { serverKeepAliveMs } from './peering.ts';
 import { keepAlive } from './transport-keep-alive.ts';
 

@@ -15,8 +15,8 @@ import { type PeerExport, type PeerExportSpec, peerExportType } from '../../../m
 import { type PeerService, peerServiceType } from '../../../model/peer-service.ts';
 import { type Service, serviceType } from '../../../model/service.ts';
 import { createMemoryStore } from '../../../store/open.ts';
-import type { LinkLimits } from '../../consumer-link.ts';
 import type { OwnCredentials } from '../../credentials.ts';
+import type { LinkLimits } from '../../link-config.ts';
 import { type Peering, type PeeringOptions, startPeering } from '../../peering.ts';
 import { dial } from '../../transport-client.ts';
 import { servePeering } from '../../transport-server.ts';
