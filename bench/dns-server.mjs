@@ -10,7 +10,7 @@ const { createLog } = await load('base/log.js');
 const { Catalog } = await load('catalog/catalog.js');
 const { FederationTable } = await load('catalog/federation-table.js');
 const { startDns } = await load('dns/server.js');
-const { readCounters } = await load('dns/observe.js');
+const { readCounters } = await load('dns/metrics/observe.js');
 
 const world = createRealWorld();
 const log = createLog({ clock: world.clock, level: 'warn', write: (line) => process.stderr.write(line) });

@@ -4,9 +4,9 @@
 import { silentLog } from '../src/base/log.ts';
 import { createRealHost } from '../src/base/real/host.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
-import { createClient } from '../src/client/client.ts';
-import { findHome } from '../src/client/kubeconfig.ts';
-import { createAgent } from '../src/controllers/agent.ts';
+import { createAgent } from '../src/clusterset/agent/agent.ts';
+import { createClient } from '../src/kube/client/client.ts';
+import { findHome } from '../src/kube/client/kubeconfig.ts';
 
 const [homeFile, brokerFile, clusterset, clusterId, namespace] = process.argv.slice(2) as [
   string,

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
-import { createClient } from '../src/client/client.ts';
+import { createClient } from '../src/kube/client/client.ts';
 import { startHome } from '../src/main/home.ts';
-import { peerDefaults } from '../src/model/peer.ts';
-import { ConsumerLink } from '../src/peering/consumer-link.ts';
-import { PeerServiceStore } from '../src/peering/peer-service-store.ts';
-import { dial } from '../src/peering/transport-client.ts';
+import { ConsumerLink } from '../src/peering/consumer/consumer-link.ts';
+import { PeerServiceStore } from '../src/peering/consumer/peer-service-store.ts';
+import { peerDefaults } from '../src/peering/kinds/peer.ts';
+import { dial } from '../src/peering/transport/transport-client.ts';
 
 export interface BenchAccess {
   readonly address: string;

@@ -3,12 +3,12 @@
 import { X509Certificate } from 'node:crypto';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
-import type { PeerExport } from '../src/model/peer-export.ts';
-import type { Service } from '../src/model/service.ts';
-import { Owner } from '../src/peering/owner.ts';
-import { OwnerCatalog } from '../src/peering/owner-catalog.ts';
-import { servePeering } from '../src/peering/transport-server.ts';
-import { judgeCertificate } from '../src/peering/trust.ts';
+import type { Service } from '../src/kube/objects/service.ts';
+import type { PeerExport } from '../src/peering/kinds/peer-export.ts';
+import { Owner } from '../src/peering/owner/owner.ts';
+import { OwnerCatalog } from '../src/peering/owner/owner-catalog.ts';
+import { servePeering } from '../src/peering/transport/transport-server.ts';
+import { judgeCertificate } from '../src/peering/trust/trust.ts';
 
 export type Order =
   | {

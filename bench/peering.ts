@@ -5,7 +5,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import net from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { peerDefaults } from '../src/model/peer.ts';
+import { peerDefaults } from '../src/peering/kinds/peer.ts';
 import { meshOf } from '../src/peering/testing/edge/mesh.ts';
 import { type BenchAccess, storingConsumer } from './peering-consumer.ts';
 import { lightConsumer } from './peering-light-consumer.ts';

@@ -3,7 +3,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
-import { deployManifests } from '../src/model/deploy-manifests.ts';
+import { deployManifests } from '../src/clusterset/membership/deploy-manifests.ts';
 
 for (const { name, says, manifests } of deployManifests()) {
   const head = says.map((line) => `# ${line}\n`).join('');

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { type AddressClaim, addressClaimType } from '../src/addresses/address-claim.ts';
 import { claimsByOwner, createAllocator } from '../src/addresses/allocator.ts';
 import { ownerKey } from '../src/addresses/claim.ts';
+import { parseRange } from '../src/base/ip.ts';
 import { silentLog } from '../src/base/log.ts';
-import { createInformer } from '../src/client/informer.ts';
-import { type AddressClaim, addressClaimType } from '../src/model/address-claim.ts';
-import { parseRange } from '../src/model/ip.ts';
+import { createInformer } from '../src/kube/controller/informer.ts';
 import { SimHome } from './home.ts';
 import { Simulation } from './virtual-world.ts';
 

@@ -1,14 +1,14 @@
 // Deliberately broken agents, to see that the properties catch what they are for. Each is the real agent with one lie
 // between it and a home.
 
-import { isAlreadyExists } from '../src/client/api-error.ts';
-import type { Client } from '../src/client/client.ts';
-import type { WatchEvent } from '../src/client/watch-stream.ts';
-import { type AgentOptions, createAgent } from '../src/controllers/agent.ts';
-import { type AddressClaim, addressClaimType } from '../src/model/address-claim.ts';
-import { leaseType } from '../src/model/lease.ts';
-import type { KubernetesObject, ResourceType } from '../src/model/object.ts';
-import { type ServiceShard, serviceShardType } from '../src/model/service-shard.ts';
+import { type AddressClaim, addressClaimType } from '../src/addresses/address-claim.ts';
+import { type AgentOptions, createAgent } from '../src/clusterset/agent/agent.ts';
+import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
+import type { Client } from '../src/kube/client/client.ts';
+import type { WatchEvent } from '../src/kube/client/watch-stream.ts';
+import { isAlreadyExists } from '../src/kube/objects/api-error.ts';
+import { leaseType } from '../src/kube/objects/lease.ts';
+import type { KubernetesObject, ResourceType } from '../src/kube/objects/object.ts';
 import { memberNamespace } from './clusterset.ts';
 
 export type BrokenVersion = 'tie-break' | 'missed delete' | 'address reuse' | 'foreign write' | 'lease ignored';

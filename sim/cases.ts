@@ -1,9 +1,9 @@
 // Many random services in one clusterset without faults: what was foreseen from the homes is what the clusters show,
 // conditions and their messages included. `npm run sim -- --cases 1000`; a shorter run is among the tests.
 
-import { endpointSliceType } from '../src/model/endpoint-slice.ts';
-import { serviceType } from '../src/model/service.ts';
-import { serviceExportType } from '../src/model/service-export.ts';
+import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
+import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
+import { serviceType } from '../src/kube/objects/service.ts';
 import { SimClusterSet } from './clusterset.ts';
 import { service, serviceExport, slice } from './manifests.ts';
 import { findViolations } from './properties.ts';

@@ -1,13 +1,13 @@
 // A simulated clusterset: a broker, and for each cluster a home and an agent process that can be killed and started
 // again. Agents reach both homes over the virtual network and are at the broker nobody but themselves.
 
-import type { Attributes } from '../src/api/access.ts';
 import { createLog, type LogLevel, silentLog } from '../src/base/log.ts';
-import type { Client } from '../src/client/client.ts';
-import { type Agent, createAgent } from '../src/controllers/agent.ts';
-import { type ClusterSpec, clusterType } from '../src/model/cluster.ts';
-import { type ClusterSetSpec, clusterSetType } from '../src/model/cluster-set.ts';
-import { namespaceType } from '../src/model/namespace.ts';
+import { type Agent, createAgent } from '../src/clusterset/agent/agent.ts';
+import { type ClusterSpec, clusterType } from '../src/clusterset/kinds/cluster.ts';
+import { type ClusterSetSpec, clusterSetType } from '../src/clusterset/kinds/cluster-set.ts';
+import type { Attributes } from '../src/home/request/access.ts';
+import type { Client } from '../src/kube/client/client.ts';
+import { namespaceType } from '../src/kube/objects/namespace.ts';
 import { type MayDo, SimHome } from './home.ts';
 import type { HttpHandler } from './virtual-network.ts';
 import { Simulation, type VirtualWorld, type VirtualWorldOptions } from './virtual-world.ts';

@@ -4,13 +4,13 @@
 import { Command } from 'commander';
 import { stringify } from 'yaml';
 import type { Host } from '../src/base/host.ts';
-import { addClusterSetCommands } from '../src/cli/clusterset.ts';
-import type { ClusterSetDeps } from '../src/cli/clusterset-deps.ts';
-import { membershipRef } from '../src/cli/membership.ts';
-import type { Client } from '../src/client/client.ts';
-import { membershipSecret, systemNamespace } from '../src/model/membership.ts';
-import { namespaceType } from '../src/model/namespace.ts';
-import { secretType } from '../src/model/secret.ts';
+import type { ClusterSetDeps } from '../src/cli/clusterset/deps.ts';
+import { addClusterSetCommands } from '../src/cli/clusterset/index.ts';
+import { membershipRef } from '../src/clusterset/explain/consult.ts';
+import { membershipSecret, systemNamespace } from '../src/clusterset/membership/membership.ts';
+import type { Client } from '../src/kube/client/client.ts';
+import { namespaceType } from '../src/kube/objects/namespace.ts';
+import { secretType } from '../src/kube/objects/secret.ts';
 import { memberNamespace, type SimClusterSet, type SimHome, setName } from './clusterset.ts';
 
 export interface CommandDesk {

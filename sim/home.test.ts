@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isSameJson } from '../src/base/same-json.ts';
-import { createInformer } from '../src/client/informer.ts';
-import type { AnyObject, ResourceType } from '../src/model/object.ts';
+import { createInformer } from '../src/kube/controller/informer.ts';
+import type { AnyObject, ResourceType } from '../src/kube/objects/object.ts';
 import { startHome } from './home.ts';
 import { Simulation } from './virtual-world.ts';
 

@@ -4,20 +4,20 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Access, Attributes, User } from '../src/api/access.ts';
-import { type Api, createApi } from '../src/api/api.ts';
-import type { CustomResourceDefinition } from '../src/api/definitions/definition.ts';
-import { kindsFromDefinition } from '../src/api/definitions/kind-of.ts';
-import { loadDefinitions } from '../src/api/definitions/load.ts';
-import type { Kind } from '../src/api/kind.ts';
-import { customResourceDefinitionKind } from '../src/api/kinds/custom-resource-definition.ts';
-import { builtinKinds } from '../src/api/kinds/index.ts';
 import { silentLog } from '../src/base/log.ts';
-import { type Client, createClient } from '../src/client/client.ts';
-import type { AnyObject } from '../src/model/object.ts';
-import type { LogStore } from '../src/store/log-store.ts';
-import { MemoryDisk } from '../src/store/memory-journal.ts';
-import { createMemoryStore } from '../src/store/open.ts';
+import { type Api, createApi } from '../src/home/api.ts';
+import type { CustomResourceDefinition } from '../src/home/definitions/definition.ts';
+import { kindsFromDefinition } from '../src/home/definitions/kind-of.ts';
+import { loadDefinitions } from '../src/home/definitions/load.ts';
+import { customResourceDefinitionKind } from '../src/home/kinds/custom-resource-definition.ts';
+import { builtinKinds } from '../src/home/kinds/index.ts';
+import type { Kind } from '../src/home/kinds/kind.ts';
+import type { Access, Attributes, User } from '../src/home/request/access.ts';
+import type { LogStore } from '../src/home/store/log-store.ts';
+import { MemoryDisk } from '../src/home/store/memory-journal.ts';
+import { createMemoryStore } from '../src/home/store/open.ts';
+import { type Client, createClient } from '../src/kube/client/client.ts';
+import type { AnyObject } from '../src/kube/objects/object.ts';
 import type { HttpHandler } from './virtual-network.ts';
 import { Simulation, type VirtualWorld, type VirtualWorldOptions } from './virtual-world.ts';
 

@@ -1,18 +1,18 @@
 // What a clusterset shows, in lines a person can read and a test can compare.
 
-import { isNotFound } from '../src/client/api-error.ts';
-import type { Client } from '../src/client/client.ts';
+import { type ServiceExport, serviceExportType } from '../src/clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
+import { serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
+import type { Client } from '../src/kube/client/client.ts';
+import { isNotFound } from '../src/kube/objects/api-error.ts';
 import {
   type EndpointSlice,
   endpointSliceType,
   importedServiceNameLabel,
   sourceClusterLabel,
-} from '../src/model/endpoint-slice.ts';
-import { eventType, type KubernetesEvent } from '../src/model/event.ts';
-import type { KubernetesObject, ResourceType } from '../src/model/object.ts';
-import { type ServiceExport, serviceExportType } from '../src/model/service-export.ts';
-import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
-import { serviceShardType } from '../src/model/service-shard.ts';
+} from '../src/kube/objects/endpoint-slice.ts';
+import { eventType, type KubernetesEvent } from '../src/kube/objects/event.ts';
+import type { KubernetesObject, ResourceType } from '../src/kube/objects/object.ts';
 
 export async function find<T extends KubernetesObject>(
   client: Client,

@@ -1,9 +1,9 @@
 // Objects as a person would write them, for scenarios: a Service, its slices, its export.
 
-import type { Client } from '../src/client/client.ts';
-import { type EndpointSlice, endpointSliceType } from '../src/model/endpoint-slice.ts';
-import { type Service, type ServiceSpec, serviceType } from '../src/model/service.ts';
-import { type ServiceExport, serviceExportType } from '../src/model/service-export.ts';
+import { type ServiceExport, serviceExportType } from '../src/clusterset/kinds/service-export.ts';
+import type { Client } from '../src/kube/client/client.ts';
+import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
+import { type Service, type ServiceSpec, serviceType } from '../src/kube/objects/service.ts';
 
 export function service(key: string, spec: ServiceSpec = {}): Service {
   const [namespace, name] = key.split('/') as [string, string];

@@ -1,17 +1,17 @@
 // What must hold of a clusterset that has calmed down, whatever happened before. Each check returns what it found wrong,
 // in words; an empty list is a clusterset in order.
 
+import { type AddressClaim, addressClaimType } from '../src/addresses/address-claim.ts';
 import { isSameJson } from '../src/base/same-json.ts';
-import { planSpec } from '../src/controllers/import/plan-import.ts';
-import { importedSliceName, isOurSlice, planImportedSlice } from '../src/controllers/import/plan-slices.ts';
-import { placementLabel } from '../src/controllers/placement/controller.ts';
-import { type AddressClaim, addressClaimType } from '../src/model/address-claim.ts';
-import { conditionOf } from '../src/model/conditions.ts';
-import { type EndpointSlice, endpointSliceType } from '../src/model/endpoint-slice.ts';
-import { type FederatedService, federatedServiceType, isPlacedIn } from '../src/model/federated-service.ts';
-import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../src/model/names-clusterset.ts';
-import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
-import { type ServiceShard, serviceShardType } from '../src/model/service-shard.ts';
+import { placementLabel } from '../src/clusterset/controllers/placement.ts';
+import { type FederatedService, federatedServiceType, isPlacedIn } from '../src/clusterset/kinds/federated-service.ts';
+import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
+import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
+import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../src/clusterset/rules/names.ts';
+import { planSpec } from '../src/clusterset/rules/plan-import.ts';
+import { importedSliceName, isOurSlice, planImportedSlice } from '../src/clusterset/rules/plan-import-slices.ts';
+import { conditionOf } from '../src/kube/objects/conditions.ts';
+import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { memberNamespace, type SimClusterSet, setName } from './clusterset.ts';
 import type { MemberTruth, Truth } from './truth.ts';
 

@@ -2,13 +2,13 @@
 // until it has calmed down, and must be in order. The trace says what was asked of whom, and when.
 
 import { createHash } from 'node:crypto';
-import type { Attributes } from '../src/api/access.ts';
 import type { HttpRequest } from '../src/base/http.ts';
 import type { Random } from '../src/base/world.ts';
-import type { createAgent } from '../src/controllers/agent.ts';
-import type { ClusterSetSpec } from '../src/model/cluster-set.ts';
-import { endpointSliceType } from '../src/model/endpoint-slice.ts';
-import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
+import type { createAgent } from '../src/clusterset/agent/agent.ts';
+import type { ClusterSetSpec } from '../src/clusterset/kinds/cluster-set.ts';
+import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
+import type { Attributes } from '../src/home/request/access.ts';
+import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { isPlacementStatus, memberNamespace, SimClusterSet, setName } from './clusterset.ts';
 import { agentOf, isWrite, LossyNetwork } from './lossy.ts';
 import { addressViolations, findViolations } from './properties.ts';

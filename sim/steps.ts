@@ -2,14 +2,14 @@
 // thing, and says in words what it was.
 
 import type { Random } from '../src/base/world.ts';
-import { isAlreadyExists, isNotFound } from '../src/client/api-error.ts';
-import { configMapType } from '../src/model/config-map.ts';
-import { endpointSliceType } from '../src/model/endpoint-slice.ts';
-import { federatedServiceType } from '../src/model/federated-service.ts';
-import { recordName } from '../src/model/names-clusterset.ts';
-import { type ServiceSpec, serviceType } from '../src/model/service.ts';
-import { serviceExportType } from '../src/model/service-export.ts';
-import { serviceImportType } from '../src/model/service-import.ts';
+import { federatedServiceType } from '../src/clusterset/kinds/federated-service.ts';
+import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
+import { serviceImportType } from '../src/clusterset/kinds/service-import.ts';
+import { recordName } from '../src/clusterset/rules/names.ts';
+import { isAlreadyExists, isNotFound } from '../src/kube/objects/api-error.ts';
+import { configMapType } from '../src/kube/objects/config-map.ts';
+import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
+import { type ServiceSpec, serviceType } from '../src/kube/objects/service.ts';
 import { type SimClusterSet, setName } from './clusterset.ts';
 import type { LossyNetwork } from './lossy.ts';
 import { quiet } from './lossy.ts';

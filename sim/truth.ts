@@ -1,17 +1,17 @@
 // What every cluster of a clusterset should hold once it has calmed down: what lies in the homes, and what follows from
 // it. Knows nothing of agents.
 
-import { type ClusterFacts, type Foreseen, foresee } from '../src/controllers/explain.ts';
-import { publishedRecord, publishedServiceKey } from '../src/controllers/published-slice.ts';
-import { readSetPolicy, type SetPolicy } from '../src/controllers/set-policy.ts';
-import type { ClusterSetSpec } from '../src/model/cluster-set.ts';
-import { type EndpointSlice, endpointSliceType } from '../src/model/endpoint-slice.ts';
-import { formatServiceKey, parseRecordName, parseServiceKey } from '../src/model/names-clusterset.ts';
-import { namespaceType } from '../src/model/namespace.ts';
-import { type KubernetesObject, keyOf, type ResourceType } from '../src/model/object.ts';
-import { type Service, serviceType } from '../src/model/service.ts';
-import { type ServiceExport, serviceExportType } from '../src/model/service-export.ts';
-import { type ServiceShard, serviceShardType } from '../src/model/service-shard.ts';
+import { type ClusterFacts, type Foreseen, foresee } from '../src/clusterset/explain/foresee.ts';
+import type { ClusterSetSpec } from '../src/clusterset/kinds/cluster-set.ts';
+import { type ServiceExport, serviceExportType } from '../src/clusterset/kinds/service-export.ts';
+import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
+import { formatServiceKey, parseRecordName, parseServiceKey } from '../src/clusterset/rules/names.ts';
+import { publishedRecord, publishedServiceKey } from '../src/clusterset/rules/published-slice.ts';
+import { readSetPolicy, type SetPolicy } from '../src/clusterset/rules/set-policy.ts';
+import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
+import { namespaceType } from '../src/kube/objects/namespace.ts';
+import { type KubernetesObject, keyOf, type ResourceType } from '../src/kube/objects/object.ts';
+import { type Service, serviceType } from '../src/kube/objects/service.ts';
 import { memberNamespace, type SimClusterSet, type SimHome } from './clusterset.ts';
 
 export interface MemberTruth extends ClusterFacts {

@@ -32,7 +32,7 @@ describe.each([
 
 test('docs/walk.md: -> every folder of src/ is on the way', () => {
   const walk = read(join(docs, 'walk.md'));
-  for (const folder of ['base', 'model', 'store', 'api', 'client', 'controllers', 'cli', 'catalog', 'dns', 'main']) {
+  for (const folder of ['base', 'kube', 'home', 'clusterset', 'cli', 'catalog', 'dns', 'main']) {
     expect(walk, `src/${folder}/ is not on the walk`).toContain(`src/${folder}/`);
   }
 });

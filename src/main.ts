@@ -7,16 +7,16 @@ import { Command } from 'commander';
 import { errorText } from './base/log.ts';
 import { createRealHost } from './base/real/host.ts';
 import { createRealWorld } from './base/real/world.ts';
-import { addClusterSetCommands } from './cli/clusterset.ts';
+import { addClusterSetCommands } from './cli/clusterset/index.ts';
 import { addDigCommand } from './cli/dig.ts';
-import { addPeerCommands } from './cli/peer.ts';
-import { addRegisterCommands } from './cli/register.ts';
-import { addAgentCommand } from './main/agent-command.ts';
-import { addApiCommand } from './main/api-command.ts';
-import { addDemoCommand } from './main/demo-command.ts';
-import { addDnsCommand } from './main/dns-command.ts';
-import { addPeeringCommand } from './main/peering-command.ts';
-import { addUpCommand } from './main/up-command.ts';
+import { addPeerCommands } from './cli/peer/index.ts';
+import { addRegisterCommands } from './cli/register/register.ts';
+import { addAgentCommand } from './cli/roles/agent.ts';
+import { addApiCommand } from './cli/roles/api.ts';
+import { addDemoCommand } from './cli/roles/demo.ts';
+import { addDnsCommand } from './cli/roles/dns.ts';
+import { addPeeringCommand } from './cli/roles/peering.ts';
+import { addUpCommand } from './cli/roles/up.ts';
 
 // Beside what was compiled, and nowhere if that is not ours to write: a demo leaves nothing outside its folder.
 enableCompileCache(join(import.meta.dirname, '.compile-cache'));

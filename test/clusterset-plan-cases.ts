@@ -10,15 +10,15 @@ import { chance, pick, randomService } from '../sim/steps.ts';
 import type { Host } from '../src/base/host.ts';
 import { isSameJson } from '../src/base/same-json.ts';
 import type { Random } from '../src/base/world.ts';
+import { type ExportPlan, planExports } from '../src/cli/clusterset/plan.ts';
+import { readPlanFile } from '../src/cli/clusterset/plan-file.ts';
 import { find, install } from '../src/cli/install.ts';
-import { type ExportPlan, planExports } from '../src/cli/plan.ts';
-import { readPlanFile } from '../src/cli/plan-file.ts';
-import type { WantedCondition } from '../src/model/conditions.ts';
-import { endpointSliceType } from '../src/model/endpoint-slice.ts';
-import type { MembershipRecord } from '../src/model/membership.ts';
-import { type Service, serviceType } from '../src/model/service.ts';
-import { exportToAnnotation, type ServiceExport, serviceExportType } from '../src/model/service-export.ts';
-import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
+import { exportToAnnotation, type ServiceExport, serviceExportType } from '../src/clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
+import type { MembershipRecord } from '../src/clusterset/membership/membership.ts';
+import type { WantedCondition } from '../src/kube/objects/conditions.ts';
+import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
+import { type Service, serviceType } from '../src/kube/objects/service.ts';
 
 export interface PlanCasesResult {
   readonly wrong: readonly string[];

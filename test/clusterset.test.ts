@@ -6,24 +6,28 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { importLine, sliceLines } from '../sim/look.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { find } from '../src/cli/install.ts';
-import { brokerClient } from '../src/cli/membership.ts';
-import { isForbidden } from '../src/client/api-error.ts';
-import type { Client } from '../src/client/client.ts';
-import { memberLeaseName, memberNamespace, memberRecordName } from '../src/model/broker-layout.ts';
-import { type Cluster, clusterType } from '../src/model/cluster.ts';
-import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../src/model/cluster-property.ts';
-import { type ClusterSet, clusterSetType } from '../src/model/cluster-set.ts';
-import { type ConfigMap, configMapType } from '../src/model/config-map.ts';
-import { type EndpointSlice, endpointSliceType } from '../src/model/endpoint-slice.ts';
-import { type Lease, leaseType } from '../src/model/lease.ts';
-import { membershipSecretName, readMembership, systemNamespace } from '../src/model/membership.ts';
-import { namespaceType } from '../src/model/namespace.ts';
-import { nodeType } from '../src/model/node.ts';
-import type { KubernetesObject, ResourceType } from '../src/model/object.ts';
-import { roleType, serviceAccountType } from '../src/model/rbac.ts';
-import { type Secret, secretType } from '../src/model/secret.ts';
-import { type ServiceImport, serviceImportType } from '../src/model/service-import.ts';
-import { type ServiceShard, serviceShardType } from '../src/model/service-shard.ts';
+import { brokerClient } from '../src/clusterset/explain/consult.ts';
+import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
+import {
+  type ClusterProperty,
+  clusterIdProperty,
+  clusterPropertyType,
+} from '../src/clusterset/kinds/cluster-property.ts';
+import { type ClusterSet, clusterSetType } from '../src/clusterset/kinds/cluster-set.ts';
+import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
+import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
+import { membershipSecretName, readMembership, systemNamespace } from '../src/clusterset/membership/membership.ts';
+import { memberLeaseName, memberNamespace, memberRecordName } from '../src/clusterset/rules/broker-layout.ts';
+import type { Client } from '../src/kube/client/client.ts';
+import { isForbidden } from '../src/kube/objects/api-error.ts';
+import { type ConfigMap, configMapType } from '../src/kube/objects/config-map.ts';
+import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
+import { type Lease, leaseType } from '../src/kube/objects/lease.ts';
+import { namespaceType } from '../src/kube/objects/namespace.ts';
+import { nodeType } from '../src/kube/objects/node.ts';
+import type { KubernetesObject, ResourceType } from '../src/kube/objects/object.ts';
+import { roleType, serviceAccountType } from '../src/kube/objects/rbac.ts';
+import { type Secret, secretType } from '../src/kube/objects/secret.ts';
 import {
   type AgentProcess,
   everything,

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
-import { EtcdRecords } from '../src/catalog/etcd-records.ts';
 import { makeAuthority } from '../src/dns/testing/edge/certs.ts';
 import { askTcp, askUdp } from '../src/dns/testing/edge/client.ts';
+import { EtcdRecords } from '../src/federation/records/etcd-records.ts';
 import { type Home, startHome } from '../src/main/home.ts';
 import { describeWith } from './support/counterparts.ts';
 import {

@@ -10,11 +10,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { Catalog } from '../src/catalog/catalog.ts';
-import { EtcdRecords } from '../src/catalog/etcd-records.ts';
 import { FederationTable } from '../src/catalog/federation-table.ts';
 import { NameTable } from '../src/catalog/name-table.ts';
 import { type DnsServer, startDns } from '../src/dns/server.ts';
 import { askUdp } from '../src/dns/testing/edge/client.ts';
+import { EtcdRecords } from '../src/federation/records/etcd-records.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
 
 const world = createRealWorld();

@@ -13,17 +13,17 @@ import { silentLog } from '../src/base/log.ts';
 import { createRealHost } from '../src/base/real/host.ts';
 import { createRealProber } from '../src/base/real/prober.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
-import { addRegisterCommands } from '../src/cli/register.ts';
-import { type Client, createClient } from '../src/client/client.ts';
-import { createInformer } from '../src/client/informer.ts';
-import { findHome } from '../src/client/kubeconfig.ts';
-import { runEndpointsController } from '../src/controllers/endpoints/controller.ts';
-import { runRegistrationController } from '../src/controllers/registration/controller.ts';
+import { addRegisterCommands } from '../src/cli/register/register.ts';
+import { runEndpointsController } from '../src/endpoints/controller.ts';
+import { runRegistrationController } from '../src/endpoints/registration-controller.ts';
+import { type Client, createClient } from '../src/kube/client/client.ts';
+import { findHome } from '../src/kube/client/kubeconfig.ts';
+import { createInformer } from '../src/kube/controller/informer.ts';
+import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
+import type { AnyObject, ResourceType } from '../src/kube/objects/object.ts';
+import { podType } from '../src/kube/objects/pod.ts';
+import { serviceType } from '../src/kube/objects/service.ts';
 import { type Home, startHome } from '../src/main/home.ts';
-import { type EndpointSlice, endpointSliceType } from '../src/model/endpoint-slice.ts';
-import type { AnyObject, ResourceType } from '../src/model/object.ts';
-import { podType } from '../src/model/pod.ts';
-import { serviceType } from '../src/model/service.ts';
 
 const configMaps: ResourceType = {
   group: '',

@@ -1,9 +1,9 @@
 // Takes the time from a change in one cluster until it stands in the last one. Changes are told apart by the address that
 // they bring, first in their slice.
 
-import type { Client } from '../../src/client/client.ts';
-import { createInformer } from '../../src/client/informer.ts';
-import { type EndpointSlice, endpointSliceType } from '../../src/model/endpoint-slice.ts';
+import type { Client } from '../../src/kube/client/client.ts';
+import { createInformer } from '../../src/kube/controller/informer.ts';
+import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { pause, world } from './clusterset.ts';
 
 export interface Arrivals {

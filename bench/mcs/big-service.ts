@@ -1,9 +1,9 @@
 // One endpoint's change in a service of 5,000: how long until the other cluster has it, and what moves on the way.
 
 import { service, serviceExport, slice } from '../../sim/manifests.ts';
-import { endpointSliceType, sourceClusterLabel } from '../../src/model/endpoint-slice.ts';
-import { serviceType } from '../../src/model/service.ts';
-import { serviceExportType } from '../../src/model/service-export.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { endpointSliceType, sourceClusterLabel } from '../../src/kube/objects/endpoint-slice.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
 import { type Figure, percentile } from '../report.ts';
 import { watchArrivals } from './arrivals.ts';
 import { type BenchCluster, pause, startSet, stopSet, untilImported } from './clusterset.ts';

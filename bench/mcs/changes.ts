@@ -2,7 +2,7 @@
 // it, as a measure of the machine at that time, how long the same write takes to the watchers of its own home.
 
 import { slice } from '../../sim/manifests.ts';
-import { endpointSliceType, sourceClusterLabel } from '../../src/model/endpoint-slice.ts';
+import { endpointSliceType, sourceClusterLabel } from '../../src/kube/objects/endpoint-slice.ts';
 import { type Figure, percentile } from '../report.ts';
 import { watchArrivals } from './arrivals.ts';
 import { type BenchSet, pause } from './clusterset.ts';

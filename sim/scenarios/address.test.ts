@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { addressClaimType } from '../../src/addresses/address-claim.ts';
 import { candidates } from '../../src/addresses/candidates.ts';
 import { claimFor } from '../../src/addresses/claim.ts';
-import { addressClaimType } from '../../src/model/address-claim.ts';
-import { clusterSetType } from '../../src/model/cluster-set.ts';
-import { parseRange } from '../../src/model/ip.ts';
-import { serviceExportType } from '../../src/model/service-export.ts';
-import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
+import { parseRange } from '../../src/base/ip.ts';
+import { clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 import { find, importedIps, sliceLines } from '../look.ts';
 import { exportService } from '../manifests.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { configMapType } from '../../src/model/config-map.ts';
-import { endpointSliceType } from '../../src/model/endpoint-slice.ts';
-import { serviceType } from '../../src/model/service.ts';
-import { serviceExportType } from '../../src/model/service-export.ts';
-import { serviceShardType } from '../../src/model/service-shard.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
+import { configMapType } from '../../src/kube/objects/config-map.ts';
+import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
 import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { importLine, sliceLines } from '../look.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { type ClusterSet, type ClusterSetDns, clusterSetType } from '../../src/model/cluster-set.ts';
-import { readDnsOptions } from '../../src/model/clusterset-dns.ts';
-import { type ConfigMap, configMapType } from '../../src/model/config-map.ts';
+import { type ClusterSet, type ClusterSetDns, clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
+import { readDnsOptions } from '../../src/clusterset/rules/clusterset-dns.ts';
+import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 
 const ref = { namespace: 'portolan-system', name: 'portolan-clusterset-dns' };

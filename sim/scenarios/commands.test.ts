@@ -2,15 +2,15 @@
 
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { leave } from '../../src/cli/leave.ts';
-import { membershipRef } from '../../src/cli/membership.ts';
-import { findPodRanges, findServiceRanges } from '../../src/cli/own-ranges.ts';
-import { leavingAnnotation } from '../../src/model/membership.ts';
-import { nodeType } from '../../src/model/node.ts';
-import { secretType } from '../../src/model/secret.ts';
-import { serviceType } from '../../src/model/service.ts';
-import { serviceExportType } from '../../src/model/service-export.ts';
-import { serviceExportPolicyType } from '../../src/model/service-export-policy.ts';
+import { leave } from '../../src/cli/clusterset/leave.ts';
+import { findPodRanges, findServiceRanges } from '../../src/cli/clusterset/own-ranges.ts';
+import { membershipRef } from '../../src/clusterset/explain/consult.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { serviceExportPolicyType } from '../../src/clusterset/kinds/service-export-policy.ts';
+import { leavingAnnotation } from '../../src/clusterset/membership/membership.ts';
+import { nodeType } from '../../src/kube/objects/node.ts';
+import { secretType } from '../../src/kube/objects/secret.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
 import { memberNamespace, SimClusterSet } from '../clusterset.ts';
 import { type CommandDesk, openDesk, typeAt } from '../command.ts';
 import { type Fault, withFaults } from '../faults.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Client } from '../../src/client/client.ts';
-import { type ServiceSpec, serviceType } from '../../src/model/service.ts';
-import { serviceExportType } from '../../src/model/service-export.ts';
-import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import type { Client } from '../../src/kube/client/client.ts';
+import { type ServiceSpec, serviceType } from '../../src/kube/objects/service.ts';
 import { SimClusterSet, type SimClusterSetOptions } from '../clusterset.ts';
 import { conditionMessage, eventLines, exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';
 import { exportService } from '../manifests.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { clusterType } from '../../src/model/cluster.ts';
-import { type EndpointSlice, endpointSliceType } from '../../src/model/endpoint-slice.ts';
-import { serviceType } from '../../src/model/service.ts';
-import { serviceExportType } from '../../src/model/service-export.ts';
-import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
-import { serviceShardType } from '../../src/model/service-shard.ts';
+import { clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
+import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
 import { conditionMessage, eventLines, exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';
 import { exportService, service, serviceExport, slice } from '../manifests.ts';

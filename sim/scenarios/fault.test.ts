@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type AddressClaim, addressClaimType } from '../../src/model/address-claim.ts';
-import { endpointSliceType } from '../../src/model/endpoint-slice.ts';
-import { serviceType } from '../../src/model/service.ts';
-import { serviceExportType } from '../../src/model/service-export.ts';
-import { serviceImportType } from '../../src/model/service-import.ts';
+import { type AddressClaim, addressClaimType } from '../../src/addresses/address-claim.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { brokerContents, exportLine, find, importLine, sliceLines } from '../look.ts';

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../../src/model/cluster-property.ts';
-import { eventType, type KubernetesEvent } from '../../src/model/event.ts';
+import {
+  type ClusterProperty,
+  clusterIdProperty,
+  clusterPropertyType,
+} from '../../src/clusterset/kinds/cluster-property.ts';
+import { eventType, type KubernetesEvent } from '../../src/kube/objects/event.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 import { find } from '../look.ts';
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type ConfigMap, configMapType } from '../../src/model/config-map.ts';
-import { federatedServiceType } from '../../src/model/federated-service.ts';
-import { leaseType } from '../../src/model/lease.ts';
-import { verdictsName } from '../../src/model/membership.ts';
-import { serviceExportType } from '../../src/model/service-export.ts';
-import { serviceImportType } from '../../src/model/service-import.ts';
+import { federatedServiceType } from '../../src/clusterset/kinds/federated-service.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { verdictsName } from '../../src/clusterset/membership/membership.ts';
+import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
+import { leaseType } from '../../src/kube/objects/lease.ts';
 import { memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { eventLines, exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { Client } from '../../src/client/client.ts';
-import { type EndpointSlice, endpointSliceType } from '../../src/model/endpoint-slice.ts';
-import { planLegacyImport } from '../../src/model/legacy-import.ts';
-import { type Service, serviceType } from '../../src/model/service.ts';
-import { serviceExportType } from '../../src/model/service-export.ts';
-import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { planLegacyImport } from '../../src/clusterset/rules/legacy-import.ts';
+import type { Client } from '../../src/kube/client/client.ts';
+import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { type Service, serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, legacyNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { find, importLine, sliceLines } from '../look.ts';
 import { exportService, service, serviceExport, slice } from '../manifests.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { addressClaimType } from '../../src/model/address-claim.ts';
-import { endpointSliceType } from '../../src/model/endpoint-slice.ts';
-import { serviceType } from '../../src/model/service.ts';
-import { serviceExportType } from '../../src/model/service-export.ts';
-import { type ServiceImport, serviceImportType } from '../../src/model/service-import.ts';
-import { type ServiceShard, serviceShardType } from '../../src/model/service-shard.ts';
+import { addressClaimType } from '../../src/addresses/address-claim.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { type ServiceShard, serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
+import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
 import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { openDesk, typeAt } from '../command.ts';
 import { conditionMessage, eventLines, exportLine, find, importLine, sliceLines } from '../look.ts';

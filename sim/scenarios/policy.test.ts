@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import type { Client } from '../../src/client/client.ts';
-import { eventType, type KubernetesEvent } from '../../src/model/event.ts';
 import {
   type FederatedService,
   type FederatedServiceSpec,
   federatedServiceType,
-} from '../../src/model/federated-service.ts';
-import { namespaceType } from '../../src/model/namespace.ts';
-import type { ResourceType } from '../../src/model/object.ts';
-import { type Service, serviceType } from '../../src/model/service.ts';
-import { type ServiceExport, serviceExportType } from '../../src/model/service-export.ts';
+} from '../../src/clusterset/kinds/federated-service.ts';
+import { type ServiceExport, serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import {
   type ServiceExportPolicy,
   type ServiceExportPolicySpec,
   serviceExportPolicyType,
-} from '../../src/model/service-export-policy.ts';
+} from '../../src/clusterset/kinds/service-export-policy.ts';
+import type { Client } from '../../src/kube/client/client.ts';
+import { eventType, type KubernetesEvent } from '../../src/kube/objects/event.ts';
+import { namespaceType } from '../../src/kube/objects/namespace.ts';
+import type { ResourceType } from '../../src/kube/objects/object.ts';
+import { type Service, serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { exportLine, find, importLine } from '../look.ts';
 import { service, serviceExport } from '../manifests.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { Client } from '../../src/client/client.ts';
-import { type AddressClaim, addressClaimType } from '../../src/model/address-claim.ts';
-import { type EndpointSlice, endpointSliceType } from '../../src/model/endpoint-slice.ts';
-import type { KubernetesObject, ResourceType } from '../../src/model/object.ts';
-import { serviceExportType } from '../../src/model/service-export.ts';
-import { serviceImportType } from '../../src/model/service-import.ts';
-import { serviceShardType } from '../../src/model/service-shard.ts';
+import { type AddressClaim, addressClaimType } from '../../src/addresses/address-claim.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
+import type { Client } from '../../src/kube/client/client.ts';
+import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import type { KubernetesObject, ResourceType } from '../../src/kube/objects/object.ts';
 import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { brokerContents, importLine, sliceLines } from '../look.ts';

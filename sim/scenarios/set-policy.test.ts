@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { type AddressClaim, addressClaimType } from '../../src/model/address-claim.ts';
-import { type ClusterSetSpec, clusterSetType } from '../../src/model/cluster-set.ts';
-import { type Lease, leaseType } from '../../src/model/lease.ts';
-import { type Service, serviceType } from '../../src/model/service.ts';
+import { type AddressClaim, addressClaimType } from '../../src/addresses/address-claim.ts';
+import { type ClusterSetSpec, clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
+import { type Lease, leaseType } from '../../src/kube/objects/lease.ts';
+import { type Service, serviceType } from '../../src/kube/objects/service.ts';
 import { memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';

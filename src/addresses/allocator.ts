@@ -1,15 +1,15 @@
 // Holds virtual IPs for owners by AddressClaims in one home. Correct by one thing alone: a claim is named after its
 // address, so two can never be created. Everything else here only chooses good addresses and keeps them.
 
+import { type IpRange, parseIp } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../client/api-error.ts';
-import type { Client } from '../client/client.ts';
-import type { InformerReader } from '../client/informer.ts';
-import { type AddressClaim, addressClaimName, addressClaimType, addressOfClaimName } from '../model/address-claim.ts';
-import { formatTime } from '../model/conditions.ts';
-import { type IpRange, parseIp } from '../model/ip.ts';
-import type { IpFamily } from '../model/shard.ts';
+import type { IpFamily } from '../clusterset/rules/merge/shard.ts';
+import type { Client } from '../kube/client/client.ts';
+import type { InformerReader } from '../kube/controller/informer.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../kube/objects/api-error.ts';
+import { formatTime } from '../kube/objects/conditions.ts';
+import { type AddressClaim, addressClaimName, addressClaimType, addressOfClaimName } from './address-claim.ts';
 import { type AddressOwner, candidates } from './candidates.ts';
 import { canonicalAddress, claimFor, isClaimOf, ownerKey } from './claim.ts';
 

@@ -1,8 +1,8 @@
 // The claims of one owner: how they are made, and how they are told from those of others. Pure.
 
-import { type AddressClaim, addressClaimName, addressClaimType } from '../model/address-claim.ts';
-import { formatIp, parseIp } from '../model/ip.ts';
-import { apiVersionOf } from '../model/object.ts';
+import { formatIp, parseIp } from '../base/ip.ts';
+import { apiVersionOf } from '../kube/objects/object.ts';
+import { type AddressClaim, addressClaimName, addressClaimType } from './address-claim.ts';
 import type { AddressOwner } from './candidates.ts';
 
 export function claimFor(owner: AddressOwner, address: string): AddressClaim {

@@ -5,11 +5,11 @@
 
 import { errorText, type Log } from '../base/log.ts';
 import { sleep, type World } from '../base/world.ts';
-import { isForbidden, isNotFound } from '../client/api-error.ts';
-import type { Client } from '../client/client.ts';
-import { isServed } from '../client/discovery.ts';
-import { createReflector, type Reflector } from '../client/reflector.ts';
-import { type PeerService, peerServiceType } from '../model/peer-service.ts';
+import type { Client } from '../kube/client/client.ts';
+import { isServed } from '../kube/client/discovery.ts';
+import { createReflector, type Reflector } from '../kube/controller/reflector.ts';
+import { isForbidden, isNotFound } from '../kube/objects/api-error.ts';
+import { type PeerService, peerServiceType } from '../peering/kinds/peer-service.ts';
 import { ForwardingSink } from './attach.ts';
 import type { PeerTable } from './peer-table.ts';
 

@@ -3,12 +3,12 @@
 
 import type { Log } from '../base/log.ts';
 import { sleep, type World } from '../base/world.ts';
-import type { Client } from '../client/client.ts';
-import { createReflector, type Reflector } from '../client/reflector.ts';
-import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../model/endpoint-slice.ts';
-import { type KubernetesObject, keyOf, type ResourceType } from '../model/object.ts';
-import { type Service, serviceType } from '../model/service.ts';
-import { type ServiceImport, serviceImportType } from '../model/service-import.ts';
+import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
+import type { Client } from '../kube/client/client.ts';
+import { createReflector, type Reflector } from '../kube/controller/reflector.ts';
+import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
+import { type KubernetesObject, keyOf, type ResourceType } from '../kube/objects/object.ts';
+import { type Service, serviceType } from '../kube/objects/service.ts';
 import type { Catalog } from './catalog.ts';
 import { createSliceListReader } from './slice-list.ts';
 import type { ZoneSource } from './zones.ts';

@@ -9,8 +9,8 @@ import {
   importedServiceNameLabel,
   serviceNameLabel,
   sourceClusterLabel,
-} from '../model/endpoint-slice.ts';
-import type { Service } from '../model/service.ts';
+} from '../kube/objects/endpoint-slice.ts';
+import type { Service } from '../kube/objects/service.ts';
 import type { RecordSet } from './answers.ts';
 import { namesOfService } from './cluster-names.ts';
 import { namesOfImport } from './clusterset-names.ts';

@@ -4,8 +4,8 @@
 
 import { parseAddress } from '../base/dns/address.ts';
 import { tryEncodeName } from '../base/dns/name.ts';
-import type { FederationPolicy } from '../model/federation.ts';
-import type { ShardRecord } from '../model/federation-record.ts';
+import type { FederationPolicy } from '../federation/kinds/federation.ts';
+import type { ShardRecord } from '../federation/rules/record.ts';
 import { audience, type Order, order, type PackedRecord, type RecordSet, recordType, srvData } from './answers.ts';
 import type { LeftOut } from './owner-names.ts';
 import { spreadToFit } from './spread.ts';

@@ -2,7 +2,7 @@
 // reads. A change touches the names of one service. Health comes from outside: a shard is served while it is ready and its
 // cluster's lease lives.
 
-import type { FederationPolicy } from '../model/federation.ts';
+import type { FederationPolicy } from '../federation/kinds/federation.ts';
 import {
   type FederationSink,
   formatShardKey,
@@ -11,7 +11,7 @@ import {
   type ShardKey,
   type ShardRecord,
   type ShardSeen,
-} from '../model/federation-record.ts';
+} from '../federation/rules/record.ts';
 import { type FederatedNames, type NamedShard, namesAbove, namesOfFederatedService } from './federation-names.ts';
 import type { NameTable } from './name-table.ts';
 import { fixedNames, makeZone, type Zone } from './zones.ts';

@@ -1,7 +1,12 @@
 // What the catalog keeps of a PeerService, packed into bytes. Pure.
 
 import { ByteReader, type ByteWriter } from '../base/dns/bytes.ts';
-import { firstSeenAnnotation, hostnamesOf, type PeerService, type PeerServiceState } from '../model/peer-service.ts';
+import {
+  firstSeenAnnotation,
+  hostnamesOf,
+  type PeerService,
+  type PeerServiceState,
+} from '../peering/kinds/peer-service.ts';
 import { addressesOf, packSeen, repeat, type Seen, unpackSeen } from './facts.ts';
 
 export interface PeerFacts extends Seen {

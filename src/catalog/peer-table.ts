@@ -5,7 +5,7 @@
 import { ByteReader, ByteWriter } from '../base/dns/bytes.ts';
 import { encodeName, isWithin, reverseName, tryEncodeName } from '../base/dns/name.ts';
 import type { Clock } from '../base/world.ts';
-import { type PeerService, peersDomain } from '../model/peer-service.ts';
+import { type PeerService, peersDomain } from '../peering/kinds/peer-service.ts';
 import { zoneMark } from './answers.ts';
 import type { NameTable } from './name-table.ts';
 import type { OwnerNames } from './owner-names.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { List } from '../client/client.ts';
-import type { EndpointSlice } from '../model/endpoint-slice.ts';
+import type { List } from '../kube/client/client.ts';
+import type { EndpointSlice } from '../kube/objects/endpoint-slice.ts';
 import { createSliceListReader } from './slice-list.ts';
 
 const some = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });

@@ -2,7 +2,8 @@
 // numbers: three slices a service, most of whose bytes say who made them and when.
 
 import { JsonScanError, JsonScanner } from '../base/json-scanner.ts';
-import type { List } from '../client/client.ts';
+import type { Protocol } from '../clusterset/rules/merge/shard.ts';
+import type { List } from '../kube/client/client.ts';
 import {
   type Endpoint,
   type EndpointPort,
@@ -10,9 +11,8 @@ import {
   importedServiceNameLabel,
   serviceNameLabel,
   sourceClusterLabel,
-} from '../model/endpoint-slice.ts';
-import type { ObjectMeta } from '../model/object.ts';
-import type { Protocol } from '../model/shard.ts';
+} from '../kube/objects/endpoint-slice.ts';
+import type { ObjectMeta } from '../kube/objects/object.ts';
 
 const keyNames = [
   'metadata',

@@ -3,7 +3,7 @@
 
 import type { Command } from 'commander';
 import { readBody } from '../base/http.ts';
-import { type Explanation, formatExplanation } from '../dns/explain.ts';
+import { type Explanation, formatExplanation } from '../dns/explain/explanation.ts';
 import { type OutputFormat, parseOutput } from './table.ts';
 import type { CliDeps } from './with-home.ts';
 

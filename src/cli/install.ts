@@ -6,10 +6,10 @@ import { parse } from 'yaml';
 import type { Host } from '../base/host.ts';
 import { isSameJson } from '../base/same-json.ts';
 import { sleep, type World } from '../base/world.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../client/api-error.ts';
-import type { Client, ObjectRef } from '../client/client.ts';
-import type { Manifest } from '../model/manifest.ts';
-import type { AnyObject, KubernetesObject, ResourceType } from '../model/object.ts';
+import type { Client, ObjectRef } from '../kube/client/client.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../kube/objects/api-error.ts';
+import type { Manifest } from '../kube/objects/manifest.ts';
+import type { AnyObject, KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 
 export type Outcome = 'made' | 'changed' | 'as it was';
 

@@ -3,8 +3,8 @@
 import type { Command } from 'commander';
 import type { Host } from '../base/host.ts';
 import type { World } from '../base/world.ts';
-import { type Client, createClient } from '../client/client.ts';
-import { findHome } from '../client/kubeconfig.ts';
+import { type Client, createClient } from '../kube/client/client.ts';
+import { findHome } from '../kube/client/kubeconfig.ts';
 
 export interface CliDeps {
   readonly world: World;

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { FederationTable, type FederationTableOptions } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
-import { formatShardKey, formatShardRecord, parseShardKey, parseShardRecord } from '../model/federation-record.ts';
-import { encodeSource, type SourceCluster } from './source-option.ts';
+import { formatShardKey, formatShardRecord, parseShardKey, parseShardRecord } from '../federation/rules/record.ts';
+import { encodeSource, type SourceCluster } from './source/source-option.ts';
 import { AuthorityAsker } from './testing/authority.ts';
 
 const name = 'myservice.myns.myfederation.svc.federation';

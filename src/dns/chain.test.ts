@@ -3,11 +3,11 @@
 import { expect, test } from 'vitest';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { buildChain, type ChainParts } from './chain.ts';
-import { nobody } from './peers.ts';
 import { CatalogReader } from './reader.ts';
-import { StubZones } from './stub-zones.ts';
+import { nobody } from './source/peers.ts';
+import { Trust } from './source/trust.ts';
+import { StubZones } from './stub-zones/stub-zones.ts';
 import { makeCatalog, stillClock } from './testing/ask.ts';
-import { Trust } from './trust.ts';
 
 function namesOf(config: Partial<ChainParts['config']>): string[] {
   const catalog = makeCatalog();

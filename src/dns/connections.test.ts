@@ -10,7 +10,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { type DnsOptions, startDns } from './server.ts';
-import { listenFederations } from './server-federations.ts';
+import { listenFederations } from './sockets/server-federations.ts';
 import { describeAnswer, encodeQuestion } from './testing/ask.ts';
 import { makeAuthority } from './testing/edge/certs.ts';
 import { framed, readFrames, type Target } from './testing/edge/client.ts';

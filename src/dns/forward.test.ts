@@ -3,7 +3,7 @@
 import packet, { type Packet } from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import type { Clock, Random, Timers } from '../base/world.ts';
-import { decodeSource, encodeSource } from './source-option.ts';
+import { decodeSource, encodeSource } from './source/source-option.ts';
 import {
   Asker,
   type AskerOptions,

@@ -2,8 +2,8 @@
 
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';
-import { formatExplanation } from './explain.ts';
-import { explain } from './explainer.ts';
+import { explain } from './explain/explainer.ts';
+import { formatExplanation } from './explain/explanation.ts';
 import { type AskerOptions, addService, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
 import { keyOfPeerService, makePeers, peerAsker, peerService } from './testing/peer-names.ts';
 import type { Exchange } from './upstream/exchange.ts';

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { signMessage, type TsigKey } from '../base/dns/tsig.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
-import { encodeSource } from './source-option.ts';
+import { encodeSource } from './source/source-option.ts';
 import {
   Asker,
   addImport,

@@ -9,7 +9,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
-import { readCounters } from './observe.ts';
+import { readCounters } from './metrics/observe.ts';
 import { type DnsOptions, type DnsServer, startDns } from './server.ts';
 import { addImport, describeAnswer, encodeQuestion, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';
 import { makeAuthority } from './testing/edge/certs.ts';

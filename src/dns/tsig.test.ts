@@ -3,7 +3,7 @@
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import { signMessage, type TsigKey, verifyMessage } from '../base/dns/tsig.ts';
-import { encodeSource } from './source-option.ts';
+import { encodeSource } from './source/source-option.ts';
 import { Asker, addImport, encodeQuestion, extendedErrorOf, makeCatalog, stillClock, syncAll } from './testing/ask.ts';
 
 const key: TsigKey = {

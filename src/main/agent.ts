@@ -8,13 +8,13 @@ import type { HttpAccess } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { World } from '../base/world.ts';
-import { type Client, createClient } from '../client/client.ts';
-import { type Candidate, type LeaderTimes, standForLeader } from '../client/leader.ts';
-import { createAgent } from '../controllers/agent.ts';
-import { leaderLeaseName } from '../model/broker-layout.ts';
-import { type MembershipRecord, systemNamespace } from '../model/membership.ts';
-import { MembershipCopy } from './membership-copy.ts';
-import { startTokenRenewal } from './token-renewal.ts';
+import { createAgent } from '../clusterset/agent/agent.ts';
+import { MembershipCopy } from '../clusterset/agent/membership-copy.ts';
+import { startTokenRenewal } from '../clusterset/agent/token-renewal.ts';
+import { type MembershipRecord, systemNamespace } from '../clusterset/membership/membership.ts';
+import { leaderLeaseName } from '../clusterset/rules/broker-layout.ts';
+import { type Client, createClient } from '../kube/client/client.ts';
+import { type Candidate, type LeaderTimes, standForLeader } from '../kube/controller/leader.ts';
 
 export interface AgentRoleOptions {
   readonly world: World;

@@ -2,29 +2,29 @@
 // believes, and, for the one of several authorities that leads, what it does for the others: the records in etcd, the
 // resolvers of members, the public zone and the status.
 
+import type { EtcdAccess } from '../base/etcd.ts';
 import type { Log } from '../base/log.ts';
+import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
-import { attachFederation, type FederationAttachment } from '../catalog/attach-federation.ts';
-import { BalancerNames, type LookUp } from '../catalog/balancer-names.ts';
-import type { EtcdAccess } from '../catalog/etcd-client.ts';
-import { EtcdRecords } from '../catalog/etcd-records.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
-import type { Client } from '../client/client.ts';
-import { type LeaderTimes, standForLeader } from '../client/leader.ts';
-import { runFederationRecords } from '../controllers/federation-records/controller.ts';
-import { runFederationStatus } from '../controllers/federation-status/controller.ts';
-import { runStubZones } from '../controllers/stub-zones/controller.ts';
 import type { ZoneChange } from '../dns/service.ts';
-import type { TrustConfig } from '../dns/trust.ts';
+import type { TrustConfig } from '../dns/source/trust.ts';
 import { parseServerAddress } from '../dns/upstream/servers.ts';
 import { defaultSourceOption } from '../dns/wire.ts';
-import type { Federation } from '../model/federation.ts';
-import type { FederationSink } from '../model/federation-record.ts';
-import { allOf, FederationShardSet } from '../model/federation-shard-set.ts';
-import { publishFederation } from '../publish/federation.ts';
-import type { DnsConnection } from '../publish/providers/rfc2136.ts';
-import { type FollowedTrust, followTrust } from './authority-trust.ts';
-import { Parts } from './parts.ts';
+import type { Federation } from '../federation/kinds/federation.ts';
+import { publishFederation } from '../federation/public/follow.ts';
+import type { DnsConnection } from '../federation/public/rfc2136.ts';
+import { BalancerNames, type LookUp } from '../federation/records/balancer-names.ts';
+import { attachFederation, type FederationAttachment } from '../federation/records/broker-records.ts';
+import { runFederationRecords } from '../federation/records/controller.ts';
+import { EtcdRecords } from '../federation/records/etcd-records.ts';
+import type { FederationSink } from '../federation/rules/record.ts';
+import { allOf, FederationShardSet } from '../federation/rules/shard-set.ts';
+import { runFederationStatus } from '../federation/status.ts';
+import { runStubZones } from '../federation/stub-zones/controller.ts';
+import { type FollowedTrust, followTrust } from '../federation/trust.ts';
+import type { Client } from '../kube/client/client.ts';
+import { type LeaderTimes, standForLeader } from '../kube/controller/leader.ts';
 
 export interface AuthoritySetup {
   /** Name of the federation, and of its object at the broker. */

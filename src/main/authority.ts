@@ -2,16 +2,16 @@
 // server that answers for them.
 
 import type { Log } from '../base/log.ts';
+import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
+import { keepNamesCopy, type NamesCopy } from '../catalog/names-copy.ts';
 import { type DnsServer, type ListenOptions, startDns } from '../dns/server.ts';
 import { createLookup } from '../dns/upstream/lookup.ts';
 import { createTransport } from '../dns/upstream/transport.ts';
-import { tcpConnection } from '../publish/providers/transport.ts';
+import { tcpConnection } from '../federation/public/transport.ts';
 import { type AuthorityRole, type AuthoritySetup, startAuthorityRole, zoneWish } from './authority-role.ts';
-import { keepNamesCopy, type NamesCopy } from './names-copy.ts';
-import { Parts } from './parts.ts';
 
 export interface AuthorityOptions extends AuthoritySetup {
   readonly world: World;

@@ -2,12 +2,12 @@
 // query log's switch.
 
 import { createMetrics } from '../base/metrics.ts';
+import { type AdminEndpoint, type AdminRoute, startAdminEndpoint } from '../base/real/admin-endpoint.ts';
 import type { World } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Zone } from '../catalog/zones.ts';
-import { observeChanges, registerDnsMetrics } from '../dns/metrics.ts';
+import { observeChanges, registerDnsMetrics } from '../dns/metrics/metrics.ts';
 import type { DnsServer } from '../dns/server.ts';
-import { type AdminEndpoint, type AdminRoute, startAdminEndpoint } from './admin-endpoint.ts';
 
 export interface DnsAdminOptions {
   readonly world: Pick<World, 'clock'>;

@@ -1,20 +1,14 @@
 // The process of `portolan dns`: from flags to a running server, its admin endpoint, and its end.
 
+import type { EtcdAccess } from '../base/etcd.ts';
 import { errorText, type Log } from '../base/log.ts';
+import { Parts } from '../base/parts.ts';
 import { stayCompact } from '../base/real/collect-garbage.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { World } from '../base/world.ts';
-import type { EtcdAccess } from '../catalog/etcd-client.ts';
-import { isNotFound } from '../client/api-error.ts';
-import { type Client, createClient } from '../client/client.ts';
-import { findHome } from '../client/kubeconfig.ts';
-import type { DnsServer } from '../dns/server.ts';
-import { type Federation, federationType } from '../model/federation.ts';
-import type { AuthorityOptions } from './authority.ts';
-import type { AuthoritySetup } from './authority-role.ts';
-import { zoneAtStart } from './clusterset-dns.ts';
-import { startDnsAdmin } from './dns-admin.ts';
+import { zoneAtStart } from '../catalog/clusterset-options.ts';
+import { clustersetZoneIn, findNamesCopy, type NamesCopy } from '../catalog/names-copy.ts';
 import {
   checkFlags,
   type DnsFlags,
@@ -28,9 +22,15 @@ import {
   stubKeysOf,
   stubZonesOf,
   trustOf,
-} from './dns-flags.ts';
-import { clustersetZoneIn, findNamesCopy, type NamesCopy } from './names-copy.ts';
-import { Parts } from './parts.ts';
+} from '../cli/roles/dns-flags.ts';
+import type { DnsServer } from '../dns/server.ts';
+import { type Federation, federationType } from '../federation/kinds/federation.ts';
+import { type Client, createClient } from '../kube/client/client.ts';
+import { findHome } from '../kube/client/kubeconfig.ts';
+import { isNotFound } from '../kube/objects/api-error.ts';
+import type { AuthorityOptions } from './authority.ts';
+import type { AuthoritySetup } from './authority-role.ts';
+import { startDnsAdmin } from './dns-admin.ts';
 import { parseListen, processLog, untilStopped } from './process.ts';
 import { startResolver } from './resolver.ts';
 

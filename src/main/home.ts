@@ -2,27 +2,27 @@
 // Kubernetes would bring along.
 
 import { hostname } from 'node:os';
-import { type Api, createApi } from '../api/api.ts';
-import { customResourceDefinitionKind } from '../api/kinds/custom-resource-definition.ts';
-import { builtinKinds } from '../api/kinds/index.ts';
-import { ensureBootstrap } from '../api/security/bootstrap.ts';
-import { createAccess } from '../api/security/create-access.ts';
-import { openAuditFile } from '../api/security/edge/audit-file.ts';
-import { securityKinds } from '../api/security/kinds.ts';
-import { openPki, servingHosts } from '../api/security/pki.ts';
-import { type ApiServer, serve } from '../api/server.ts';
 import type { HttpTransport } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
+import { Parts } from '../base/parts.ts';
 import { createRealProber } from '../base/real/prober.ts';
 import type { World } from '../base/world.ts';
-import { createClient } from '../client/client.ts';
-import { runEndpointsController } from '../controllers/endpoints/controller.ts';
-import { runRegistrationController } from '../controllers/registration/controller.ts';
-import { defaultServiceRanges } from '../model/default-service-ranges.ts';
-import { openSqliteStore } from '../store/open.ts';
-import { bundledDefinitions } from './bundled-definitions.ts';
-import { Parts } from './parts.ts';
+import { runEndpointsController } from '../endpoints/controller.ts';
+import { runRegistrationController } from '../endpoints/registration-controller.ts';
+import { type Api, createApi } from '../home/api.ts';
+import { bundledDefinitions } from '../home/definitions/bundled.ts';
+import { type ApiServer, serve } from '../home/edge/server.ts';
+import { customResourceDefinitionKind } from '../home/kinds/custom-resource-definition.ts';
+import { builtinKinds } from '../home/kinds/index.ts';
+import { ensureBootstrap } from '../home/security/bootstrap.ts';
+import { createAccess } from '../home/security/create-access.ts';
+import { openAuditFile } from '../home/security/edge/audit-file.ts';
+import { securityKinds } from '../home/security/index.ts';
+import { openPki, servingHosts } from '../home/security/pki.ts';
+import { openSqliteStore } from '../home/store/open.ts';
+import { createClient } from '../kube/client/client.ts';
+import { defaultServiceRanges } from '../kube/objects/default-service-ranges.ts';
 
 export interface HomeOptions {
   readonly world: World;

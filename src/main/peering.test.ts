@@ -11,13 +11,13 @@ import { silentLog } from '../base/log.ts';
 import { createMetrics } from '../base/metrics.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { World } from '../base/world.ts';
-import { peerType } from '../model/peer.ts';
-import { meshCardName } from '../model/peer-introduction.ts';
-import { secretType } from '../model/secret.ts';
+import { secretType } from '../kube/objects/secret.ts';
+import { peerType } from '../peering/kinds/peer.ts';
+import { meshCardName } from '../peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace, startMesh } from '../peering/testing/edge/memory-home.ts';
 import { meshOf } from '../peering/testing/edge/mesh.ts';
+import { certificateSecret } from '../peering/trust/identity.ts';
 import { startPeeringRole } from './peering.ts';
-import { certificateSecret } from './peering-identity.ts';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {

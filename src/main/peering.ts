@@ -2,20 +2,20 @@
 
 import { errorText, type Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
-import { isAlreadyExists, isNotFound } from '../client/api-error.ts';
-import type { Client } from '../client/client.ts';
-import { type ConfigMap, configMapType } from '../model/config-map.ts';
-import { namespaceType } from '../model/namespace.ts';
-import type { PeerVersion } from '../model/peer.ts';
-import type { MeshDefaults } from '../model/peer-export.ts';
-import { meshCardData, meshCardName } from '../model/peer-introduction.ts';
+import type { Client } from '../kube/client/client.ts';
+import { isAlreadyExists, isNotFound } from '../kube/objects/api-error.ts';
+import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
+import { namespaceType } from '../kube/objects/namespace.ts';
+import { startPeerAddresses } from '../peering/consumer/addresses.ts';
+import type { PeerVersion } from '../peering/kinds/peer.ts';
+import type { MeshDefaults } from '../peering/kinds/peer-export.ts';
 import { type Peering, startPeering } from '../peering/peering.ts';
-import { dial } from '../peering/transport-client.ts';
-import { servePeering } from '../peering/transport-server.ts';
-import { Parts } from './parts.ts';
-import { startPeerAddresses } from './peer-addresses.ts';
-import { openIdentity } from './peering-identity.ts';
+import { meshCardData, meshCardName } from '../peering/rules/peer-introduction.ts';
+import { dial } from '../peering/transport/transport-client.ts';
+import { servePeering } from '../peering/transport/transport-server.ts';
+import { openIdentity } from '../peering/trust/identity.ts';
 
 export interface PeeringRoleOptions {
   readonly world: World;

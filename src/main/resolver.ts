@@ -4,26 +4,26 @@
 
 import type { TsigKey } from '../base/dns/tsig.ts';
 import type { Log } from '../base/log.ts';
+import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 import { attachCatalog } from '../catalog/attach.ts';
 import { attachPeers } from '../catalog/attach-peers.ts';
 import { Catalog } from '../catalog/catalog.ts';
+import { followDnsOptions } from '../catalog/clusterset-options.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
+import { keepNamesCopy, type NamesCopy } from '../catalog/names-copy.ts';
 import { PeerTable } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
-import type { Client } from '../client/client.ts';
-import { Federations } from '../dns/federations.ts';
+import { systemNamespace } from '../clusterset/membership/membership.ts';
 import { type DnsServer, type ListenOptions, startDns } from '../dns/server.ts';
-import { listenFederations } from '../dns/server-federations.ts';
-import type { StubZone } from '../dns/stub-zones.ts';
+import { listenFederations } from '../dns/sockets/server-federations.ts';
+import { Federations } from '../dns/stub-zones/federations.ts';
+import type { StubZone } from '../dns/stub-zones/stub-zones.ts';
 import type { TlsClient } from '../dns/upstream/exchange.ts';
 import type { ForwardTimes } from '../dns/upstream/forwarder.ts';
-import { systemNamespace } from '../model/membership.ts';
+import type { Client } from '../kube/client/client.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
-import { followDnsOptions } from './clusterset-dns.ts';
-import { keepNamesCopy, type NamesCopy } from './names-copy.ts';
-import { Parts } from './parts.ts';
 
 export interface ResolverOptions {
   readonly world: World;

@@ -2,9 +2,9 @@
 // clock, with a home that is slow at the worst moment.
 
 import { expect, test } from 'vitest';
-import type { Client } from '../client/client.ts';
-import { peerType } from '../model/peer.ts';
-import { peerLabel, peerServiceType } from '../model/peer-service.ts';
+import type { Client } from '../kube/client/client.ts';
+import { peerType } from './kinds/peer.ts';
+import { peerLabel, peerServiceType } from './kinds/peer-service.ts';
 import { namespace, type VirtualMesh, VirtualMeshes } from './testing/virtual-mesh.ts';
 
 type Verb = 'create' | 'update' | 'deleteCollection';

@@ -6,13 +6,13 @@ import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { VirtualTime } from '../../sim/virtual-time.ts';
 import { silentLog } from '../base/log.ts';
-import type { PeerExport } from '../model/peer-export.ts';
-import type { Service } from '../model/service.ts';
-import { ConsumerSession } from './consumer-session.ts';
-import { Owner } from './owner.ts';
-import { OwnerCatalog } from './owner-catalog.ts';
+import type { Service } from '../kube/objects/service.ts';
+import type { PeerExport } from './kinds/peer-export.ts';
+import { Owner } from './owner/owner.ts';
+import { OwnerCatalog } from './owner/owner-catalog.ts';
+import { ConsumerSession } from './session/consumer-session.ts';
 import { VirtualPeering } from './testing/virtual-peering.ts';
-import { type Draft, v1alpha1, v1alpha2 } from './wire.ts';
+import { type Draft, v1alpha1, v1alpha2 } from './transport/wire.ts';
 
 class LoadOwner {
   readonly owner: Owner;

@@ -2,10 +2,10 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
-import { createInformer } from '../client/informer.ts';
-import { type PeerSpec, peerType } from '../model/peer.ts';
-import { type PeerExport, peerExportType } from '../model/peer-export.ts';
-import { type PeerService, peerServiceType } from '../model/peer-service.ts';
+import { createInformer } from '../kube/controller/informer.ts';
+import { type PeerSpec, peerType } from './kinds/peer.ts';
+import { type PeerExport, peerExportType } from './kinds/peer-export.ts';
+import { type PeerService, peerServiceType } from './kinds/peer-service.ts';
 import type { PeeringOptions } from './peering.ts';
 import { namespace, type VirtualMesh, VirtualMeshes } from './testing/virtual-mesh.ts';
 

@@ -1,11 +1,10 @@
 // Two whole meshes on the loopback: their homes, their certificates, their streams.
 
 import { afterEach, expect, test } from 'vitest';
-import { type Peer, peerType, retryAnnotation } from '../model/peer.ts';
-import { type PeerExport, peerExportType } from '../model/peer-export.ts';
-import { secretType } from '../model/secret.ts';
-import { serviceType } from '../model/service.ts';
-import { type KnownPeer, linkConfigOf } from './peer-registry.ts';
+import { secretType } from '../kube/objects/secret.ts';
+import { serviceType } from '../kube/objects/service.ts';
+import { type Peer, peerType, retryAnnotation } from './kinds/peer.ts';
+import { type PeerExport, peerExportType } from './kinds/peer-export.ts';
 import {
   introduceTo,
   memoryHome,
@@ -15,6 +14,7 @@ import {
   type TestMeshNode,
 } from './testing/edge/memory-home.ts';
 import { meshOf } from './testing/edge/mesh.ts';
+import { type KnownPeer, linkConfigOf } from './trust/peer-registry.ts';
 
 const strangerBundle = meshOf('x.example').certificate;
 const running: TestMeshNode[] = [];

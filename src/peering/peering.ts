@@ -3,30 +3,28 @@
 
 import type { X509Certificate } from 'node:crypto';
 import type { Log } from '../base/log.ts';
+import { LogBudget } from '../base/log-budget.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { World } from '../base/world.ts';
-import type { Client } from '../client/client.ts';
-import { createInformer, type Informer } from '../client/informer.ts';
-import { standForLeader } from '../client/leader.ts';
-import { type Peer, type PeerVersion, peerDefaults, peerType } from '../model/peer.ts';
-import { type MeshDefaults, type PeerExport, peerExportType } from '../model/peer-export.ts';
-import { catalogPath, introductionPath } from '../model/peer-introduction.ts';
-import { type Secret, secretType } from '../model/secret.ts';
-import { type Service, serviceType } from '../model/service.ts';
-import { type ConsumedPeer, Consumer } from './consumer.ts';
-import type { OwnCredentials } from './credentials.ts';
-import { introduce } from './introduction.ts';
-import type { Held, LinkLimits } from './link-config.ts';
-import { LogBudget } from './log-budget.ts';
-import { Owner, type ServedPeer } from './owner.ts';
-import { OwnerCatalog } from './owner-catalog.ts';
-import { fingerprintOf, type KnownPeer, linkConfigOf, PeerRegistry } from './peer-registry.ts';
-import { consumerStatus, ownerStatus } from './peer-status.ts';
-import { type AbsentConsumer, measurePeering, type PeeringMeter } from './peering-metrics.ts';
-import { RefusedCallers } from './refused-callers.ts';
-import { ReplicaClaims } from './replica-claims.ts';
-import { StatusWriter, type WrittenStatus } from './status-writer.ts';
-import type { Dial } from './transport-client.ts';
+import type { Client } from '../kube/client/client.ts';
+import { createInformer, type Informer } from '../kube/controller/informer.ts';
+import { standForLeader } from '../kube/controller/leader.ts';
+import { type Secret, secretType } from '../kube/objects/secret.ts';
+import { type Service, serviceType } from '../kube/objects/service.ts';
+import { type ConsumedPeer, Consumer } from './consumer/consumer.ts';
+import { type Peer, type PeerVersion, peerDefaults, peerType } from './kinds/peer.ts';
+import { type MeshDefaults, type PeerExport, peerExportType } from './kinds/peer-export.ts';
+import { introduce } from './owner/introduction.ts';
+import { Owner, type ServedPeer } from './owner/owner.ts';
+import { OwnerCatalog } from './owner/owner-catalog.ts';
+import { RefusedCallers } from './owner/refused-callers.ts';
+import { ReplicaClaims } from './owner/replica-claims.ts';
+import type { Held, LinkLimits } from './rules/link-config.ts';
+import { catalogPath, introductionPath } from './rules/peer-introduction.ts';
+import { consumerStatus, ownerStatus } from './status/peer-status.ts';
+import { type AbsentConsumer, measurePeering, type PeeringMeter } from './status/peering-metrics.ts';
+import { StatusWriter, type WrittenStatus } from './status/status-writer.ts';
+import type { Dial } from './transport/transport-client.ts';
 import type {
   CallHandlers,
   PeeringServer,
@@ -35,9 +33,11 @@ import type {
   PlainRequest,
   RefusedCaller,
   ServerCall,
-} from './transport-server.ts';
-import { judgeCertificate, type Verdict } from './trust.ts';
-import { v1alpha1 } from './wire.ts';
+} from './transport/transport-server.ts';
+import { v1alpha1 } from './transport/wire.ts';
+import type { OwnCredentials } from './trust/credentials.ts';
+import { fingerprintOf, type KnownPeer, linkConfigOf, PeerRegistry } from './trust/peer-registry.ts';
+import { judgeCertificate, type Verdict } from './trust/trust.ts';
 
 /** Our own certificate and key, from wherever they are kept. */
 export interface CredentialsSource {

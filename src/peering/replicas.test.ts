@@ -2,10 +2,10 @@
 
 import net from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { peerType } from '../model/peer.ts';
-import { type PeerExport, peerExportType } from '../model/peer-export.ts';
-import { peerServiceType } from '../model/peer-service.ts';
-import { type Secret, secretType } from '../model/secret.ts';
+import { type Secret, secretType } from '../kube/objects/secret.ts';
+import { peerType } from './kinds/peer.ts';
+import { type PeerExport, peerExportType } from './kinds/peer-export.ts';
+import { peerServiceType } from './kinds/peer-service.ts';
 import { introduceTo, memoryHome, namespace, startMesh, type TestMeshNode } from './testing/edge/memory-home.ts';
 import { meshOf } from './testing/edge/mesh.ts';
 

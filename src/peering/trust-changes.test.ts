@@ -1,9 +1,9 @@
 // Trust that changes while meshes talk to each other: whom that ends, whom it only holds up, and who is told.
 
 import { afterEach, expect, test } from 'vitest';
-import { peerType } from '../model/peer.ts';
-import { type Secret, secretType } from '../model/secret.ts';
-import { codes } from './messages.ts';
+import { type Secret, secretType } from '../kube/objects/secret.ts';
+import { peerType } from './kinds/peer.ts';
+import { codes } from './session/messages.ts';
 import { introduceTo, namespace, startMesh, type TestMeshNode } from './testing/edge/memory-home.ts';
 import { meshOf } from './testing/edge/mesh.ts';
 

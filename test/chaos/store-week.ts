@@ -5,9 +5,9 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSqliteStore } from '../../src/store/open.ts';
-import { leaseCount, renewLeases } from '../../src/store/testing/leases.ts';
-import { TestWorld } from '../../src/store/testing/test-world.ts';
+import { openSqliteStore } from '../../src/home/store/open.ts';
+import { leaseCount, renewLeases } from '../../src/home/store/testing/leases.ts';
+import { TestWorld } from '../../src/home/store/testing/test-world.ts';
 
 const days = Number(process.argv[2] ?? 7);
 const tickMs = 10_000;

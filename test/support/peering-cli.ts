@@ -4,8 +4,8 @@ import { Command } from 'commander';
 import { errorText } from '../../src/base/log.ts';
 import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
-import { addPeerCommands } from '../../src/cli/peer.ts';
-import { addPeeringCommand } from '../../src/main/peering-command.ts';
+import { addPeerCommands } from '../../src/cli/peer/index.ts';
+import { addPeeringCommand } from '../../src/cli/roles/peering.ts';
 
 const program = new Command('portolan');
 addPeeringCommand(program);

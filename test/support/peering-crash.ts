@@ -4,11 +4,11 @@
 
 import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
-import { createClient } from '../../src/client/client.ts';
-import { findHome } from '../../src/client/kubeconfig.ts';
-import { peerType } from '../../src/model/peer.ts';
-import { meshCardName } from '../../src/model/peer-introduction.ts';
-import { type PeerService, peerServiceType } from '../../src/model/peer-service.ts';
+import { createClient } from '../../src/kube/client/client.ts';
+import { findHome } from '../../src/kube/client/kubeconfig.ts';
+import { peerType } from '../../src/peering/kinds/peer.ts';
+import { type PeerService, peerServiceType } from '../../src/peering/kinds/peer-service.ts';
+import { meshCardName } from '../../src/peering/rules/peer-introduction.ts';
 import { meshOf } from '../../src/peering/testing/edge/mesh.ts';
 import { startForeignOwner } from '../foreign-peer/owner.ts';
 import { startApi } from './api-process.ts';

@@ -2,8 +2,8 @@
 
 import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
-import { type Client, createClient } from '../../src/client/client.ts';
-import { findHome } from '../../src/client/kubeconfig.ts';
+import { type Client, createClient } from '../../src/kube/client/client.ts';
+import { findHome } from '../../src/kube/client/kubeconfig.ts';
 import { type ApiProcess, startApi } from './api-process.ts';
 import { type PeeringProcess, runPeerCli, startPeeringProcess } from './peering-process.ts';
 

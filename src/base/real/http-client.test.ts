@@ -11,7 +11,7 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
-import { openPki, type Pki } from '../../api/security/pki.ts';
+import { openPki, type Pki } from '../../home/security/pki.ts';
 import { type HttpAccess, type HttpResponse, type HttpTransport, readBody } from '../http.ts';
 import { silentLog } from '../log.ts';
 import { createHttpClient } from './http-client.ts';

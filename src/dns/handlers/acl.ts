@@ -1,6 +1,6 @@
 // Only those in the list are served, so that the resolver is no open forwarder. Verdicts are remembered by address text.
 
-import { type IpRange, isInRange, parseIp, parseRange } from '../../model/ip.ts';
+import { type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Step } from '../handler.ts';
 import { extendedError, type Query, rcode } from '../wire.ts';

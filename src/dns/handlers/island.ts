@@ -10,7 +10,7 @@ import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
 import type { CatalogReader } from '../reader.ts';
 import { SoaTemplate } from '../soa.ts';
-import type { StubZones } from '../stub-zones.ts';
+import type { StubZones } from '../stub-zones/stub-zones.ts';
 import { classAny, classIn, extendedError, type Query, rcode } from '../wire.ts';
 import { createOldAnswers, createZoneAnswers, type OldView, type ZoneAnswersOptions } from '../zone-answers.ts';
 

@@ -3,8 +3,8 @@
 
 import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
-import { type SourceTagger, sayDropped } from '../peers.ts';
-import type { StubEntry, StubZones } from '../stub-zones.ts';
+import { type SourceTagger, sayDropped } from '../source/peers.ts';
+import type { StubEntry, StubZones } from '../stub-zones/stub-zones.ts';
 import { overTls } from '../upstream/exchange.ts';
 import { Forwarder, type ForwarderOptions } from '../upstream/forwarder.ts';
 import { extendedError, type Query, rcode } from '../wire.ts';

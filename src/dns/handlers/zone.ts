@@ -5,7 +5,7 @@ import { isWithin } from '../../base/dns/name.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
 import { SoaTemplate } from '../soa.ts';
-import type { StubZones } from '../stub-zones.ts';
+import type { StubZones } from '../stub-zones/stub-zones.ts';
 import { classAny, classIn, extendedError, type Query, rcode } from '../wire.ts';
 import {
   createOldAnswers,

@@ -5,14 +5,14 @@ import packet, { type DecodedPacket, type Answer as PacketAnswer, type PacketOpt
 import { type LogFields, silentLog } from '../../base/log.ts';
 import type { Clock, Random, Timers, World } from '../../base/world.ts';
 import { Catalog, type CatalogOptions } from '../../catalog/catalog.ts';
-import type { EndpointSlice } from '../../model/endpoint-slice.ts';
-import type { Service } from '../../model/service.ts';
+import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
+import type { Service } from '../../kube/objects/service.ts';
 import { Answer } from '../answer.ts';
 import type { ChainConfig } from '../chain.ts';
-import { createCounters } from '../observe.ts';
-import { nobody } from '../peers.ts';
+import { createCounters } from '../metrics/observe.ts';
 import { DnsService } from '../service.ts';
-import type { StubZone } from '../stub-zones.ts';
+import { nobody } from '../source/peers.ts';
+import type { StubZone } from '../stub-zones/stub-zones.ts';
 import type { Exchange } from '../upstream/exchange.ts';
 import { defaultSourceOption, rcodeNames, type Transport } from '../wire.ts';
 

@@ -4,7 +4,7 @@ import packet, { type DecodedPacket } from 'dns-packet';
 import { silentLog } from '../../base/log.ts';
 import type { FederationTable } from '../../catalog/federation-table.ts';
 import { Answer } from '../answer.ts';
-import { createCounters } from '../observe.ts';
+import { createCounters } from '../metrics/observe.ts';
 import { DnsService } from '../service.ts';
 import { defaultSourceOption, type Transport } from '../wire.ts';
 import { describeAnswer, encodeQuestion, stillClock } from './ask.ts';

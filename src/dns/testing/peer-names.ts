@@ -2,7 +2,7 @@
 
 import type { Catalog } from '../../catalog/catalog.ts';
 import { PeerTable } from '../../catalog/peer-table.ts';
-import { firstSeenAnnotation, type PeerService, type PeerServiceStatus } from '../../model/peer-service.ts';
+import { firstSeenAnnotation, type PeerService, type PeerServiceStatus } from '../../peering/kinds/peer-service.ts';
 import type { PeerNamesConfig } from '../chain.ts';
 import { reverseTrees } from '../handlers/reverse.ts';
 import { Asker, type AskerOptions, stillClock } from './ask.ts';

@@ -6,7 +6,7 @@ import { signMessage, type TsigKey, verifyMessage } from '../../base/dns/tsig.ts
 import type { World } from '../../base/world.ts';
 import { Answer } from '../answer.ts';
 import type { Later, Step } from '../handler.ts';
-import type { Tally } from '../tally.ts';
+import type { Tally } from '../metrics/tally.ts';
 import { extendedError, Query, rcode, udpPayloadMax } from '../wire.ts';
 import { type CachedReply, isAnswer, type ReplyCache } from './cache.ts';
 import type { Exchange, ExchangeOptions } from './exchange.ts';

@@ -2,7 +2,7 @@
 // out, for all that is known may be wrong by now. A server is silent when it does not even answer a probe; a name that takes
 // long to resolve says nothing about the server, or any client could take it away from all others. Pure but for the time.
 
-import { parseIp } from '../../model/ip.ts';
+import { parseIp } from '../../base/ip.ts';
 
 export interface ServerAddress {
   readonly host: string;

@@ -1,9 +1,9 @@
 // Certificates for the demo's stub-zone endpoints: one authority, made anew with every demo and kept nowhere, that signs what
 // the resolvers show and what the federation's authority shows them.
 
-import { type CertificateUse, type Credentials, issueCertificate } from '../../api/security/certificates.ts';
-import { generatePrivateKey } from '../../api/security/edge/keys.ts';
 import type { World } from '../../base/world.ts';
+import { type CertificateUse, type Credentials, issueCertificate } from '../../base/x509/certificates.ts';
+import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
 
 export interface DemoCertificates {
   /** PEM. */

@@ -2,21 +2,21 @@
 // to the broker can be cut.
 
 import type { Log } from '../../base/log.ts';
+import type { Parts } from '../../base/parts.ts';
 import { sleep, type World } from '../../base/world.ts';
-import { brokerInit } from '../../cli/broker-init.ts';
-import { brokerToken } from '../../cli/broker-token.ts';
-import type { ClusterSetDeps } from '../../cli/clusterset-deps.ts';
-import { join } from '../../cli/join.ts';
-import { requireMembership } from '../../cli/membership.ts';
-import { type Client, createClient } from '../../client/client.ts';
-import { createAgent } from '../../controllers/agent.ts';
-import { type Federation, federationType } from '../../model/federation.ts';
-import { parseJoinToken } from '../../model/join-token.ts';
+import { findNamesCopy } from '../../catalog/names-copy.ts';
+import { brokerInit } from '../../cli/clusterset/broker-init.ts';
+import { brokerToken } from '../../cli/clusterset/broker-token.ts';
+import type { ClusterSetDeps } from '../../cli/clusterset/deps.ts';
+import { join } from '../../cli/clusterset/join.ts';
+import { createAgent } from '../../clusterset/agent/agent.ts';
+import { requireMembership } from '../../clusterset/explain/consult.ts';
+import { parseJoinToken } from '../../clusterset/membership/join-token.ts';
+import { type Federation, federationType } from '../../federation/kinds/federation.ts';
+import { type Client, createClient } from '../../kube/client/client.ts';
 import { type Authority, startAuthority } from '../authority.ts';
 import { type DnsAdminOptions, startDnsAdmin } from '../dns-admin.ts';
 import { type Home, startHome } from '../home.ts';
-import { findNamesCopy } from '../names-copy.ts';
-import type { Parts } from '../parts.ts';
 import { type Resolver, startResolver } from '../resolver.ts';
 import { type DemoCertificates, makeCertificates } from './certificates.ts';
 import { type CutTransport, cutTransport } from './cut-transport.ts';

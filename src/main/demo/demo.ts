@@ -3,8 +3,8 @@
 
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { sleep } from '../../base/world.ts';
-import type { Client } from '../../client/client.ts';
-import { serviceImportType } from '../../model/service-import.ts';
+import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import type { Client } from '../../kube/client/client.ts';
 import {
   type DemoBroker,
   type DemoDeps,

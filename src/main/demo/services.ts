@@ -1,10 +1,10 @@
 // Puts the demo's sample services into one cluster: real HTTP backends, registered behind Services, and exported.
 
-import { register } from '../../cli/register.ts';
-import type { Client } from '../../client/client.ts';
-import { namespaceType } from '../../model/namespace.ts';
-import { serviceType } from '../../model/service.ts';
-import { exportToAnnotation, serviceExportType } from '../../model/service-export.ts';
+import { register } from '../../cli/register/register.ts';
+import { exportToAnnotation, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { namespaceType } from '../../kube/objects/namespace.ts';
+import { serviceType } from '../../kube/objects/service.ts';
 import { type Backend, startBackend } from './backends.ts';
 import { type DemoCluster, demoNamespace, type Sample, samples } from './samples.ts';
 

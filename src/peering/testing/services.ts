@@ -1,9 +1,9 @@
 // Services for the tests of peering, and a view of them that an owner's session can read.
 
-import type { SharedService } from '../../model/shared-service.ts';
-import type { Offer } from '../messages.ts';
-import type { OwnerView } from '../owner-session.ts';
-import { v1alpha1 } from '../wire.ts';
+import type { SharedService } from '../kinds/shared-service.ts';
+import type { Offer } from '../session/messages.ts';
+import type { OwnerView } from '../session/owner-session.ts';
+import { v1alpha1 } from '../transport/wire.ts';
 
 export function serviceOf(id: string, changes: Partial<SharedService> = {}): SharedService {
   return {

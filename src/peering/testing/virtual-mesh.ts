@@ -4,13 +4,13 @@
 import { SimHome } from '../../../sim/home.ts';
 import { Simulation, type VirtualWorld } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
-import { type Client, createClient } from '../../client/client.ts';
-import { type Peer, type PeerSpec, peerType } from '../../model/peer.ts';
-import { type PeerExport, peerExportType } from '../../model/peer-export.ts';
-import { type PeerService, peerServiceType } from '../../model/peer-service.ts';
-import { type Service, serviceType } from '../../model/service.ts';
+import { type Client, createClient } from '../../kube/client/client.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { type Peer, type PeerSpec, peerType } from '../kinds/peer.ts';
+import { type PeerExport, peerExportType } from '../kinds/peer-export.ts';
+import { type PeerService, peerServiceType } from '../kinds/peer-service.ts';
 import { type Peering, type PeeringOptions, startPeering } from '../peering.ts';
-import type { PeeringServerOptions } from '../transport-server.ts';
+import type { PeeringServerOptions } from '../transport/transport-server.ts';
 import { meshOf } from './edge/mesh.ts';
 import { VirtualPeering } from './virtual-peering.ts';
 

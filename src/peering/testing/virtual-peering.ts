@@ -2,9 +2,9 @@
 // a consumer can stall, an owner can vanish with or without a word. Who calls is what its certificate text says.
 
 import type { Timers } from '../../base/world.ts';
-import { type Code, codes } from '../messages.ts';
-import type { ClientCall, ClientHandlers, Dial, DialOptions } from '../transport-client.ts';
-import type { CallHandlers, PeeringServer, PeeringServerOptions, ServerCall } from '../transport-server.ts';
+import { type Code, codes } from '../session/messages.ts';
+import type { ClientCall, ClientHandlers, Dial, DialOptions } from '../transport/transport-client.ts';
+import type { CallHandlers, PeeringServer, PeeringServerOptions, ServerCall } from '../transport/transport-server.ts';
 
 export interface VirtualPeeringOptions {
   readonly timers: Timers;

@@ -1,8 +1,8 @@
 // For tests: an authority, and certificates it signs.
 
 import { randomBytes } from 'node:crypto';
-import { type CertificateUse, issueCertificate } from '../../../api/security/certificates.ts';
-import { generatePrivateKey } from '../../../api/security/edge/keys.ts';
+import { type CertificateUse, issueCertificate } from '../../../base/x509/certificates.ts';
+import { generatePrivateKey } from '../../../base/x509/edge/keys.ts';
 
 export interface TestAuthority {
   readonly certificate: string;

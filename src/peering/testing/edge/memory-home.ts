@@ -1,25 +1,25 @@
 // For tests over real sockets: a home in memory with every kind of ours, and a mesh around it.
 
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Access } from '../../../api/access.ts';
-import { createApi } from '../../../api/api.ts';
-import { loadDefinitions } from '../../../api/definitions/load.ts';
-import { customResourceDefinitionKind } from '../../../api/kinds/custom-resource-definition.ts';
-import { builtinKinds } from '../../../api/kinds/index.ts';
 import { silentLog } from '../../../base/log.ts';
 import { createMetrics, type Metrics } from '../../../base/metrics.ts';
 import { createRealWorld } from '../../../base/real/world.ts';
-import { type Client, createClient } from '../../../client/client.ts';
-import { type Peer, type PeerSpec, peerType } from '../../../model/peer.ts';
-import { type PeerExport, type PeerExportSpec, peerExportType } from '../../../model/peer-export.ts';
-import { type PeerService, peerServiceType } from '../../../model/peer-service.ts';
-import { type Service, serviceType } from '../../../model/service.ts';
-import { createMemoryStore } from '../../../store/open.ts';
-import type { OwnCredentials } from '../../credentials.ts';
-import type { LinkLimits } from '../../link-config.ts';
+import { createApi } from '../../../home/api.ts';
+import { loadDefinitions } from '../../../home/definitions/load.ts';
+import { customResourceDefinitionKind } from '../../../home/kinds/custom-resource-definition.ts';
+import { builtinKinds } from '../../../home/kinds/index.ts';
+import type { Access } from '../../../home/request/access.ts';
+import { createMemoryStore } from '../../../home/store/open.ts';
+import { type Client, createClient } from '../../../kube/client/client.ts';
+import { type Service, serviceType } from '../../../kube/objects/service.ts';
+import { type Peer, type PeerSpec, peerType } from '../../kinds/peer.ts';
+import { type PeerExport, type PeerExportSpec, peerExportType } from '../../kinds/peer-export.ts';
+import { type PeerService, peerServiceType } from '../../kinds/peer-service.ts';
 import { type Peering, type PeeringOptions, startPeering } from '../../peering.ts';
-import { dial } from '../../transport-client.ts';
-import { servePeering } from '../../transport-server.ts';
+import type { LinkLimits } from '../../rules/link-config.ts';
+import { dial } from '../../transport/transport-client.ts';
+import { servePeering } from '../../transport/transport-server.ts';
+import type { OwnCredentials } from '../../trust/credentials.ts';
 import { meshOf, type TestMesh } from './mesh.ts';
 
 export const namespace = 'portolan-system';

@@ -1,9 +1,9 @@
 // For tests: the authority of a mesh, and certificates it gives out, good and bad ones.
 
 import { X509Certificate } from 'node:crypto';
-import { type Credentials, issueCertificate } from '../../../api/security/certificates.ts';
-import { generatePrivateKey } from '../../../api/security/edge/keys.ts';
-import type { TrustedPeer } from '../../trust.ts';
+import { type Credentials, issueCertificate } from '../../../base/x509/certificates.ts';
+import { generatePrivateKey } from '../../../base/x509/edge/keys.ts';
+import type { TrustedPeer } from '../../trust/trust.ts';
 
 export interface TestMesh extends Credentials {
   readonly domain: string;

@@ -1,0 +1,82 @@
+// The admin endpoint of a role: metrics for Prometheus, and whether it lives and works, for who restarts it. Plain HTTP,
+// meant for loopback.
+
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Metrics } from '../metrics.ts';
+
+export interface AdminEndpointOptions {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly metrics: Metrics;
+  /** Empty while the role works; else why it does not. */
+  readonly notReady: () => string;
+  /** What the role knows, for `GET /status` in JSON. */
+  readonly status: () => unknown;
+  /** More paths that only some roles have. */
+  readonly routes?: Readonly<Record<string, AdminRoute>>;
+}
+
+export interface AdminRoute {
+  readonly methods: readonly string[];
+  /** Answers in JSON; an error it throws is the caller's mistake. */
+  handle(request: { readonly method: string; readonly query: URLSearchParams }): Promise<unknown>;
+}
+
+export interface AdminEndpoint {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export function startAdminEndpoint(options: AdminEndpointOptions): Promise<AdminEndpoint> {
+  const server = createServer((request, response) => {
+    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    const route = options.routes?.[path];
+    if (route !== undefined) return follow(route, { method: request.method ?? '', query }, response);
+    if (request.method !== 'GET') return answer(response, 405, 'only GET\n');
+    respond(options, path, response).catch((error: unknown) => answer(response, 500, `${error}\n`));
+  });
+  server.requestTimeout = 10_000;
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.listen.port, options.listen.host, () => {
+      const { address, family, port } = server.address() as AddressInfo;
+      resolve({
+        url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
+        close: () => {
+          server.closeAllConnections();
+          return new Promise((done) => server.close(() => done()));
+        },
+      });
+    });
+  });
+}
+
+async function respond(options: AdminEndpointOptions, path: string, response: ServerResponse): Promise<void> {
+  if (path === '/livez') return answer(response, 200, 'ok\n');
+  if (path === '/readyz') {
+    const why = options.notReady();
+    return why === '' ? answer(response, 200, 'ok\n') : answer(response, 503, `${why}\n`);
+  }
+  if (path === '/status') return answer(response, 200, `${JSON.stringify(options.status())}\n`, 'application/json');
+  const more = Object.keys(options.routes ?? {}).map((name) => `, ${name}`);
+  if (path !== '/metrics')
+    return answer(response, 404, `there are /livez, /readyz, /status, /metrics${more.join('')}\n`);
+  answer(response, 200, await options.metrics.text(), options.metrics.contentType);
+}
+
+function follow(
+  route: AdminRoute,
+  { method, query }: { method: string; query: string },
+  response: ServerResponse,
+): void {
+  if (!route.methods.includes(method)) return answer(response, 405, `only ${route.methods.join(' and ')}\n`);
+  route.handle({ method, query: new URLSearchParams(query) }).then(
+    (value) => answer(response, 200, `${JSON.stringify(value)}\n`, 'application/json'),
+    (error: Error) => answer(response, 400, `${error.message}\n`),
+  );
+}
+
+function answer(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
+  if (response.headersSent) return void response.end();
+  response.writeHead(status, { 'content-type': type }).end(text);
+}

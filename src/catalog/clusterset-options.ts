@@ -1,0 +1,62 @@
+// The clusterset's DNS options as a resolver follows them: names of clusters and the TTL while it runs, the zone's own name
+// when it starts. What was given as a flag stays.
+
+import { errorText, type Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import { systemNamespace } from '../clusterset/membership/membership.ts';
+import { clusterSetDnsName, type DnsOptions, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
+import type { DnsServer } from '../dns/server.ts';
+import type { Client } from '../kube/client/client.ts';
+import { createInformer } from '../kube/controller/informer.ts';
+import { isNotFound } from '../kube/objects/api-error.ts';
+import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
+import type { Catalog } from './catalog.ts';
+
+export interface FollowDnsOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly home: Client;
+  readonly catalog: Catalog;
+  readonly server: DnsServer;
+  /** Given at start. */
+  readonly fixed: { readonly ttlSeconds?: number; readonly hasClusterNames?: boolean };
+}
+
+/** Returns what ends it. */
+export function followDnsOptions({ world, log, home, catalog, server, fixed }: FollowDnsOptions): () => void {
+  const fieldSelector = `metadata.name=${clusterSetDnsName}`;
+  const where = { type: configMapType, namespace: systemNamespace, fieldSelector };
+  const informer = createInformer<ConfigMap>({ client: home, world, log, ...where });
+  let { ttlSeconds } = catalog.clustersetZone;
+
+  function follow({ zone, clusterNames, ...options }: DnsOptions): void {
+    if (fixed.hasClusterNames === undefined) catalog.setClusterNames(clusterNames === 'Served');
+    const answered = catalog.clustersetZone.name;
+    if (zone !== answered) log.warn('the clusterset has another zone than is answered here', { zone, answered });
+    if (fixed.ttlSeconds !== undefined || options.ttlSeconds === ttlSeconds) return;
+    ({ ttlSeconds } = options);
+    server.changeZones({ clustersetZone: { ...catalog.clustersetZone, ttlSeconds } });
+  }
+
+  // A cluster that left, or never joined, has none: what holds then is what holds by default.
+  informer.on((_key, next) => follow(readDnsOptions(next ?? {})));
+  informer.start();
+  return () => informer.stop();
+}
+
+const firstLookMs = 3000;
+const shortLookMs = 500;
+
+/** The zone the clusterset wants; undefined if the home does not say, and what it was last if the home is away. */
+export async function zoneAtStart(home: Client, log: Log, last: string | undefined): Promise<string | undefined> {
+  const ref = { namespace: systemNamespace, name: clusterSetDnsName };
+  // Who can answer from a copy of names is not kept waiting for long.
+  const timeoutMs = last === undefined ? firstLookMs : shortLookMs;
+  try {
+    return readDnsOptions(await home.get<ConfigMap>(configMapType, ref, { timeoutMs })).zone;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    log.info("the clusterset's DNS options cannot be read yet", { error: errorText(error) });
+    return last;
+  }
+}

@@ -1,0 +1,248 @@
+// `portolan broker init`: lays a clusterset out on any home. Doing it again changes what its flags say and nothing else.
+
+import type { Command } from 'commander';
+import { parse, stringify } from 'yaml';
+import type { Host } from '../../base/host.ts';
+import { parseRange } from '../../base/ip.ts';
+import {
+  areServicesPublished,
+  memberRanges,
+  readMembers,
+  virtualRanges,
+} from '../../clusterset/explain/broker-state.ts';
+import { type ClusterSet, type ClusterSetSpec, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
+import { brokerObjects } from '../../clusterset/membership/broker-objects.ts';
+import {
+  clusterIdAnnotation,
+  clusterSetLabel,
+  clusterSetNameProblem,
+  membersNamespace,
+} from '../../clusterset/rules/broker-layout.ts';
+import { clusterSetProblems, clusterSetWarnings } from '../../clusterset/rules/cluster-set-problems.ts';
+import { findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { defaultServiceRanges } from '../../kube/objects/default-service-ranges.ts';
+import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { find, install, installDefinitions } from '../install.ts';
+import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
+import { brokerDefinitions, type ClusterSetDeps, defaultClusterSet } from './deps.ts';
+
+interface InitFlags extends HomeFlags, ClusterSetFlags {
+  readonly clusterset?: string;
+  readonly file?: string;
+  readonly print?: boolean;
+}
+
+export interface ClusterSetFlags {
+  readonly ports?: string;
+  readonly endpoints?: string;
+  readonly clustersetIp?: string;
+  readonly staleness?: string;
+  readonly leaseRenew?: string;
+  readonly leaseDuration?: string;
+  readonly clustersetRange?: string[];
+  readonly peersRange?: string[];
+  readonly externalRange?: string[];
+  readonly zone?: string;
+  readonly ttl?: string;
+  readonly clusterNames?: string;
+  readonly legacyNamespace?: string;
+}
+
+export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): void {
+  const command = broker
+    .command('init')
+    .description('lay a clusterset out on this home; again to change what the flags say')
+    .option('--clusterset <name>', `its name, and that of its namespace (default: ${defaultClusterSet})`)
+    .option('--file <file>', 'a ClusterSet in YAML to begin with')
+    .option('--print', 'print the manifests for kubectl apply instead of writing them')
+    .option('--ports <policy>', 'union or intersection of what clusters export')
+    .option('--endpoints <mode>', 'Pods, or ClusterIP where pods cannot be reached from other clusters')
+    .option('--clusterset-ip <mode>', 'allocate, or none: DNS then answers with endpoints')
+    .option('--staleness <policy>', 'of silent clusters: Withdraw, NotReady or Keep')
+    .option('--lease-renew <seconds>', 'how often members say that they live')
+    .option('--lease-duration <seconds>', 'how long before silence counts')
+    .option('--clusterset-range <cidr...>', 'where clusterset IPs come from, one range per family')
+    .option('--peers-range <cidr...>', "where addresses of peers' services come from")
+    .option('--external-range <cidr...>', 'where addresses of external services come from')
+    .option('--zone <name>', 'the DNS zone of the clusterset')
+    .option('--ttl <seconds>', 'of DNS answers')
+    .option('--cluster-names <mode>', 'Hidden, or Served: <cluster>.<service>.<namespace>.svc.<zone> is answered')
+    .option('--legacy-namespace <name>', 'where agents of the older form keep one import per cluster')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portolan broker init --clusterset prod
+  portolan broker init --clusterset prod --ports intersection --clusterset-range 243.0.0.0/16
+  portolan broker init --clusterset prod --print | kubectl apply -f -`,
+    );
+  addHomeOptions(command).action(async (flags: InitFlags) => {
+    const request = await readRequest(deps.host, flags);
+    if (flags.print) {
+      refuseProblems(request.clusterset, clusterSetProblems(request.spec));
+      return deps.print(formatManifests(request));
+    }
+    const lines = await withHome(deps, flags, ({ client }) => brokerInit({ client, deps, ...request }));
+    for (const line of lines) deps.print(line);
+  });
+}
+
+interface InitRequest {
+  readonly clusterset: string;
+  readonly spec: ClusterSetSpec;
+}
+
+async function readRequest(host: Host, flags: InitFlags): Promise<InitRequest> {
+  const file = flags.file === undefined ? undefined : await readFile(host, flags.file);
+  const clusterset = flags.clusterset ?? file?.metadata?.name ?? defaultClusterSet;
+  const problem = clusterSetNameProblem(clusterset);
+  if (problem !== undefined) throw new Error(`--clusterset ${JSON.stringify(clusterset)}: ${problem}`);
+  return { clusterset, spec: { ...file?.spec, ...clusterSetSpec(flags) } };
+}
+
+async function readFile(host: Host, path: string): Promise<Partial<ClusterSet>> {
+  const text = await host.readText(path);
+  if (text === undefined) throw new Error(`--file ${path}: no such file`);
+  const object = parse(text) as Partial<ClusterSet> | null;
+  if (object?.kind !== clusterSetType.kind) throw new Error(`--file ${path}: expected one ClusterSet`);
+  return object;
+}
+
+/** Only what was said: the rest stays as it is, or as the definition has it. */
+export function clusterSetSpec(flags: ClusterSetFlags): ClusterSetSpec {
+  const lease = compact({
+    renewSeconds: seconds('--lease-renew', flags.leaseRenew),
+    durationSeconds: seconds('--lease-duration', flags.leaseDuration),
+  });
+  const addressRanges = compact({
+    clusterSet: ranges('--clusterset-range', flags.clustersetRange),
+    peers: ranges('--peers-range', flags.peersRange),
+    external: ranges('--external-range', flags.externalRange),
+  });
+  const dns = compact({ zone: flags.zone, ttlSeconds: seconds('--ttl', flags.ttl), clusterNames: flags.clusterNames });
+  return compact({
+    ports: flags.ports,
+    endpoints: flags.endpoints,
+    clusterSetIP: flags.clustersetIp,
+    staleness: flags.staleness,
+    lease: isEmpty(lease) ? undefined : lease,
+    addressRanges: isEmpty(addressRanges) ? undefined : addressRanges,
+    dns: isEmpty(dns) ? undefined : dns,
+    legacyNamespace: flags.legacyNamespace,
+  }) as ClusterSetSpec;
+}
+
+/** What was done, as lines for the person. */
+export async function brokerInit(
+  request: InitRequest & { readonly client: Client; readonly deps: Pick<ClusterSetDeps, 'host' | 'world'> },
+): Promise<string[]> {
+  const { client, deps, clusterset } = request;
+  const lines: string[] = [];
+  for (const name of [clusterset, membersNamespace(clusterset)]) await refuseForeign(client, clusterset, name);
+  for (const name of await installDefinitions({ client, ...deps, names: brokerDefinitions })) {
+    lines.push(`made definition ${name}`);
+  }
+  const spec = await wholeSpec(client, request);
+  const warnings = await refuseNonsense(client, clusterset, spec);
+  for (const wanted of brokerObjects({ clusterset, spec })) {
+    const { object, outcome } = await install(client, wanted);
+    if (outcome === 'as it was') continue;
+    const { namespace, name } = object.metadata;
+    lines.push(`${outcome} ${wanted.type.kind} ${namespace === undefined ? name : `${namespace}/${name}`}`);
+  }
+  lines.push(
+    lines.length === 0 ? `clusterset ${clusterset} is laid out already` : `clusterset ${clusterset} is laid out`,
+    ...warnings,
+    `next: portolan broker token CLUSTER_ID${clusterset === defaultClusterSet ? '' : ` --clusterset ${clusterset}`}`,
+  );
+  return lines;
+}
+
+/** Flags say one thing within a group such as the lease: the others of the group stay. */
+async function wholeSpec(client: Client, { clusterset, spec }: InitRequest): Promise<ClusterSetSpec> {
+  const present = await find<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
+  const before = present?.spec ?? {};
+  const group = (name: 'lease' | 'addressRanges' | 'dns') =>
+    spec[name] === undefined ? {} : { [name]: { ...before[name], ...spec[name] } };
+  return { ...spec, ...group('lease'), ...group('addressRanges'), ...group('dns') };
+}
+
+/** A namespace that is there already must have been made for this very set, or have been given to it. */
+async function refuseForeign(client: Client, clusterset: string, name: string): Promise<void> {
+  const namespace = await find<Namespace>(client, namespaceType, { name });
+  if (namespace === undefined) return;
+  const { labels, annotations } = namespace.metadata;
+  const member = annotations?.[clusterIdAnnotation];
+  const holder = labels?.[clusterSetLabel];
+  if (holder === clusterset && member === undefined) return;
+  const whose =
+    holder === undefined ? 'somebody else' : `clusterset ${holder}${member === undefined ? '' : `, member ${member}`}`;
+  throw new Error(
+    `clusterset ${clusterset}: namespace ${name} is there already and belongs to ${whose}; choose another name` +
+      (holder === undefined ? `, or give it away with the label ${clusterSetLabel}=${clusterset}` : ''),
+  );
+}
+
+/** What to say besides. */
+async function refuseNonsense(client: Client, clusterset: string, spec: ClusterSetSpec): Promise<string[]> {
+  const present = await find<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
+  const whole = { ...present?.spec, ...spec };
+  const set = { apiVersion: '', kind: '', metadata: { name: clusterset }, spec: whole };
+  const members = present === undefined ? [] : await readMembers(client, clusterset);
+  refuseProblems(clusterset, clusterSetProblems(whole));
+  const overlaps = findOverlaps({
+    own: virtualRanges(set),
+    others: [...members.flatMap(memberRanges), ...usualRanges],
+    areServicesPublished: areServicesPublished(set),
+  });
+  if (overlaps.length > 0) throw new Error(`clusterset ${clusterset}: ${overlaps.join('; ')}; give other ranges`);
+  return clusterSetWarnings(whole);
+}
+
+function refuseProblems(clusterset: string, problems: readonly string[]): void {
+  if (problems.length > 0) throw new Error(`clusterset ${clusterset}: ${problems.join('; ')}`);
+}
+
+const usualRanges: readonly NamedRange[] = defaultServiceRanges.map((cidr) => ({
+  cidr,
+  whose: 'services of every home that was not told otherwise',
+  kind: 'services',
+}));
+
+export function formatManifests(request: InitRequest): string {
+  return brokerObjects(request)
+    .map(({ object }) => stringify(object))
+    .join('---\n')
+    .trimEnd();
+}
+
+function seconds(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,6}$/.test(text)) throw new Error(`${flag} ${JSON.stringify(text)}: write a number of seconds`);
+  return Number(text);
+}
+
+function ranges(flag: string, texts: readonly string[] | undefined): string[] | undefined {
+  if (texts === undefined) return undefined;
+  return parseRanges(flag, texts);
+}
+
+/** Ranges of a repeated flag, which may also hold several separated by commas. */
+export function parseRanges(flag: string, texts: readonly string[]): string[] {
+  const cidrs = texts.flatMap((text) => text.split(',')).map((text) => text.trim());
+  for (const cidr of cidrs) {
+    if (!cidr.includes('/') || parseRange(cidr) === undefined) {
+      throw new Error(`${flag} ${JSON.stringify(cidr)}: not a range; write one such as 10.1.0.0/16 or fd00:1::/48`);
+    }
+  }
+  return cidrs;
+}
+
+function compact<T extends object>(object: T): Partial<T> {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
+function isEmpty(object: object): boolean {
+  return Object.keys(object).length === 0;
+}

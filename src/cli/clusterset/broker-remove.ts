@@ -1,0 +1,140 @@
+// `portolan broker remove`: takes a cluster out of its set from the broker's side, when the cluster itself is gone and
+// cannot leave. Everything it had at the broker goes; the other members see it leave.
+
+import type { Command } from 'commander';
+import { sleep } from '../../base/world.ts';
+import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
+import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
+import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import {
+  clusterIdAnnotation,
+  clusterSetLabel,
+  joinSecretName,
+  memberLeaseName,
+  memberNamespace,
+  memberRoleName,
+  membersNamespace,
+} from '../../clusterset/rules/broker-layout.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import { isOurs } from '../../kube/objects/manifest.ts';
+import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import type { ResourceType } from '../../kube/objects/object.ts';
+import { roleBindingType, roleType, serviceAccountType } from '../../kube/objects/rbac.ts';
+import { secretType } from '../../kube/objects/secret.ts';
+import { find, remove } from '../install.ts';
+import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
+import { type ClusterSetDeps, defaultClusterSet } from './deps.ts';
+
+interface RemoveFlags extends HomeFlags {
+  readonly clusterset: string;
+  readonly force?: boolean;
+}
+
+export function addBrokerRemoveCommand(broker: Command, deps: ClusterSetDeps): void {
+  const command = broker
+    .command('remove')
+    .description('take a cluster that is gone out of the clusterset')
+    .argument('<cluster-id>', 'the cluster to take out')
+    .option('--clusterset <name>', 'the set it is a member of', defaultClusterSet)
+    .option('--force', 'even if it still renews its lease')
+    .addHelpText(
+      'after',
+      `
+A cluster that still runs leaves by itself: portolan leave. Whether it does is judged by watching its lease for as long
+as that lasts. Example:
+  portolan broker remove east --clusterset prod`,
+    );
+  addHomeOptions(command).action(async (id: string, flags: RemoveFlags) => {
+    const request = { deps, id, clusterset: flags.clusterset, isForced: flags.force === true };
+    const onWait = (line: string) => deps.print(line);
+    const lines = await withHome(deps, flags, ({ client }) => brokerRemove({ ...request, client, onWait }));
+    for (const line of lines) deps.print(line);
+  });
+}
+
+export interface RemoveRequest {
+  readonly client: Client;
+  readonly deps: Pick<ClusterSetDeps, 'world'>;
+  readonly clusterset: string;
+  readonly id: string;
+  readonly isForced: boolean;
+  /** Told what is waited for. */
+  readonly onWait?: (line: string) => void;
+}
+
+export async function brokerRemove(request: RemoveRequest): Promise<string[]> {
+  const { client, clusterset, id } = request;
+  const namespace = await findNamespace(request);
+  await refuseAlive(request, namespace);
+  const accounts = membersNamespace(clusterset);
+  const role = memberRoleName(id);
+  // The Cluster first: from here on nobody counts what is still in its namespace.
+  const things: [ResourceType, { namespace?: string; name: string }][] = [
+    [clusterType, { namespace: clusterset, name: id }],
+    [serviceAccountType, { namespace: accounts, name: id }],
+    [secretType, { namespace: accounts, name: joinSecretName(id) }],
+    [roleBindingType, { namespace: accounts, name: role }],
+    [roleType, { namespace: accounts, name: role }],
+    [namespaceType, { name: namespace }],
+  ];
+  let count = 0;
+  for (const [type, ref] of things) if (await remove(client, type, ref)) count += 1;
+  if (count === 0) return [`cluster ${id} is no member of clusterset ${clusterset}`];
+  await untilGone(request, namespace);
+  await removeViewsOfNobody(client, clusterset);
+  return [`cluster ${id} has been removed from clusterset ${clusterset}`];
+}
+
+async function findNamespace({ client, clusterset, id }: RemoveRequest): Promise<string> {
+  const cluster = await find<Cluster>(client, clusterType, { namespace: clusterset, name: id });
+  const name = cluster?.spec.namespace ?? memberNamespace(clusterset, id);
+  const namespace = await find<Namespace>(client, namespaceType, { name });
+  const { labels, annotations } = namespace?.metadata ?? {};
+  const isItsOwn = labels?.[clusterSetLabel] === clusterset && annotations?.[clusterIdAnnotation] === id;
+  if (namespace === undefined || isItsOwn) return name;
+  // A Cluster object written by hand may name any namespace; only one made for this cluster is taken away with it.
+  throw new Error(`cluster ${id}: namespace ${name} was not made for it; remove Cluster ${clusterset}/${id} by hand`);
+}
+
+// As every member judges it: by whether the lease changes while we look. Times written by another clock say nothing.
+async function refuseAlive(request: RemoveRequest, namespace: string): Promise<void> {
+  const { client, deps, id, isForced, onWait } = request;
+  if (isForced) return;
+  const read = () => find<Lease>(client, leaseType, { namespace, name: memberLeaseName });
+  const before = await read();
+  if (before?.spec?.renewTime === undefined) return;
+  const watchMs = (before.spec.leaseDurationSeconds ?? clusterSetDefaults.lease.durationSeconds) * 1000;
+  onWait?.(`looking for ${watchMs / 1000} s whether cluster ${id} still renews its lease; --force does not look`);
+  const endMs = deps.world.clock.monotonicMs() + watchMs;
+  while (deps.world.clock.monotonicMs() < endMs) {
+    await sleep(deps.world.timers, Math.min(leaseLookMs, watchMs));
+    const now = await read();
+    if (now === undefined || now.metadata.resourceVersion === before.metadata.resourceVersion) continue;
+    throw new Error(`cluster ${id} has just renewed its lease: run portolan leave there, or give --force`);
+  }
+}
+
+const leaseLookMs = 500;
+
+const looksMax = 300;
+const lookMs = 100;
+
+async function untilGone({ client, deps }: RemoveRequest, name: string): Promise<void> {
+  for (let look = 0; look < looksMax; look += 1) {
+    if ((await find(client, namespaceType, { name })) === undefined) return;
+    await sleep(deps.world.timers, lookMs);
+  }
+  throw new Error(`namespace ${name}: still being deleted at the broker; look what holds it`);
+}
+
+/** Members clear the merged view away; where none is left, nobody would. */
+async function removeViewsOfNobody(client: Client, clusterset: string): Promise<void> {
+  if ((await client.list(clusterType, { namespace: clusterset })).items.length > 0) return;
+  await removeViews(client, clusterset);
+}
+
+export async function removeViews(client: Client, clusterset: string): Promise<void> {
+  const { items } = await client.list<ServiceImport>(serviceImportType, { namespace: clusterset });
+  for (const view of items.filter(isOurs)) await remove(client, serviceImportType, view.metadata);
+}

@@ -1,0 +1,176 @@
+// `portolan broker token`: makes room for a cluster at the broker and gives the token it joins with. Run by the admin of
+// the clusterset, who alone may say who is a member.
+//
+// The token is of the member's own account and bound to a Secret: joining deletes the Secret, which uses the token up.
+
+import type { Command } from 'commander';
+import type { HttpAccess } from '../../base/http.ts';
+import {
+  areServicesPublished,
+  knownRanges,
+  readClusterSet,
+  readMembers,
+  readRecord,
+} from '../../clusterset/explain/broker-state.ts';
+import {
+  type MemberRequest,
+  memberNamespaceObject,
+  memberObjects,
+} from '../../clusterset/membership/broker-objects.ts';
+import { formatJoinToken } from '../../clusterset/membership/join-token.ts';
+import {
+  clusterIdAnnotation,
+  clusterIdProblem,
+  joinSecretName,
+  memberNamespace,
+  membersNamespace,
+} from '../../clusterset/rules/broker-layout.ts';
+import { findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
+import { requestToken } from '../../kube/client/account-token.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { createClient } from '../../kube/client/client.ts';
+import { findHome } from '../../kube/client/kubeconfig.ts';
+import { manifest } from '../../kube/objects/manifest.ts';
+import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import type { OwnerReference } from '../../kube/objects/object.ts';
+import { secretType } from '../../kube/objects/secret.ts';
+import { find, install, remove } from '../install.ts';
+import { addHomeOptions, type HomeFlags } from '../with-home.ts';
+import { parseRanges } from './broker-init.ts';
+import { type ClusterSetDeps, defaultClusterSet } from './deps.ts';
+
+interface TokenFlags extends HomeFlags {
+  readonly clusterset: string;
+  readonly region?: string;
+  readonly zone?: string;
+  readonly allowedRange?: string[];
+  readonly server?: string;
+  readonly minutes: string;
+  readonly renew?: boolean;
+}
+
+export function addBrokerTokenCommand(broker: Command, deps: ClusterSetDeps): void {
+  const command = broker
+    .command('token')
+    .description('make room for a cluster and print the token it joins with')
+    .argument('<cluster-id>', 'NAME or NAME.CONTEXT, unique in the clusterset')
+    .option('--clusterset <name>', 'the set to join', defaultClusterSet)
+    .option('--region <name>', 'where the cluster is')
+    .option('--zone <name>', 'where in the region it is')
+    .option('--allowed-range <cidr...>', 'the only addresses its endpoints may have (default: any)')
+    .option('--server <url>', "the broker's address as the cluster reaches it (default: that of the kubeconfig)")
+    .option('--minutes <number>', 'how long the token can be used', '60')
+    .option('--renew', 'for a cluster that has joined and lost its credentials: give it new ones')
+    .addHelpText(
+      'after',
+      `
+The token can be used once. Examples:
+  portolan broker token east --clusterset prod
+  portolan broker token east.europe --region eu-west --allowed-range 10.1.0.0/16 --minutes 15`,
+    );
+  addHomeOptions(command).action(async (id: string, flags: TokenFlags) => {
+    const access = await findHome({ host: deps.host, clock: deps.world.clock, ...flags });
+    const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
+    try {
+      deps.print(await brokerToken({ client, access, ...parseFlags(id, flags) }));
+    } finally {
+      client.close();
+    }
+  });
+}
+
+export interface TokenRequest extends MemberRequest {
+  readonly client: Client;
+  readonly access: Pick<HttpAccess, 'server' | 'certificateAuthority'>;
+  readonly lifetimeMs: number;
+  readonly isRenewal: boolean;
+}
+
+function parseFlags(id: string, flags: TokenFlags): Omit<TokenRequest, 'client' | 'access'> & { server?: string } {
+  const problem = clusterIdProblem(id);
+  if (problem !== undefined) throw new Error(`cluster id ${JSON.stringify(id)}: ${problem}`);
+  // A Kubernetes gives no token for less than ten minutes.
+  if (!/^\d{2,5}$/.test(flags.minutes) || Number(flags.minutes) < 10) {
+    throw new Error(`--minutes ${JSON.stringify(flags.minutes)}: write a number of minutes, 10 or more`);
+  }
+  return {
+    clusterset: flags.clusterset,
+    id,
+    spec: {
+      ...(flags.region === undefined ? {} : { region: flags.region }),
+      ...(flags.zone === undefined ? {} : { zone: flags.zone }),
+      ...(flags.allowedRange === undefined
+        ? {}
+        : { allowedRanges: parseRanges('--allowed-range', flags.allowedRange) }),
+    },
+    lifetimeMs: Number(flags.minutes) * 60_000,
+    isRenewal: flags.renew === true,
+    ...(flags.server === undefined ? {} : { server: checkedServer(flags.server) }),
+  };
+}
+
+function checkedServer(text: string): string {
+  if (URL.canParse(text) && text.startsWith('https://')) return text.replace(/\/+$/, '');
+  throw new Error(`--server ${JSON.stringify(text)}: write a URL such as https://broker.example.com:6443`);
+}
+
+/** The join token. */
+export async function brokerToken(request: TokenRequest & { server?: string }): Promise<string> {
+  const { client, clusterset, id, access } = request;
+  await refuse(request);
+  const namespace = await install(client, memberNamespaceObject(request));
+  const owner = ownerOf(namespace.object);
+  for (const wanted of memberObjects(request, owner)) await install(client, wanted);
+  const { token, expiresAt } = await newToken(request, owner);
+  return formatJoinToken({
+    clusterset,
+    clusterId: id,
+    namespace: memberNamespace(clusterset, id),
+    server: request.server ?? access.server,
+    certificateAuthority: access.certificateAuthority ?? '',
+    token,
+    expiresAt,
+  });
+}
+
+async function refuse(request: TokenRequest): Promise<void> {
+  const { client, clusterset, id } = request;
+  const set = await readClusterSet(client, clusterset);
+  const name = memberNamespace(clusterset, id);
+  const namespace = await find<Namespace>(client, namespaceType, { name });
+  const holder = namespace?.metadata.annotations?.[clusterIdAnnotation];
+  if (namespace !== undefined && holder !== id) {
+    throw new Error(
+      `cluster ${id}: namespace ${name} at the broker belongs to ${holder ?? 'somebody else'}; choose another id`,
+    );
+  }
+  if (namespace?.metadata.deletionTimestamp !== undefined) {
+    throw new Error(`cluster ${id}: a cluster of that id is just leaving; try again in a moment`);
+  }
+  const record = namespace && (await readRecord(client, name));
+  if (record !== undefined && !request.isRenewal) {
+    throw new Error(
+      `cluster id ${id} is in use since ${record.joinedAt}; choose another, remove that cluster with portolan broker remove ${id}, or give --renew if it is the same cluster and has lost its credentials`,
+    );
+  }
+  const own = (request.spec.allowedRanges ?? []).map(
+    (cidr): NamedRange => ({ cidr, whose: `allowed addresses of cluster ${id}`, kind: 'allowed' }),
+  );
+  const others = knownRanges(set, await readMembers(client, clusterset), id);
+  const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });
+  if (problems.length > 0) throw new Error(`cluster ${id}: ${problems.join('; ')}; give other ranges`);
+}
+
+async function newToken(request: TokenRequest, owner: OwnerReference) {
+  const { client, clusterset, id, lifetimeMs } = request;
+  const namespace = membersNamespace(clusterset);
+  const ref = { namespace, name: joinSecretName(id) };
+  // A token given before and not used yet ends here.
+  await remove(client, secretType, ref);
+  const { object: secret } = await install(client, manifest(secretType, { ...ref, ownerReferences: [owner] }, {}));
+  return requestToken(client, { namespace, name: id, lifetimeMs, boundTo: secret });
+}
+
+function ownerOf({ metadata }: Namespace): OwnerReference {
+  return { apiVersion: 'v1', kind: 'Namespace', name: metadata.name, uid: metadata.uid ?? '' };
+}

@@ -1,0 +1,68 @@
+// What a cluster's own home can say of one service while the broker is away: the import as it was last made, and what the
+// cluster's own export was last told.
+
+import { readVerdicts } from '../../clusterset/explain/set-state.ts';
+import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import { describeLease } from '../../clusterset/rules/leases/lease-memory.ts';
+import { parseServiceKey } from '../../clusterset/rules/names.ts';
+import type { Client } from '../../kube/client/client.ts';
+import type { Condition } from '../../kube/objects/object.ts';
+import { find } from '../install.ts';
+import { formatTable, type OutputFormat } from '../table.ts';
+import { clustersOf } from './status-home.ts';
+
+export interface HomeExplanation {
+  readonly service: string;
+  readonly brokerProblem: string;
+  readonly import: ServiceImport['spec'] | undefined;
+  readonly clusters: readonly { readonly cluster: string; readonly lease: string }[];
+  /** Of this cluster's own export; absent if it does not export the service. */
+  readonly conditions: readonly Condition[] | undefined;
+}
+
+interface HomeExplainRequest {
+  readonly home: Client;
+  readonly key: string;
+  /** Why the broker could not be asked. */
+  readonly why: string;
+}
+
+export async function explainAtHome({ home, key, why }: HomeExplainRequest): Promise<HomeExplanation> {
+  const ref = parseServiceKey(key);
+  const object = await find<ServiceImport>(home, serviceImportType, ref);
+  const serviceExport = await find<ServiceExport>(home, serviceExportType, ref);
+  if (object === undefined && serviceExport === undefined) {
+    throw new Error(
+      `service ${key}: the broker does not answer (${why}), and this cluster has no import or export of it`,
+    );
+  }
+  const verdicts = await readVerdicts(home);
+  return {
+    service: key,
+    brokerProblem: why,
+    import: object?.spec,
+    clusters: (object === undefined ? [] : clustersOf(object)).map((cluster) => ({
+      cluster,
+      lease: describeLease(verdicts.get(cluster)),
+    })),
+    conditions: serviceExport && (serviceExport.status?.conditions ?? []),
+  };
+}
+
+export function formatHomeExplanation(explanation: HomeExplanation, format: OutputFormat): string[] {
+  if (format === 'json') return [JSON.stringify(explanation, undefined, 2)];
+  const { service, brokerProblem, import: spec, clusters, conditions } = explanation;
+  const ports = (spec?.ports ?? []).map(({ name = '(unnamed)', port, protocol }) => `${name} ${port}/${protocol}`);
+  return [
+    `the broker does not answer (${brokerProblem}): this is what the cluster last knew of ${service}, and it may be old`,
+    '',
+    spec === undefined ? 'not imported here' : `${spec.type}, ports ${ports.join(', ') || 'none'}`,
+    ...(spec?.ips === undefined ? [] : [`addresses ${spec.ips.join(', ')}`]),
+    ...formatTable(
+      ['CLUSTER', 'LEASE'],
+      clusters.map(({ cluster, lease }) => [cluster, lease]),
+    ),
+    ...(conditions ?? []).map(({ type, status, reason, message }) => `export: ${type} ${status}/${reason} ${message}`),
+  ];
+}

@@ -1,0 +1,222 @@
+// `portolan export`: offers a Service of this cluster to the clusterset. Says beforehand what that would do to others.
+
+import type { Command } from 'commander';
+import { errorText } from '../../base/log.ts';
+import { sleep } from '../../base/world.ts';
+import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
+import type { ClusterFacts } from '../../clusterset/explain/foresee.ts';
+import { conditionIn, foreseeChange, type ServiceForesight } from '../../clusterset/explain/foresight.ts';
+import { homeFacts, readSetState } from '../../clusterset/explain/set-state.ts';
+import { clusterType } from '../../clusterset/kinds/cluster.ts';
+import { exportToAnnotation, type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { serviceNameProblem } from '../../clusterset/rules/export-conditions.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { conditionOf } from '../../kube/objects/conditions.ts';
+import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { find, install } from '../install.ts';
+import { addHomeOptions, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
+import type { ClusterSetDeps } from './deps.ts';
+import { completeExport } from './plan-file.ts';
+
+interface ExportFlags extends HomeFlags, WaitFlags {
+  readonly to?: string[];
+  readonly allowSystem?: boolean;
+}
+
+export interface WaitFlags {
+  readonly wait?: boolean;
+  readonly timeout: string;
+}
+
+export function addExportCommand(program: Command, deps: ClusterSetDeps): void {
+  const command = program
+    .command('export')
+    .description('offer a Service of this cluster to the clusterset')
+    .argument('<namespace/name>', 'the Service; it may come later')
+    .option(
+      '--to <clusters...>',
+      'only these clusters import it; all lifts an earlier limit (default: as it is, at first all)',
+    )
+    .option('--allow-system', 'also from kube-system and default')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portolan export shop/checkout --wait
+  portolan export shop/checkout --to west,north
+  portolan export shop/checkout --to all`,
+    );
+  addWaitOptions(addHomeOptions(command)).action(async (ref: string, flags: ExportFlags) => {
+    const timeoutMs = parseTimeout(flags.timeout);
+    await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
+      const service = parseServiceRef(ref, defaultNamespace);
+      refuseSystem(service.namespace, flags.allowSystem === true);
+      const request = { home, ...service, to: parseTo(flags.to) };
+      for await (const line of exportService(deps, request)) deps.print(line);
+      if (flags.wait) deps.print(await waitForExport(deps, { ...request, timeoutMs }));
+    });
+  });
+}
+
+export function addWaitOptions(command: Command): Command {
+  return command
+    .option('--wait', 'until the clusterset has it')
+    .option('--timeout <seconds>', 'how long to wait', '60');
+}
+
+export function parseTimeout(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new Error(`--timeout ${JSON.stringify(text)}: write a number of seconds`);
+  return Number(text) * 1000;
+}
+
+function parseTo(texts: readonly string[] | undefined): ExportRequest['to'] {
+  const ids = texts?.flatMap((text) => text.split(',')).filter((id) => id !== '');
+  if (ids?.includes('all') !== true) return ids;
+  if (ids.length === 1) return 'all';
+  throw new Error(`--to ${ids.join(',')}: write all alone, or the clusters that may import it`);
+}
+
+const systemNamespaces = ['kube-system', 'default'];
+
+function refuseSystem(namespace: string, isAllowed: boolean): void {
+  if (isAllowed || !systemNamespaces.includes(namespace)) return;
+  throw new Error(
+    `namespace ${namespace}: its services are every cluster's own and the same name means another thing in each; give --allow-system if you mean it`,
+  );
+}
+
+export interface ExportRequest {
+  readonly home: Client;
+  readonly namespace: string;
+  readonly name: string;
+  /** Ids of clusters, or `all` to lift an earlier limit; what is limited already stays so when absent. */
+  readonly to?: readonly string[] | 'all';
+}
+
+/** Lines for the person; what would go wrong is said before anything is written. */
+export async function* exportService(deps: ClusterSetDeps, request: ExportRequest): AsyncGenerator<string> {
+  const { home, namespace, name } = request;
+  const key = `${namespace}/${name}`;
+  const problem = serviceNameProblem(name);
+  if (problem !== undefined) throw new Error(`export ${key}: no Service can have that name: it ${problem}`);
+  if ((await find<Namespace>(home, namespaceType, { name: namespace })) === undefined) {
+    throw new Error(`export ${key}: there is no namespace ${namespace}`);
+  }
+  const present = await find<ServiceExport>(home, serviceExportType, { namespace, name });
+  const limit = present?.metadata.annotations?.[exportToAnnotation];
+  const wanted = exportObject(request);
+  const isLifted = request.to === 'all' && limit !== undefined;
+  yield* warnings(deps, request, isLifted ? withoutLimit(wanted) : wanted);
+  if (isLifted) {
+    const { metadata } = withoutLimit(wanted);
+    await home.patch(serviceExportType, { namespace, name }, { kind: 'merge', body: { metadata } });
+    return yield `${key} is exported to all clusters, no longer only to ${limit || 'nobody'}`;
+  }
+  const { object, outcome } = await install<ServiceExport>(home, { type: serviceExportType, object: wanted });
+  const only = object.metadata.annotations?.[exportToAnnotation];
+  if (outcome !== 'as it was') yield `${key} is exported${outcome === 'changed' ? ' anew' : ''}`;
+  else if (only === undefined) yield `${key} is exported already`;
+  else yield `${key} is exported already, only to ${only || 'nobody'}; --to all lifts that`;
+}
+
+/** In a merge patch null takes away. */
+function withoutLimit(wanted: ServiceExport): ServiceExport {
+  const annotations = { [exportToAnnotation]: null as unknown as string };
+  return { ...wanted, metadata: { ...wanted.metadata, annotations } };
+}
+
+function exportObject({ namespace, name, to }: ExportRequest): ServiceExport {
+  const isLimited = to !== undefined && to !== 'all';
+  const annotations = isLimited ? { annotations: { [exportToAnnotation]: to.join(',') } } : {};
+  return {
+    apiVersion: 'multicluster.x-k8s.io/v1beta1',
+    kind: serviceExportType.kind,
+    metadata: { name, namespace, ...annotations },
+  };
+}
+
+async function* warnings(
+  deps: ClusterSetDeps,
+  { home, namespace, name, to }: ExportRequest,
+  wanted: ServiceExport,
+): AsyncGenerator<string> {
+  const key = `${namespace}/${name}`;
+  try {
+    const complete = { home, nowMs: deps.world.clock.wallMs(), isNewNamespace: false };
+    const next = await completeExport(wanted, complete);
+    const add = (facts: ClusterFacts) => ({ ...facts, exports: new Map(facts.exports).set(key, next) });
+    const { foresight, unknown } = await foreseeHere(deps, {
+      home,
+      key,
+      change: add,
+      ids: to === 'all' ? [] : (to ?? []),
+    });
+    for (const id of unknown) yield `warning: the clusterset has no cluster ${id}`;
+    yield* changeWarnings(foresight);
+    const ready = conditionIn(foresight.conditions, 'Ready');
+    if (ready?.status === 'True') return;
+    const why = conditionIn(foresight.conditions, 'Valid')?.status === 'True' ? 'Ready' : 'Valid';
+    yield `warning: ${conditionIn(foresight.conditions, why)?.message}`;
+  } catch (error) {
+    // Who exports need not be allowed to see the broker.
+    yield `note: what this does to other clusters cannot be said: ${errorText(error)}`;
+  }
+}
+
+export function* changeWarnings({ flip, conflicts, service }: ServiceForesight): Generator<string> {
+  if (flip !== undefined)
+    yield `warning: the type of ${service} would flip from ${flip.from} to ${flip.to} in every cluster`;
+  for (const { reason, field, winner, value } of conflicts) {
+    yield `warning: ${reason}: ${field} differs between clusters; ${value} of cluster ${winner} is used`;
+  }
+}
+
+export interface HereRequest {
+  readonly home: Client;
+  readonly key: string;
+  readonly change: (facts: ClusterFacts) => ClusterFacts;
+  /** Ids that should be members. */
+  readonly ids: readonly string[];
+}
+
+/** What a change of one service in this cluster would do. */
+export async function foreseeHere(
+  deps: ClusterSetDeps,
+  { home, key, change, ids }: HereRequest,
+): Promise<{ foresight: ServiceForesight; unknown: string[] }> {
+  const membership = await requireMembership(home);
+  const run = async (broker: Client) => {
+    const state = await readSetState({ home, broker, membership, keys: [key] });
+    const present = await homeFacts(home, { state, id: membership.clusterId, keys: [key] });
+    const { items } = await broker.list(clusterType, { namespace: membership.clusterset });
+    const known = new Set(items.map(({ metadata }) => metadata.name));
+    const unknown = ids.filter((id) => !known.has(id));
+    return { foresight: foreseeChange({ state, present, next: change(present) }, key), unknown };
+  };
+  return consultBroker({ world: deps.world, membership, run });
+}
+
+const lookMs = 200;
+
+/** Resolves with a line when the export is ready; throws when it has failed or time is up. */
+export async function waitForExport(
+  deps: ClusterSetDeps,
+  { home, namespace, name, timeoutMs }: ExportRequest & { timeoutMs: number },
+): Promise<string> {
+  const key = `${namespace}/${name}`;
+  const deadlineMs = deps.world.clock.monotonicMs() + timeoutMs;
+  for (;;) {
+    const present = await find<ServiceExport>(home, serviceExportType, { namespace, name });
+    const ready = conditionOf(present?.status?.conditions, 'Ready');
+    const isCurrent =
+      ready?.observedGeneration === undefined || ready.observedGeneration === present?.metadata.generation;
+    if (ready?.status === 'True' && isCurrent) return `${key} is ready: ${ready.message}`;
+    if (ready?.reason === 'Failed' && isCurrent) throw new Error(`export ${key} has failed: ${ready.message}`);
+    if (deps.world.clock.monotonicMs() > deadlineMs) {
+      const why = conditionOf(present?.status?.conditions, 'Valid');
+      const said = why?.status === 'False' ? why.message : (ready?.message ?? 'no agent has looked at it');
+      throw new Error(`export ${key} is not ready after ${timeoutMs / 1000} s: ${said}`);
+    }
+    await sleep(deps.world.timers, lookMs);
+  }
+}

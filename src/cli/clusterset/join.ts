@@ -1,0 +1,318 @@
+// `portolan join`: makes a cluster a member of a clusterset. Everything that can be refused is looked at before anything is
+// written; then the id is taken at the broker, the join token is exchanged for one that the agent renews, and the
+// membership is kept at home.
+
+import type { Command } from 'commander';
+import {
+  areServicesPublished,
+  type KnownMember,
+  knownRanges,
+  readClusterSet,
+  readMembers,
+  readRecord,
+} from '../../clusterset/explain/broker-state.ts';
+import { brokerClient, findMembership } from '../../clusterset/explain/consult.ts';
+import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
+import {
+  type ClusterProperty,
+  clusterIdProperty,
+  clusterPropertyType,
+  clusterSetProperty,
+} from '../../clusterset/kinds/cluster-property.ts';
+import { type JoinToken, parseJoinToken } from '../../clusterset/membership/join-token.ts';
+import { type MemberRecord, memberRecord } from '../../clusterset/membership/member-record.ts';
+import { clusterProperties, membershipSecret, systemNamespace } from '../../clusterset/membership/membership.ts';
+import {
+  clusterIdProblem,
+  joinSecretName,
+  memberRecordName,
+  membersNamespace,
+} from '../../clusterset/rules/broker-layout.ts';
+import { findOutside, findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
+import { requestToken } from '../../kube/client/account-token.ts';
+import { type Client, createClient } from '../../kube/client/client.ts';
+import { findHome } from '../../kube/client/kubeconfig.ts';
+import { isAlreadyExists, isUnauthorized } from '../../kube/objects/api-error.ts';
+import { formatTime } from '../../kube/objects/conditions.ts';
+import { configMapType } from '../../kube/objects/config-map.ts';
+import { manifest } from '../../kube/objects/manifest.ts';
+import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { secretType } from '../../kube/objects/secret.ts';
+import { find, install, installDefinitions, remove } from '../install.ts';
+import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
+import { parseRanges } from './broker-init.ts';
+import { brokerToken } from './broker-token.ts';
+import { type ClusterSetDeps, defaultClusterSet, homeDefinitions } from './deps.ts';
+import { findPodRanges, findServiceRanges } from './own-ranges.ts';
+
+interface JoinFlags extends HomeFlags {
+  readonly clusterId?: string;
+  readonly region?: string;
+  readonly zone?: string;
+  readonly podCidr?: string[];
+  readonly serviceCidr?: string[];
+  readonly brokerKubeconfig?: string;
+  readonly clusterset: string;
+  readonly tokenHours: string;
+}
+
+export function addJoinCommand(program: Command, deps: ClusterSetDeps): void {
+  const command = program
+    .command('join')
+    .description('make this cluster a member of a clusterset')
+    .argument('[token]', 'what portolan broker token printed for this cluster')
+    .option('--cluster-id <id>', 'NAME or NAME.CONTEXT; must be the one the token was made for')
+    .option('--region <name>', 'where this cluster is')
+    .option('--zone <name>', 'where in the region it is')
+    .option('--pod-cidr <cidr...>', 'ranges of its pods, checked against everybody else (default: those of its nodes)')
+    .option('--service-cidr <cidr...>', 'ranges of its services (default: what its API server hands out)')
+    .option('--broker-kubeconfig <file>', 'instead of a token, for who is admin of the broker too')
+    .option('--clusterset <name>', 'with --broker-kubeconfig: the set to join', defaultClusterSet)
+    .option('--token-hours <number>', 'how long the credentials at the broker last without being renewed', '168')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portolan join "$TOKEN" --pod-cidr 10.1.0.0/16 --service-cidr 10.96.0.0/16
+  portolan join "$TOKEN" --cluster-id east --region eu-west --zone a
+  portolan join --broker-kubeconfig broker.kubeconfig --clusterset prod --cluster-id east
+
+A changed id is leave and join. After joining, portolan agent does the work.`,
+    );
+  addHomeOptions(command).action(async (text: string | undefined, flags: JoinFlags) => {
+    const lines = await withHome(deps, flags, async ({ client }) =>
+      join(deps, await requestOf(deps, client, text, flags)),
+    );
+    for (const line of lines) deps.print(line);
+  });
+}
+
+export interface JoinRequest {
+  readonly home: Client;
+  readonly token: JoinToken;
+  readonly claims: Omit<MemberRecord, 'homeUid' | 'joinedAt'>;
+  readonly lifetimeMs: number;
+  /** Which of the claims were found at home, not given. */
+  readonly found?: { readonly arePods: boolean; readonly areServices: boolean };
+}
+
+async function requestOf(
+  deps: ClusterSetDeps,
+  home: Client,
+  text: string | undefined,
+  flags: JoinFlags,
+): Promise<JoinRequest> {
+  if (!/^\d{1,5}$/.test(flags.tokenHours) || Number(flags.tokenHours) < 1) {
+    throw new Error(`--token-hours ${JSON.stringify(flags.tokenHours)}: write a number of hours, 1 or more`);
+  }
+  const token = text === undefined ? await tokenAsAdmin(deps, home, flags) : parseJoinToken(text);
+  if (flags.clusterId !== undefined && flags.clusterId !== token.clusterId) {
+    throw new Error(
+      `--cluster-id ${flags.clusterId}: the join token was made for ${token.clusterId}; ask for one with portolan broker token ${flags.clusterId}`,
+    );
+  }
+  return {
+    home,
+    token,
+    claims: {
+      region: flags.region ?? '',
+      zone: flags.zone ?? '',
+      podRanges: flags.podCidr === undefined ? await findPodRanges(home) : parseRanges('--pod-cidr', flags.podCidr),
+      serviceRanges:
+        flags.serviceCidr === undefined
+          ? await findServiceRanges(home)
+          : parseRanges('--service-cidr', flags.serviceCidr),
+    },
+    lifetimeMs: Number(flags.tokenHours) * 3_600_000,
+    found: { arePods: flags.podCidr === undefined, areServices: flags.serviceCidr === undefined },
+  };
+}
+
+async function tokenAsAdmin(deps: ClusterSetDeps, home: Client, flags: JoinFlags): Promise<JoinToken> {
+  const { brokerKubeconfig, clusterId: id, clusterset, region, zone } = flags;
+  if (brokerKubeconfig === undefined)
+    throw new Error('give the join token, or --broker-kubeconfig as admin of the broker');
+  if (id === undefined) throw new Error('--cluster-id: needed with --broker-kubeconfig');
+  const problem = clusterIdProblem(id);
+  if (problem !== undefined) throw new Error(`--cluster-id ${JSON.stringify(id)}: ${problem}`);
+  await refuseAtHome(home, { clusterset, clusterId: id });
+  const access = await findHome({ host: deps.host, clock: deps.world.clock, kubeconfig: brokerKubeconfig });
+  const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
+  try {
+    const spec = { ...(region === undefined ? {} : { region }), ...(zone === undefined ? {} : { zone }) };
+    const isRenewal = (await findMembership(home)) !== undefined;
+    const lifetimeMs = 600_000;
+    return parseJoinToken(await brokerToken({ client, access, clusterset, id, spec, lifetimeMs, isRenewal }));
+  } finally {
+    client.close();
+  }
+}
+
+/** What was done, as lines for the person. */
+export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<string[]> {
+  const { home, token } = request;
+  await refuseAtHome(home, token);
+  const lines = (await installDefinitions({ client: home, ...deps, names: homeDefinitions })).map(
+    (name) => `made definition ${name}`,
+  );
+  const broker = brokerClient(deps.world, token);
+  try {
+    lines.push(...(await refuseAtBroker(broker, request)));
+    await enter(deps, request, broker);
+  } catch (error) {
+    if (!isUnauthorized(error)) throw error;
+    throw new Error(
+      `the broker does not accept this join token: it was used already or has expired (${token.expiresAt}); ask for a new one with portolan broker token ${token.clusterId}`,
+      { cause: error },
+    );
+  } finally {
+    broker.close();
+  }
+  return [
+    ...lines,
+    `this cluster is ${token.clusterId} in clusterset ${token.clusterset}`,
+    'next: portolan agent, unless one is running',
+  ];
+}
+
+async function refuseAtHome(home: Client, token: Pick<JoinToken, 'clusterset' | 'clusterId'>): Promise<void> {
+  const present = await findMembership(home);
+  const isSame = present?.clusterId === token.clusterId && present.clusterset === token.clusterset;
+  if (present !== undefined && !isSame) {
+    throw new Error(
+      `this cluster is ${present.clusterId} in clusterset ${present.clusterset} and would become ${token.clusterId} in ${token.clusterset}; a changed id is leave and join: run portolan leave first`,
+    );
+  }
+  const wanted = { [clusterIdProperty]: token.clusterId, [clusterSetProperty]: token.clusterset };
+  for (const [name, value] of Object.entries(wanted)) {
+    const property = await findProperty(home, name);
+    if (property === undefined || property.spec.value === value) continue;
+    throw new Error(
+      `ClusterProperty ${name} of this cluster says ${property.spec.value}, the join token ${value}; use a token for ${property.spec.value}, or delete the property`,
+    );
+  }
+}
+
+function findProperty(home: Client, name: string): Promise<ClusterProperty | undefined> {
+  return find<ClusterProperty>(home, clusterPropertyType, { name });
+}
+
+/** What could not be checked, in lines for the person. */
+async function refuseAtBroker(broker: Client, { home, token, claims, found }: JoinRequest): Promise<string[]> {
+  const { clusterset, clusterId: id } = token;
+  const set = await readClusterSet(broker, clusterset);
+  const cluster = await find<Cluster>(broker, clusterType, { namespace: clusterset, name: id });
+  if (cluster === undefined)
+    throw new Error(`cluster ${id} was removed from clusterset ${clusterset}; ask for a new join token`);
+  const record = await readRecord(broker, token.namespace);
+  if (record !== undefined && record.homeUid !== (await homeUid(home))) {
+    throw new Error(
+      `cluster id ${id} is in use by another cluster since ${record.joinedAt}; ask for a token with another id`,
+    );
+  }
+  const own = ownRanges(claims);
+  // Where its services are is nobody's business unless they are published; who names them wants them checked.
+  const areServicesHidden = found?.areServices === true && !areServicesPublished(set);
+  const compared = own.filter(({ kind }) => kind !== 'services' || !areServicesHidden);
+  const outside = findOutside(compared, cluster.spec.allowedRanges ?? []);
+  if (outside.length > 0) {
+    const texts = outside.map(({ cidr, whose }) => `${cidr} (${whose})`).join(', ');
+    throw new Error(`cluster ${id} may have addresses in ${cluster.spec.allowedRanges?.join(', ')}, not in ${texts}`);
+  }
+  const members = await readMembers(broker, clusterset);
+  const others = knownRanges(set, members, id);
+  const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });
+  if (problems.length > 0) {
+    throw new Error(`cluster ${id} cannot join clusterset ${clusterset}: ${problems.join('; ')}; change one of them`);
+  }
+  return [...foundLines(claims, found), ...uncheckedLines(members.filter((member) => member.id !== id))];
+}
+
+function foundLines({ podRanges, serviceRanges }: JoinRequest['claims'], found: JoinRequest['found']): string[] {
+  const say = (what: string, ranges: readonly string[], flag: string) =>
+    ranges.length === 0
+      ? `not checked: this home does not say where its ${what} are; give ${flag} to have that checked`
+      : `checked: ${what} in ${ranges.join(', ')}, as this home says (${flag} says otherwise)`;
+  return [
+    ...(found?.arePods ? [say('pods', podRanges, '--pod-cidr')] : []),
+    ...(found?.areServices ? [say('services', serviceRanges, '--service-cidr')] : []),
+  ];
+}
+
+function uncheckedLines(others: readonly KnownMember[]): string[] {
+  const silent = others.filter(
+    ({ cluster, record }) => (cluster.spec.allowedRanges ?? record?.podRanges ?? []).length === 0,
+  );
+  if (silent.length === 0) return [];
+  return [`not checked: where the pods of ${silent.map(({ id }) => id).join(', ')} are, which nobody has said`];
+}
+
+function ownRanges({ podRanges, serviceRanges }: JoinRequest['claims']): NamedRange[] {
+  return [
+    ...podRanges.map((cidr) => ({ cidr, whose: 'pods of this cluster', kind: 'pods' as const })),
+    ...serviceRanges.map((cidr) => ({ cidr, whose: 'services of this cluster', kind: 'services' as const })),
+  ];
+}
+
+/** Takes the id, exchanges the token and keeps what it got. */
+async function enter(deps: ClusterSetDeps, request: JoinRequest, broker: Client): Promise<void> {
+  const { home, token, lifetimeMs } = request;
+  await install(home, manifest(namespaceType, { name: systemNamespace }, {}));
+  const now = formatTime(deps.world.clock.wallMs());
+  await takeId(broker, request, now);
+  const account = { namespace: membersNamespace(token.clusterset), name: token.clusterId };
+  const issued = await requestToken(broker, { ...account, lifetimeMs });
+  const { object: secret, type } = membershipSecret({
+    ...token,
+    accountNamespace: account.namespace,
+    accountName: account.name,
+    token: issued.token,
+    tokenIssuedAt: now,
+    tokenExpiresAt: issued.expiresAt,
+  });
+  await remove(home, secretType, secret.metadata);
+  await home.create(type, secret);
+  for (const property of clusterProperties(token)) {
+    if ((await findProperty(home, property.object.metadata.name)) === undefined) await install(home, property);
+  }
+  await useUp(deps, { ...token, token: issued.token });
+}
+
+// Making the record is the lock on the id: of two that come at once, one finds it made.
+async function takeId(broker: Client, request: JoinRequest, now: string): Promise<void> {
+  const { home, token, claims } = request;
+  const mine: MemberRecord = { ...claims, homeUid: await homeUid(home), joinedAt: now };
+  const wanted = memberRecord(token.namespace, mine);
+  try {
+    await broker.create(wanted.type, wanted.object);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    const present = await readRecord(broker, token.namespace);
+    if (present?.homeUid !== mine.homeUid) {
+      throw new Error(
+        `cluster id ${token.clusterId} was just taken by another cluster; ask for a token with another id`,
+      );
+    }
+    const again = memberRecord(token.namespace, { ...mine, joinedAt: present.joinedAt });
+    const ref = { namespace: token.namespace, name: memberRecordName };
+    await broker.patch(configMapType, ref, { kind: 'merge', body: { data: again.object.data } });
+  }
+}
+
+/** The join token ends with the Secret it is bound to. */
+async function useUp(deps: ClusterSetDeps, token: JoinToken): Promise<void> {
+  const broker = brokerClient(deps.world, token);
+  try {
+    const namespace = membersNamespace(token.clusterset);
+    await remove(broker, secretType, { namespace, name: joinSecretName(token.clusterId) });
+  } finally {
+    broker.close();
+  }
+}
+
+/** As everybody does who needs to tell clusters apart. */
+async function homeUid(home: Client): Promise<string> {
+  const namespace = await find<Namespace>(home, namespaceType, { name: 'kube-system' });
+  if (namespace?.metadata.uid === undefined) throw new Error('this home has no namespace kube-system to be known by');
+  return namespace.metadata.uid;
+}

@@ -1,0 +1,79 @@
+// What a cluster's home has because the cluster is a member: imports and what stands behind them, addresses, what policies
+// and placements brought, conditions on exports. All of it goes; what people made stays.
+
+import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
+import { clusterIdProperty, clusterPropertyType, clusterSetProperty } from '../../clusterset/kinds/cluster-property.ts';
+import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import { systemNamespace, verdictsName } from '../../clusterset/membership/membership.ts';
+import {
+  exportConditionTypes,
+  importedSliceManager,
+  isMadeHere,
+  placedLabel,
+  policyExportLabel,
+} from '../../clusterset/rules/agent-marks.ts';
+import { clusterSetDnsName } from '../../clusterset/rules/clusterset-dns.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { configMapType } from '../../kube/objects/config-map.ts';
+import { endpointSliceType, sliceManagedByLabel, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
+import { isOurs, managedByLabel, managerName } from '../../kube/objects/manifest.ts';
+import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import { serviceType } from '../../kube/objects/service.ts';
+import { find, remove } from '../install.ts';
+
+export async function cleanHome(home: Client, clusterId: string): Promise<void> {
+  const placed = { labelSelector: placedLabel };
+  // Labels are copied with manifests; only what the agent made as what it is goes.
+  const isMade = (object: KubernetesObject) => isMadeHere(object, clusterId);
+  await removeAll(home, serviceExportType, placed, isMade);
+  await removeAll(home, serviceType, placed, isMade);
+  await removeAll(home, serviceExportType, { labelSelector: policyExportLabel }, isMade);
+  await removeAll(home, serviceImportType, { labelSelector: `${managedByLabel}=${managerName}` });
+  await removeAll(home, endpointSliceType, {
+    labelSelector: `${sliceManagedByLabel}=${importedSliceManager},${sourceClusterLabel}`,
+  });
+  await removeAll<AddressClaim>(home, addressClaimType, {}, ({ spec }) => spec.owner.kind === serviceImportType.kind);
+  await clearConditions(home);
+  for (const name of [verdictsName, clusterSetDnsName])
+    await remove(home, configMapType, { namespace: systemNamespace, name });
+  for (const name of [clusterIdProperty, clusterSetProperty]) {
+    const property = await find(home, clusterPropertyType, { name });
+    // One that was there before us belongs to somebody else.
+    if (property !== undefined && isOurs(property)) await remove(home, clusterPropertyType, { name });
+  }
+}
+
+async function removeAll<T extends KubernetesObject>(
+  home: Client,
+  type: ResourceType,
+  selection: { labelSelector?: string },
+  isMeant: (object: T) => boolean = () => true,
+): Promise<void> {
+  for (const object of await listAll<T>(home, type, selection)) {
+    if (isMeant(object)) await remove(home, type, object.metadata);
+  }
+}
+
+async function listAll<T extends KubernetesObject>(
+  home: Client,
+  type: ResourceType,
+  selection: { labelSelector?: string } = {},
+): Promise<T[]> {
+  const all: T[] = [];
+  for await (const page of home.listPaged<T>(type, selection)) all.push(...page.items);
+  return all;
+}
+
+/** An export that says it is exported would lie. */
+async function clearConditions(home: Client): Promise<void> {
+  for (const serviceExport of await listAll<ServiceExport>(home, serviceExportType)) {
+    const conditions = serviceExport.status?.conditions ?? [];
+    const others = conditions.filter(({ type }) => !exportConditionTypes.includes(type));
+    if (others.length === conditions.length) continue;
+    await home.updateStatus(serviceExportType, {
+      ...serviceExport,
+      status: { ...serviceExport.status, conditions: others },
+    });
+  }
+}

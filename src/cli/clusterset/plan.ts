@@ -1,0 +1,189 @@
+// `portolan plan`: what the exports, services and export policies of a file would do, against the clusterset as it is now. Changes nothing; the exit code
+// is for pipelines.
+
+import type { Command } from 'commander';
+import { inParallel } from '../../base/in-parallel.ts';
+import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
+import type { ClusterFacts } from '../../clusterset/explain/foresee.ts';
+import { conditionIn, foreseeChanges, type ServiceForesight } from '../../clusterset/explain/foresight.ts';
+import { byKey, fewKeysMax, homeFacts, listAll, readSetState } from '../../clusterset/explain/set-state.ts';
+import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import { parseServiceKey } from '../../clusterset/rules/names.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { find } from '../install.ts';
+import { formatCount, formatTable, type OutputFormat, parseOutput } from '../table.ts';
+import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
+import type { ClusterSetDeps } from './deps.ts';
+import { completeExport, completeService, type PlannedObjects, readPlanFile } from './plan-file.ts';
+import { type PolicyPlan, planPolicies } from './plan-policies.ts';
+
+interface PlanFlags extends HomeFlags {
+  readonly file: string;
+  readonly output: string;
+}
+
+/** What the command ends with. 1 is an error, as everywhere. */
+export const planExit = { fine: 0, conflict: 2, notExported: 3 } as const;
+
+export function addPlanCommand(program: Command, deps: ClusterSetDeps): void {
+  const command = program
+    .command('plan')
+    .description('say what the exports, services and export policies of a file would do, and change nothing')
+    .requiredOption(
+      '-f, --file <file>',
+      'YAML with ServiceExports, Services and ServiceExportPolicies; - reads standard input',
+    )
+    .option('-o, --output <format>', 'text or json', 'text')
+    .addHelpText(
+      'after',
+      `
+Ends with 0 if every export would be exported without conflict, 2 if clusters would disagree, 3 if an export would not
+be part of the import. A Service counts if it is exported, here or by the file. Examples:
+  portolan plan -f exports.yaml
+  kustomize build . | portolan plan -f - -o json`,
+    );
+  addHomeOptions(command).action(async (flags: PlanFlags) => {
+    const format = parseOutput(flags.output);
+    const plan = await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
+      const objects = await readPlanFile(deps.host, flags.file, defaultNamespace);
+      const membership = await requireMembership(home);
+      const run = (broker: Client) => planExports(deps, { home, broker, membership, objects });
+      return consultBroker({ world: deps.world, membership, run });
+    });
+    for (const line of formatPlan(plan, format)) deps.print(line);
+    deps.setExitCode(plan.exitCode);
+  });
+}
+
+export interface ExportPlan {
+  readonly cluster: string;
+  readonly clusterset: string;
+  readonly exports: readonly ServiceForesight[];
+  /** Keys of the file's Services that are not exported and would not be. */
+  readonly unexported: readonly string[];
+  readonly ignored: readonly string[];
+  readonly exitCode: number;
+}
+
+export interface PlanRequest {
+  readonly home: Client;
+  readonly broker: Client;
+  readonly membership: MembershipRecord;
+  readonly objects: PlannedObjects;
+}
+
+export async function planExports(deps: Pick<ClusterSetDeps, 'world'>, request: PlanRequest): Promise<ExportPlan> {
+  const { home, broker, membership, objects } = request;
+  const policies = await planPolicies(home, objects, membership.clusterId);
+  const exported = await exportedAmong(home, [...objects.services.keys()]);
+  const keys = [...new Set([...objects.exports.keys(), ...policies.made.keys(), ...policies.gone, ...exported])].sort();
+  const looked = new Set(keys);
+  const state = await readSetState({ home, broker, membership, keys });
+  const present = await homeFacts(home, { state, id: membership.clusterId, keys });
+  const next = await applied(deps, { ...request, policies }, present);
+  const exports = foreseeChanges({ state, present, next }, keys);
+  return {
+    cluster: membership.clusterId,
+    clusterset: membership.clusterset,
+    exports,
+    unexported: [...objects.services.keys()].filter((key) => !looked.has(key)),
+    ignored: objects.ignored,
+    exitCode: exports.reduce((worst, one) => Math.max(worst, exitCodeOf(one)), planExit.fine as number),
+  };
+}
+
+async function exportedAmong(home: Client, keys: readonly string[]): Promise<string[]> {
+  if (keys.length > fewKeysMax) {
+    const all = byKey(await listAll(home, serviceExportType));
+    return keys.filter((key) => all.has(key));
+  }
+  const exported: string[] = [];
+  for (const key of keys) {
+    if ((await find(home, serviceExportType, parseServiceKey(key))) !== undefined) exported.push(key);
+  }
+  return exported;
+}
+
+/** To one home. */
+const requests = { atOnceMax: 16 };
+
+/** The home as it would be with the file applied. */
+async function applied(
+  deps: Pick<ClusterSetDeps, 'world'>,
+  { home, objects, policies }: PlanRequest & { readonly policies: PolicyPlan },
+  now: ClusterFacts,
+): Promise<ClusterFacts> {
+  const namespaces = new Set([...now.namespaces, ...objects.namespaces.keys()]);
+  const exports = new Map(now.exports);
+  const services = new Map(now.services);
+  const completeFor = (key: string) => {
+    const { namespace } = parseServiceKey(key);
+    if (!namespaces.has(namespace)) {
+      throw new Error(`export ${key}: there is no namespace ${namespace}; make it, or put it into the file`);
+    }
+    const isNewNamespace = !now.namespaces.has(namespace);
+    return { home, nowMs: deps.world.clock.wallMs(), isNewNamespace };
+  };
+  await inParallel(new Map([...policies.made, ...objects.exports]), requests, async ([key, wanted]) => {
+    const isThere = now.exports.has(key);
+    exports.set(key, await completeExport(wanted, { ...completeFor(key), isThere }));
+  });
+  for (const key of policies.gone) exports.delete(key);
+  await inParallel(objects.services, requests, async ([key, service]) => {
+    if (!exports.has(key)) return;
+    const isThere = now.services.has(key);
+    services.set(key, await completeService(service, { ...completeFor(key), isThere }));
+  });
+  return { ...now, namespaces, exports, services };
+}
+
+function exitCodeOf({ conditions, conflicts }: ServiceForesight): number {
+  // No longer exported, because that is what the file asks for.
+  if (conditions === undefined) return planExit.fine;
+  if (conditionIn(conditions, 'Ready')?.status !== 'True') return planExit.notExported;
+  return conflicts.length > 0 ? planExit.conflict : planExit.fine;
+}
+
+export function formatPlan(plan: ExportPlan, format: OutputFormat): string[] {
+  if (format === 'json') return [JSON.stringify(plan, undefined, 2)];
+  const lines = plan.exports.flatMap((one) => [...formatForesight(one), '']);
+  for (const key of plan.unexported) lines.push(`not exported, so no other cluster would notice: Service ${key}`);
+  for (const one of plan.ignored) lines.push(`not looked at: ${one}`);
+  const count = (code: number) => plan.exports.filter((one) => exitCodeOf(one) === code).length;
+  lines.push(
+    `${formatCount(plan.exports.length, 'export')} in cluster ${plan.cluster} of clusterset ${plan.clusterset}: ` +
+      `${count(planExit.fine)} fine, ${count(planExit.conflict)} in conflict, ${count(planExit.notExported)} not exported; nothing was changed`,
+  );
+  return lines;
+}
+
+function formatForesight(one: ServiceForesight): string[] {
+  const { service, conditions = [], clusters, changes, elsewhere, flip } = one;
+  const rows = conditions.map(({ type, status, reason, message }) => [`  ${type}`, status, reason, message]);
+  const lines =
+    one.conditions === undefined
+      ? [`${service} would no longer be exported: no policy would select it`]
+      : [`${service} would have`, ...formatTable(['  CONDITION', 'STATUS', 'REASON', 'MESSAGE'], rows)];
+  lines.push(
+    `  import: ${one.import === undefined ? 'none' : `${formatSpec(one.import)}, from ${clusters.join(', ')}`}`,
+  );
+  for (const change of changes) lines.push(`    ${change}`);
+  if (flip !== undefined) lines.push(`  warning: the type would flip from ${flip.from} to ${flip.to} in every cluster`);
+  for (const { cluster, before, after } of elsewhere) {
+    for (const condition of after) {
+      const was = before.find(({ type }) => type === condition.type);
+      if (was?.status === condition.status && was.reason === condition.reason) continue;
+      const what = `${condition.type} ${was?.status}/${was?.reason} would become ${condition.status}/${condition.reason}`;
+      lines.push(`  in cluster ${cluster}: ${what}`);
+    }
+  }
+  return lines;
+}
+
+function formatSpec(spec: NonNullable<ServiceForesight['import']>): string {
+  const ports = (spec.ports ?? []).map(
+    ({ name, port, protocol }) => `${name === undefined ? '' : `${name} `}${port}/${protocol}`,
+  );
+  return `${spec.type}, ports ${ports.join(', ') || 'none'}`;
+}

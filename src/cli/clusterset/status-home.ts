@@ -1,0 +1,79 @@
+// What a cluster's own home knows of the clusterset while the broker is away: the imports and what stands behind them, and
+// what its agent last judged of the others. Nothing of it is younger than the last time the broker was heard of.
+
+import { byKey, listAll, readVerdicts } from '../../clusterset/explain/set-state.ts';
+import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import type { LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { conditionOf } from '../../kube/objects/conditions.ts';
+import { type EndpointSlice, endpointSliceType, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
+import { keyOf } from '../../kube/objects/object.ts';
+import type { ClusterStatus, ServiceStatus, Status } from './status.ts';
+
+interface HomeStatusRequest {
+  readonly home: Client;
+  readonly membership: MembershipRecord;
+  /** Why the broker could not be asked. */
+  readonly why: string;
+}
+
+export async function readHomeStatus({ home, membership, why }: HomeStatusRequest): Promise<Status> {
+  const imports = await listAll<ServiceImport>(home, serviceImportType);
+  const exports = byKey(await listAll<ServiceExport>(home, serviceExportType));
+  const slices = await listAll<EndpointSlice>(home, endpointSliceType, { labelSelector: sourceClusterLabel });
+  const verdicts = await readVerdicts(home);
+  const ids = new Set([membership.clusterId, ...verdicts.keys(), ...imports.flatMap(clustersOf)]);
+  return {
+    clusterset: membership.clusterset,
+    broker: membership.server,
+    cluster: membership.clusterId,
+    brokerProblem: why,
+    clusters: [...ids].sort().map((id) => clusterStatus(id, { imports, slices, memory: verdicts.get(id) })),
+    services: imports.map((one) => serviceStatus(one, exports.get(keyOf(one)))),
+    refused: [],
+    stale: [],
+    behind: [],
+    unpublished: [],
+  };
+}
+
+interface ClusterKnowledge {
+  readonly imports: readonly ServiceImport[];
+  readonly slices: readonly EndpointSlice[];
+  readonly memory: LeaseMemory | undefined;
+}
+
+function clusterStatus(id: string, { imports, slices, memory }: ClusterKnowledge): ClusterStatus {
+  const theirs = slices.filter(({ metadata }) => metadata.labels?.[sourceClusterLabel] === id);
+  const endpoints = theirs.flatMap((slice) => slice.endpoints ?? []);
+  return {
+    id,
+    region: '',
+    zone: '',
+    joinedAt: undefined,
+    lease: memory?.verdict ?? 'alive',
+    memory,
+    problem: undefined,
+    renewedAgoMs: undefined,
+    services: imports.filter((one) => clustersOf(one).includes(id)).length,
+    readyEndpoints: endpoints.filter(({ conditions }) => conditions?.ready !== false).length,
+  };
+}
+
+function serviceStatus(object: ServiceImport, serviceExport: ServiceExport | undefined): ServiceStatus {
+  const conflict = conditionOf(serviceExport?.status?.conditions, 'Conflict');
+  return {
+    service: keyOf(object),
+    type: object.spec.type,
+    clusters: clustersOf(object),
+    excluded: [],
+    conflicts: conflict?.status === 'True' ? conflict.reason.split(',') : [],
+    import: 'as last known',
+  };
+}
+
+export function clustersOf(object: ServiceImport): string[] {
+  return (object.status?.clusters ?? []).map(({ cluster }) => cluster);
+}

@@ -1,0 +1,96 @@
+// `portolan unexport`: takes a Service of this cluster back from the clusterset. Says beforehand what would change for
+// others when this cluster's word no longer counts.
+
+import type { Command } from 'commander';
+import { errorText } from '../../base/log.ts';
+import { sleep } from '../../base/world.ts';
+import { requireMembership, withBroker } from '../../clusterset/explain/consult.ts';
+import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
+import { madeAnnotation, placedLabel, policyExportLabel } from '../../clusterset/rules/agent-marks.ts';
+import { recordName } from '../../clusterset/rules/names.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { find, remove } from '../install.ts';
+import { addHomeOptions, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
+import type { ClusterSetDeps } from './deps.ts';
+import { addWaitOptions, changeWarnings, foreseeHere, parseTimeout, type WaitFlags } from './export.ts';
+
+export function addUnexportCommand(program: Command, deps: ClusterSetDeps): void {
+  const command = program
+    .command('unexport')
+    .description('take a Service of this cluster back from the clusterset')
+    .argument('<namespace/name>', 'the Service, which itself stays')
+    .addHelpText('after', '\nExample:\n  portolan unexport shop/checkout --wait');
+  addWaitOptions(addHomeOptions(command)).action(async (ref: string, flags: HomeFlags & WaitFlags) => {
+    const timeoutMs = parseTimeout(flags.timeout);
+    await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
+      const request = { home, ...parseServiceRef(ref, defaultNamespace) };
+      for await (const line of unexportService(deps, request)) deps.print(line);
+      if (flags.wait) deps.print(await waitForWithdrawal(deps, { ...request, timeoutMs }));
+    });
+  });
+}
+
+export interface UnexportRequest {
+  readonly home: Client;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export async function* unexportService(deps: ClusterSetDeps, request: UnexportRequest): AsyncGenerator<string> {
+  const { home, namespace, name } = request;
+  const key = `${namespace}/${name}`;
+  const present = await find<ServiceExport>(home, serviceExportType, { namespace, name });
+  if (present === undefined) return yield `${key} is not exported`;
+  refuseMadeByOthers(present, key);
+  try {
+    const change = (facts: Parameters<Parameters<typeof foreseeHere>[1]['change']>[0]) => {
+      const exports = new Map(facts.exports);
+      exports.delete(key);
+      return { ...facts, exports };
+    };
+    const { foresight } = await foreseeHere(deps, { home, key, change, ids: [] });
+    yield* changeWarnings({ ...foresight, conflicts: [] });
+    for (const line of foresight.changes) yield `note: ${line}`;
+  } catch (error) {
+    yield `note: what this does to other clusters cannot be said: ${errorText(error)}`;
+  }
+  await remove(home, serviceExportType, { namespace, name });
+  yield `${key} is no longer exported`;
+}
+
+function refuseMadeByOthers({ metadata: { labels = {}, annotations } }: ServiceExport, key: string): void {
+  // A copy of what an agent made carries the label too, and nobody would make it again.
+  if (!annotations?.[madeAnnotation]?.endsWith(`/${key}`)) return;
+  const policy = labels[policyExportLabel];
+  if (policy !== undefined) {
+    throw new Error(`export ${key}: ServiceExportPolicy ${policy} would make it again; change what that selects`);
+  }
+  const template = labels[placedLabel];
+  if (template !== undefined) {
+    throw new Error(`export ${key}: FederatedService ${template} would make it again; change that at the broker`);
+  }
+}
+
+const lookMs = 200;
+
+/** Resolves when this cluster's record has gone from the broker. */
+async function waitForWithdrawal(
+  deps: ClusterSetDeps,
+  { home, namespace, name, timeoutMs }: UnexportRequest & { timeoutMs: number },
+): Promise<string> {
+  const membership = await requireMembership(home);
+  const ref = { namespace: membership.namespace, name: recordName({ namespace, name }) };
+  const deadlineMs = deps.world.clock.monotonicMs() + timeoutMs;
+  return withBroker(deps.world, membership, async (broker) => {
+    for (;;) {
+      if ((await find(broker, serviceShardType, ref)) === undefined) return `${namespace}/${name} is withdrawn`;
+      if (deps.world.clock.monotonicMs() > deadlineMs) {
+        throw new Error(
+          `unexport ${namespace}/${name}: still at the broker after ${timeoutMs / 1000} s; is the agent running?`,
+        );
+      }
+      await sleep(deps.world.timers, lookMs);
+    }
+  });
+}

@@ -1,0 +1,59 @@
+// What `portolan peer` refuses before anything is sent anywhere.
+
+import { afterEach, expect, test } from 'vitest';
+import { configMapType } from '../../kube/objects/config-map.ts';
+import { secretType } from '../../kube/objects/secret.ts';
+import { peerType } from '../../peering/kinds/peer.ts';
+import { meshCardName } from '../../peering/rules/peer-introduction.ts';
+import { type MemoryHome, memoryHome, namespace } from '../../peering/testing/edge/memory-home.ts';
+import { makeToken } from './add.ts';
+import { listServices } from './services.ts';
+import { retryPeer } from './show.ts';
+
+let home: MemoryHome | undefined;
+afterEach(() => home?.stop());
+
+async function setUp() {
+  home = await memoryHome();
+  const { client } = home;
+  const card = { address: 'east.example:8008', domain: 'east.example', bundle: 'PEM' };
+  const metadata = { name: meshCardName, namespace };
+  await client.create(configMapType, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: card });
+  const spec = { trust: { domain: 'west.example', bundle: 'PEM' } };
+  const peer = { apiVersion: 'portolan.dev/v1alpha1', kind: 'Peer', metadata: { name: 'west', namespace }, spec };
+  await client.create(peerType, peer);
+  const token = (name: string) =>
+    makeToken({ client, namespace }, { peer: name, allowedDomains: [], expiresMs: 1, secret: name });
+  const introductions = async () => (await client.list(secretType, { namespace })).items.length;
+  return { client, token, introductions };
+}
+
+test.each([
+  ['west', 'there is a Peer west already'],
+  ['Bad_Name', 'Bad_Name cannot be the name of a peer'],
+  ['dotted.name', 'dotted.name cannot be the name of a peer'],
+])('peer token: for %s -> refused, no token is made', async (name, reason) => {
+  const { token, introductions } = await setUp();
+  await expect(token(name)).rejects.toThrow(reason);
+  expect(await introductions()).toBe(0);
+  expect(await token('north')).toMatch(/^portolan-peer-/);
+  expect(await introductions()).toBe(1);
+});
+
+test('peer services: of a peer that is not known -> an error; of one that shares nothing -> says so', async () => {
+  const { client } = await setUp();
+  await expect(listServices({ client, namespace }, 'nobody', 'text')).rejects.toThrow('there is no such Peer');
+  expect(await listServices({ client, namespace }, 'west', 'text')).toEqual(['nothing is held of peer west']);
+});
+
+test('peer retry: a peer that cannot be tried -> says why; one that can -> that it is', async () => {
+  const { client } = await setUp();
+  const retry = async () => (await retryPeer(client, namespace, 'west', 'now')).join();
+  const change = (spec: object) =>
+    client.patch(peerType, { namespace, name: 'west' }, { kind: 'merge', body: { spec } });
+  expect(await retry()).toContain('has no address');
+  await change({ address: 'west.example:8008', suspended: true });
+  expect(await retry()).toContain('is suspended');
+  await change({ suspended: false });
+  expect(await retry()).toContain('is tried again now');
+});

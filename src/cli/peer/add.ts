@@ -1,0 +1,149 @@
+// `portolan peer token`, `portolan peer add` and `portolan peer remove`: two meshes get to know each other, and part.
+
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Client } from '../../kube/client/client.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { isDnsLabel } from '../../kube/objects/names.ts';
+import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import { type Peer, peerType, splitPem } from '../../peering/kinds/peer.ts';
+import {
+  formatToken,
+  introductionName,
+  introductionPath,
+  type MeshCard,
+  meshCardName,
+  parseToken,
+} from '../../peering/rules/peer-introduction.ts';
+import { callPeer, type PeerAnswer } from './call.ts';
+
+export interface PeerHome {
+  readonly client: Client;
+  readonly namespace: string;
+}
+
+export async function ownCard({ client, namespace }: PeerHome): Promise<MeshCard> {
+  try {
+    const { data = {} } = await client.get<ConfigMap>(configMapType, { namespace, name: meshCardName });
+    return { address: data['address'] ?? '', domain: data['domain'] ?? '', bundle: data['bundle'] ?? '' };
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new Error(`ConfigMap ${namespace}/${meshCardName} is not there: start portolan peering on this home first`);
+  }
+}
+
+export interface TokenRequest {
+  readonly peer: string;
+  readonly allowedDomains: readonly string[];
+  readonly expiresMs: number;
+  readonly secret: string;
+}
+
+/** Good once, until it expires, for whoever holds it. */
+export async function makeToken(home: PeerHome, request: TokenRequest): Promise<string> {
+  const { peer, allowedDomains, expiresMs, secret } = request;
+  mustBeName(peer);
+  if (await isKnown(home, peer))
+    throw new Error(`peer token ${peer}: there is a Peer ${peer} already; remove it first, or choose another name`);
+  const card = await ownCard(home);
+  if (card.address === '')
+    throw new Error('this mesh has no address for peers: start portolan peering with --advertise');
+  const hash = createHash('sha256').update(secret).digest('hex');
+  await home.client.create<Secret>(secretType, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: introductionName(hash),
+      namespace: home.namespace,
+      labels: { 'portolan.dev/introduction': peer },
+    },
+    stringData: { terms: JSON.stringify({ peer, allowedDomains, expiresMs }) },
+  });
+  return formatToken({ ...card, secret });
+}
+
+/** A part of names in DNS, as `db.<peer>.svc.peers.local`. */
+function mustBeName(peer: string): void {
+  const [problem] = isDnsLabel(peer);
+  if (problem !== undefined) throw new Error(`${peer} cannot be the name of a peer: ${problem}`);
+}
+
+export async function isKnown({ client, namespace }: PeerHome, name: string): Promise<boolean> {
+  try {
+    await client.get<Peer>(peerType, { namespace, name });
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+export interface AddRequest {
+  readonly name: string;
+  readonly allowedDomains: readonly string[];
+}
+
+export async function addByToken(home: PeerHome, text: string, request: AddRequest): Promise<string[]> {
+  const token = parseToken(text);
+  if (token === undefined) throw new Error('--token: this is no token of portolan peer token');
+  const card = await ownCard(home);
+  const { address, domain, bundle, secret } = token;
+  // Whoever dials a mesh that does not know it yet is refused and stops: so we first let the other in, then it us, and
+  // only then do we dial it.
+  await createPeer(home, { ...request, domain, bundle });
+  const answer = await introduceOurselves(token, { ...card, secret }).catch(async (error: unknown) => {
+    await home.client.delete(peerType, { namespace: home.namespace, name: request.name });
+    throw error;
+  });
+  const body = { spec: { address } };
+  await home.client.patch(peerType, { namespace: home.namespace, name: request.name }, { kind: 'merge', body });
+  return [`peer ${request.name} added; it knows us as ${answer.body.peer}`];
+}
+
+async function introduceOurselves({ address, domain, bundle }: MeshCard, body: object): Promise<PeerAnswer> {
+  const answer = await callPeer({ address, domain, bundle, path: introductionPath, body });
+  if (answer.status === 200) return answer;
+  throw new Error(`${address} refused the introduction: ${answer.body.message}`);
+}
+
+export interface ManualRequest extends AddRequest {
+  readonly address?: string;
+  readonly domain: string;
+  readonly bundleFile: string;
+  readonly identities: readonly string[];
+}
+
+export async function addByHand(home: PeerHome, request: ManualRequest): Promise<string[]> {
+  const bundle = readFileSync(request.bundleFile, 'utf8');
+  if (splitPem(bundle).length === 0) throw new Error(`--bundle ${request.bundleFile}: no certificate in PEM in it`);
+  await createPeer(home, { ...request, bundle });
+  return [`peer ${request.name} added; the other side must add us too`];
+}
+
+interface WantedPeer extends AddRequest {
+  readonly address?: string;
+  readonly domain: string;
+  readonly bundle: string;
+  readonly identities?: readonly string[];
+}
+
+async function createPeer({ client, namespace }: PeerHome, wanted: WantedPeer): Promise<void> {
+  const { name, address, domain, bundle, identities = [], allowedDomains } = wanted;
+  mustBeName(name);
+  await client.create<Peer>(peerType, {
+    apiVersion: 'portolan.dev/v1alpha1',
+    kind: 'Peer',
+    metadata: { name, namespace },
+    spec: {
+      ...(address === undefined || address === '' ? {} : { address }),
+      trust: { domain, bundle, ...(identities.length === 0 ? {} : { identities: [...identities] }) },
+      allowedDomains: [...allowedDomains],
+    },
+  });
+}
+
+export async function removePeer({ client, namespace }: PeerHome, name: string): Promise<string[]> {
+  await client.delete(peerType, { namespace, name });
+  return [`peer ${name} removed; what it shared goes with it`];
+}

@@ -1,0 +1,92 @@
+// `portolan peer list`, `status`, `diff` and `retry`: how it stands with other meshes.
+
+import type { Client } from '../../kube/client/client.ts';
+import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import {
+  type DiffReport,
+  describeDiff,
+  describeDiffWithSent,
+  describePeer,
+  diffCatalogs,
+  diffWithSent,
+  type OwnerEntry,
+  sideHealth,
+} from '../../peering/explain/explain.ts';
+import { type Peer, peerType, retryAnnotation } from '../../peering/kinds/peer.ts';
+import { type PeerService, peerLabel, peerServiceType } from '../../peering/kinds/peer-service.ts';
+import { catalogPath } from '../../peering/rules/peer-introduction.ts';
+import { formatTable } from '../table.ts';
+import type { PeerHome } from './add.ts';
+import { callPeer, NotPortolan } from './call.ts';
+
+/** Where the peering process keeps the certificate that it shows to peers. */
+export const ownCertificateSecret = 'portolan-peering-tls';
+
+export async function listPeers({ client, namespace }: PeerHome, nowMs: number): Promise<string[]> {
+  const { items } = await client.list<Peer>(peerType, { namespace });
+  if (items.length === 0) return ['no peers; portolan peer token introduces one'];
+  const rows = items.map(({ metadata, spec, status }) => [
+    metadata.name,
+    spec.address ?? '-',
+    spec.trust.domain,
+    spec.address === undefined ? '-' : sideHealth(status?.consumer, nowMs).text,
+    String(status?.consumer?.services ?? 0),
+    sideHealth(status?.owner, nowMs).text,
+    String(status?.owner?.services ?? 0),
+  ]);
+  return formatTable(['NAME', 'ADDRESS', 'DOMAIN', 'TAKING', 'SERVICES', 'GIVING', 'SERVICES'], rows);
+}
+
+export async function showPeer({ client, namespace }: PeerHome, name: string, nowMs: number): Promise<string[]> {
+  return describePeer(await client.get<Peer>(peerType, { namespace, name }), nowMs);
+}
+
+/** Of one peer, or of all. */
+export async function servicesOf({ client, namespace }: PeerHome, peer?: string): Promise<PeerService[]> {
+  const selection = { namespace, labelSelector: peer === undefined ? peerLabel : `${peerLabel}=${peer}` };
+  const services: PeerService[] = [];
+  for await (const page of client.listPaged<PeerService>(peerServiceType, selection)) services.push(...page.items);
+  return services;
+}
+
+export async function diffPeer(home: PeerHome, name: string, options: { isAll: boolean }): Promise<DiffReport> {
+  const { client, namespace } = home;
+  const peer = await client.get<Peer>(peerType, { namespace, name });
+  const { address, trust, certificateSecret } = peer.spec;
+  if (address === undefined) throw new Error(`peer ${name} has no address: we take nothing from it`);
+  const call = {
+    address,
+    domain: trust.domain,
+    bundle: trust.bundle ?? (await secretText(home, trust.bundleSecret?.name ?? '', 'ca.crt')),
+    path: catalogPath,
+    body: {},
+    credentials: await credentialsFrom(home, certificateSecret?.name ?? ownCertificateSecret),
+  };
+  try {
+    const answer = await callPeer(call);
+    if (answer.status !== 200) throw new Error(`peer ${name}: HTTP ${answer.status}: ${answer.body.message}`);
+    const differences = diffCatalogs(peer, answer.body.services as OwnerEntry[], await servicesOf(home, name));
+    return describeDiff(differences, options);
+  } catch (error) {
+    if (!(error instanceof NotPortolan)) throw error;
+    return describeDiffWithSent(peer, diffWithSent(await servicesOf(home, name)), options);
+  }
+}
+
+async function credentialsFrom(home: PeerHome, secret: string): Promise<{ certificate: string; key: string }> {
+  return { certificate: await secretText(home, secret, 'tls.crt'), key: await secretText(home, secret, 'tls.key') };
+}
+
+export async function secretText({ client, namespace }: PeerHome, name: string, key: string): Promise<string> {
+  const { data } = await client.get<Secret>(secretType, { namespace, name });
+  if (data?.[key] === undefined) throw new Error(`Secret ${namespace}/${name} has no ${key}`);
+  return Buffer.from(data[key], 'base64').toString('utf8');
+}
+
+export async function retryPeer(client: Client, namespace: string, name: string, now: string): Promise<string[]> {
+  const body = { metadata: { annotations: { [retryAnnotation]: now } } };
+  const { spec } = await client.patch<Peer>(peerType, { namespace, name }, { kind: 'merge', body });
+  if (spec.address === undefined) return [`peer ${name} has no address: it comes to us, and only it can try again`];
+  if (spec.suspended) return [`peer ${name} is suspended: nothing is tried before that is taken back`];
+  return [`peer ${name} is tried again now; portolan peer status ${name} shows how it went`];
+}

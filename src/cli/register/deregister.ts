@@ -1,0 +1,100 @@
+// `portolan deregister`: takes a process away from behind a Service, and the Service itself if `register` made it and
+// nothing else stands behind it.
+
+import type { Command } from 'commander';
+import { madeByAnnotation, madeByRegister, registrationManager } from '../../endpoints/registration.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { isConflict, isNotFound } from '../../kube/objects/api-error.ts';
+import {
+  type EndpointSlice,
+  endpointSliceType,
+  serviceNameLabel,
+  sliceManagedByLabel,
+} from '../../kube/objects/endpoint-slice.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
+import { type PortFlag, parseAddress, parsePorts } from './register-flags.ts';
+
+interface DeregisterFlags extends HomeFlags {
+  readonly address: string;
+  readonly port?: string[];
+}
+
+export interface DeregisterRequest {
+  readonly namespace: string;
+  readonly service: string;
+  readonly address: string;
+  /** Empty: every process registered at that address. */
+  readonly ports: readonly PortFlag[];
+}
+
+export function addDeregisterCommand(program: Command, deps: CliDeps): void {
+  const command = program
+    .command('deregister')
+    .description('take a registered process away from behind its Service')
+    .argument('<namespace/name>', 'the Service; removed too if register made it and nothing is left behind it')
+    .requiredOption('--address <ip>', 'where the process runs')
+    .option('--port <port...>', 'only the process with these ports, if several run at that address');
+  addHomeOptions(command).action(async (ref: string, flags: DeregisterFlags) => {
+    const address = parseAddress(flags.address);
+    const ports = parsePorts(flags.port ?? []);
+    const lines = await withHome(deps, flags, ({ client, defaultNamespace }) => {
+      const { namespace, name } = parseServiceRef(ref, defaultNamespace);
+      return deregister(client, { namespace, service: name, address, ports });
+    });
+    for (const line of lines) deps.print(line);
+  });
+}
+
+/** What was done, as lines for the person. Nothing to do is no error: the outcome is the one that was wanted. */
+export async function deregister(client: Client, request: DeregisterRequest): Promise<string[]> {
+  const { namespace, service, address } = request;
+  const where = `${namespace}/${service}`;
+  const slices = await slicesOf(client, request);
+  const found = slices.filter((slice) => isMeant(slice, request));
+  for (const slice of found) await remove(client, slice);
+  const lines = [
+    found.length === 0 ? `${address}: not registered behind ${where}` : `${address}: deregistered from ${where}`,
+  ];
+  const isEmpty = slices.length === found.length;
+  if (isEmpty && (await removeOwnService(client, request))) lines.push(`removed Service ${where}`);
+  return lines;
+}
+
+async function slicesOf(client: Client, { namespace, service }: DeregisterRequest): Promise<EndpointSlice[]> {
+  const labelSelector = `${serviceNameLabel}=${service}`;
+  const slices: EndpointSlice[] = [];
+  for await (const page of client.listPaged<EndpointSlice>(endpointSliceType, { namespace, labelSelector })) {
+    slices.push(...page.items);
+  }
+  return slices;
+}
+
+function isMeant(slice: EndpointSlice, { address, ports }: DeregisterRequest): boolean {
+  if (slice.metadata.labels?.[sliceManagedByLabel] !== registrationManager) return false;
+  if (slice.endpoints[0]?.addresses[0] !== address) return false;
+  const numbers = new Set((slice.ports ?? []).map(({ port }) => port));
+  return ports.length === 0 || (ports.length === numbers.size && ports.every(({ port }) => numbers.has(port)));
+}
+
+async function remove(client: Client, { metadata }: EndpointSlice): Promise<void> {
+  await client.delete(endpointSliceType, metadata, { preconditions: { uid: metadata.uid } }).catch((error) => {
+    if (!isNotFound(error)) throw error;
+  });
+}
+
+async function removeOwnService(client: Client, request: DeregisterRequest): Promise<boolean> {
+  const ref = { namespace: request.namespace, name: request.service };
+  try {
+    const { metadata } = await client.get<Service>(serviceType, ref);
+    if (metadata.annotations?.[madeByAnnotation] !== madeByRegister) return false;
+    // Somebody may have registered since we looked.
+    if ((await slicesOf(client, request)).length > 0) return false;
+    const { uid, resourceVersion } = metadata;
+    await client.delete(serviceType, ref, { preconditions: { uid, resourceVersion } });
+    return true;
+  } catch (error) {
+    if (isNotFound(error) || isConflict(error)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,102 @@
+// The flags of `register` and `deregister` as values. Every error names the flag, what was found and what to write.
+
+import { parseIp } from '../../base/ip.ts';
+import type { Protocol } from '../../clusterset/rules/merge/shard.ts';
+import { checkDefaults, type HealthCheck, parseProbe } from '../../endpoints/health-check.ts';
+
+/** One `--port [NAME=][SERVICE-PORT:]PORT[/PROTOCOL]`. */
+export interface PortFlag {
+  readonly name: string;
+  readonly protocol: Protocol;
+  /** Where the process listens. */
+  readonly port: number;
+  /** What the Service offers, if it is made; the same number unless told otherwise. */
+  readonly servicePort: number;
+}
+
+const portPattern = /^(?:([a-z0-9-]+)=)?(?:(\d{1,5}):)?(\d{1,5})(?:\/(tcp|udp|sctp))?$/i;
+
+export function parsePort(text: string): PortFlag {
+  const match = portPattern.exec(text);
+  if (match === null) {
+    throw new Error(
+      `--port ${JSON.stringify(text)}: write a number, such as 8080, http=8080, http=80:8080 or dns=53/udp`,
+    );
+  }
+  const [, name = '', servicePort, port, protocol = 'TCP'] = match;
+  return {
+    name,
+    protocol: protocol.toUpperCase() as Protocol,
+    port: checkedPort(Number(port), text),
+    servicePort: checkedPort(Number(servicePort ?? port), text),
+  };
+}
+
+function checkedPort(port: number, text: string): number {
+  if (port < 1 || port > 65535) throw new Error(`--port ${JSON.stringify(text)}: a port is from 1 to 65535`);
+  return port;
+}
+
+export function parsePorts(texts: readonly string[]): PortFlag[] {
+  const ports = texts.map(parsePort);
+  const names = new Set<string>();
+  for (const { name } of ports) {
+    if (ports.length > 1 && name === '')
+      throw new Error('--port: with several ports each needs a name, such as http=8080');
+    if (names.has(name)) throw new Error(`--port: two ports are named ${JSON.stringify(name)}; rename one`);
+    names.add(name);
+  }
+  return ports;
+}
+
+export function parseAddress(text: string): string {
+  if (parseIp(text) === undefined) {
+    throw new Error(
+      `--address ${JSON.stringify(text)}: not an IP address; names are not looked up, give the address itself`,
+    );
+  }
+  return text;
+}
+
+export interface CheckFlags {
+  readonly check?: string;
+  readonly interval?: string;
+  readonly timeout?: string;
+  readonly rise?: string;
+  readonly fall?: string;
+}
+
+export function parseCheck(flags: CheckFlags, firstPort: number): HealthCheck | undefined {
+  if (flags.check === undefined) {
+    const stray = (['interval', 'timeout', 'rise', 'fall'] as const).find((name) => flags[name] !== undefined);
+    if (stray !== undefined) throw new Error(`--${stray}: says how to check, but there is no --check`);
+    return undefined;
+  }
+  const intervalMs = parseDuration('--interval', flags.interval) ?? checkDefaults.intervalMs;
+  const timeoutMs = parseDuration('--timeout', flags.timeout) ?? Math.min(checkDefaults.timeoutMs, intervalMs);
+  return {
+    probe: parseProbe(flags.check, firstPort),
+    intervalMs,
+    timeoutMs,
+    rise: parseCount('--rise', flags.rise) ?? checkDefaults.rise,
+    fall: parseCount('--fall', flags.fall) ?? checkDefaults.fall,
+  };
+}
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
+
+function parseDuration(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text);
+  const durationMs = match === null ? 0 : Number(match[1]) * unitMs[match[2]!]!;
+  if (durationMs < 200 || durationMs > 3_600_000) {
+    throw new Error(`${flag} ${JSON.stringify(text)}: write a time from 200ms to 60m, such as 5s`);
+  }
+  return durationMs;
+}
+
+function parseCount(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d?$/.test(text)) throw new Error(`${flag} ${JSON.stringify(text)}: write a number from 1 to 99`);
+  return Number(text);
+}

@@ -1,0 +1,199 @@
+// `portolan register`: puts a process on some machine behind a Service. Doing it twice is doing it once.
+
+import type { Command } from 'commander';
+import { isSameJson } from '../../base/same-json.ts';
+import type { HealthCheck } from '../../endpoints/health-check.ts';
+import {
+  madeByAnnotation,
+  madeByRegister,
+  matchPorts,
+  type Registration,
+  registrationName,
+  registrationSlice,
+} from '../../endpoints/registration.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { isAlreadyExists, isNotFound } from '../../kube/objects/api-error.ts';
+import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
+import { addDeregisterCommand } from './deregister.ts';
+import { type CheckFlags, type PortFlag, parseAddress, parseCheck, parsePorts } from './register-flags.ts';
+
+interface RegisterFlags extends HomeFlags, CheckFlags {
+  readonly address: string;
+  readonly port: string[];
+  readonly zone?: string;
+}
+
+export interface RegisterRequest {
+  readonly namespace: string;
+  readonly service: string;
+  readonly address: string;
+  readonly ports: readonly PortFlag[];
+  readonly check?: HealthCheck;
+  readonly zone?: string;
+}
+
+/** A Service that vanished under us is made anew; more often than this somebody is working against us. */
+const attemptsMax = 3;
+
+export function addRegisterCommands(program: Command, deps: CliDeps): void {
+  const command = program
+    .command('register')
+    .description('put a process on a VM, or anywhere, behind a Service')
+    .argument('<namespace/name>', 'the Service; made, without a selector, if there is none')
+    .requiredOption('--address <ip>', 'where the process runs')
+    .requiredOption(
+      '--port <port...>',
+      'where it listens: 8080, http=8080, http=80:8080 (the Service offers 80), dns=53/udp',
+    )
+    .option(
+      '--check <how>',
+      'tcp, tcp:PORT, or http://HOST[:PORT]/PATH (2xx and 3xx are good); always asks the address above',
+    )
+    .option('--interval <time>', 'between checks (default: 5s)')
+    .option('--timeout <time>', 'for one check (default: 2s)')
+    .option('--rise <n>', 'good checks in a row until it is ready (default: 1)')
+    .option('--fall <n>', 'bad checks in a row until it is not (default: 3)')
+    .option('--zone <zone>', 'the zone it runs in, for those who prefer near endpoints')
+    .addHelpText('after', examples);
+  addHomeOptions(command).action(async (ref: string, flags: RegisterFlags) => {
+    const ports = parsePorts(flags.port);
+    const address = parseAddress(flags.address);
+    const check = parseCheck(flags, ports[0]!.port);
+    const lines = await withHome(deps, flags, ({ client, defaultNamespace }) => {
+      const { namespace, name } = parseServiceRef(ref, defaultNamespace);
+      return register(client, { namespace, service: name, address, ports, check, zone: flags.zone });
+    });
+    for (const line of lines) deps.print(line);
+  });
+  addDeregisterCommand(program, deps);
+}
+
+const examples = `
+Without --check the process is ready at once. With one it is ready when its checks say so, as long as the home's
+registration controller runs. Registering again with the same address and ports changes nothing but the check and the zone.
+
+Examples:
+  portolan register shop/checkout --address 10.0.0.7 --port 8080 --check tcp
+  portolan register shop/checkout --address 10.0.0.7 --port http=8080 --port metrics=9090 --check http://checkout:8080/healthz
+`;
+
+/** What was done, as lines for the person. */
+export async function register(client: Client, request: RegisterRequest): Promise<string[]> {
+  const what = `register ${request.namespace}/${request.service}`;
+  for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
+    const { service, wasMade } = await ensureService(client, request, what);
+    const registration = registrationFor(request, service, what);
+    const outcome = await ensureSlice(client, registration, service);
+    // `deregister` of the last other process may have removed the Service between our two steps.
+    if (await isStillThere(client, service)) return describe(registration, { wasMade, outcome });
+  }
+  throw new Error(
+    `${what}: the Service was removed ${attemptsMax} times while registering; is somebody deregistering in a loop?`,
+  );
+}
+
+async function ensureService(
+  client: Client,
+  request: RegisterRequest,
+  what: string,
+): Promise<{ service: Service; wasMade: boolean }> {
+  const ref = { namespace: request.namespace, name: request.service };
+  try {
+    return { service: await client.get<Service>(serviceType, ref), wasMade: false };
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+  try {
+    return { service: await client.create<Service>(serviceType, newService(request)), wasMade: true };
+  } catch (error) {
+    if (isAlreadyExists(error)) return ensureService(client, request, what);
+    if (!isNotFound(error)) throw error;
+    throw new Error(
+      `${what}: there is no namespace ${request.namespace}; make it with kubectl create namespace ${request.namespace}`,
+      { cause: error },
+    );
+  }
+}
+
+function newService({ namespace, service, ports }: RegisterRequest): Service {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name: service,
+      namespace,
+      labels: { 'app.kubernetes.io/managed-by': 'portolan' },
+      annotations: { [madeByAnnotation]: madeByRegister },
+    },
+    spec: {
+      ports: ports.map(({ name, protocol, port, servicePort }) => ({
+        ...(name === '' ? {} : { name }),
+        protocol,
+        port: servicePort,
+        targetPort: port,
+      })),
+    },
+  };
+}
+
+function registrationFor(request: RegisterRequest, service: Service, what: string): Registration {
+  if (Object.keys(service.spec?.selector ?? {}).length > 0) {
+    throw new Error(
+      `${what}: that Service has a selector, so its endpoints are the Pods it selects; register under another name, or remove the selector`,
+    );
+  }
+  if (service.spec?.type === 'ExternalName') {
+    throw new Error(`${what}: that Service is an ExternalName, which has no endpoints; register under another name`);
+  }
+  const match = matchPorts(
+    service,
+    request.ports.map(({ name, protocol, port }) => ({ name, protocol, port })),
+  );
+  if (match.kind === 'mismatch') throw new Error(`${what}: ${match.problem}; name one of them with --port NAME=NUMBER`);
+  return { ...request, ports: match.ports };
+}
+
+type Outcome = 'registered' | 'changed' | 'already registered';
+
+async function ensureSlice(client: Client, registration: Registration, service: Service): Promise<Outcome> {
+  const ref = { namespace: registration.namespace, name: registrationName(registration) };
+  const present = await client.get<EndpointSlice>(endpointSliceType, ref).catch((error) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+  const wanted = registrationSlice(registration, service, present);
+  if (present === undefined) {
+    await client.create(endpointSliceType, wanted);
+    return 'registered';
+  }
+  if (isSameJson(withoutEmpty(present), withoutEmpty(wanted))) return 'already registered';
+  await client.update(endpointSliceType, wanted);
+  return 'changed';
+}
+
+function withoutEmpty({ metadata, endpoints, ports }: EndpointSlice): object {
+  const { labels, annotations = {}, ownerReferences } = metadata;
+  return { labels, annotations, ownerReferences, endpoints, ports };
+}
+
+async function isStillThere(client: Client, service: Service): Promise<boolean> {
+  try {
+    const { uid, deletionTimestamp } = (await client.get<Service>(serviceType, service.metadata)).metadata;
+    return uid === service.metadata.uid && deletionTimestamp === undefined;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+function describe(registration: Registration, { wasMade, outcome }: { wasMade: boolean; outcome: Outcome }): string[] {
+  const { namespace, service, address, ports, check } = registration;
+  const numbers = ports.map(({ name, port }) => (name === '' ? String(port) : `${name}=${port}`)).join(', ');
+  const lines = [`${address} (${numbers}): ${outcome} behind ${namespace}/${service}`];
+  if (wasMade) lines.unshift(`made Service ${namespace}/${service}`);
+  if (check !== undefined && outcome !== 'already registered')
+    lines.push(`ready when its check succeeds ${check.rise} time(s)`);
+  return lines;
+}

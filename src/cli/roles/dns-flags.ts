@@ -1,0 +1,295 @@
+// The flags of `portolan dns` and what they mean. Pure but for the files that flags name.
+
+import type { TsigKey } from '../../base/dns/tsig.ts';
+import type { Host } from '../../base/host.ts';
+import type { HttpAccess } from '../../base/http.ts';
+import { parseIp, parseRange } from '../../base/ip.ts';
+import type { LogLevel } from '../../base/log.ts';
+import type { ListenOptions } from '../../dns/server.ts';
+import type { TrustConfig } from '../../dns/source/trust.ts';
+import type { StubZone } from '../../dns/stub-zones/stub-zones.ts';
+import type { TlsClient } from '../../dns/upstream/exchange.ts';
+import type { ForwardTimes } from '../../dns/upstream/forwarder.ts';
+import { parseServerAddress } from '../../dns/upstream/servers.ts';
+import { parseTsigFile } from '../../federation/rules/tsig-secret.ts';
+import { isDnsLabel, isDnsSubdomain } from '../../kube/objects/names.ts';
+import { parseListen } from '../../main/process.ts';
+import type { StubEndpoint, StubKeys } from '../../main/resolver.ts';
+
+export interface DnsFlags {
+  readonly listen: string[];
+  readonly adminListen: string;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly clusterId?: string;
+  readonly zone?: string;
+  readonly region?: string;
+  readonly serverAddress: string[];
+  readonly workers: string;
+  readonly client: string[];
+  readonly forward: string[];
+  readonly forwardResendMs?: string;
+  readonly forwardTimeoutMs?: string;
+  readonly forwardZone: string[];
+  readonly stub: string[];
+  readonly tsigKey: string[];
+  readonly sign: string[];
+  readonly zoneTls: string[];
+  readonly zoneTlsCa?: string;
+  readonly zoneTlsCert?: string;
+  readonly zoneTlsKey?: string;
+  readonly clusterDomain?: string;
+  readonly clustersetDomain?: string;
+  readonly clusterDomainForward: string[];
+  readonly clusterNames?: boolean;
+  readonly peersNamespace: string;
+  readonly ttl?: string;
+  readonly sourceOption?: string;
+  readonly tlsPort: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly tlsClientCa?: string;
+  readonly stubListen?: string;
+  readonly stubCert?: string;
+  readonly stubKey?: string;
+  readonly stubClientCa?: string;
+  readonly stubIdentity: string[];
+  readonly stubFile: string;
+  readonly federation?: string;
+  readonly suffix?: string;
+  readonly brokerKubeconfig?: string;
+  readonly clusterset: string;
+  readonly etcd?: string;
+  readonly etcdCa?: string;
+  readonly etcdCert?: string;
+  readonly etcdKey?: string;
+  readonly etcdUser?: string;
+  readonly etcdPasswordFile?: string;
+  readonly peer: string[];
+  readonly peerIdentity: string[];
+  readonly peerKey: string[];
+  readonly federationCert?: string;
+  readonly federationKey?: string;
+  readonly state?: string;
+  readonly stateMaxAge: string;
+  readonly logLevel: LogLevel;
+}
+
+export function checkFlags(flags: DnsFlags): void {
+  if (flags.clusterId === undefined && flags.federation === undefined) {
+    throw new Error('dns: want --cluster-id ID (the resolver of a cluster), --federation NAME (an authority), or both');
+  }
+  if (flags.federation !== undefined && flags.brokerKubeconfig === undefined && flags.etcd === undefined) {
+    throw new Error(`--federation ${flags.federation}: want --broker-kubeconfig FILE or --etcd URL to read it from`);
+  }
+  for (const [flag, name, problems] of [
+    ['--federation', flags.federation, isDnsLabel(flags.federation ?? 'a')],
+    ['--suffix', flags.suffix, isDnsSubdomain(flags.suffix ?? 'a')],
+  ] as const) {
+    if (problems.length > 0) throw new Error(`${flag} ${name}: ${problems.join('; ')}`);
+  }
+  for (const text of flags.serverAddress)
+    if (!parseIp(text)) throw new Error(`--server-address ${text}: want an address such as 10.96.0.10`);
+  for (const [flag, texts] of [
+    ['--forward', flags.forward],
+    ['--cluster-domain-forward', flags.clusterDomainForward],
+  ] as const) {
+    for (const text of texts) inFlag(`${flag} ${text}`, () => parseServerAddress(text));
+  }
+  for (const [flag, texts] of [
+    ['--client', flags.client],
+    ['--peer', flags.peer],
+  ] as const) {
+    for (const text of texts)
+      if (!parseRange(text)) throw new Error(`${flag} ${text}: want an address or a range such as 10.0.0.0/8`);
+  }
+}
+
+/** Files of keys, and `ZONE=KEY`: what is sent to the servers of which zone is signed with which, or goes over TLS. */
+export async function stubKeysOf(host: Host, flags: DnsFlags): Promise<StubKeys> {
+  const keys = await keysIn(host, '--tsig-key', flags.tsigKey);
+  const keyOfZone = new Map(flags.sign.map((text) => pairIn('--sign', text, 'ZONE=KEY')));
+  for (const [zone, name] of keyOfZone)
+    if (!keys.some((key) => key.name === name))
+      throw new Error(`--sign ${zone}=${name}: no file of --tsig-key has a key ${name}`);
+  const tls = await zoneTlsOf(host, flags);
+  const tlsOfZone = new Map(
+    flags.zoneTls.map((text) => {
+      const [zone, serverName] = pairIn('--zone-tls', text, 'ZONE=NAME');
+      return [zone, { ...tls, serverName }];
+    }),
+  );
+  return { keys, keyOfZone, tlsOfZone };
+}
+
+async function zoneTlsOf(host: Host, flags: DnsFlags): Promise<TlsClient> {
+  const { zoneTlsCa, zoneTlsCert: cert, zoneTlsKey: key } = flags;
+  const authority = zoneTlsCa && (await fileOf(host, '--zone-tls-ca', zoneTlsCa));
+  const files = { cert: ['--zone-tls-cert', cert], key: ['--zone-tls-key', key] } as const;
+  const identity = cert === undefined && key === undefined ? undefined : await pair(host, files);
+  return {
+    ...(authority ? { authority } : {}),
+    ...(identity ? { certificate: identity[0], key: identity[1] } : {}),
+  };
+}
+
+function pairIn(flag: string, text: string, want: string): [string, string] {
+  const [zone = '', name = ''] = text.split('=', 2).map((part) => part.replace(/\.$/, '').toLowerCase());
+  if (zone === '' || name === '') throw new Error(`${flag} ${text}: want ${want}, such as world.svc.federation=east`);
+  return [zone, name];
+}
+
+async function keysIn(host: Host, flag: string, paths: readonly string[]): Promise<TsigKey[]> {
+  const keys = await Promise.all(
+    paths.map(async (path) => parseTsigFile(await fileOf(host, flag, path), `${flag} ${path}`)),
+  );
+  return keys.flat();
+}
+
+/** `ZONE=NS,NS`. Zones of `--stub` are federations' and are told which cluster asks. */
+export function stubZonesOf(
+  flags: Pick<DnsFlags, 'stub' | 'forwardZone'>,
+  { keys, keyOfZone, tlsOfZone }: StubKeys = { keys: [], keyOfZone: new Map(), tlsOfZone: new Map() },
+): StubZone[] {
+  const parse = (flag: string, sendsSource: boolean) => (text: string) => {
+    const [zone = '', servers = ''] = text.split('=', 2);
+    const nameservers = servers.split(',').filter((server) => server !== '');
+    if (zone === '' || nameservers.length === 0)
+      throw new Error(`${flag} ${text}: want ZONE=NAMESERVER,NAMESERVER, such as world.svc.federation=10.0.0.53`);
+    for (const server of nameservers) inFlag(`${flag} ${text}`, () => parseServerAddress(server));
+    const name = zone.replace(/\.$/, '').toLowerCase();
+    const key = keys.find((known) => known.name === keyOfZone.get(name));
+    const tls = tlsOfZone.get(name);
+    return { zone: name, nameservers, sendsSource, ...(key ? { key } : {}), ...(tls ? { tls } : {}) };
+  };
+  return [...flags.stub.map(parse('--stub', true)), ...flags.forwardZone.map(parse('--forward-zone', false))];
+}
+
+/** How long nameservers may take, where a flag says so. */
+export function forwardTimesOf(flags: Pick<DnsFlags, 'forwardResendMs' | 'forwardTimeoutMs'>): Partial<ForwardTimes> {
+  const { forwardResendMs: resend, forwardTimeoutMs: total } = flags;
+  const range = { min: 100, max: 60_000 };
+  return {
+    ...(resend === undefined ? {} : { resendMs: numberIn('--forward-resend-ms', resend, range) }),
+    ...(total === undefined ? {} : { totalMs: numberIn('--forward-timeout-ms', total, range) }),
+  };
+}
+
+/** Where this server is found, as far as it can know: an address that stands for all of them is nobody's. */
+export function serverAddressesOf(flags: Pick<DnsFlags, 'serverAddress' | 'listen'>): string[] {
+  if (flags.serverAddress.length > 0) return flags.serverAddress;
+  const hosts = flags.listen.map((text) => parseListen(text).host);
+  return hosts.filter((host) => parseIp(host) && host !== '0.0.0.0' && !/^[0:]+$/.test(host));
+}
+
+export function numberIn(flag: string, text: string, range: { readonly min: number; readonly max: number }): number {
+  const value = Number(text);
+  if (!/^\d{1,9}$/.test(text) || value < range.min || value > range.max)
+    throw new Error(`${flag} ${text}: want a number from ${range.min} to ${range.max}`);
+  return value;
+}
+
+export async function listenOf(host: Host, flags: DnsFlags): Promise<ListenOptions> {
+  const addresses = flags.listen.map((text) => parseListen(text));
+  const ports = new Set(addresses.map(({ port }) => port));
+  if (ports.size !== 1) throw new Error(`--listen ${flags.listen.join(' ')}: all addresses must have the same port`);
+  const listen = { hosts: addresses.map((address) => address.host), port: addresses[0]?.port ?? 53 };
+  const { tlsCert, tlsKey } = flags;
+  if (tlsCert === undefined && tlsKey === undefined) return listen;
+  const [certificate, key] = await pair(host, { cert: ['--tls-cert', tlsCert], key: ['--tls-key', tlsKey] });
+  const clientAuthority = flags.tlsClientCa && (await fileOf(host, '--tls-client-ca', flags.tlsClientCa));
+  const material = { certificate, key, ...(clientAuthority ? { clientAuthority } : {}) };
+  const port = numberIn('--tls-port', flags.tlsPort, { min: 0, max: 65_535 });
+  return { ...listen, tls: { port, material } };
+}
+
+export async function stubEndpointOf(host: Host, flags: DnsFlags): Promise<StubEndpoint | undefined> {
+  const { stubListen, stubCert, stubKey, stubClientCa, stubIdentity } = flags;
+  if (stubListen === undefined) return undefined;
+  if (stubClientCa === undefined || stubIdentity.length === 0)
+    throw new Error(
+      `--stub-listen ${stubListen}: want --stub-client-ca FILE and --stub-identity NAME, or anybody could post`,
+    );
+  const [certificate, key] = await pair(host, { cert: ['--stub-cert', stubCert], key: ['--stub-key', stubKey] });
+  return {
+    ...parseListen(stubListen),
+    certificate,
+    key,
+    clientAuthority: await fileOf(host, '--stub-client-ca', stubClientCa),
+    allowed: stubIdentity,
+    file: flags.stubFile,
+    ...(flags.suffix === undefined ? {} : { suffix: flags.suffix }),
+  };
+}
+
+/** What the authority shows resolvers when it posts stub zones. */
+export async function identityOf(
+  host: Host,
+  { federationCert, federationKey }: DnsFlags,
+): Promise<{ certificate: string; key: string } | undefined> {
+  if (federationCert === undefined && federationKey === undefined) return undefined;
+  const [certificate, key] = await pair(host, {
+    cert: ['--federation-cert', federationCert],
+    key: ['--federation-key', federationKey],
+  });
+  return { certificate, key };
+}
+
+export async function trustOf(
+  host: Host,
+  { peer, peerIdentity, peerKey }: Pick<DnsFlags, 'peer' | 'peerIdentity' | 'peerKey'>,
+): Promise<TrustConfig> {
+  const keys = await keysIn(host, '--peer-key', peerKey);
+  return { peers: { ranges: peer, identities: peerIdentity }, keys };
+}
+
+export interface EtcdEndpoints {
+  readonly endpoints: readonly HttpAccess[];
+  readonly credentials?: { readonly name: string; readonly password: string };
+}
+
+/** URLs with commas between them; certificates and passwords in files. */
+export async function etcdOf(host: Host, flags: DnsFlags): Promise<EtcdEndpoints | undefined> {
+  const { etcd, etcdCa, etcdCert, etcdKey, etcdUser, etcdPasswordFile } = flags;
+  if (etcd === undefined) return undefined;
+  const urls = etcd.split(',').map((text) => text.trim().replace(/\/$/, ''));
+  for (const url of urls)
+    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+      throw new Error(`--etcd ${etcd}: want http:// or https:// URLs with commas between them`);
+  const certificateAuthority = etcdCa && (await fileOf(host, '--etcd-ca', etcdCa));
+  const hasPair = etcdCert !== undefined || etcdKey !== undefined;
+  const files = { cert: ['--etcd-cert', etcdCert], key: ['--etcd-key', etcdKey] } as const;
+  const [clientCertificate, clientKey] = hasPair ? await pair(host, files) : [];
+  const access = {
+    ...(certificateAuthority ? { certificateAuthority } : {}),
+    ...(clientCertificate && clientKey ? { clientCertificate, clientKey } : {}),
+  };
+  const endpoints = urls.map((server) => ({ server, ...access }));
+  if (etcdUser === undefined && etcdPasswordFile === undefined) return { endpoints };
+  if (etcdUser === undefined) throw new Error('--etcd-password-file: want --etcd-user NAME too');
+  if (etcdPasswordFile === undefined) throw new Error(`--etcd-user ${etcdUser}: want --etcd-password-file FILE too`);
+  const password = (await fileOf(host, '--etcd-password-file', etcdPasswordFile)).replace(/\r?\n$/, '');
+  return { endpoints, credentials: { name: etcdUser, password } };
+}
+
+type FileFlag = readonly [flag: string, path: string | undefined];
+
+async function pair(host: Host, { cert, key }: { cert: FileFlag; key: FileFlag }): Promise<[string, string]> {
+  if (cert[1] === undefined) throw new Error(`${key[0]}: want ${cert[0]} FILE too`);
+  if (key[1] === undefined) throw new Error(`${cert[0]}: want ${key[0]} FILE too`);
+  return [await fileOf(host, cert[0], cert[1]), await fileOf(host, key[0], key[1])];
+}
+
+async function fileOf(host: Host, flag: string, path: string): Promise<string> {
+  const text = await host.readText(path);
+  if (text === undefined) throw new Error(`${flag} ${path}: no such file`);
+  return text;
+}
+
+function inFlag<T>(what: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    throw new Error(`${what}: ${(cause as Error).message}`, { cause });
+  }
+}

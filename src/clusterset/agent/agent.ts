@@ -1,0 +1,223 @@
+// A cluster's agent: every controller between its home and the broker, on shared copies of both. Builds and starts; who
+// reacts to what is in wiring.ts, what each of them does in its own folder. Stopping resolves when writes under way have
+// ended.
+
+import { createAllocator } from '../../addresses/allocator.ts';
+import { Backoff } from '../../base/backoff.ts';
+import type { Log } from '../../base/log.ts';
+import type { Metrics } from '../../base/metrics.ts';
+import { sleep, type Timer, type World } from '../../base/world.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { createEventRecorder } from '../../kube/controller/events.ts';
+import { createInformer } from '../../kube/controller/informer.ts';
+import { runClusterSetDns } from '../controllers/clusterset-dns.ts';
+import { LeaseController } from '../controllers/lease.ts';
+import { createPlacementProblems } from '../controllers/placement-problems.ts';
+import type { AgentContext, Membership } from '../copies/context.ts';
+import { createHomeCopies } from '../copies/home-copies.ts';
+import { LegacyRecords } from '../copies/legacy-records.ts';
+import { type Member, Members } from '../copies/members.ts';
+import { PolicyCopy } from '../copies/policy-copy.ts';
+import { type ClusterProperty, clusterPropertyType } from '../kinds/cluster-property.ts';
+import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
+import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
+import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { recordKeys } from './sources.ts';
+import { type ControllerName, type Controllers, runControllers } from './wiring.ts';
+
+export interface AgentOptions {
+  readonly world: World;
+  readonly log: Log;
+  readonly metrics?: Metrics;
+  readonly home: Client;
+  readonly broker: Client;
+  readonly membership: Membership;
+  /** Namespace of the agent's own things at home. */
+  readonly systemNamespace?: string;
+}
+
+export interface Agent {
+  /** Returns at once: what is not there yet is waited for. */
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** How long the start waits for members whose records cannot be listed; what they had is left as it is meanwhile. */
+const membersWaitMs = 10_000;
+const sweepMs = 60_000;
+const upgradeCheckMs = 5_000;
+
+/** Their work depends on which shards count. */
+const merging: readonly ControllerName[] = ['import', 'conditions', 'scribe'];
+const all: readonly ControllerName[] = [...merging, 'export', 'legacy'];
+
+export function createAgent(options: AgentOptions): Agent {
+  const { world, home, broker, membership } = options;
+  const log = options.log.with({ cluster: membership.clusterId });
+  const atBroker = { client: broker, world, log, namespace: membership.clusterset };
+  const copies = createHomeCopies({ home, world, log });
+  const members = new Members({ world, log, broker, clusterset: membership.clusterset });
+  const policy = new PolicyCopy({ world, log, broker, members, clusterset: membership.clusterset });
+  const views = createInformer<ServiceImport>({ ...atBroker, type: serviceImportType });
+  const federated = createInformer<FederatedService>({ ...atBroker, type: federatedServiceType });
+  const policies = createInformer<ServiceExportPolicy>({ client: home, world, log, type: serviceExportPolicyType });
+  const legacy = new LegacyRecords({
+    ...options,
+    log,
+    members,
+    clusterId: membership.clusterId,
+    onService: (key) => controllers?.add(['import', 'conditions', 'legacy'], key),
+  });
+  const properties = createInformer<ClusterProperty>({ client: home, world, log, type: clusterPropertyType });
+  const events = createEventRecorder({ home, world, log });
+  const placementProblems = createPlacementProblems({
+    events,
+    log,
+    exists: (name) =>
+      federated.hasSynced ? federated.get(`${membership.clusterset}/${name}`) !== undefined : undefined,
+  });
+  const lease = new LeaseController({
+    ...options,
+    log,
+    members,
+    clusterId: membership.clusterId,
+    namespace: membership.namespace,
+    systemNamespace: options.systemNamespace ?? 'portolan-system',
+    times: () => policy.current.lease,
+    annotations: (present) => placementProblems.annotations(present),
+    onVerdict: (clusterId) => {
+      for (const key of members.servicesOf(clusterId)) controllers?.add(merging, key);
+      // Who writes a view, or clears it away, depends on who lives.
+      for (const key of recordKeys(views)) controllers?.add(['scribe'], key);
+      placementsChanged();
+    },
+    onOtherHistory: () => {
+      log.warn('broker does not hold our last renewal, it may have been put back: listing everything anew');
+      for (const copy of [members, policy, legacy, views, federated]) copy.relist();
+    },
+  });
+  const context: AgentContext = {
+    ...options,
+    log,
+    copies,
+    members,
+    legacy,
+    events,
+    policy: () => policy.current,
+    publishing: () => policy.publishingOf(membership.clusterId),
+    addressRules: () => policy.rules,
+    addressRulesOf: (clusterId) => policy.rulesOf(clusterId),
+    verdict: (clusterId) => lease.verdict(clusterId),
+  };
+  const allocator = createAllocator({ home, world, log, claims: copies.claims, holdMs: () => policy.current.holdMs });
+  const dnsOptions = runClusterSetDns({
+    world,
+    log,
+    home,
+    systemNamespace: options.systemNamespace ?? 'portolan-system',
+    wanted: () => policy.current.dns,
+  });
+  const parts = [copies, members, policy, views, policies, federated, properties];
+  const stopping = new AbortController();
+  const timers = new Set<Timer>();
+  let controllers: Controllers | undefined;
+  let wasEverybodyUpgraded = false;
+
+  function placementsChanged(): void {
+    for (const key of recordKeys(federated)) controllers?.add(['placement-status'], key);
+  }
+
+  async function becomeReady(): Promise<void> {
+    await Promise.all([policy.whenSynced(stopping.signal), members.clusters.whenSynced(stopping.signal)]);
+    dnsOptions.nudge();
+    await persistently(() => lease.start());
+    const deadlineMs = world.clock.monotonicMs() + membersWaitMs;
+    const isIn = () => members.hasSynced && legacy.hasSynced;
+    while (!isIn() && world.clock.monotonicMs() < deadlineMs) await sleep(world.timers, 20, stopping.signal);
+  }
+
+  async function persistently(attempt: () => Promise<void>): Promise<void> {
+    const backoff = new Backoff(world.random, { firstMs: 200, delayMsMax: 10_000 });
+    for (;;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        log.warn('agent not ready yet', { error });
+        await sleep(world.timers, backoff.nextMs(), stopping.signal);
+      }
+    }
+  }
+
+  function policyChanged(): void {
+    if (policy.hasSynced) dnsOptions.nudge();
+    lease.timesChanged();
+    legacy.follow(policy.current.legacyNamespace);
+    const keys = new Set([...copies.exports.keys(), ...copies.imports.keys(), ...recordKeys(views)]);
+    for (const member of members.all()) for (const key of members.servicesOf(member.id)) keys.add(key);
+    for (const key of keys) controllers?.add(all, key);
+    placementsChanged();
+  }
+
+  /** A member that comes or goes, or whose ranges change, concerns the services it has; we ourselves all of them. */
+  function memberChanged(clusterId: string, member: Member | undefined): void {
+    if (clusterId === membership.clusterId) return policyChanged();
+    for (const key of members.servicesOf(clusterId)) controllers?.add(merging, key);
+    placementsChanged();
+    // Views that nobody exports any more may have been for this one to clear away.
+    if (member === undefined) for (const key of recordKeys(views)) controllers?.add(['scribe'], key);
+    if (policy.current.legacyNamespace !== undefined)
+      for (const key of copies.exports.keys()) controllers?.add(['legacy'], key);
+  }
+
+  function upgradesChanged(): void {
+    const isEverybodyUpgraded = controllers?.isEverybodyUpgraded() ?? false;
+    if (isEverybodyUpgraded === wasEverybodyUpgraded) return;
+    wasEverybodyUpgraded = isEverybodyUpgraded;
+    for (const key of copies.exports.keys()) controllers?.add(['legacy'], key);
+  }
+
+  function sweep(): void {
+    allocator.sweep().catch((error: unknown) => log.warn('released addresses not swept', { error }));
+  }
+
+  function every(periodMs: number, run: () => void): void {
+    const timer = world.timers.after(periodMs, () => {
+      timers.delete(timer);
+      run();
+      every(periodMs, run);
+    });
+    timers.add(timer);
+  }
+
+  return {
+    start: () => {
+      const ready = becomeReady();
+      ready.catch((error: unknown) => stopping.signal.aborted || log.error('agent did not become ready', { error }));
+      controllers = runControllers({
+        context,
+        allocator,
+        legacy,
+        views,
+        policies,
+        federated,
+        properties,
+        placementProblems,
+        ready,
+      });
+      policy.onChange(policyChanged);
+      members.onMember(memberChanged);
+      members.onPlacements(placementsChanged);
+      for (const part of parts) part.start();
+      every(sweepMs, sweep);
+      every(upgradeCheckMs, upgradesChanged);
+    },
+    stop: async () => {
+      stopping.abort();
+      for (const timer of timers) timer.cancel();
+      lease.stop();
+      legacy.stop();
+      for (const part of parts) part.stop();
+      await Promise.all([controllers?.stop(), dnsOptions.stop()]);
+    },
+  };
+}

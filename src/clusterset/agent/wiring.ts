@@ -1,0 +1,188 @@
+// The controllers of an agent and what each of them listens to: the one place to see who reacts to what.
+
+import type { AddressClaim } from '../../addresses/address-claim.ts';
+import type { Allocator } from '../../addresses/allocator.ts';
+import type { WorkResult } from '../../base/queue.ts';
+import type { Informer } from '../../kube/controller/informer.ts';
+import { type Controller, runController } from '../../kube/controller/loop.ts';
+import { keyOf } from '../../kube/objects/object.ts';
+import { createExportController } from '../controllers/export.ts';
+import { createConditionsController } from '../controllers/export-conditions.ts';
+import { createIdentityController } from '../controllers/identity.ts';
+import { createImportController } from '../controllers/import.ts';
+import { createLegacyController } from '../controllers/legacy.ts';
+import { createPlacementController } from '../controllers/placement.ts';
+import type { PlacementProblems } from '../controllers/placement-problems.ts';
+import { createPlacementStatusController } from '../controllers/placement-status.ts';
+import { createPolicyController } from '../controllers/policy.ts';
+import { createScribeController } from '../controllers/scribe.ts';
+import type { AgentContext } from '../copies/context.ts';
+import {
+  importKey,
+  importsByReason,
+  legacyKey,
+  localServiceKey,
+  policyLabel,
+  servicesByNamespace,
+} from '../copies/home-copies.ts';
+import type { LegacyRecords } from '../copies/legacy-records.ts';
+import type { ClusterProperty } from '../kinds/cluster-property.ts';
+import type { FederatedService } from '../kinds/federated-service.ts';
+import type { ServiceExportPolicy } from '../kinds/service-export-policy.ts';
+import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { gateOf, keyed, own, recordKey, recordKeys, type Source } from './sources.ts';
+
+export interface WiringOptions {
+  readonly context: AgentContext;
+  readonly allocator: Allocator;
+  readonly legacy: LegacyRecords;
+  /** The merged views, at the broker. */
+  readonly views: Informer<ServiceImport>;
+  readonly policies: Informer<ServiceExportPolicy>;
+  readonly federated: Informer<FederatedService>;
+  readonly properties: Informer<ClusterProperty>;
+  readonly placementProblems: PlacementProblems;
+  /** Until then nothing is reconciled. */
+  readonly ready: Promise<void>;
+}
+
+export type ControllerName =
+  | 'export'
+  | 'conditions'
+  | 'import'
+  | 'scribe'
+  | 'identity'
+  | 'policy'
+  | 'policy-status'
+  | 'placement'
+  | 'placement-status'
+  | 'legacy';
+
+export interface Controllers {
+  /** Puts the key into the queues of these. */
+  add(names: readonly ControllerName[], key: string): void;
+  /** Whether no cluster is left that reads the older form alone. */
+  isEverybodyUpgraded(): boolean;
+  stop(): Promise<void>;
+}
+
+/** Keys worked on at a time: a home on disk commits in one go what comes together. */
+const concurrency = 16;
+
+export function runControllers(options: WiringOptions): Controllers {
+  const { context, views, policies, federated } = options;
+  const { copies, members, membership } = context;
+  const running = new Map<ControllerName, Controller>();
+  const gate = gateOf(options.ready);
+  const whenSynced = () => options.ready;
+  const records = own(members.services({ whenSynced, hasSlices: () => true }));
+  const ownRecords = own(members.services({ whenSynced, hasSlices: () => true, only: membership.clusterId }));
+  const shards = own(members.services({ whenSynced, hasSlices: () => false }));
+  // Whether the older form of a cluster still counts depends on its slices too.
+  const merged = own(members.services({ whenSynced, hasSlices: () => options.legacy.namespace !== undefined }));
+  const add = (names: readonly ControllerName[], key: string) => {
+    for (const name of names) running.get(name)?.queue.add(key);
+  };
+  const run = (name: ControllerName, sources: readonly Source[], reconcile: Reconcile) => {
+    const { world, log, metrics } = context;
+    running.set(
+      name,
+      runController({ world, log, metrics, name, sources: [gate, ...sources], reconcile, concurrency }),
+    );
+  };
+
+  const publishing = createExportController({ context, onPublication: (key) => add(['conditions'], key) });
+  const conditions = createConditionsController({ context, publication: publishing.publication });
+  const importing = createImportController(context, options.allocator);
+  const policing = createPolicyController(context, policies);
+  const placing = createPlacementController({ context, federated, problems: options.placementProblems });
+  const placed = createPlacementStatusController(context, federated);
+  const older = createLegacyController(context, options.legacy);
+  const scribe = createScribeController(context, views);
+  const identity = createIdentityController(context, options.properties);
+
+  const exported = [own(copies.exports), own(copies.services)];
+  const namespaces = (keysOf: (name: string) => Iterable<string>): Source => ({ informer: copies.namespaces, keysOf });
+
+  run(
+    'export',
+    [...exported, ownRecords, own(copies.imports), keyed(copies.slices, localServiceKey)],
+    publishing.reconcile,
+  );
+  run('conditions', [...exported, merged], conditions.reconcile);
+  run(
+    'import',
+    [
+      records,
+      own(copies.imports),
+      keyed(copies.slices, importKey),
+      namespaces((name) => members.servicesIn(name)),
+      { informer: copies.claims, keysOf: claimKeys },
+    ],
+    importing.reconcile,
+  );
+  run('scribe', [shards, keyed(views, recordKey)], scribe.reconcile);
+  run(
+    'policy',
+    [
+      ...exported,
+      namespaces((name) => copies.services.byIndex(servicesByNamespace, name).map(keyOf)),
+      // A policy may select any service, so a change of one looks at all of them; policies change rarely.
+      { informer: policies, keysOf: () => copies.services.keys() },
+    ],
+    policing.reconcile,
+  );
+  run(
+    'policy-status',
+    [own(policies), keyed(copies.exports, (object) => object.metadata.labels?.[policyLabel])],
+    policing.reconcileStatus,
+  );
+  run('placement', [...exported, keyed(federated, recordKey), namespaces(placementsIn)], placing.reconcile);
+  run('placement-status', [shards, keyed(federated, recordKey)], placed.reconcile);
+  run('identity', [own(options.properties)], identity.reconcile);
+  for (const name of identity.names) add(['identity'], name);
+  run('legacy', [...exported, merged, keyed(copies.imports, legacyKey)], older.reconcile);
+
+  // What we wrote and somebody undid while our copies stood still has left no trace in them.
+  const everyService = () => new Set(members.all().flatMap(({ id }) => [...members.servicesOf(id)]));
+  const lookAgain = (informers: readonly Pick<Informer<unknown>, 'onReturn'>[], name: ControllerName, keys: Keys) => {
+    for (const informer of informers) informer.onReturn(() => addAll(name, keys()));
+  };
+  const addAll = (name: ControllerName, keys: Iterable<string>) => {
+    for (const key of keys) add([name], key);
+  };
+  lookAgain([views], 'scribe', () => [...everyService(), ...recordKeys(views)]);
+  lookAgain([copies.imports, copies.slices, copies.claims], 'import', () => [
+    ...everyService(),
+    ...copies.imports.keys(),
+  ]);
+  lookAgain([copies.exports], 'policy', () => copies.services.keys());
+  lookAgain([copies.exports, copies.services], 'placement', () => recordKeys(federated));
+  lookAgain([options.properties], 'identity', () => identity.names);
+  members.onReturn((id) => {
+    if (id === membership.clusterId) addAll('export', [...copies.exports.keys(), ...members.recordsOf(id)]);
+  });
+
+  function placementsIn(namespace: string): string[] {
+    return recordKeys(federated).filter((key) => key.startsWith(`${namespace}/`));
+  }
+
+  /** Owner of the claim; when an address has become free, everybody who waits for one too. */
+  function claimKeys(_key: string, next: AddressClaim | undefined, previous: AddressClaim | undefined): string[] {
+    const { owner } = (next ?? previous)!.spec;
+    const ownKey = owner.kind === serviceImportType.kind ? [`${owner.namespace}/${owner.name}`] : [];
+    if (next !== undefined) return ownKey;
+    return [...ownKey, ...copies.imports.byIndex(importsByReason, 'Exhausted').map(keyOf)];
+  }
+
+  return {
+    add,
+    isEverybodyUpgraded: () => older.isEverybodyUpgraded(),
+    stop: async () => {
+      await Promise.all(Array.from(running.values(), (controller) => controller.stop()));
+    },
+  };
+}
+
+type Keys = () => Iterable<string>;
+type Reconcile = (key: string) => Promise<WorkResult | undefined>;

@@ -1,0 +1,49 @@
+// Keeps the ClusterSet's DNS options at home, where the resolver reads them.
+
+import { errorText, type Log } from '../../base/log.ts';
+import { createQueue } from '../../base/queue.ts';
+import type { World } from '../../base/world.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { ensure } from '../../kube/controller/apply.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
+import type { ConfigMap } from '../../kube/objects/config-map.ts';
+import { type DnsOptions, dnsOptionsManifest } from '../rules/clusterset-dns.ts';
+
+export interface ClusterSetDnsOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly home: Client;
+  readonly systemNamespace: string;
+  readonly wanted: () => DnsOptions;
+}
+
+export interface ClusterSetDnsController {
+  /** What is wanted may have changed. */
+  nudge(): void;
+  stop(): Promise<void>;
+}
+
+export function runClusterSetDns(options: ClusterSetDnsOptions): ClusterSetDnsController {
+  const { world, log, home } = options;
+
+  async function write(): Promise<undefined> {
+    const { type, object: wanted } = dnsOptionsManifest(options.wanted(), options.systemNamespace);
+    const present = await home.get<ConfigMap>(type, wanted.metadata).catch(absentIsFine);
+    await ensure({ client: home, type, present, wanted });
+    return undefined;
+  }
+
+  const queue = createQueue({
+    name: 'clusterset dns',
+    world,
+    work: write,
+    onFailure: ({ error }) => log.info("the clusterset's DNS options were not written", { error: errorText(error) }),
+  });
+  queue.start();
+  return { nudge: () => queue.add('options'), stop: () => queue.stop() };
+}
+
+function absentIsFine(error: unknown): undefined {
+  if (isNotFound(error)) return undefined;
+  throw error;
+}

@@ -1,0 +1,113 @@
+// Writes on each ServiceExport of this cluster what became of it: Valid, Ready and Conflict, and an Event when one of
+// them changed. Runs the same merge as every importer, so that all exporters say the same.
+
+import type { WorkResult } from '../../base/queue.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
+import { conditionOf, formatTime, withConditions } from '../../kube/objects/conditions.ts';
+import type { Condition } from '../../kube/objects/object.ts';
+import type { AgentContext } from '../copies/context.ts';
+import { countedRecords } from '../copies/standings.ts';
+import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
+import { exportConditions, judgeService, type Publication } from '../rules/export-conditions.ts';
+import { type MergeWithConflicts, mergeShards } from '../rules/merge/merge.ts';
+import { parseServiceKey } from '../rules/names.ts';
+
+export interface ConditionsOptions {
+  readonly context: AgentContext;
+  readonly publication: (key: string) => Publication | undefined;
+}
+
+export function createConditionsController({ context, publication }: ConditionsOptions) {
+  const { copies, membership, home, world } = context;
+  /** Who decided when a service was last looked at. */
+  const deciders = new Map<string, string>();
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const serviceExport = copies.exports.get(key);
+    if (serviceExport === undefined || serviceExport.metadata.deletionTimestamp !== undefined) {
+      deciders.delete(key);
+      return undefined;
+    }
+    // Not looked at since we started: whatever the conditions say is better than what we know.
+    const published = publication(key);
+    if (published === undefined) return undefined;
+    const merge = mergeOf(key);
+    const wanted = exportConditions({
+      cluster: membership.clusterId,
+      validity: judgeService(copies.services.get(key), key),
+      publication: published,
+      merge: merge?.clusters.concat(merge.excluded).includes(membership.clusterId) ? merge : undefined,
+    });
+    const present = serviceExport.status?.conditions;
+    const stamp = { now: formatTime(world.clock.wallMs()), observedGeneration: serviceExport.metadata.generation };
+    const conditions = withConditions(present, wanted, stamp);
+    if (conditions !== present) await write(serviceExport, conditions);
+    await tellDecider(serviceExport, key, merge);
+    return undefined;
+  }
+
+  function mergeOf(key: string): MergeWithConflicts | undefined {
+    const shards = countedRecords(context, parseServiceKey(key), { withLegacy: true }).map(({ shard }) => shard);
+    return mergeShards({ shards, ports: context.policy().ports });
+  }
+
+  async function write(serviceExport: ServiceExport, conditions: readonly Condition[]): Promise<void> {
+    const status = { ...serviceExport.status, conditions: [...conditions] };
+    try {
+      await home.updateStatus(serviceExportType, { ...serviceExport, status });
+    } catch (error) {
+      if (isNotFound(error)) return;
+      throw error;
+    }
+    for (const type of ['Valid', 'Ready', 'Conflict']) {
+      await tellChange(
+        serviceExport,
+        conditionOf(serviceExport.status?.conditions, type),
+        conditionOf(conditions, type),
+      );
+    }
+  }
+
+  async function tellChange(
+    about: ServiceExport,
+    before: Condition | undefined,
+    after: Condition | undefined,
+  ): Promise<void> {
+    if (after === undefined) return;
+    if (before?.status === after.status && before.reason === after.reason) {
+      await tellNotes(about, before.message, after);
+      return;
+    }
+    // The first sight of something ordinary is not worth an Event; its opposite, and its return, are.
+    const isOrdinary = after.reason === 'NoConflicts' || after.reason === 'Valid' || after.reason === 'Pending';
+    if (before === undefined && isOrdinary) return;
+    const isBad = after.type === 'Conflict' ? after.status === 'True' : after.status !== 'True';
+    await tellNotes(about, undefined, after);
+    await context.events.record({
+      about,
+      type: isBad && after.reason !== 'Pending' ? 'Warning' : 'Normal',
+      reason: after.type === 'Conflict' ? (isBad ? 'Conflict' : 'ConflictResolved') : after.reason,
+      message: after.message,
+    });
+  }
+
+  // Exported, but not all that was asked for: the condition says so quietly.
+  async function tellNotes(about: ServiceExport, said: string | undefined, after: Condition): Promise<void> {
+    const hasNotes = after.type === 'Ready' && after.status === 'True' && after.message.includes('; ');
+    if (!hasNotes || said === after.message) return;
+    await context.events.record({ about, type: 'Warning', reason: 'PartlyExported', message: after.message });
+  }
+
+  // The conflict messages said beforehand what would change if the winner left; this says that it has.
+  async function tellDecider(about: ServiceExport, key: string, merge: MergeWithConflicts | undefined): Promise<void> {
+    const before = deciders.get(key);
+    const after = merge?.decider.cluster;
+    if (after === undefined) deciders.delete(key);
+    else deciders.set(key, after);
+    if (before === undefined || after === undefined || before === after) return;
+    const message = `cluster ${after} now decides what cannot be combined; before it was ${before}`;
+    await context.events.record({ about, type: 'Normal', reason: 'DeciderChanged', message });
+  }
+
+  return { reconcile };
+}

@@ -1,0 +1,60 @@
+// The clusterset IPs of one import: one per family that the service and this clusterset have. An address once held stays
+// for as long as the import lives.
+
+import type { Allocator } from '../../addresses/allocator.ts';
+import type { AddressOwner } from '../../addresses/candidates.ts';
+import type { AgentContext } from '../copies/context.ts';
+import type { CountedRecord } from '../copies/standings.ts';
+import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import type { Merge } from '../rules/merge/merge.ts';
+import type { IpFamily } from '../rules/merge/shard.ts';
+import type { ServiceKey } from '../rules/names.ts';
+
+export interface HeldAddresses {
+  readonly ips: readonly string[];
+  /** Families of the service for which this clusterset has no range. */
+  readonly unsupported: readonly IpFamily[];
+  /** Families whose range has no address left. */
+  readonly exhausted: readonly IpFamily[];
+}
+
+export interface AddressFacts {
+  readonly service: ServiceKey;
+  readonly present: ServiceImport | undefined;
+  readonly merge: Merge;
+  readonly records: readonly CountedRecord[];
+}
+
+export function importOwner(service: ServiceKey): AddressOwner {
+  return { kind: serviceImportType.kind, namespace: service.namespace, name: service.name };
+}
+
+export async function holdAddresses(
+  context: AgentContext,
+  allocator: Allocator,
+  { service, present, merge, records }: AddressFacts,
+): Promise<HeldAddresses> {
+  const policy = context.policy();
+  if (merge.type === 'Headless' || policy.clusterSetIps === 'none') return { ips: [], unsupported: [], exhausted: [] };
+  const ips: string[] = [];
+  const unsupported: IpFamily[] = [];
+  const exhausted: IpFamily[] = [];
+  const preferred = [...(present?.spec.ips ?? []), ...deciderIps(merge, records)];
+  for (const family of merge.ipFamilies.length === 0 ? (['IPv4'] as const) : merge.ipFamilies) {
+    const range = policy.ranges.get(family);
+    // A range may be taken away while an import still has an address of it: a live import's address never changes.
+    const live = range === undefined ? allocator.holding(importOwner(service), family, preferred) : undefined;
+    if (live !== undefined) ips.push(live);
+    else if (range === undefined) unsupported.push(family);
+    else {
+      const held = await allocator.hold({ owner: importOwner(service), range, preferred });
+      if (held.kind === 'held') ips.push(held.address);
+      else exhausted.push(family);
+    }
+  }
+  return { ips, unsupported, exhausted };
+}
+
+function deciderIps(merge: Merge, records: readonly CountedRecord[]): readonly string[] {
+  return records.find(({ cluster }) => cluster === merge.decider.cluster)?.record.spec.clusterSetIPs ?? [];
+}

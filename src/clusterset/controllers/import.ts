@@ -1,0 +1,173 @@
+// Makes every service that the clusterset exports an import of this cluster: the ServiceImport, its addresses and its
+// slices, in each namespace that exists here. Hand edits are put back; slices of other writers are left alone.
+
+import type { Allocator } from '../../addresses/allocator.ts';
+import { inParallel } from '../../base/in-parallel.ts';
+import type { WorkResult } from '../../base/queue.ts';
+import { ensure, ensureAbsent, isAsWanted } from '../../kube/controller/apply.ts';
+import { createPutBacks } from '../../kube/controller/put-backs.ts';
+import { isInvalid } from '../../kube/objects/api-error.ts';
+import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
+import { isTerminating } from '../../kube/objects/namespace.ts';
+import { apiVersionOf, type OwnerReference } from '../../kube/objects/object.ts';
+import type { AgentContext } from '../copies/context.ts';
+import { slicesByImport } from '../copies/home-copies.ts';
+import { type CountedRecord, countedRecords } from '../copies/standings.ts';
+import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { type Merge, mergeOutcome } from '../rules/merge/merge.ts';
+import { parseServiceKey, type ServiceKey } from '../rules/names.ts';
+import { isOurImport, planImport } from '../rules/plan-import.ts';
+import { createImportedSlicePlanner, isOurSlice } from '../rules/plan-import-slices.ts';
+import { holdAddresses, importOwner } from './import-addresses.ts';
+import { writeImportStatus } from './import-status.ts';
+
+export interface ImportController {
+  reconcile(key: string): Promise<WorkResult | undefined>;
+}
+
+/** Of one service, to one home. */
+const writes = { atOnceMax: 8 };
+/** When a member's records have not all been listed yet, the key is looked at again after this time. */
+const unsyncedRetryMs = 1_000;
+
+export function createImportController(context: AgentContext, allocator: Allocator): ImportController {
+  const { copies, home, membership } = context;
+  const planSlice = createImportedSlicePlanner();
+  /** A copy from home that was found to be as planned, and that plan. */
+  const inSync = new WeakMap<EndpointSlice, EndpointSlice>();
+  // Another implementation in this cluster may want imports to be something else.
+  const putBacks = createPutBacks(context.world.clock);
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const present = copies.imports.get(key);
+    if (mustWait(present)) return { requeueAfterMs: unsyncedRetryMs };
+    const service = parseServiceKey(key);
+    const records = countedRecords(context, service, { onlyFor: membership.clusterId, withLegacy: true });
+    const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
+    if (merge !== undefined && hasNamespace(service)) return bring(key, { service, present, records, merge });
+    await remove(key, present);
+    return undefined;
+  }
+
+  // A member whose records have not all been listed yet may be the one that this import is made of.
+  function mustWait(present: ServiceImport | undefined): boolean {
+    const unsynced = context.members.unsynced();
+    if (!context.legacy.hasSynced) return present !== undefined;
+    if (unsynced.length === 0) return false;
+    return present?.status?.clusters?.some(({ cluster }) => unsynced.includes(cluster)) ?? false;
+  }
+
+  function hasNamespace({ namespace }: ServiceKey): boolean {
+    const found = copies.namespaces.get(namespace);
+    return found !== undefined && !isTerminating(found);
+  }
+
+  async function remove(key: string, present: ServiceImport | undefined): Promise<void> {
+    if (present !== undefined && isOurImport(present)) await ensureAbsent(home, serviceImportType, present);
+    for (const slice of ourSlices(key)) await ensureAbsent(home, endpointSliceType, slice);
+    await allocator.release(importOwner(parseServiceKey(key)));
+  }
+
+  async function bring(key: string, facts: Facts): Promise<WorkResult | undefined> {
+    const held = await holdAddresses(context, allocator, facts);
+    const wanted = planImport({ service: facts.service, merge: facts.merge, ips: held.ips });
+    const waitMs = putBacks.waitMs(key, wanted);
+    const written = await bringImport(key, { present: facts.present, wanted, mayWrite: waitMs === 0 }).catch(
+      async (error: unknown) => {
+        // Nobody will use the addresses of an import that this home refuses.
+        if (isInvalid(error) && facts.present === undefined) await allocator.release(importOwner(facts.service));
+        throw error;
+      },
+    );
+    await allocator.release(importOwner(facts.service), held.ips);
+    await bringSlices(key, facts, written);
+    await writeImportStatus(context, written, { merge: facts.merge, held });
+    return waitMs === 0 || isAsWanted(written, wanted) ? undefined : { requeueAfterMs: waitMs };
+  }
+
+  async function bringImport(key: string, { present, wanted, mayWrite }: ImportWrite): Promise<ServiceImport> {
+    if (present !== undefined && (!mayWrite || isAsWanted(present, wanted))) return present;
+    const written = await ensure({ client: home, type: serviceImportType, present, wanted, onChange: sayTakenOver });
+    putBacks.wrote(key, wanted);
+    return written;
+  }
+
+  /** Whoever made an import by hand, or with another implementation, is told that it is not theirs any more. */
+  async function sayTakenOver(present: ServiceImport): Promise<void> {
+    if (isOurImport(present)) return;
+    const message =
+      'somebody else made this import; the clusterset exports the service, so it now says what the exports make it, and goes when nobody exports the service any more';
+    await context.events.record({ about: present, type: 'Warning', reason: 'ImportTakenOver', message });
+  }
+
+  async function bringSlices(key: string, facts: Facts, owner: ServiceImport): Promise<void> {
+    const present = new Map(ourSlices(key).map((slice) => [slice.metadata.name, slice]));
+    const slices = wantedSlices(facts, ownerReference(owner));
+    const names = new Set(slices.map(({ metadata }) => metadata.name));
+    await inParallel(slices, writes, (slice) => bringSlice(present.get(slice.metadata.name), slice));
+    const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
+    await inParallel(leftovers, writes, (slice) => ensureAbsent(home, endpointSliceType, slice));
+  }
+
+  async function bringSlice(present: EndpointSlice | undefined, wanted: EndpointSlice): Promise<void> {
+    if (present !== undefined && inSync.get(present) === wanted) return;
+    if (present !== undefined && isAsWanted(present, wanted)) {
+      inSync.set(present, wanted);
+      return;
+    }
+    // The type of a slice's addresses cannot be changed; one that has the wrong type is made anew.
+    const isOtherType = present !== undefined && present.addressType !== wanted.addressType;
+    if (isOtherType) await ensureAbsent(home, endpointSliceType, present);
+    await ensure({ client: home, type: endpointSliceType, present: isOtherType ? undefined : present, wanted });
+  }
+
+  function wantedSlices({ service, records, merge }: Facts, owner: OwnerReference): EndpointSlice[] {
+    return records
+      .filter(({ shard }) => servesSomething(merge, shard))
+      .flatMap(({ cluster, standing, published }) => {
+        const portNames = merge.portNames.get(cluster) ?? new Map<string, string>();
+        const rules = context.addressRulesOf(cluster);
+        const { isTrusted } = standing;
+        const translations = cluster === membership.clusterId ? context.publishing().inverse : undefined;
+        return published()
+          .filter(({ addressType }) => addressType !== 'FQDN')
+          .map((slice) =>
+            planSlice({ service, cluster, published: slice, portNames, isTrusted, rules, translations, owner }),
+          );
+      });
+  }
+
+  function ourSlices(key: string): EndpointSlice[] {
+    return copies.slices.byIndex(slicesByImport, key).filter(isOurSlice);
+  }
+
+  return { reconcile };
+}
+
+interface ImportWrite {
+  readonly present: ServiceImport | undefined;
+  readonly wanted: ServiceImport;
+  readonly mayWrite: boolean;
+}
+
+export interface Facts {
+  readonly service: ServiceKey;
+  readonly present: ServiceImport | undefined;
+  readonly records: readonly CountedRecord[];
+  readonly merge: Merge;
+}
+
+// A cluster none of whose ports is part of the import serves nobody. One that declares none has no port to be wrong.
+function servesSomething(merge: Merge, shard: CountedRecord['shard']): boolean {
+  const names = merge.portNames.get(shard.cluster);
+  return names !== undefined && (names.size > 0 || shard.ports.length === 0);
+}
+
+function ownerReference(owner: ServiceImport): OwnerReference {
+  return {
+    apiVersion: apiVersionOf(serviceImportType),
+    kind: serviceImportType.kind,
+    name: owner.metadata.name,
+    uid: owner.metadata.uid ?? '',
+  };
+}

@@ -1,0 +1,91 @@
+// Keeps what was judged of the other members in a ConfigMap of the home. Written only when something has changed; what
+// could not be written is tried again the next time, and harms nobody until then.
+
+import type { Log } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { verdictsName } from '../membership/membership.ts';
+import type { LeaseRecord } from '../rules/leases/lease-judge.ts';
+import {
+  formatLeaseMemory,
+  type LeaseMemory,
+  parseLeaseMemory,
+  recallLease,
+  rememberLease,
+} from '../rules/leases/lease-memory.ts';
+
+export interface VerdictMemoryOptions {
+  readonly world: Pick<World, 'clock'>;
+  readonly log: Log;
+  readonly home: Client;
+  readonly namespace: string;
+}
+
+export class VerdictMemory {
+  readonly #options: VerdictMemoryOptions;
+  #written = new Map<string, LeaseMemory>();
+
+  constructor(options: VerdictMemoryOptions) {
+    this.#options = options;
+  }
+
+  async recall(holdDownMsMax: number): Promise<Map<string, ReturnType<typeof recallLease>>> {
+    const { home, world } = this.#options;
+    const wallMs = world.clock.wallMs();
+    const recalled = new Map<string, ReturnType<typeof recallLease>>();
+    for (const [id, text] of Object.entries(await this.#read(home))) {
+      const memory = parseLeaseMemory(text);
+      if (memory === undefined) continue;
+      this.#written.set(id, memory);
+      recalled.set(id, recallLease(memory, { wallMs, holdDownMsMax }));
+    }
+    return recalled;
+  }
+
+  /** Of all members there are; what is not known of one leaves what was known before. */
+  async remember(records: ReadonlyMap<string, LeaseRecord | undefined>): Promise<void> {
+    const { log, world } = this.#options;
+    const next = new Map<string, LeaseMemory>();
+    for (const [id, record] of records) {
+      const before = this.#written.get(id);
+      const memory = record === undefined ? before : rememberLease(record, before, world.clock.wallMs());
+      if (memory !== undefined) next.set(id, memory);
+    }
+    const isSame = next.size === this.#written.size && [...next].every(([id, one]) => this.#written.get(id) === one);
+    if (isSame) return;
+    try {
+      await this.#write(Object.fromEntries([...next].map(([id, memory]) => [id, formatLeaseMemory(memory)])));
+      this.#written = next;
+    } catch (error) {
+      log.warn('lease verdicts not remembered, trying again later', { error });
+    }
+  }
+
+  async #read(home: Client): Promise<Record<string, string>> {
+    try {
+      return (await home.get<ConfigMap>(configMapType, this.#ref())).data ?? {};
+    } catch (error) {
+      if (isNotFound(error)) return {};
+      throw error;
+    }
+  }
+
+  async #write(data: Record<string, string>): Promise<void> {
+    const { home } = this.#options;
+    try {
+      await home.patch(configMapType, this.#ref(), {
+        kind: 'json',
+        body: [{ op: 'add', path: '/data', value: data }],
+      });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      await home.create(configMapType, { apiVersion: 'v1', kind: 'ConfigMap', metadata: this.#ref(), data });
+    }
+  }
+
+  #ref(): { name: string; namespace: string } {
+    return { name: verdictsName, namespace: this.#options.namespace };
+  }
+}

@@ -1,0 +1,75 @@
+// Keeps publishing this cluster's exports in the older form until every other cluster has been upgraded, then removes
+// them; and clears away the copies that an older agent left in this home of clusters that are upgraded.
+
+import type { WorkResult } from '../../base/queue.ts';
+import { ensure, ensureAbsent } from '../../kube/controller/apply.ts';
+import type { AgentContext } from '../copies/context.ts';
+import { legacyImports } from '../copies/home-copies.ts';
+import { type LegacyRecords, legacyByService } from '../copies/legacy-records.ts';
+import { shardOf } from '../copies/members.ts';
+import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { judgeService } from '../rules/export-conditions.ts';
+import { legacyOrigin, planLegacyImport } from '../rules/legacy-import.ts';
+import { parseServiceKey } from '../rules/names.ts';
+
+/** How long both forms are published side by side. */
+const overlapMs = 15_000;
+
+export interface LegacyController {
+  reconcile(key: string): Promise<WorkResult | undefined>;
+  /** Whether no cluster is left that reads the older form alone. */
+  isEverybodyUpgraded(): boolean;
+}
+
+export function createLegacyController(context: AgentContext, legacy: LegacyRecords): LegacyController {
+  const { broker, home, copies, members, membership } = context;
+  /** Since when our shard of a service has been seen at the broker. */
+  const publishedSince = new Map<string, number>();
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const { namespace, imports } = legacy;
+    if (namespace === undefined || imports === undefined || !legacy.hasSynced || !members.hasSynced) return undefined;
+    const service = copies.services.get(key);
+    const isExported =
+      copies.exports.get(key) !== undefined && service !== undefined && judgeService(service, key).kind === 'valid';
+    const own = imports
+      .byIndex(legacyByService, key)
+      .find((object) => legacyOrigin(object)?.cluster === membership.clusterId);
+    if (isExported && !isEverybodyUpgraded()) {
+      const wanted = planLegacyImport(service, membership.clusterId, namespace);
+      await ensure<ServiceImport>({ client: broker, type: serviceImportType, present: own, wanted });
+    } else if (own !== undefined) {
+      const waitMs = isExported ? untilSeenMs(key) : 0;
+      if (waitMs > 0) return { requeueAfterMs: waitMs };
+      await ensureAbsent(broker, serviceImportType, own);
+    }
+    await clearLocalCopies(key);
+    return undefined;
+  }
+
+  /** The older form goes only after everybody has had time to see the new one, which travels on other ways. */
+  function untilSeenMs(key: string): number {
+    const self = members.get(membership.clusterId);
+    if (self === undefined || shardOf(self, parseServiceKey(key)) === undefined) return overlapMs;
+    const nowMs = context.world.clock.monotonicMs();
+    const sinceMs = publishedSince.get(key) ?? nowMs;
+    publishedSince.set(key, sinceMs);
+    return sinceMs + overlapMs - nowMs;
+  }
+
+  // A member that has never renewed a lease does not run an agent of today's form yet.
+  function isEverybodyUpgraded(): boolean {
+    return legacy.remaining().length === 0 && members.all().every(({ leases }) => leases.size > 0);
+  }
+
+  /** The imports of an older agent lie in its own namespace, under their older names. */
+  async function clearLocalCopies(key: string): Promise<void> {
+    for (const object of copies.imports.byIndex(legacyImports, key)) {
+      const cluster = legacyOrigin(object)?.cluster ?? '';
+      const isStale = cluster === membership.clusterId || members.isUpgraded(cluster);
+      if (isStale) await ensureAbsent(home, serviceImportType, object);
+    }
+  }
+
+  return { reconcile, isEverybodyUpgraded };
+}

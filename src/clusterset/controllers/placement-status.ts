@@ -1,0 +1,71 @@
+// Writes into each FederatedService what became of it in every cluster. One member writes, the first by id that lives;
+// people read it, nothing of ours derives from it. What it says comes from what members have in their own namespaces.
+
+import type { WorkResult } from '../../base/queue.ts';
+import { isSameJson } from '../../base/same-json.ts';
+import type { Informer } from '../../kube/controller/informer.ts';
+import { createPutBacks } from '../../kube/controller/put-backs.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
+import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
+import type { AgentContext } from '../copies/context.ts';
+import { type Member, memberLeaseName, shardOf } from '../copies/members.ts';
+import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
+import { parseServiceKey, recordName } from '../rules/names.ts';
+import {
+  type MemberPlacement,
+  parseProblems,
+  placedClusters,
+  placementCondition,
+  placementsAnnotation,
+} from '../rules/placement.ts';
+
+/** When a member's records have not all been listed yet, the key is looked at again after this time. */
+const unsyncedRetryMs = 1_000;
+
+export function createPlacementStatusController(context: AgentContext, federated: Informer<FederatedService>) {
+  const { broker, members, membership, world } = context;
+  const putBacks = createPutBacks(world.clock);
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const name = recordName(parseServiceKey(key));
+    const present = federated.get(`${membership.clusterset}/${name}`);
+    if (present === undefined || present.metadata.deletionTimestamp !== undefined) return undefined;
+    if (!members.clusters.hasSynced) return { requeueAfterMs: unsyncedRetryMs };
+    const unsynced = members.unsynced();
+    const known = members.all().filter(({ id }) => !unsynced.includes(id));
+    if (known.find(({ id }) => context.verdict(id) === 'alive')?.id !== membership.clusterId) return undefined;
+    const placements = known.map((member) => placementOf(member, key, name));
+    const clusters = placedClusters(present, placements, unsynced);
+    const stamp = { now: formatTime(world.clock.wallMs()), observedGeneration: present.metadata.generation };
+    const conditions = [...withConditions(present.status?.conditions, [placementCondition(clusters)], stamp)];
+    const status = { ...present.status, clusters, conditions };
+    if (isSameJson(status, present.status))
+      return unsynced.length > 0 ? { requeueAfterMs: unsyncedRetryMs } : undefined;
+    const said = { clusters, generation: present.metadata.generation };
+    const waitMs = putBacks.waitMs(key, said);
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    await write({ ...present, status });
+    putBacks.wrote(key, said);
+    return undefined;
+  }
+
+  function placementOf(member: Member, key: string, name: string): MemberPlacement {
+    const lease = member.leases.get(`${member.cluster.spec.namespace}/${memberLeaseName}`);
+    return {
+      cluster: member.id,
+      isAlive: context.verdict(member.id) === 'alive',
+      hasShard: shardOf(member, parseServiceKey(key)) !== undefined,
+      problem: parseProblems(lease?.metadata.annotations?.[placementsAnnotation]).get(name),
+    };
+  }
+
+  async function write(object: FederatedService): Promise<void> {
+    try {
+      await broker.updateStatus(federatedServiceType, object);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  return { reconcile };
+}

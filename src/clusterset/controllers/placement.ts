@@ -1,0 +1,136 @@
+// Places the FederatedServices of the broker in this cluster: makes the Service and its ServiceExport where the template
+// says so, and takes them away again. What somebody else made under the same name is left alone, and said.
+
+import { errorText } from '../../base/log.ts';
+import type { WorkResult } from '../../base/queue.ts';
+import { isSameJson } from '../../base/same-json.ts';
+import { ensure, ensureAbsent } from '../../kube/controller/apply.ts';
+import type { Informer } from '../../kube/controller/informer.ts';
+import { isInvalid } from '../../kube/objects/api-error.ts';
+import { apiVersionOf, type KubernetesObject } from '../../kube/objects/object.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
+import type { AgentContext } from '../copies/context.ts';
+import { type FederatedService, isPlacedIn } from '../kinds/federated-service.ts';
+import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
+import { isMadeHere, madeAnnotation, madeMark } from '../rules/agent-marks.ts';
+import { parseServiceKey, recordName } from '../rules/names.ts';
+import type { PlacementProblem } from '../rules/placement.ts';
+import { placementLabel, serviceFor, whyMadeAnew, withTemplate } from '../rules/plan-service.ts';
+import type { PlacementProblems } from './placement-problems.ts';
+
+export { placementLabel } from '../rules/plan-service.ts';
+
+/** What keeps a service out may go away without a word: other address ranges, another version of the home. */
+const retryMs = 300_000;
+
+export interface PlacementOptions {
+  readonly context: AgentContext;
+  readonly federated: Informer<FederatedService>;
+  readonly problems: PlacementProblems;
+}
+
+export function createPlacementController({ context, federated, problems }: PlacementOptions) {
+  const { copies, home, membership } = context;
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const service = parseServiceKey(key);
+    const template = federated.get(`${membership.clusterset}/${recordName(service)}`);
+    const isWanted = template?.metadata.deletionTimestamp === undefined && template !== undefined;
+    if (!isWanted || !isPlacedIn(template, membership.clusterId)) {
+      problems.clear(recordName(service));
+      return remove(key);
+    }
+    const problem = await tryToPlace(key, template);
+    if (problem === undefined) problems.clear(template.metadata.name);
+    else await problems.set(template.metadata.name, problem, copies.services.get(key));
+    return problem && { requeueAfterMs: retryMs };
+  }
+
+  async function remove(key: string): Promise<undefined> {
+    const service = copies.services.get(key);
+    const serviceExport = copies.exports.get(key);
+    if (serviceExport !== undefined && isPlaced(serviceExport))
+      await ensureAbsent(home, serviceExportType, serviceExport);
+    if (service !== undefined && isPlaced(service)) await ensureAbsent(home, serviceType, service);
+  }
+
+  async function tryToPlace(key: string, template: FederatedService): Promise<PlacementProblem | undefined> {
+    try {
+      return await place(key, template);
+    } catch (error) {
+      if (!isInvalid(error)) throw error;
+      return { state: 'Refused', message: errorText(error) };
+    }
+  }
+
+  async function place(key: string, template: FederatedService): Promise<PlacementProblem | undefined> {
+    const { namespace: name } = parseServiceKey(key);
+    const namespace = copies.namespaces.get(name);
+    // A namespace is its owner's to make: the service follows when it is there.
+    if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined)
+      return { state: 'Pending', message: `there is no namespace ${name}` };
+    const present = copies.services.get(key);
+    if (present !== undefined && !isPlaced(present))
+      return { state: 'Refused', message: `somebody else made a Service ${key}; delete it, or leave this cluster out` };
+    // One that something else keeps until it has cleaned up: its going brings the key back.
+    if (present?.metadata.deletionTimestamp !== undefined)
+      return { state: 'Pending', message: `Service ${key} is being deleted` };
+    await placeService(template, present);
+    const presentExport = copies.exports.get(key);
+    if (presentExport !== undefined && !isPlaced(presentExport)) return undefined;
+    const wanted = exportFor(template, key, presentExport);
+    await ensure({ client: home, type: serviceExportType, present: presentExport, wanted });
+    return undefined;
+  }
+
+  async function placeService(template: FederatedService, present: Service | undefined): Promise<void> {
+    const wanted = serviceFor(template, membership.clusterId);
+    if (wanted === undefined) return;
+    const why = present && whyMadeAnew(present, wanted);
+    if (present === undefined || why !== undefined) return make(wanted, { present, why });
+    const next = withTemplate(present, wanted);
+    if (!isSameJson(next, present)) await home.update(serviceType, next);
+  }
+
+  /** In place of one of ours that cannot be changed into it. */
+  async function make(wanted: Service, { present, why }: { present?: Service; why?: string }): Promise<void> {
+    if (present === undefined) {
+      await ensure({ client: home, type: serviceType, present, wanted });
+      return;
+    }
+    await ensureAbsent(home, serviceType, present);
+    const made = await home.create(serviceType, wanted);
+    const message = `deleted and made anew, because its FederatedService has changed: ${why}`;
+    await context.events.record({ about: made, type: 'Normal', reason: 'ServiceReplaced', message });
+  }
+
+  /** Of everything else somebody may have copied the label. */
+  function isPlaced(object: KubernetesObject): boolean {
+    const { name, namespace = '', labels } = object.metadata;
+    return labels?.[placementLabel] === recordName({ name, namespace }) && isMadeHere(object, membership.clusterId);
+  }
+
+  function exportFor(
+    { metadata, spec }: FederatedService,
+    key: string,
+    present: ServiceExport | undefined,
+  ): ServiceExport {
+    const service = parseServiceKey(key);
+    const mark = { [madeAnnotation]: madeMark(service, membership.clusterId) };
+    return {
+      apiVersion: apiVersionOf(serviceExportType),
+      kind: serviceExportType.kind,
+      metadata: {
+        ...service,
+        labels: { [placementLabel]: metadata.name },
+        annotations: { ...present?.metadata.annotations, ...mark },
+      },
+      spec: {
+        ...(spec.exportedLabels === undefined ? {} : { exportedLabels: spec.exportedLabels }),
+        ...(spec.exportedAnnotations === undefined ? {} : { exportedAnnotations: spec.exportedAnnotations }),
+      },
+    };
+  }
+
+  return { reconcile };
+}

@@ -1,0 +1,73 @@
+// Exports every Service that a ServiceExportPolicy selects, by making a ServiceExport for it and taking it away when no
+// policy selects it any more. Exports made by hand are left alone, whatever the policies say.
+
+import type { WorkResult } from '../../base/queue.ts';
+import { ensure, ensureAbsent } from '../../kube/controller/apply.ts';
+import type { Informer } from '../../kube/controller/informer.ts';
+import type { AgentContext } from '../copies/context.ts';
+import { exportsByPolicy, policyLabel } from '../copies/home-copies.ts';
+import { serviceExportType } from '../kinds/service-export.ts';
+import {
+  exportOfPolicy,
+  policyFor,
+  type ServiceExportPolicy,
+  serviceExportPolicyType,
+} from '../kinds/service-export-policy.ts';
+import { isMadeHere } from '../rules/agent-marks.ts';
+import { parseServiceKey } from '../rules/names.ts';
+
+export interface PolicyController {
+  /** Of a service: makes, keeps or removes its export. */
+  reconcile(key: string): Promise<WorkResult | undefined>;
+  /** Of a policy: says in its status how many exports it has made. */
+  reconcileStatus(name: string): Promise<WorkResult | undefined>;
+}
+
+export function createPolicyController(
+  context: AgentContext,
+  policies: Informer<ServiceExportPolicy>,
+): PolicyController {
+  const { copies, home, membership } = context;
+
+  async function reconcile(key: string): Promise<WorkResult | undefined> {
+    const present = copies.exports.get(key);
+    // Of everything else somebody may have copied the label.
+    const isOurs = present?.metadata.labels?.[policyLabel] !== undefined && isMadeHere(present, membership.clusterId);
+    if (present !== undefined && !isOurs) return undefined;
+    const policy = choose(key);
+    if (policy !== undefined)
+      await ensure({
+        client: home,
+        type: serviceExportType,
+        present,
+        wanted: exportOfPolicy(key, policy, membership.clusterId),
+      });
+    else if (present !== undefined) await ensureAbsent(home, serviceExportType, present);
+    return undefined;
+  }
+
+  /** The first by name of those that select the service; undefined if none does, or there is no such service. */
+  function choose(key: string): ServiceExportPolicy | undefined {
+    const service = copies.services.get(key);
+    const namespace = copies.namespaces.get(parseServiceKey(key).namespace);
+    if (service === undefined || namespace === undefined) return undefined;
+    return policyFor(policies.values(), { namespace, service });
+  }
+
+  async function reconcileStatus(name: string): Promise<WorkResult | undefined> {
+    const policy = policies.get(name);
+    if (policy === undefined) return undefined;
+    const exportedServices = copies.exports.countByIndex(exportsByPolicy, name);
+    const observedGeneration = policy.metadata.generation;
+    const { status } = policy;
+    if (status?.exportedServices === exportedServices && status.observedGeneration === observedGeneration)
+      return undefined;
+    await home.updateStatus(serviceExportPolicyType, {
+      ...policy,
+      status: { ...status, exportedServices, observedGeneration },
+    });
+    return undefined;
+  }
+
+  return { reconcile, reconcileStatus };
+}

@@ -1,0 +1,44 @@
+// What every controller of an agent stands on: both homes, this cluster's membership, and the copies they share.
+
+import type { Log } from '../../base/log.ts';
+import type { Metrics } from '../../base/metrics.ts';
+import type { World } from '../../base/world.ts';
+import type { Client } from '../../kube/client/client.ts';
+import type { EventRecorder } from '../../kube/controller/events.ts';
+import type { AddressRules } from '../rules/endpoint-address.ts';
+import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
+import type { Publishing } from '../rules/publishing.ts';
+import type { SetPolicy } from '../rules/set-policy.ts';
+import type { HomeCopies } from './home-copies.ts';
+import type { LegacyRecords } from './legacy-records.ts';
+import type { Members } from './members.ts';
+
+export interface Membership {
+  /** Name of the clusterset, which is also its namespace at the broker. */
+  readonly clusterset: string;
+  readonly clusterId: string;
+  /** This member's own namespace at the broker. */
+  readonly namespace: string;
+}
+
+export interface AgentContext {
+  readonly world: World;
+  readonly log: Log;
+  readonly metrics?: Metrics;
+  readonly home: Client;
+  readonly broker: Client;
+  readonly membership: Membership;
+  readonly copies: HomeCopies;
+  readonly members: Members;
+  /** What clusters that are not upgraded yet have published. */
+  readonly legacy: Pick<LegacyRecords, 'recordsOf' | 'hasSynced'>;
+  readonly events: EventRecorder;
+  readonly policy: () => SetPolicy;
+  /** What this cluster's own addresses must be and become. */
+  readonly publishing: () => Publishing;
+  /** Addresses that no cluster may offer. The same object until the policy changes. */
+  readonly addressRules: () => AddressRules;
+  /** The same, with the ranges that the named cluster joined with. */
+  readonly addressRulesOf: (clusterId: string) => AddressRules;
+  readonly verdict: (clusterId: string) => LeaseVerdict;
+}

@@ -1,0 +1,137 @@
+// The local copies of this cluster's own facts, shared by all controllers of an agent: one watch per kind, indexed by
+// what changes are looked up by.
+
+import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
+import { claimsByOwner } from '../../addresses/allocator.ts';
+import { ownerKey } from '../../addresses/claim.ts';
+import type { Log } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { createInformer, type Informer } from '../../kube/controller/informer.ts';
+import { conditionOf } from '../../kube/objects/conditions.ts';
+import {
+  type EndpointSlice,
+  endpointSliceType,
+  importedServiceNameLabel,
+  serviceNameLabel,
+  sourceClusterLabel,
+} from '../../kube/objects/endpoint-slice.ts';
+import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
+import { policyLabel } from '../kinds/service-export-policy.ts';
+import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { legacyOrigin } from '../rules/legacy-import.ts';
+import { formatServiceKey } from '../rules/names.ts';
+
+export interface HomeCopies {
+  readonly namespaces: Informer<Namespace>;
+  readonly services: Informer<Service>;
+  readonly slices: Informer<EndpointSlice>;
+  readonly exports: Informer<ServiceExport>;
+  readonly imports: Informer<ServiceImport>;
+  readonly claims: Informer<AddressClaim>;
+  start(): void;
+  stop(): void;
+}
+
+/** Indexes of `slices`: by the Service they stand behind, and by the ServiceImport. */
+export const slicesByService = 'service';
+export const slicesByImport = 'import';
+
+/** Index of `services`. */
+export const servicesByNamespace = 'namespace';
+
+/** Index of `exports`, and the label it reads: the policy that made them. */
+export const exportsByPolicy = 'policy';
+export { policyLabel } from '../kinds/service-export-policy.ts';
+
+/** Index of `imports`: by the reason of their Ready condition. */
+export const importsByReason = 'ready-reason';
+
+/** Index of `imports`: copies that an agent of the older form left here, by the service they are of. */
+export const legacyImports = 'legacy';
+
+export function createHomeCopies(options: {
+  readonly home: Client;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+}): HomeCopies {
+  const shared = { client: options.home, world: options.world, log: options.log };
+  const copies = {
+    namespaces: createInformer<Namespace>({ ...shared, type: namespaceType }),
+    services: createInformer<Service>({
+      ...shared,
+      type: serviceType,
+      indexes: { [servicesByNamespace]: (service) => keysOf(service.metadata.namespace) },
+    }),
+    slices: createInformer<EndpointSlice>({
+      ...shared,
+      type: endpointSliceType,
+      keep: keepSlice,
+      indexes: {
+        [slicesByService]: (slice) => keysOf(localServiceKey(slice)),
+        [slicesByImport]: (slice) => keysOf(importKey(slice)),
+      },
+    }),
+    exports: createInformer<ServiceExport>({
+      ...shared,
+      type: serviceExportType,
+      indexes: { [exportsByPolicy]: (object) => keysOf(object.metadata.labels?.[policyLabel]) },
+    }),
+    imports: createInformer<ServiceImport>({
+      ...shared,
+      type: serviceImportType,
+      indexes: {
+        [importsByReason]: (object) => keysOf(conditionOf(object.status?.conditions, 'Ready')?.reason),
+        [legacyImports]: (object) => keysOf(legacyKey(object)),
+      },
+    }),
+    claims: createInformer<AddressClaim>({
+      ...shared,
+      type: addressClaimType,
+      indexes: { [claimsByOwner]: (claim) => [ownerKey(claim.spec.owner)] },
+    }),
+  };
+  return {
+    ...copies,
+    start: () => {
+      for (const informer of Object.values(copies)) informer.start();
+    },
+    stop: () => {
+      for (const informer of Object.values(copies)) informer.stop();
+    },
+  };
+}
+
+/** `namespace/name` of the Service whose own endpoints these are; imported slices have none. */
+export function localServiceKey(slice: EndpointSlice): string | undefined {
+  const { labels, namespace } = slice.metadata;
+  const name = labels?.[serviceNameLabel];
+  return name === undefined || labels?.[sourceClusterLabel] !== undefined ? undefined : `${namespace}/${name}`;
+}
+
+/** `namespace/name` of the service that an import of the older form is of. */
+export function legacyKey(object: ServiceImport): string | undefined {
+  const origin = legacyOrigin(object);
+  return origin && formatServiceKey(origin.service);
+}
+
+export function importKey(slice: EndpointSlice): string | undefined {
+  const { labels, namespace } = slice.metadata;
+  const name = labels?.[importedServiceNameLabel];
+  return name === undefined ? undefined : `${namespace}/${name}`;
+}
+
+// Lists that an API server left out are empty, and which pod or node an endpoint is stays at home.
+function keepSlice(slice: EndpointSlice): EndpointSlice {
+  return {
+    ...slice,
+    ports: slice.ports ?? [],
+    endpoints: (slice.endpoints ?? []).map(({ nodeName: _node, targetRef: _target, hints: _hints, ...kept }) => kept),
+  };
+}
+
+function keysOf(key: string | undefined): string[] {
+  return key === undefined ? [] : [key];
+}

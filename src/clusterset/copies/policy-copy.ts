@@ -1,0 +1,105 @@
+// The clusterset's policy as this agent knows it, and the address rules that follow from it. The same objects until the
+// policy changes, so that what was planned under them stays valid by identity.
+
+import type { Log } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { createInformer, type Informer } from '../../kube/controller/informer.ts';
+import type { Cluster } from '../kinds/cluster.ts';
+import { type ClusterSet, clusterSetType } from '../kinds/cluster-set.ts';
+import type { AddressRules } from '../rules/endpoint-address.ts';
+import { type Publishing, readAddressRules, readPublishing } from '../rules/publishing.ts';
+import { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
+import type { Members } from './members.ts';
+
+export interface PolicyCopyOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly broker: Client;
+  readonly members: Members;
+  readonly clusterset: string;
+}
+
+export class PolicyCopy {
+  readonly #sets: Informer<ClusterSet>;
+  readonly #options: PolicyCopyOptions;
+  readonly #rulesByRanges = new Map<string, AddressRules>();
+  readonly #handlers = new Set<() => void>();
+  #publishing: { cluster: Cluster | undefined; from: AddressRules; publishing: Publishing } | undefined;
+  #current: SetPolicy = readSetPolicy(undefined);
+
+  constructor(options: PolicyCopyOptions) {
+    this.#options = options;
+    const { broker: client, world, log, clusterset } = options;
+    this.#sets = createInformer<ClusterSet>({ client, world, log, type: clusterSetType, namespace: clusterset });
+    this.#sets.on((_key, next, previous) => {
+      if ((next ?? previous)?.metadata.name === clusterset) this.#changed(next);
+    });
+  }
+
+  start(): void {
+    this.#sets.start();
+  }
+
+  stop(): void {
+    this.#sets.stop();
+  }
+
+  relist(): void {
+    this.#sets.relist();
+  }
+
+  whenSynced(signal: AbortSignal): Promise<void> {
+    return this.#sets.whenSynced(signal);
+  }
+
+  /** Before that what it says are only the defaults. */
+  get hasSynced(): boolean {
+    return this.#sets.hasSynced;
+  }
+
+  get current(): SetPolicy {
+    return this.#current;
+  }
+
+  get rules(): AddressRules {
+    return this.#rulesFor([]);
+  }
+
+  rulesOf(clusterId: string): AddressRules {
+    return this.#rulesFor(this.#options.members.get(clusterId)?.cluster.spec.allowedRanges ?? []);
+  }
+
+  /** For what the cluster itself publishes. The same object until the policy or the cluster changes. */
+  publishingOf(clusterId: string): Publishing {
+    const cluster = this.#options.members.get(clusterId)?.cluster;
+    const rules = this.rulesOf(clusterId);
+    if (this.#publishing?.cluster === cluster && this.#publishing?.from === rules) return this.#publishing.publishing;
+    const publishing = readPublishing(rules, cluster?.spec);
+    this.#publishing = { cluster, from: rules, publishing };
+    return publishing;
+  }
+
+  onChange(handler: () => void): void {
+    this.#handlers.add(handler);
+  }
+
+  #rulesFor(ranges: readonly string[]): AddressRules {
+    const key = ranges.join(' ');
+    const known = this.#rulesByRanges.get(key);
+    if (known !== undefined) return known;
+    const rules = readAddressRules(this.#current.virtualRanges, ranges);
+    this.#rulesByRanges.set(key, rules);
+    return rules;
+  }
+
+  #changed(set: ClusterSet | undefined): void {
+    this.#current = readSetPolicy(set);
+    this.#rulesByRanges.clear();
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const handler of this.#handlers) handler();
+  }
+}

@@ -1,0 +1,62 @@
+// Which records of one service count for this cluster: every member's shard, unless its lease has run out and the policy
+// withdraws it. Reads the shared copies; decides by the pure rules of the model.
+
+import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
+import { isExportedTo, type ServiceShard } from '../kinds/service-shard.ts';
+import { type Standing, standing } from '../rules/leases/staleness.ts';
+import type { Shard } from '../rules/merge/shard.ts';
+import type { ServiceKey } from '../rules/names.ts';
+import { formatServiceKey } from '../rules/names.ts';
+import { readShard, recordProblem } from '../rules/shard-record.ts';
+import type { AgentContext } from './context.ts';
+import { byService, shardOf } from './members.ts';
+
+export interface CountedRecord {
+  readonly cluster: string;
+  readonly record: ServiceShard;
+  readonly shard: Shard;
+  readonly standing: Standing;
+  /** The slices this cluster has published of the service. */
+  readonly published: () => readonly EndpointSlice[];
+}
+
+export interface CountedOptions {
+  /** Only what the named cluster may import from. */
+  readonly onlyFor?: string;
+  /** Also what clusters that are not upgraded yet have published in the older form. */
+  readonly withLegacy: boolean;
+}
+
+/** All exporters whose shards count. */
+export function countedRecords(context: AgentContext, service: ServiceKey, options: CountedOptions): CountedRecord[] {
+  const records: CountedRecord[] = [];
+  for (const member of context.members.all()) {
+    const record = shardOf(member, service);
+    if (record === undefined || !isFor(record, member.id, options.onlyFor)) continue;
+    if (recordProblem(record) !== undefined) continue;
+    const now = standing(context.verdict(member.id), record.spec.onStale ?? context.policy().staleness);
+    const published = () => member.slices.byIndex(byService, formatServiceKey(service));
+    if (now.isCounted)
+      records.push({ cluster: member.id, record, shard: readShard(record, member.id), standing: now, published });
+  }
+  if (!options.withLegacy) return records;
+  // A cluster that is being upgraded has both for a moment: then the older form counts until the new one is whole.
+  const older = legacyRecords(context, service);
+  return [...records.filter((record) => !older.some(({ cluster }) => cluster === record.cluster)), ...older];
+}
+
+/** Older agents have no lease to judge them by. */
+function legacyRecords(context: AgentContext, service: ServiceKey): CountedRecord[] {
+  const records = context.legacy.recordsOf(service).filter(({ record }) => recordProblem(record) === undefined);
+  return records.map(({ cluster, record, published }) => ({
+    cluster,
+    record,
+    shard: readShard(record, cluster),
+    standing: { isCounted: true, isTrusted: true },
+    published: () => published,
+  }));
+}
+
+function isFor(record: ServiceShard, exporter: string, reader: string | undefined): boolean {
+  return reader === undefined || isExportedTo(record, { exporter, reader });
+}

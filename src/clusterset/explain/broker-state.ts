@@ -1,0 +1,81 @@
+// What an admin, or a member, sees of a clusterset's members at the broker: their Cluster objects, what they said of
+// themselves when they joined, and the address ranges that follow from both.
+
+import { errorText } from '../../base/log.ts';
+import { find } from '../../cli/install.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { ApiError } from '../../kube/objects/api-error.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { type Cluster, clusterType } from '../kinds/cluster.ts';
+import { type ClusterSet, clusterSetDefaults, clusterSetType } from '../kinds/cluster-set.ts';
+import { type MemberRecord, readMemberRecord } from '../membership/member-record.ts';
+import { memberRecordName } from '../rules/broker-layout.ts';
+import type { NamedRange } from '../rules/range-overlap.ts';
+
+export interface KnownMember {
+  readonly id: string;
+  readonly cluster: Cluster;
+  /** Absent until the cluster has joined. */
+  readonly record: MemberRecord | undefined;
+  /** Set if what the member has at the broker cannot be read: why. */
+  readonly problem?: string;
+}
+
+export async function readClusterSet(client: Client, clusterset: string): Promise<ClusterSet> {
+  const set = await find<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
+  if (set !== undefined) return set;
+  throw new Error(
+    `clusterset ${clusterset}: there is none at this broker; lay it out with portolan broker init --clusterset ${clusterset}`,
+  );
+}
+
+export async function readMembers(client: Client, clusterset: string): Promise<KnownMember[]> {
+  const { items } = await client.list<Cluster>(clusterType, { namespace: clusterset });
+  return Promise.all(
+    items.map(async (cluster): Promise<KnownMember> => {
+      const id = cluster.metadata.name;
+      try {
+        return { id, cluster, record: await readRecord(client, cluster.spec.namespace) };
+      } catch (error) {
+        // The trouble of one member is not that of the others.
+        if (!(error instanceof ApiError)) throw error;
+        return { id, cluster, record: undefined, problem: errorText(error) };
+      }
+    }),
+  );
+}
+
+export async function readRecord(client: Client, namespace: string): Promise<MemberRecord | undefined> {
+  const record = await find<ConfigMap>(client, configMapType, { namespace, name: memberRecordName });
+  return record && readMemberRecord(record);
+}
+
+/** All ranges of the set and of its members but one. */
+export function knownRanges(set: ClusterSet, members: readonly KnownMember[], except: string): NamedRange[] {
+  return [...virtualRanges(set), ...members.filter(({ id }) => id !== except).flatMap(memberRanges)];
+}
+
+export function virtualRanges(set: ClusterSet): NamedRange[] {
+  const ranges = { ...clusterSetDefaults.addressRanges, ...set.spec?.addressRanges };
+  const named = (cidrs: readonly string[], what: string) =>
+    cidrs.map((cidr) => ({ cidr, whose: `${what} of clusterset ${set.metadata.name}`, kind: 'virtual' as const }));
+  return [
+    ...named(ranges.clusterSet, 'clusterset IPs'),
+    ...named(ranges.peers, 'addresses of peers'),
+    ...named(ranges.external, 'addresses of external services'),
+  ];
+}
+
+export function memberRanges({ id, cluster, record }: KnownMember): NamedRange[] {
+  const named = (cidrs: readonly string[], what: string, kind: NamedRange['kind']) =>
+    cidrs.map((cidr) => ({ cidr, whose: `${what} of cluster ${id}`, kind }));
+  return [
+    ...named(cluster.spec.allowedRanges ?? [], 'allowed addresses', 'allowed'),
+    ...named(record?.podRanges ?? [], 'pods', 'pods'),
+    ...named(record?.serviceRanges ?? [], 'services', 'services'),
+  ];
+}
+
+export function areServicesPublished(set: ClusterSet): boolean {
+  return (set.spec?.endpoints ?? clusterSetDefaults.endpoints) === 'ClusterIP';
+}

@@ -1,0 +1,90 @@
+// A home's membership, and a client at the broker with the rights of that member.
+
+import { errorText } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import { find } from '../../cli/install.ts';
+import { type Client, createClient } from '../../kube/client/client.ts';
+import { ApiError, isForbidden, isUnauthorized } from '../../kube/objects/api-error.ts';
+import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import { clusterSetType } from '../kinds/cluster-set.ts';
+import {
+  type MembershipRecord,
+  membershipSecretName,
+  readMembership,
+  systemNamespace,
+} from '../membership/membership.ts';
+
+export const membershipRef = { namespace: systemNamespace, name: membershipSecretName };
+
+export async function findMembership(home: Client): Promise<MembershipRecord | undefined> {
+  const secret = await find<Secret>(home, secretType, membershipRef);
+  return secret && readMembership(secret);
+}
+
+export async function requireMembership(home: Client): Promise<MembershipRecord> {
+  try {
+    const membership = await findMembership(home);
+    if (membership !== undefined) return membership;
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    const what = `Secret ${systemNamespace}/${membershipSecretName}`;
+    throw new Error(`this needs to see the clusterset, and you may not read ${what}; ask for that right`, {
+      cause: error,
+    });
+  }
+  throw new Error('this cluster is no member of a clusterset; join one with portolan join TOKEN');
+}
+
+export function brokerClient(
+  world: World,
+  broker: Pick<MembershipRecord, 'server' | 'certificateAuthority' | 'token'>,
+): Client {
+  const transport = world.network.http({
+    server: broker.server,
+    ...(broker.certificateAuthority === '' ? {} : { certificateAuthority: broker.certificateAuthority }),
+    bearerToken: async () => broker.token,
+  });
+  return createClient(transport, { world, userAgent: 'portolan-cli' });
+}
+
+export async function withBroker<T>(
+  world: World,
+  membership: MembershipRecord,
+  run: (broker: Client) => Promise<T>,
+): Promise<T> {
+  const client = brokerClient(world, membership);
+  try {
+    return await run(client);
+  } finally {
+    client.close();
+  }
+}
+
+export interface Consultation<T> {
+  readonly world: World;
+  readonly membership: MembershipRecord;
+  readonly run: (broker: Client) => Promise<T>;
+  /** In place of `run` when the broker does not answer; an error that says so when absent. */
+  readonly away?: (why: string) => Promise<T>;
+}
+
+/** As `withBroker`, and says in words that the broker is away or that it does not know this cluster any more. */
+export async function consultBroker<T>({ world, membership, run, away }: Consultation<T>): Promise<T> {
+  const { clusterset, clusterId, server } = membership;
+  return withBroker(world, membership, async (broker) => {
+    try {
+      await find(broker, clusterSetType, { namespace: clusterset, name: clusterset });
+    } catch (error) {
+      if (isUnauthorized(error) || isForbidden(error)) {
+        throw new Error(
+          `the broker ${server} does not accept the credentials of ${clusterId}: this cluster was removed from clusterset ${clusterset}, or its credentials were revoked or have expired (${membership.tokenExpiresAt}); run portolan leave --offline, then join again`,
+          { cause: error },
+        );
+      }
+      if (error instanceof ApiError && error.code < 500) throw error;
+      if (away !== undefined) return away(errorText(error));
+      throw new Error(`the broker ${server} does not answer (${errorText(error)}); try again later`, { cause: error });
+    }
+    return run(broker);
+  });
+}

@@ -1,0 +1,144 @@
+// Foresees what a clusterset comes to, from what lies in its homes: the shards and slices each member publishes, the
+// import in each cluster, the conditions on each export. Pure: the agents arrive at the same by the same rules, and
+// whoever plans a change, explains a state or checks a simulation asks here.
+
+import type { WantedCondition } from '../../kube/objects/conditions.ts';
+import { type EndpointSlice, serviceNameLabel, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
+import type { Service } from '../../kube/objects/service.ts';
+import type { ServiceExport } from '../kinds/service-export.ts';
+import type { ServiceImport } from '../kinds/service-import.ts';
+import { isExportedTo, type ServiceShard } from '../kinds/service-shard.ts';
+import { exportConditions, judgeService, type Publication } from '../rules/export-conditions.ts';
+import { readExportRequest, unexportable } from '../rules/export-request.ts';
+import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
+import { type Standing, standing } from '../rules/leases/staleness.ts';
+import { type MergeWithConflicts, mergeShards } from '../rules/merge/merge.ts';
+import { parseServiceKey } from '../rules/names.ts';
+import { planSlices, type SlicePlan } from '../rules/plan-export-slices.ts';
+import { planSpec } from '../rules/plan-import.ts';
+import { type ClusterAddresses, readAddressRules, readPublishing } from '../rules/publishing.ts';
+import type { SetPolicy } from '../rules/set-policy.ts';
+import { planShard, readShard, recordProblem } from '../rules/shard-record.ts';
+
+export { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
+export { readShard, recordProblem } from '../rules/shard-record.ts';
+
+/** What lies in one cluster's home, by `namespace/name`. */
+export interface ClusterFacts {
+  readonly id: string;
+  readonly verdict: LeaseVerdict;
+  readonly namespaces: ReadonlySet<string>;
+  readonly services: ReadonlyMap<string, Service>;
+  readonly exports: ReadonlyMap<string, ServiceExport>;
+  readonly slices: readonly EndpointSlice[];
+  /** What the set's admin says of its addresses. */
+  readonly addresses?: ClusterAddresses;
+  /** What it published before it fell silent: counts in place of what its home says now. */
+  readonly left?: ReadonlyMap<string, ServiceShard>;
+}
+
+export interface CountedShard {
+  readonly cluster: string;
+  readonly record: ServiceShard;
+  readonly standing: Standing;
+}
+
+export interface Foreseen {
+  /** Keys of all services that are exported, or wish to be. */
+  readonly keys: readonly string[];
+  shard(cluster: string, key: string): ServiceShard | undefined;
+  slicePlan(cluster: string, key: string): SlicePlan | undefined;
+  /** Those that take part in the merge; with a reader, those that it may import from. */
+  counted(key: string, reader?: string): readonly CountedShard[];
+  merge(key: string, reader?: string): MergeWithConflicts | undefined;
+  /** What the import says in that cluster, addresses aside; undefined if there is none. */
+  importSpec(cluster: string, key: string): ServiceImport['spec'] | undefined;
+  /** Undefined if the cluster has no such export. */
+  conditions(cluster: string, key: string): WantedCondition[] | undefined;
+}
+
+export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): Foreseen {
+  const published = new Map(clusters.map((facts) => [facts.id, publishedBy(facts, policy)]));
+  const keys = new Set(clusters.flatMap(({ exports, left }) => [...exports.keys(), ...(left?.keys() ?? [])]));
+  const factsOf = (cluster: string) => clusters.find(({ id }) => id === cluster);
+
+  const foreseen: Foreseen = {
+    keys: [...keys].sort(),
+    shard: (cluster, key) => published.get(cluster)?.get(key)?.shard,
+    slicePlan: (cluster, key) => published.get(cluster)?.get(key)?.plan,
+    counted: (key, reader) =>
+      clusters.flatMap(({ id, verdict }) => {
+        const record = foreseen.shard(id, key);
+        if (record === undefined || recordProblem(record) !== undefined) return [];
+        if (reader !== undefined && !isExportedTo(record, { exporter: id, reader })) return [];
+        const now = standing(verdict, record.spec.onStale ?? policy.staleness);
+        return now.isCounted ? [{ cluster: id, record, standing: now }] : [];
+      }),
+    merge: (key, reader) => {
+      const shards = foreseen.counted(key, reader).map(({ cluster, record }) => readShard(record, cluster));
+      return mergeShards({ shards, ports: policy.ports });
+    },
+    importSpec: (cluster, key) => {
+      if (!factsOf(cluster)?.namespaces.has(parseServiceKey(key).namespace)) return undefined;
+      const merge = foreseen.merge(key, cluster);
+      return merge && planSpec(merge, []);
+    },
+    conditions: (cluster, key) => {
+      const facts = factsOf(cluster);
+      if (facts?.exports.has(key) !== true) return undefined;
+      const service = facts.services.get(key);
+      const problem = service && unexportable(service, key);
+      const notes = published.get(cluster)?.get(key)?.notes ?? [];
+      const publication: Publication =
+        problem === undefined ? { kind: 'published', notes } : { kind: 'failed', message: problem };
+      return exportConditions({
+        cluster,
+        validity: judgeService(service, key),
+        publication,
+        merge: foreseen.merge(key),
+      });
+    },
+  };
+  return foreseen;
+}
+
+interface Published {
+  readonly shard: ServiceShard;
+  readonly plan?: SlicePlan;
+  /** What was left out, and why. */
+  readonly notes?: readonly string[];
+}
+
+function publishedBy(facts: ClusterFacts, policy: SetPolicy): Map<string, Published> {
+  const published = new Map<string, Published>();
+  if (facts.left !== undefined) {
+    for (const [key, shard] of facts.left) published.set(key, { shard });
+    return published;
+  }
+  const allowed = readAddressRules(policy.virtualRanges, facts.addresses?.allowedRanges);
+  const { rules, notes } = readPublishing(allowed, facts.addresses);
+  const dns = { cluster: facts.id, zone: policy.zone };
+  const behind = Map.groupBy(facts.slices, serviceBehind);
+  for (const [key, serviceExport] of facts.exports) {
+    const service = facts.services.get(key);
+    if (service === undefined || judgeService(service, key).kind === 'invalid') continue;
+    if (unexportable(service, key) !== undefined) continue;
+    const sources = behind.get(key) ?? [];
+    const plan = planSlices({ service, sources, mode: policy.endpoints, rules, dns });
+    const shard = planShard({
+      service,
+      serviceExport,
+      readyCount: plan.readyCount,
+      clusterSetIps: [],
+      namespace: '',
+      translations: rules.translations,
+    });
+    published.set(key, { shard, plan, notes: [...notes, ...readExportRequest(serviceExport).notes, ...plan.notes] });
+  }
+  return published;
+}
+
+/** Key of the service whose own endpoints these are; undefined for those of an import. */
+function serviceBehind({ metadata: { labels, namespace } }: EndpointSlice): string | undefined {
+  return labels?.[sourceClusterLabel] === undefined ? `${namespace}/${labels?.[serviceNameLabel]}` : undefined;
+}

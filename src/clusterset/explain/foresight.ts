@@ -1,0 +1,107 @@
+// What a change of this cluster's exports would do to the clusterset: the conditions of its own exports, the import, and
+// what the exports of other clusters would say. By the rules of the agents, on what lies at the broker now.
+
+import type { WantedCondition } from '../../kube/objects/conditions.ts';
+import type { ServiceImport } from '../kinds/service-import.ts';
+import { exportConditions } from '../rules/export-conditions.ts';
+import type { Conflict } from '../rules/merge/conflicts.ts';
+import type { ImportType } from '../rules/merge/shard.ts';
+import { type ClusterFacts, type Foreseen, foresee } from './foresee.ts';
+import { brokerFacts, type SetState } from './set-state.ts';
+
+export interface ForesightRequest {
+  readonly state: SetState;
+  /** This cluster's home as it is, and as it would be. */
+  readonly present: ClusterFacts;
+  readonly next: ClusterFacts;
+}
+
+export interface ServiceForesight {
+  readonly service: string;
+  /** Of this cluster's export; absent if there would be none. */
+  readonly conditions: readonly WantedCondition[] | undefined;
+  /** In this cluster, addresses aside; absent if there would be none. */
+  readonly import: ServiceImport['spec'] | undefined;
+  readonly clusters: readonly string[];
+  readonly conflicts: readonly Conflict[];
+  /** What an observer of the import would see change. */
+  readonly changes: readonly string[];
+  /** What would change on the exports of other clusters. */
+  readonly elsewhere: readonly ClusterChange[];
+  /** Set if the import is there before and after, and its type would not be the same. */
+  readonly flip: { readonly from: ImportType; readonly to: ImportType } | undefined;
+}
+
+export interface ClusterChange {
+  readonly cluster: string;
+  readonly before: readonly WantedCondition[];
+  readonly after: readonly WantedCondition[];
+}
+
+export function foreseeChange(request: ForesightRequest, key: string): ServiceForesight {
+  return foreseeChanges(request, [key])[0]!;
+}
+
+/** Of many services at the cost of each: what all of them need is worked out once. */
+export function foreseeChanges(
+  { state, present, next }: ForesightRequest,
+  keys: readonly string[],
+): readonly ServiceForesight[] {
+  const others = brokerFacts(state, present.id);
+  const before = foresee([...others, present], state.policy);
+  const after = foresee([...others, next], state.policy);
+  return keys.map((key) => foreseeOne(key, { present, others, before, after }));
+}
+
+interface Prospect {
+  readonly present: ClusterFacts;
+  readonly others: readonly ClusterFacts[];
+  readonly before: Foreseen;
+  readonly after: Foreseen;
+}
+
+function foreseeOne(key: string, { present, others, before, after }: Prospect): ServiceForesight {
+  const merge = after.merge(key);
+  const from = before.merge(key)?.type;
+  return {
+    service: key,
+    conditions: after.conditions(present.id, key),
+    import: after.importSpec(present.id, key),
+    clusters: after.merge(key, present.id)?.clusters ?? [],
+    conflicts: merge?.conflicts ?? [],
+    changes: specChanges(before.importSpec(present.id, key), after.importSpec(present.id, key)),
+    elsewhere: others.flatMap(({ id }) => changeIn(id, key, before, after)),
+    flip: from !== undefined && merge !== undefined && from !== merge.type ? { from, to: merge.type } : undefined,
+  };
+}
+
+function changeIn(cluster: string, key: string, before: Foreseen, after: Foreseen): ClusterChange[] {
+  if (after.shard(cluster, key) === undefined) return [];
+  const change = { cluster, before: conditionsOf(cluster, key, before), after: conditionsOf(cluster, key, after) };
+  return JSON.stringify(change.before) === JSON.stringify(change.after) ? [] : [change];
+}
+
+/** Of an export in another cluster, which is valid: else it would have no record at the broker. */
+function conditionsOf(cluster: string, key: string, foreseen: Foreseen): WantedCondition[] {
+  const merge = foreseen.merge(key);
+  const publication = { kind: 'published', notes: [] } as const;
+  return exportConditions({ cluster, validity: { kind: 'valid' }, publication, merge });
+}
+
+function specChanges(before: ServiceImport['spec'] | undefined, after: ServiceImport['spec'] | undefined): string[] {
+  if (before === undefined && after === undefined) return [];
+  if (before === undefined) return ['the import would be made'];
+  if (after === undefined) return ['the import would be removed'];
+  const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])] as (keyof ServiceImport['spec'])[];
+  const say = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value));
+  return fields
+    .filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
+    .map((field) => `spec.${field}: ${say(before[field])} would become ${say(after[field])}`);
+}
+
+export function conditionIn(
+  conditions: readonly WantedCondition[] | undefined,
+  type: 'Valid' | 'Ready' | 'Conflict',
+): WantedCondition | undefined {
+  return conditions?.find((condition) => condition.type === type);
+}

@@ -1,0 +1,206 @@
+// A clusterset as one of its members sees it now: the set's policy, every member with its lease and what this cluster's
+// agent judged of it, and the records of the services asked for. Reads only.
+
+import { errorText } from '../../base/log.ts';
+import { find } from '../../cli/install.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { ApiError } from '../../kube/objects/api-error.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
+import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import { namespaceType } from '../../kube/objects/namespace.ts';
+import { type KubernetesObject, keyOf, type ResourceType } from '../../kube/objects/object.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
+import type { ClusterSet } from '../kinds/cluster-set.ts';
+import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
+import { type MembershipRecord, systemNamespace, verdictsName } from '../membership/membership.ts';
+import { memberLeaseName } from '../rules/broker-layout.ts';
+import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
+import { type LeaseMemory, parseLeaseMemory } from '../rules/leases/lease-memory.ts';
+import { legacyOrigin, legacyShardSpec } from '../rules/legacy-import.ts';
+import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../rules/names.ts';
+import { type KnownMember, readClusterSet, readMembers } from './broker-state.ts';
+import { type ClusterFacts, readSetPolicy, type SetPolicy } from './foresee.ts';
+
+export interface MemberState extends KnownMember {
+  readonly lease: Lease | undefined;
+  readonly verdict: LeaseVerdict;
+  /** What this cluster's agent has judged of it lately; absent if it lives and has not been away. */
+  readonly memory: LeaseMemory | undefined;
+  /** By `namespace/name` of the service. */
+  readonly shards: ReadonlyMap<string, ServiceShard>;
+}
+
+export interface SetState {
+  readonly set: ClusterSet;
+  readonly policy: SetPolicy;
+  readonly members: readonly MemberState[];
+  /** Clusters that still speak the older form alone, and what they export. */
+  readonly older: ReadonlyMap<string, ReadonlyMap<string, ServiceShard>>;
+}
+
+export interface SetStateRequest {
+  readonly home: Client;
+  readonly broker: Client;
+  readonly membership: MembershipRecord;
+  /** Of which services; of all when absent. */
+  readonly keys?: readonly string[];
+}
+
+export async function readSetState(request: SetStateRequest): Promise<SetState> {
+  const { home, broker, membership, keys } = request;
+  const set = await readClusterSet(broker, membership.clusterset);
+  const memories = await readVerdicts(home);
+  const known = await readMembers(broker, membership.clusterset);
+  const members = await Promise.all(
+    known.map((member) => readMember(broker, { member, memory: memories.get(member.id), keys })),
+  );
+  return { set, policy: readSetPolicy(set), members, older: await readOlder(broker, set, members) };
+}
+
+/** By cluster id. What the agent has judged is what counts here, whether its reasons still hold or not. */
+export async function readVerdicts(home: Client): Promise<Map<string, LeaseMemory>> {
+  const found = await find<ConfigMap>(home, configMapType, { namespace: systemNamespace, name: verdictsName });
+  const memories = new Map<string, LeaseMemory>();
+  for (const [id, text] of Object.entries(found?.data ?? {})) {
+    const memory = parseLeaseMemory(text);
+    if (memory !== undefined) memories.set(id, memory);
+  }
+  return memories;
+}
+
+interface MemberRequest {
+  readonly member: KnownMember;
+  readonly memory: LeaseMemory | undefined;
+  readonly keys: readonly string[] | undefined;
+}
+
+async function readMember(broker: Client, { member, memory, keys }: MemberRequest): Promise<MemberState> {
+  const { namespace } = member.cluster.spec;
+  const known = { ...member, memory, verdict: memory?.verdict ?? 'alive' };
+  try {
+    const lease = await find<Lease>(broker, leaseType, { namespace, name: memberLeaseName });
+    return { ...known, lease, shards: await readShards(broker, namespace, keys) };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { ...known, lease: undefined, shards: new Map(), problem: errorText(error) };
+  }
+}
+
+/** So many are asked for one by one; more are quicker to pick out of a list. */
+export const fewKeysMax = 50;
+
+async function readShards(broker: Client, namespace: string, keys: readonly string[] | undefined) {
+  const shards = new Map<string, ServiceShard>();
+  if (keys === undefined || keys.length > fewKeysMax) {
+    const wanted = keys && new Set(keys);
+    for (const shard of await listAll<ServiceShard>(broker, serviceShardType, { namespace })) {
+      const service = parseRecordName(shard.metadata.name);
+      const key = service && formatServiceKey(service);
+      if (key !== undefined && wanted?.has(key) !== false) shards.set(key, shard);
+    }
+    return shards;
+  }
+  for (const key of keys) {
+    const name = recordName(parseServiceKey(key));
+    const shard = await find<ServiceShard>(broker, serviceShardType, { namespace, name });
+    if (shard !== undefined) shards.set(key, shard);
+  }
+  return shards;
+}
+
+async function readOlder(broker: Client, set: ClusterSet, members: readonly MemberState[]): Promise<SetState['older']> {
+  const namespace = set.spec?.legacyNamespace;
+  const older = new Map<string, Map<string, ServiceShard>>();
+  if (namespace === undefined) return older;
+  const upgraded = new Set<string>();
+  for (const { id, cluster, problem } of members) {
+    if (problem !== undefined) continue;
+    const { items } = await broker.list(serviceShardType, { namespace: cluster.spec.namespace, limit: 1 });
+    if (items.length > 0) upgraded.add(id);
+  }
+  for (const object of await listAll<ServiceImport>(broker, serviceImportType, { namespace })) {
+    const origin = legacyOrigin(object);
+    if (origin === undefined || upgraded.has(origin.cluster)) continue;
+    const shards = older.get(origin.cluster) ?? new Map<string, ServiceShard>();
+    shards.set(formatServiceKey(origin.service), {
+      apiVersion: object.apiVersion,
+      kind: serviceShardType.kind,
+      metadata: object.metadata,
+      spec: legacyShardSpec(object),
+    });
+    older.set(origin.cluster, shards);
+  }
+  return older;
+}
+
+const nothing = { namespaces: new Set<string>(), services: new Map(), exports: new Map(), slices: [] };
+
+/** What lies at the broker, as it counts for everybody. With `except`, all but that cluster. */
+export function brokerFacts({ members, older }: SetState, except?: string): ClusterFacts[] {
+  const facts: ClusterFacts[] = members.map(({ id, verdict, shards }) => ({ id, verdict, ...nothing, left: shards }));
+  for (const [id, left] of older) {
+    const isMember = facts.some((one) => one.id === id);
+    if (!isMember) facts.push({ id, verdict: 'alive', ...nothing, left });
+  }
+  return facts.filter(({ id }) => id !== except);
+}
+
+/** What the named services are in the own home of one of the set's clusters. */
+export async function homeFacts(
+  home: Client,
+  { state, id, keys }: { readonly state: SetState; readonly id: string; readonly keys: readonly string[] },
+): Promise<ClusterFacts> {
+  const addresses = state.members.find((member) => member.id === id)?.cluster.spec;
+  const known = keys.length > fewKeysMax ? await listHome(home, keys) : await readHome(home, keys);
+  return { id, verdict: 'alive', ...known, addresses };
+}
+
+type HomeObjects = Pick<ClusterFacts, 'services' | 'exports' | 'slices' | 'namespaces'>;
+
+async function readHome(home: Client, keys: readonly string[]): Promise<HomeObjects> {
+  const services = new Map<string, Service>();
+  const exports = new Map<string, ServiceExport>();
+  const slices: EndpointSlice[] = [];
+  const namespaces = new Set<string>();
+  for (const key of keys) {
+    const { namespace, name } = parseServiceKey(key);
+    const service = await find<Service>(home, serviceType, { namespace, name });
+    if (service !== undefined) services.set(key, service);
+    const serviceExport = await find<ServiceExport>(home, serviceExportType, { namespace, name });
+    if (serviceExport !== undefined) exports.set(key, serviceExport);
+    const labelSelector = `${serviceNameLabel}=${name}`;
+    slices.push(...(await listAll<EndpointSlice>(home, endpointSliceType, { namespace, labelSelector })));
+    if ((await find(home, namespaceType, { name: namespace })) !== undefined) namespaces.add(namespace);
+  }
+  return { services, exports, slices, namespaces };
+}
+
+async function listHome(home: Client, keys: readonly string[]): Promise<HomeObjects> {
+  const wanted = new Set(keys);
+  const isWanted = (object: KubernetesObject) => wanted.has(keyOf(object));
+  const isBehindWanted = ({ metadata: { namespace, labels } }: EndpointSlice) =>
+    wanted.has(`${namespace}/${labels?.[serviceNameLabel]}`);
+  return {
+    services: byKey((await listAll<Service>(home, serviceType)).filter(isWanted)),
+    exports: byKey((await listAll<ServiceExport>(home, serviceExportType)).filter(isWanted)),
+    slices: (await listAll<EndpointSlice>(home, endpointSliceType)).filter(isBehindWanted),
+    namespaces: new Set((await listAll(home, namespaceType)).map(({ metadata }) => metadata.name)),
+  };
+}
+
+export async function listAll<T extends KubernetesObject>(
+  client: Client,
+  type: ResourceType,
+  selection: { namespace?: string; labelSelector?: string } = {},
+): Promise<T[]> {
+  const all: T[] = [];
+  for await (const page of client.listPaged<T>(type, selection)) all.push(...page.items);
+  return all;
+}
+
+export function byKey<T extends KubernetesObject>(objects: readonly T[]): Map<string, T> {
+  return new Map(objects.map((object) => [keyOf(object), object]));
+}

@@ -1,0 +1,73 @@
+// ClusterSet: the policies of a clusterset, at the broker in the namespace of the set. The definition fills in what is
+// left out; the constants here are the same, for those who have no ClusterSet yet.
+
+import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import type { StalenessPolicy } from '../rules/leases/staleness.ts';
+import type { PortPolicy } from '../rules/merge/ports.ts';
+
+export const clusterSetType: ResourceType = {
+  group: 'portolan.dev',
+  version: 'v1alpha1',
+  plural: 'clustersets',
+  kind: 'ClusterSet',
+  isNamespaced: true,
+};
+
+export interface ClusterSet extends KubernetesObject {
+  spec?: ClusterSetSpec;
+  status?: { conditions?: Condition[] };
+}
+
+export interface ClusterSetSpec {
+  ports?: PortPolicy;
+  endpoints?: 'Pods' | 'ClusterIP';
+  clusterSetIP?: 'allocate' | 'none';
+  staleness?: StalenessPolicy;
+  lease?: ClusterSetLease;
+  addressRanges?: AddressRanges;
+  /** How long a released address is kept for the one who had it. */
+  addressHoldSeconds?: number;
+  dns?: ClusterSetDns;
+  /** Where agents of the older form keep one import per cluster; not read unless named. */
+  legacyNamespace?: string;
+}
+
+export interface ClusterSetLease {
+  renewSeconds?: number;
+  /** A lease that has not changed for this long has run out. */
+  durationSeconds?: number;
+  /** How long a lease that flaps must hold before it is trusted again; doubles with each flap. */
+  holdDownSeconds?: number;
+  holdDownMaxSeconds?: number;
+}
+
+/** At most one range for each family. */
+export interface AddressRanges {
+  clusterSet?: string[];
+  peers?: string[];
+  external?: string[];
+}
+
+export interface ClusterSetDns {
+  zone?: string;
+  ttlSeconds?: number;
+  /** Whether `<cluster>.<service>.<namespace>.svc.<zone>` is answered. */
+  clusterNames?: 'Hidden' | 'Served';
+}
+
+export const clusterSetDefaults = {
+  ports: 'union',
+  endpoints: 'Pods',
+  clusterSetIP: 'allocate',
+  staleness: 'Withdraw',
+  lease: { renewSeconds: 10, durationSeconds: 30, holdDownSeconds: 60, holdDownMaxSeconds: 600 },
+  addressRanges: {
+    clusterSet: ['243.0.0.0/12', 'fd70:6f72:74f3::/64'],
+    peers: ['241.0.0.0/12', 'fd70:6f72:74f1::/64'],
+    external: ['242.0.0.0/8', 'fd70:6f72:74f2::/64'],
+  },
+  addressHoldSeconds: 86_400,
+  dns: { zone: 'clusterset.local', ttlSeconds: 5, clusterNames: 'Hidden' },
+} as const satisfies ReadonlyDeep<ClusterSetSpec>;
+
+type ReadonlyDeep<T> = { readonly [K in keyof T]: ReadonlyDeep<T[K]> };

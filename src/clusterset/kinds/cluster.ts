@@ -1,0 +1,32 @@
+// Cluster: a member of the clusterset, at the broker in the namespace of the set. Its name is the cluster's id.
+
+import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import type { TranslationSpec } from '../rules/address-translation.ts';
+
+export const clusterType: ResourceType = {
+  group: 'portolan.dev',
+  version: 'v1alpha1',
+  plural: 'clusters',
+  kind: 'Cluster',
+  isNamespaced: true,
+};
+
+export interface Cluster extends KubernetesObject {
+  spec: ClusterSpec;
+  status?: { conditions?: Condition[] };
+}
+
+export interface ClusterSpec {
+  /** What lies in this namespace of the broker is this cluster's, whatever it says. */
+  namespace: string;
+  /** The member's account in the set's namespace of members. */
+  serviceAccountName?: string;
+  region?: string;
+  zone?: string;
+  /** Addresses that its endpoints and services may have; any if empty. */
+  allowedRanges?: string[];
+  /** Where its own ranges lie for other clusters, address for address; its allowedRanges are as others see them. */
+  translations?: TranslationSpec[];
+  /** Where its resolver takes stub zones; the bundle is base64 of PEM. */
+  resolver?: { endpoint: string; caBundle?: string };
+}

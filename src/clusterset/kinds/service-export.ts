@@ -1,0 +1,30 @@
+// ServiceExport of the Multi-Cluster Services API: a cluster offers its Service of the same name to the clusterset.
+
+import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+
+export const serviceExportType: ResourceType = {
+  group: 'multicluster.x-k8s.io',
+  version: 'v1beta1',
+  plural: 'serviceexports',
+  kind: 'ServiceExport',
+  isNamespaced: true,
+};
+
+/** Limits which clusters import a service: ids, separated by commas. */
+export const exportToAnnotation = 'portolan.dev/export-to';
+
+export interface ServiceExport extends KubernetesObject {
+  spec?: {
+    exportedLabels?: Record<string, string>;
+    exportedAnnotations?: Record<string, string>;
+  };
+  status?: { conditions?: Condition[] };
+}
+
+/** An annotation that names nobody limits the export to nobody else. Undefined without the annotation. */
+export function exportToOf(serviceExport: ServiceExport): string[] | undefined {
+  const text = serviceExport.metadata.annotations?.[exportToAnnotation];
+  if (text === undefined) return undefined;
+  const ids = text.split(',').map((id) => id.trim());
+  return [...new Set(ids.filter((id) => id !== ''))].sort();
+}

@@ -1,0 +1,43 @@
+// ServiceImport of the Multi-Cluster Services API: a service of the clusterset as one cluster can use it.
+
+import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import type { ImportType, IpFamily, Protocol, SessionAffinity } from '../rules/merge/shard.ts';
+
+export const serviceImportType: ResourceType = {
+  group: 'multicluster.x-k8s.io',
+  version: 'v1beta1',
+  plural: 'serviceimports',
+  kind: 'ServiceImport',
+  isNamespaced: true,
+};
+
+export interface ServiceImport extends KubernetesObject {
+  spec: ServiceImportSpec;
+  status?: ServiceImportStatus;
+}
+
+export interface ServiceImportSpec {
+  type: ImportType;
+  ports?: ServiceImportPort[];
+  /** At most two; none if it is headless. */
+  ips?: string[];
+  /** In the order of the IPs; given for headless imports too. */
+  ipFamilies?: IpFamily[];
+  sessionAffinity?: SessionAffinity;
+  sessionAffinityConfig?: { clientIP?: { timeoutSeconds?: number } };
+  internalTrafficPolicy?: string;
+  trafficDistribution?: string;
+}
+
+export interface ServiceImportPort {
+  name?: string;
+  protocol?: Protocol;
+  appProtocol?: string;
+  port: number;
+}
+
+export interface ServiceImportStatus {
+  clusters?: { cluster: string }[];
+  conditions?: Condition[];
+  endpointSliceObjects?: 'Present' | 'Absent';
+}

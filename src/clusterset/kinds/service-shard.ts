@@ -1,0 +1,56 @@
+// ServiceShard: what one cluster exports of one service, at the broker in that cluster's namespace. Its name is
+// `<service>.<namespace>`; whose it is, is said by the namespace it lies in.
+
+import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import type { StalenessPolicy } from '../rules/leases/staleness.ts';
+import type { ImportType, IpFamily, SessionAffinity } from '../rules/merge/shard.ts';
+import type { ServiceImportPort } from './service-import.ts';
+
+export const serviceShardType: ResourceType = {
+  group: 'portolan.dev',
+  version: 'v1alpha1',
+  plural: 'serviceshards',
+  kind: 'ServiceShard',
+  isNamespaced: true,
+};
+
+export interface ServiceShard extends KubernetesObject {
+  spec: ServiceShardSpec;
+}
+
+export interface ServiceShardSpec {
+  type: ImportType;
+  /** creationTimestamp of the ServiceExport. */
+  exportedAt: string;
+  ports?: ServiceImportPort[];
+  sessionAffinity?: SessionAffinity;
+  sessionAffinityConfig?: { clientIP?: { timeoutSeconds?: number } };
+  internalTrafficPolicy?: string;
+  trafficDistribution?: string;
+  publishNotReadyAddresses?: boolean;
+  exportedLabels?: Record<string, string>;
+  exportedAnnotations?: Record<string, string>;
+  ipFamilies?: IpFamily[];
+  /** As other clusters reach them; none if it is headless. */
+  clusterIPs?: string[];
+  /** Each has an ip, a hostname, or both. */
+  loadBalancer?: LoadBalancerAddress[];
+  /** Virtual addresses that this cluster holds for the service, so that others may take the same. */
+  clusterSetIPs?: string[];
+  readyEndpoints?: number;
+  /** Ids of the clusters that may import it; all if absent. */
+  exportTo?: string[];
+  /** Instead of what the clusterset says. */
+  onStale?: StalenessPolicy;
+}
+
+export interface LoadBalancerAddress {
+  ip?: string;
+  hostname?: string;
+}
+
+/** Whether a cluster may import from this shard. The exporter itself always does. */
+export function isExportedTo(shard: ServiceShard, clusters: { exporter: string; reader: string }): boolean {
+  const { exportTo } = shard.spec;
+  return exportTo === undefined || clusters.reader === clusters.exporter || exportTo.includes(clusters.reader);
+}

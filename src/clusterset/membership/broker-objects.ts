@@ -1,0 +1,172 @@
+// The objects of a broker: those of a clusterset, and those that make a cluster its member. The same on the embedded
+// broker and on a Kubernetes: rights are plain RBAC, by namespace. Pure.
+//
+// Everything of a member is owned by the member's namespace, so that who may delete that namespace, the member itself
+// and the admin, takes all the rest along with it.
+
+import { leaseType } from '../../kube/objects/lease.ts';
+import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
+import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import type { OwnerReference } from '../../kube/objects/object.ts';
+import {
+  accountsOf,
+  type PolicyRule,
+  readVerbs,
+  roleBindingType,
+  roleRefOf,
+  roleType,
+  type Subject,
+  serviceAccountType,
+  writeVerbs,
+} from '../../kube/objects/rbac.ts';
+import { type ClusterSpec, clusterType } from '../kinds/cluster.ts';
+import { type ClusterSetSpec, clusterSetType } from '../kinds/cluster-set.ts';
+import {
+  clusterIdAnnotation,
+  clusterSetLabel,
+  joinSecretName,
+  leaderLeaseName,
+  memberNamespace,
+  memberRecordName,
+  memberRoleName,
+  membersNamespace,
+} from '../rules/broker-layout.ts';
+
+const own = 'portolan.dev';
+const mcs = 'multicluster.x-k8s.io';
+
+/** Kinds that members read in the set's namespace and the admin writes. */
+const setKinds = [
+  'clusters',
+  'clustersets',
+  'federatedservices',
+  'federations',
+  'hostnamegenerators',
+  'meshexternalservices',
+];
+
+export interface BrokerRequest {
+  readonly clusterset: string;
+  readonly spec: ClusterSetSpec;
+}
+
+export function brokerObjects({ clusterset, spec }: BrokerRequest): Manifest[] {
+  const labels = { [clusterSetLabel]: clusterset };
+  return [
+    manifest(namespaceType, { name: clusterset, labels }, {}),
+    manifest(namespaceType, { name: membersNamespace(clusterset), labels }, {}),
+    manifest(clusterSetType, { name: clusterset, namespace: clusterset }, { spec }),
+    ...granted('portolan-members', clusterset, [accountsOf(membersNamespace(clusterset))], setRules),
+    ...legacyObjects(clusterset, spec.legacyNamespace),
+  ];
+}
+
+const setRules: readonly PolicyRule[] = [
+  { apiGroups: [own], resources: setKinds, verbs: [...readVerbs] },
+  // What became of a FederatedService. People read it; as with the merged view, nothing of ours derives from it.
+  { apiGroups: [own], resources: ['federatedservices/status'], verbs: ['get', 'update', 'patch'] },
+  // The merged view. Nothing of ours derives from it, so all members may write it.
+  { apiGroups: [mcs], resources: ['serviceimports'], verbs: [...readVerbs, ...writeVerbs] },
+  { apiGroups: [mcs], resources: ['serviceimports/status'], verbs: ['get', 'update', 'patch'] },
+];
+
+// Older agents share one namespace of per-cluster imports: members read it, and keep their own there until all are new.
+function legacyObjects(clusterset: string, namespace: string | undefined): Manifest[] {
+  if (namespace === undefined) return [];
+  const verbs = [...readVerbs, ...writeVerbs];
+  const rules = [
+    { apiGroups: [mcs], resources: ['serviceimports'], verbs },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs },
+  ];
+  return [
+    manifest(namespaceType, { name: namespace }, {}),
+    ...granted(`portolan-members.${clusterset}`, namespace, [accountsOf(membersNamespace(clusterset))], rules),
+  ];
+}
+
+export interface MemberRequest {
+  readonly clusterset: string;
+  readonly id: string;
+  readonly spec: Omit<ClusterSpec, 'namespace' | 'serviceAccountName'>;
+}
+
+/** The namespace, which everything else of the member is owned by. */
+export function memberNamespaceObject({ clusterset, id }: MemberRequest): Manifest<Namespace> {
+  const name = memberNamespace(clusterset, id);
+  const labels = { [clusterSetLabel]: clusterset };
+  return manifest(namespaceType, { name, labels, annotations: { [clusterIdAnnotation]: id } }, {});
+}
+
+export function memberObjects(request: MemberRequest, owner: OwnerReference): Manifest[] {
+  const { clusterset, id, spec } = request;
+  const accounts = membersNamespace(clusterset);
+  const namespace = memberNamespace(clusterset, id);
+  const self: Subject = { kind: 'ServiceAccount', name: id, namespace: accounts };
+  const ownedBy = { ownerReferences: [owner] };
+  return [
+    ...granted('portolan-readers', namespace, [accountsOf(accounts)], readerRules),
+    ...granted('portolan-member', namespace, [self], memberRules(namespace)),
+    manifest(serviceAccountType, { name: id, namespace: accounts, ...ownedBy }, {}),
+    ...granted(memberRoleName(id), accounts, [self], accountRules(id), ownedBy),
+    manifest(leaseType, { name: leaderLeaseName(id), namespace: accounts, ...ownedBy }, {}),
+    manifest(
+      clusterType,
+      { name: id, namespace: clusterset, ...ownedBy },
+      { spec: { namespace, serviceAccountName: id, ...spec } },
+    ),
+  ];
+}
+
+const recordRules: readonly Omit<PolicyRule, 'verbs'>[] = [
+  { apiGroups: [own], resources: ['serviceshards'] },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'] },
+];
+
+const readerRules: readonly PolicyRule[] = [
+  ...recordRules.map((rule) => ({ ...rule, verbs: [...readVerbs] })),
+  { apiGroups: [''], resources: ['configmaps'], resourceNames: [memberRecordName], verbs: ['get'] },
+];
+
+function memberRules(namespace: string): PolicyRule[] {
+  return [
+    ...recordRules.map((rule) => ({ ...rule, verbs: [...writeVerbs] })),
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+    {
+      apiGroups: [''],
+      resources: ['configmaps'],
+      resourceNames: [memberRecordName],
+      verbs: ['get', 'update', 'patch', 'delete'],
+    },
+    // Leaving: with the namespace goes everything the member has.
+    { apiGroups: [''], resources: ['namespaces'], resourceNames: [namespace], verbs: ['get', 'delete'] },
+  ];
+}
+
+function accountRules(id: string): PolicyRule[] {
+  return [
+    { apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: [id], verbs: ['create'] },
+    { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: [id], verbs: ['get'] },
+    {
+      apiGroups: ['coordination.k8s.io'],
+      resources: ['leases'],
+      resourceNames: [leaderLeaseName(id)],
+      verbs: ['get', 'update', 'patch'],
+    },
+    // A join token is used up by deleting what it is bound to.
+    { apiGroups: [''], resources: ['secrets'], resourceNames: [joinSecretName(id)], verbs: ['delete'] },
+  ];
+}
+
+function granted(
+  name: string,
+  namespace: string,
+  subjects: Subject[],
+  rules: readonly PolicyRule[],
+  more: { ownerReferences?: OwnerReference[] } = {},
+): Manifest[] {
+  return [
+    manifest(roleType, { name, namespace, ...more }, { rules: [...rules] }),
+    manifest(roleBindingType, { name, namespace, ...more }, { subjects, roleRef: roleRefOf('Role', name) }),
+  ];
+}

@@ -1,0 +1,48 @@
+// The manifests of deploy/manifests, from the same objects that `broker init`, `broker token` and `join` write, so that a
+// broker laid out with kubectl is the one that the commands lay out. Pure.
+
+import type { Manifest } from '../../kube/objects/manifest.ts';
+import { memberNamespace } from '../rules/broker-layout.ts';
+import { brokerObjects, memberNamespaceObject, memberObjects } from './broker-objects.ts';
+import { homeObjects } from './home-objects.ts';
+
+export interface ManifestFile {
+  readonly name: string;
+  /** Lines for the top of the file. */
+  readonly says: readonly string[];
+  readonly manifests: readonly Manifest[];
+}
+
+const clusterset = 'clusterset';
+const example = { clusterset, id: 'east', spec: {} };
+
+export function deployManifests(): ManifestFile[] {
+  return [
+    {
+      name: 'broker.yaml',
+      says: [
+        'A clusterset at its broker, as portolan broker init lays it out; portolan broker init --print says it for another',
+        'name or other policies. Needs the definitions of ../crds first.',
+      ],
+      manifests: brokerObjects({ clusterset, spec: {} }),
+    },
+    {
+      name: 'member.yaml',
+      says: [
+        'What portolan broker token makes at the broker for a cluster named east. The owner is the namespace of the member:',
+        'put its uid in place of the zeros, or leave the owners out and delete these objects yourself when it leaves.',
+      ],
+      manifests: [memberNamespaceObject(example), ...memberObjects(example, exampleOwner())],
+    },
+    {
+      name: 'agent.yaml',
+      says: ["An agent's account in its own cluster, with the rights that its controllers use and no more."],
+      manifests: homeObjects(),
+    },
+  ];
+}
+
+function exampleOwner() {
+  const name = memberNamespace(clusterset, example.id);
+  return { apiVersion: 'v1', kind: 'Namespace', name, uid: '00000000-0000-0000-0000-000000000000' };
+}

@@ -1,0 +1,87 @@
+// The objects of an agent in its own home, on a Kubernetes: its namespace, its account, and no more rights than its
+// controllers use. On the embedded home the same, where the agent is not the admin. Pure.
+
+import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
+import { namespaceType } from '../../kube/objects/namespace.ts';
+import {
+  clusterRoleBindingType,
+  clusterRoleType,
+  type PolicyRule,
+  readVerbs,
+  roleBindingType,
+  roleRefOf,
+  roleType,
+  type Subject,
+  serviceAccountType,
+  writeVerbs,
+} from '../../kube/objects/rbac.ts';
+import { clusterIdProperty, clusterSetProperty } from '../kinds/cluster-property.ts';
+import { clusterSetDnsName } from '../rules/clusterset-dns.ts';
+import { membershipSecretName, systemNamespace, verdictsName } from './membership.ts';
+
+export const agentAccountName = 'portolan-agent';
+const own = 'portolan.dev';
+const mcs = 'multicluster.x-k8s.io';
+
+export function homeObjects(): Manifest[] {
+  const self: Subject = { kind: 'ServiceAccount', name: agentAccountName, namespace: systemNamespace };
+  const place = { name: agentAccountName, namespace: systemNamespace };
+  const everywhere = { name: 'portolan:agent' };
+  return [
+    manifest(namespaceType, { name: systemNamespace }, {}),
+    manifest(serviceAccountType, place, {}),
+    manifest(clusterRoleType, everywhere, { rules: clusterRules }),
+    manifest(clusterRoleBindingType, everywhere, {
+      subjects: [self],
+      roleRef: roleRefOf('ClusterRole', everywhere.name),
+    }),
+    manifest(roleType, place, { rules: systemRules }),
+    manifest(roleBindingType, place, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
+  ];
+}
+
+const all = [...readVerbs, ...writeVerbs];
+
+const clusterRules: PolicyRule[] = [
+  { apiGroups: [''], resources: ['namespaces'], verbs: [...readVerbs] },
+  // Services are written where a FederatedService places them.
+  { apiGroups: [''], resources: ['services'], verbs: all },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: all },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices/restricted'], verbs: ['create'] },
+  { apiGroups: [mcs], resources: ['serviceexports', 'serviceimports'], verbs: all },
+  // An import's slices are owned by it, and on some clusters who blocks an owner must be allowed its finalizers.
+  {
+    apiGroups: [mcs],
+    resources: ['serviceexports/status', 'serviceimports/status', 'serviceimports/finalizers'],
+    verbs: ['get', 'update', 'patch'],
+  },
+  { apiGroups: [own], resources: ['addressclaims'], verbs: all },
+  { apiGroups: [own], resources: ['serviceexportpolicies'], verbs: [...readVerbs] },
+  { apiGroups: [own], resources: ['serviceexportpolicies/status'], verbs: ['get', 'update', 'patch'] },
+  { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: [...readVerbs, 'create'] },
+  {
+    apiGroups: ['about.k8s.io'],
+    resources: ['clusterproperties'],
+    resourceNames: [clusterIdProperty, clusterSetProperty],
+    verbs: ['update'],
+  },
+];
+
+const systemRules: PolicyRule[] = [
+  // What it last judged of other members' leases, and the DNS options of the clusterset.
+  { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+  {
+    apiGroups: [''],
+    resources: ['configmaps'],
+    resourceNames: [verdictsName, clusterSetDnsName],
+    verbs: ['get', 'update', 'patch'],
+  },
+  // Its membership, whose token it renews.
+  {
+    apiGroups: [''],
+    resources: ['secrets'],
+    resourceNames: [membershipSecretName],
+    verbs: ['get', 'list', 'watch', 'update', 'patch'],
+  },
+];

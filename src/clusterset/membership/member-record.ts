@@ -1,0 +1,44 @@
+// What a member says of itself at the broker when it joins: a ConfigMap in its own namespace, which every member may
+// read. Making it takes the cluster id: whoever comes second finds it made, by another home. Pure.
+
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
+import { memberRecordName } from '../rules/broker-layout.ts';
+
+export interface MemberRecord {
+  /** Uid of the home's kube-system namespace, which tells one cluster from another. */
+  readonly homeUid: string;
+  /** RFC 3339. */
+  readonly joinedAt: string;
+  readonly region: string;
+  readonly zone: string;
+  readonly podRanges: readonly string[];
+  readonly serviceRanges: readonly string[];
+}
+
+export function memberRecord(namespace: string, record: MemberRecord): Manifest<ConfigMap> {
+  const data = {
+    'home-uid': record.homeUid,
+    'joined-at': record.joinedAt,
+    region: record.region,
+    zone: record.zone,
+    'pod-ranges': record.podRanges.join(','),
+    'service-ranges': record.serviceRanges.join(','),
+  };
+  return manifest(configMapType, { name: memberRecordName, namespace }, { data }) as Manifest<ConfigMap>;
+}
+
+export function readMemberRecord({ data = {} }: ConfigMap): MemberRecord {
+  return {
+    homeUid: data['home-uid'] ?? '',
+    joinedAt: data['joined-at'] ?? '',
+    region: data['region'] ?? '',
+    zone: data['zone'] ?? '',
+    podRanges: listOf(data['pod-ranges']),
+    serviceRanges: listOf(data['service-ranges']),
+  };
+}
+
+function listOf(text: string | undefined): string[] {
+  return (text ?? '').split(',').filter((part) => part !== '');
+}

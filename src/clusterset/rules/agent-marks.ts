@@ -1,0 +1,34 @@
+// The labels by which what an agent makes in its home is told from what people make: so that leaving takes the one away
+// and keeps the other. Pure.
+
+import type { KubernetesObject } from '../../kube/objects/object.ts';
+
+/** On ServiceExports that a ServiceExportPolicy brought about. */
+export const policyExportLabel = 'portolan.dev/export-policy';
+
+/** On Services and ServiceExports that a FederatedService placed. */
+export const placedLabel = 'portolan.dev/federated-service';
+
+/** Value of the managed-by label of EndpointSlices behind imports. */
+export const importedSliceManager = 'portolan.dev';
+
+/** Conditions that an agent writes on a ServiceExport. */
+export const exportConditionTypes: readonly string[] = ['Valid', 'Ready', 'Conflict'];
+
+/** On what an agent made for a policy or a placement: as what, and in which cluster. A copy under another name, in another
+ * namespace or cluster says something that it is not, and is somebody else's. */
+export const madeAnnotation = 'portolan.dev/made-as';
+
+interface Named {
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+export function madeMark({ namespace, name }: Named, clusterId: string): string {
+  return `${clusterId}/${namespace}/${name}`;
+}
+
+/** Whether the agent of this cluster made this very object: nothing else may be deleted by it. */
+export function isMadeHere(object: KubernetesObject, clusterId: string): boolean {
+  return object.metadata.annotations?.[madeAnnotation] === madeMark(object.metadata, clusterId);
+}

@@ -1,0 +1,31 @@
+// The DNS options of the clusterset as a member's home has them: a ConfigMap in the system namespace that the agent copies
+// from the ClusterSet, for resolvers that see no broker. Pure.
+
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
+import { type ClusterSetDns, clusterSetDefaults } from '../kinds/cluster-set.ts';
+import { systemNamespace } from '../membership/membership.ts';
+
+export const clusterSetDnsName = 'portolan-clusterset-dns';
+
+/** Nothing left out. */
+export type DnsOptions = Required<ClusterSetDns>;
+
+export function dnsOptionsOf(dns: ClusterSetDns | undefined): DnsOptions {
+  return { ...clusterSetDefaults.dns, ...dns };
+}
+
+export function dnsOptionsManifest({ zone, ttlSeconds, clusterNames }: DnsOptions, namespace = systemNamespace) {
+  const data = { zone, ttlSeconds: String(ttlSeconds), clusterNames };
+  return manifest(configMapType, { name: clusterSetDnsName, namespace }, { data }) as Manifest<ConfigMap>;
+}
+
+/** What is missing or makes no sense there is as if nobody had said anything. */
+export function readDnsOptions({ data = {} }: Pick<ConfigMap, 'data'>): DnsOptions {
+  const { zone, ttlSeconds, clusterNames } = data;
+  return dnsOptionsOf({
+    ...(zone ? { zone } : {}),
+    ...(/^\d{1,5}$/.test(ttlSeconds ?? '') ? { ttlSeconds: Number(ttlSeconds) } : {}),
+    ...(clusterNames === 'Served' ? { clusterNames } : {}),
+  });
+}

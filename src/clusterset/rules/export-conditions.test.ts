@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest';
+import { conditionOf, withConditions } from '../../kube/objects/conditions.ts';
+import type { Condition } from '../../kube/objects/object.ts';
+import type { Service } from '../../kube/objects/service.ts';
+import { type ExportFacts, exportConditions, judgeService } from './export-conditions.ts';
+import { mergeShards } from './merge/merge.ts';
+import { shardOf } from './merge/shard-text.ts';
+
+const service = (spec: Service['spec']): Service => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'checkout', namespace: 'shop' },
+  spec,
+});
+
+function said(facts: Partial<ExportFacts>): Record<string, string> {
+  const conditions = exportConditions({
+    cluster: 'east',
+    validity: { kind: 'valid' },
+    publication: { kind: 'published', notes: [] },
+    merge: mergeShards({ shards: [shardOf('east 2020 http:80')], ports: 'union' }),
+    ...facts,
+  });
+  return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status}/${reason}`]));
+}
+
+describe('export conditions', () => {
+  test('export conditions: published and alone -> valid, exported, no conflicts', () => {
+    expect(said({})).toEqual({ Valid: 'True/Valid', Ready: 'True/Exported', Conflict: 'False/NoConflicts' });
+  });
+
+  test('export conditions: a name that no service can have -> NoService, and the message says that none will come', () => {
+    const message = (key: string) => {
+      const validity = judgeService(undefined, key);
+      return validity.kind === 'invalid' ? `${validity.reason}: ${validity.message}` : '';
+    };
+    expect(message(`shop/${'a'.repeat(64)}`)).toContain('cannot exist: its name must be no more than 63 characters');
+    expect(message('shop/checkout')).toBe('NoService: service shop/checkout does not exist in this cluster; create it');
+  });
+
+  test('export conditions: no service -> NoService, nothing exported', () => {
+    const validity = judgeService(undefined, 'shop/checkout');
+    expect(said({ validity })).toEqual({
+      Valid: 'False/NoService',
+      Ready: 'False/Pending',
+      Conflict: 'False/NoConflicts',
+    });
+  });
+
+  test('export conditions: ExternalName -> InvalidServiceType', () => {
+    const validity = judgeService(service({ type: 'ExternalName', externalName: 'example.org' }), 'shop/checkout');
+    expect(said({ validity })['Valid']).toBe('False/InvalidServiceType');
+  });
+
+  test('export conditions: NodePort, LoadBalancer and headless -> valid', () => {
+    expect(judgeService(service({ type: 'NodePort' }), 'a/b').kind).toBe('valid');
+    expect(judgeService(service({ type: 'LoadBalancer' }), 'a/b').kind).toBe('valid');
+    expect(judgeService(service({ clusterIP: 'None' }), 'a/b').kind).toBe('valid');
+  });
+
+  test('export conditions: not written yet, or refused -> Pending, Failed', () => {
+    expect(said({ publication: { kind: 'pending', message: 'waiting for the broker' } })['Ready']).toBe(
+      'False/Pending',
+    );
+    expect(said({ publication: { kind: 'failed', message: 'forbidden' } })['Ready']).toBe('False/Failed');
+    expect(said({ merge: undefined })['Ready']).toBe('False/Pending');
+  });
+
+  test('export conditions: type conflict -> loser not ready but valid, winner ready, both in conflict', () => {
+    const shards = ['west 2019 http:80 type=Headless', 'east 2020 http:80'].map(shardOf);
+    const merge = mergeShards({ shards, ports: 'union' });
+    expect(said({ merge })).toEqual({ Valid: 'True/Valid', Ready: 'False/Failed', Conflict: 'True/TypeConflict' });
+    expect(said({ merge, cluster: 'west' })).toEqual({
+      Valid: 'True/Valid',
+      Ready: 'True/Exported',
+      Conflict: 'True/TypeConflict',
+    });
+  });
+
+  test('export conditions: several conflicts -> all reasons joined by commas, all messages', () => {
+    const shards = ['west 2019 http:81 affinity=ClientIP', 'east 2020 http:80'].map(shardOf);
+    const conflict = exportConditions({
+      cluster: 'east',
+      validity: { kind: 'valid' },
+      publication: { kind: 'published', notes: [] },
+      merge: mergeShards({ shards, ports: 'union' }),
+    })[2]!;
+    expect(conflict.reason).toBe('PortConflict,SessionAffinityConflict');
+    expect(conflict.message).toContain('spec.ports[http]: using "http" TCP/81 of cluster west');
+    expect(conflict.message).toContain('spec.sessionAffinity: using "ClientIP" of cluster west');
+  });
+
+  test('export conditions: something was left out -> Ready says what', () => {
+    const notes = ['endpoint 127.0.0.1 refused: loopback'];
+    const ready = exportConditions({
+      cluster: 'east',
+      validity: { kind: 'valid' },
+      publication: { kind: 'published', notes },
+      merge: mergeShards({ shards: [shardOf('east 2020 http:80')], ports: 'union' }),
+    })[1]!;
+    expect(ready.message).toBe('exported to the clusterset; endpoint 127.0.0.1 refused: loopback');
+  });
+});
+
+describe('conditions: writing them', () => {
+  const present: Condition[] = [
+    { type: 'Foreign', status: 'True', reason: 'Theirs', message: '', lastTransitionTime: '2020-01-01T00:00:00Z' },
+    { type: 'Valid', status: 'True', reason: 'Valid', message: 'ok', lastTransitionTime: '2020-01-01T00:00:00Z' },
+  ];
+  const stamp = { now: '2026-01-01T00:00:00Z' };
+
+  test('conditions: nothing changed -> the same array', () => {
+    const wanted = [{ type: 'Valid', status: 'True', reason: 'Valid', message: 'ok' } as const];
+    expect(withConditions(present, wanted, stamp)).toBe(present);
+  });
+
+  test('conditions: message changed -> transition time stays; status changed -> it moves; foreign ones stay', () => {
+    const reworded = withConditions(
+      present,
+      [{ type: 'Valid', status: 'True', reason: 'Valid', message: 'fine' }],
+      stamp,
+    );
+    expect(conditionOf(reworded, 'Valid')?.lastTransitionTime).toBe('2020-01-01T00:00:00Z');
+    const flipped = withConditions(present, [{ type: 'Valid', status: 'False', reason: 'No', message: '' }], stamp);
+    expect(conditionOf(flipped, 'Valid')?.lastTransitionTime).toBe('2026-01-01T00:00:00Z');
+    expect(conditionOf(flipped, 'Foreign')).toBe(present[0]);
+  });
+
+  test('conditions: a message of any length -> cut to what metav1.Condition allows', () => {
+    const long = withConditions(
+      [],
+      [{ type: 'Valid', status: 'True', reason: 'Valid', message: 'x'.repeat(40_000) }],
+      stamp,
+    );
+    expect(long[0]?.message.length).toBe(32_768);
+  });
+});

@@ -1,0 +1,99 @@
+// What the conditions of a ServiceExport say: whether it can be exported, whether it is, and on what the clusters
+// disagree. Pure; when they were last true is added by conditions.ts.
+
+import { clipText } from '../../base/clip-text.ts';
+import type { WantedCondition } from '../../kube/objects/conditions.ts';
+import { isDns1035Label } from '../../kube/objects/names.ts';
+import type { Service } from '../../kube/objects/service.ts';
+import { formatConflict } from './merge/conflicts.ts';
+import type { MergeWithConflicts } from './merge/merge.ts';
+
+/** As the definition of conditions has it: one that is longer is refused as a whole. */
+const messageLengthMax = 32_768;
+const conflictsShownMax = 20;
+
+export type ExportValidity =
+  | { readonly kind: 'valid' }
+  | { readonly kind: 'invalid'; readonly reason: 'NoService' | 'InvalidServiceType'; readonly message: string };
+
+export type Publication =
+  | { readonly kind: 'pending'; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string }
+  /** The shard and its slices lie at the broker; `notes` say what was left out of them, and why. */
+  | { readonly kind: 'published'; readonly notes: readonly string[] };
+
+export interface ExportFacts {
+  readonly cluster: string;
+  readonly validity: ExportValidity;
+  readonly publication: Publication;
+  /** Of all clusters' shards; undefined while none is known. */
+  readonly merge: MergeWithConflicts | undefined;
+}
+
+/** A Service that is being deleted still exists: its endpoints drain until it is gone. */
+export function judgeService(service: Service | undefined, key: string): ExportValidity {
+  if (service === undefined) {
+    return { kind: 'invalid', reason: 'NoService', message: noServiceMessage(key) };
+  }
+  if (service.spec?.type === 'ExternalName') {
+    const message = `service ${key} is of type ExternalName, which has nothing to export; create it in each cluster instead`;
+    return { kind: 'invalid', reason: 'InvalidServiceType', message };
+  }
+  return { kind: 'valid' };
+}
+
+function noServiceMessage(key: string): string {
+  const problem = serviceNameProblem(key.slice(key.indexOf('/') + 1));
+  if (problem === undefined) return `service ${key} does not exist in this cluster; create it`;
+  return `service ${key} cannot exist: its name ${problem}`;
+}
+
+/** Why no Service can have the name; undefined if one can. */
+export function serviceNameProblem(name: string): string | undefined {
+  return isDns1035Label(name)[0];
+}
+
+/** Always the same three, in the same order. */
+export function exportConditions(facts: ExportFacts): WantedCondition[] {
+  return [validCondition(facts.validity), readyCondition(facts), conflictCondition(facts)];
+}
+
+function validCondition(validity: ExportValidity): WantedCondition {
+  if (validity.kind === 'valid')
+    return { type: 'Valid', status: 'True', reason: 'Valid', message: 'the service can be exported' };
+  return { type: 'Valid', status: 'False', reason: validity.reason, message: validity.message };
+}
+
+function readyCondition(facts: ExportFacts): WantedCondition {
+  const { validity, publication, merge, cluster } = facts;
+  const notReady = (reason: 'Pending' | 'Failed', message: string): WantedCondition => ({
+    type: 'Ready',
+    status: 'False',
+    reason,
+    message,
+  });
+  if (validity.kind === 'invalid') return notReady('Pending', 'nothing is exported until the export is valid');
+  if (publication.kind === 'pending') return notReady('Pending', publication.message);
+  if (publication.kind === 'failed') return notReady('Failed', publication.message);
+  if (merge === undefined)
+    return notReady('Pending', 'the export is published and has not come back from the broker yet');
+  if (merge.excluded.includes(cluster)) {
+    const message = `not part of the import while its type differs from ${merge.type} of cluster ${merge.decider.cluster}`;
+    return notReady('Failed', message);
+  }
+  const notes = publication.notes.length === 0 ? '' : `; ${publication.notes.join('; ')}`;
+  const message = clipText(`exported to the clusterset${notes}`, messageLengthMax);
+  return { type: 'Ready', status: 'True', reason: 'Exported', message };
+}
+
+function conflictCondition({ validity, merge, cluster }: ExportFacts): WantedCondition {
+  const conflicts = validity.kind === 'valid' ? (merge?.conflicts ?? []) : [];
+  if (conflicts.length === 0) {
+    return { type: 'Conflict', status: 'False', reason: 'NoConflicts', message: 'all exporting clusters agree' };
+  }
+  const reasons = [...new Set(conflicts.map(({ reason }) => reason))];
+  const shown = conflicts.slice(0, conflictsShownMax).map((conflict) => formatConflict(conflict, cluster));
+  const more = conflicts.length - shown.length;
+  const message = clipText([...shown, ...(more > 0 ? [`${more} more conflicts`] : [])].join('. '), messageLengthMax);
+  return { type: 'Conflict', status: 'True', reason: reasons.join(','), message };
+}

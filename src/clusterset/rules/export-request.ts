@@ -1,0 +1,63 @@
+// What a ServiceExport asks for beyond being exported, as far as it can be understood, and what cannot be. Pure. A limit
+// that cannot be read is never wider than what was asked.
+
+import type { Service } from '../../kube/objects/service.ts';
+import { exportToAnnotation, exportToOf, type ServiceExport } from '../kinds/service-export.ts';
+import { clusterIdProblem } from './broker-layout.ts';
+import { readExportedMetadata } from './exported-metadata.ts';
+import { onStaleAnnotation, parseStaleness, type StalenessPolicy } from './leases/staleness.ts';
+
+export interface ExportRequest {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Ids of the clusters that may import it; undefined is all. */
+  readonly exportTo: string[] | undefined;
+  readonly onStale: StalenessPolicy | undefined;
+  /** What could not be understood, and what was done instead. */
+  readonly notes: readonly string[];
+}
+
+/** As the definition of ServiceShard has it. */
+export const portsMax = 1000;
+const exportToMax = 1000;
+const idsShownMax = 5;
+
+export function readExportRequest({ metadata, spec }: ServiceExport): ExportRequest {
+  const exported = readExportedMetadata({ labels: spec?.exportedLabels, annotations: spec?.exportedAnnotations });
+  const ids = exportToOf({ metadata } as ServiceExport);
+  const wrong = ids?.filter((id) => clusterIdProblem(id) !== undefined) ?? [];
+  const right = ids?.filter((id) => clusterIdProblem(id) === undefined);
+  const staleness = metadata.annotations?.[onStaleAnnotation];
+  const onStale = parseStaleness(staleness);
+  return {
+    labels: exported.labels,
+    annotations: exported.annotations,
+    exportTo: right?.slice(0, exportToMax),
+    onStale,
+    notes: [
+      ...wrongIds(wrong, right ?? []),
+      ...((right?.length ?? 0) > exportToMax ? [`${exportToAnnotation} names more than ${exportToMax} clusters`] : []),
+      ...(staleness === undefined || onStale !== undefined ? [] : [wrongStaleness(staleness)]),
+      ...exported.notes,
+    ],
+  };
+}
+
+/** Why a service that may be exported as such cannot be; undefined if it can. */
+export function unexportable(service: Service, key: string): string | undefined {
+  const count = service.spec?.ports?.length ?? 0;
+  if (count <= portsMax) return undefined;
+  return `service ${key} has ${count} ports, at most ${portsMax} can be exported; split it into several`;
+}
+
+function wrongIds(wrong: readonly string[], right: readonly string[]): string[] {
+  if (wrong.length === 0) return [];
+  const shown = wrong.slice(0, idsShownMax).map((id) => JSON.stringify(id.slice(0, 70)));
+  const more = wrong.length > idsShownMax ? ` and ${wrong.length - idsShownMax} more` : '';
+  const rest = right.length === 0 ? 'nobody else imports it' : `only ${right.length} of those named import it`;
+  return [`${exportToAnnotation}: ${shown.join(', ')}${more} cannot be a cluster, ${rest}`];
+}
+
+function wrongStaleness(text: string): string {
+  return `${onStaleAnnotation}: ${JSON.stringify(text.slice(0, 70))} is none of Withdraw, NotReady and Keep, the clusterset's policy holds`;
+}

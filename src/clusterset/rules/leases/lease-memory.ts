@@ -1,0 +1,91 @@
+// What a cluster's agent has judged of the others, as it lies in the cluster's home: for its next run, and for whoever asks
+// why a service is withdrawn. Times are of this cluster's own clock. Pure.
+
+import { formatTime } from '../../../kube/objects/conditions.ts';
+import type { LeaseRecord, LeaseVerdict } from './lease-judge.ts';
+
+export interface LeaseMemory {
+  readonly verdict: LeaseVerdict;
+  /** RFC 3339: since when that is the verdict. */
+  readonly since: string;
+  readonly returns: number;
+  /** Of a stale member that is not held down: the lease as it was when it ran out. */
+  readonly token?: string;
+  /** RFC 3339: set while it has come back and is not trusted yet. */
+  readonly heldUntil?: string;
+}
+
+/** Undefined if there is nothing to remember: it lives, and has not been away lately. */
+export function rememberLease(
+  { verdict, returns, token, heldMs }: LeaseRecord,
+  before: LeaseMemory | undefined,
+  wallMs: number,
+): LeaseMemory | undefined {
+  if (verdict === 'alive' && returns === 0) return undefined;
+  const isHeld = heldMs !== undefined;
+  const isSameVerdict = before?.verdict === verdict;
+  const kept = verdict === 'stale' && !isHeld ? token : undefined;
+  // What lasts is not written again: how long a hold-down still lasts follows from when it ends.
+  const isSame = isSameVerdict && before.returns === returns && before.token === kept;
+  if (isSame && (before.heldUntil !== undefined) === isHeld) return before;
+  return {
+    verdict,
+    since: isSameVerdict && verdict === 'stale' ? before.since : formatTime(wallMs),
+    returns,
+    ...(kept === undefined ? {} : { token: kept }),
+    ...(isHeld ? { heldUntil: formatTime(wallMs + heldMs) } : {}),
+  };
+}
+
+/** For the judge of a new run. A clock that was put back does not make a hold-down longer than `holdDownMsMax`. */
+export function recallLease(
+  memory: LeaseMemory,
+  { wallMs, holdDownMsMax }: { readonly wallMs: number; readonly holdDownMsMax: number },
+): LeaseRecord & { readonly aliveMs: number } {
+  const { verdict, since, returns, token, heldUntil } = memory;
+  const heldMs = heldUntil === undefined ? undefined : clamp(Date.parse(heldUntil) - wallMs, holdDownMsMax);
+  const aliveMs = verdict === 'alive' ? clamp(wallMs - Date.parse(since), Number.MAX_SAFE_INTEGER) : 0;
+  return { verdict, returns, token, heldMs, aliveMs };
+}
+
+/** `alive`, `stale since …`, `held down until …`: for people. */
+export function describeLease(memory: LeaseMemory | undefined): string {
+  if (memory?.verdict !== 'stale') return 'alive';
+  return memory.heldUntil === undefined ? `stale since ${memory.since}` : `held down until ${memory.heldUntil}`;
+}
+
+/** Why what it exports is not offered as ever; undefined if it is. */
+export function whyNotTrusted(memory: LeaseMemory | undefined): string | undefined {
+  if (memory?.verdict !== 'stale') return undefined;
+  if (memory.heldUntil === undefined) return `its lease has run out, ${memory.since}`;
+  return `it has come back ${memory.returns} times lately and is held down until ${memory.heldUntil}`;
+}
+
+export function formatLeaseMemory(memory: LeaseMemory): string {
+  return JSON.stringify(memory);
+}
+
+/** Undefined for text that makes no sense. */
+export function parseLeaseMemory(text: string): LeaseMemory | undefined {
+  try {
+    const { verdict, since, returns, token, heldUntil } = JSON.parse(text) as Record<string, unknown>;
+    if ((verdict !== 'alive' && verdict !== 'stale') || !isTime(since) || !Number.isInteger(returns)) return undefined;
+    return {
+      verdict,
+      since,
+      returns: returns as number,
+      ...(typeof token === 'string' ? { token } : {}),
+      ...(isTime(heldUntil) ? { heldUntil } : {}),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function isTime(value: unknown): value is string {
+  return typeof value === 'string' && !Number.isNaN(Date.parse(value));
+}
+
+function clamp(ms: number, msMax: number): number {
+  return Math.min(msMax, Math.max(0, ms));
+}

@@ -1,0 +1,92 @@
+// Merges all exports of one service into what its import says. Pure; the order of the input never matters, and the
+// merge has no memory. Who holds which address, and whose lease lives, is decided elsewhere.
+
+import { type Conflict, findConflicts } from './conflicts.ts';
+import { indexMerged, type MergedPort, mergePorts, type PortPolicy, portNames } from './ports.ts';
+import { byPrecedence, compareText } from './precedence.ts';
+import { affinityTimeoutSeconds, type ImportType, type IpFamily, type SessionAffinity, type Shard } from './shard.ts';
+
+export interface MergeRequest {
+  /** At most one per cluster; of several the one that wins by precedence counts. */
+  readonly shards: readonly Shard[];
+  readonly ports: PortPolicy;
+}
+
+export interface Merge {
+  /** The oldest exporter: whatever cannot be combined is as it says. */
+  readonly decider: Shard;
+  readonly type: ImportType;
+  /** Also those that the intersection leaves out. */
+  readonly ports: readonly MergedPort[];
+  readonly sessionAffinity: SessionAffinity;
+  readonly affinityTimeoutSeconds: number | undefined;
+  readonly internalTrafficPolicy: string | undefined;
+  readonly trafficDistribution: string | undefined;
+  readonly ipFamilies: readonly IpFamily[];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Ids of the clusters that are part of the import, in the order of text. */
+  readonly clusters: readonly string[];
+  /** Ids of the clusters left out because their type is not the merged one. */
+  readonly excluded: readonly string[];
+  /** For each cluster that is part of it: its own port names -> merged names, of the ports it serves. */
+  readonly portNames: ReadonlyMap<string, ReadonlyMap<string, string>>;
+}
+
+export interface MergeWithConflicts extends Merge {
+  /** All of them at once, in a fixed order. They hold for every exporting cluster alike. */
+  readonly conflicts: readonly Conflict[];
+}
+
+/** Undefined when nobody exports the service. */
+export function mergeShards(request: MergeRequest): MergeWithConflicts | undefined {
+  const shards = inPrecedence(request.shards);
+  const merge = mergeRanked(shards, request.ports);
+  if (merge === undefined) return undefined;
+  // Asked for each conflict, and there may be one for every port.
+  const known = new Map<string, Merge | undefined>();
+  const without = (cluster: string) => {
+    if (!known.has(cluster)) {
+      const others = shards.filter((shard) => shard.cluster !== cluster);
+      known.set(cluster, mergeRanked(others, request.ports));
+    }
+    return known.get(cluster);
+  };
+  return { ...merge, conflicts: findConflicts(merge, shards, without) };
+}
+
+/** The same without looking for conflicts, for who only needs the outcome. */
+export function mergeOutcome(request: MergeRequest): Merge | undefined {
+  return mergeRanked(inPrecedence(request.shards), request.ports);
+}
+
+export function inPrecedence(shards: readonly Shard[]): Shard[] {
+  const seen = new Set<string>();
+  return [...shards].sort(byPrecedence).filter(({ cluster }) => !seen.has(cluster) && seen.add(cluster));
+}
+
+function mergeRanked(shards: readonly Shard[], policy: PortPolicy): Merge | undefined {
+  const decider = shards[0];
+  if (decider === undefined) return undefined;
+  const included = shards.filter((shard) => shard.type === decider.type);
+  const ports = mergePorts(included, policy);
+  const index = indexMerged(ports);
+  return {
+    decider,
+    type: decider.type,
+    ports,
+    sessionAffinity: decider.sessionAffinity,
+    affinityTimeoutSeconds: affinityTimeoutSeconds(decider),
+    internalTrafficPolicy: decider.internalTrafficPolicy,
+    trafficDistribution: decider.trafficDistribution,
+    ipFamilies: decider.ipFamilies,
+    labels: decider.labels,
+    annotations: decider.annotations,
+    clusters: included.map(({ cluster }) => cluster).sort(compareText),
+    excluded: shards
+      .filter((shard) => shard.type !== decider.type)
+      .map(({ cluster }) => cluster)
+      .sort(compareText),
+    portNames: new Map(included.map((shard) => [shard.cluster, portNames(shard, index)])),
+  };
+}

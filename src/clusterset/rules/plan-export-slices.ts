@@ -1,0 +1,152 @@
+// Plans what a cluster publishes of its endpoints: each source slice becomes one slice at the broker, never re-packed,
+// with addresses as others reach them, readiness, zone and hostname and nothing else. Pure.
+
+import { type Endpoint, type EndpointPort, type EndpointSlice, isReady } from '../../kube/objects/endpoint-slice.ts';
+import { isHeadless, type Service } from '../../kube/objects/service.ts';
+import { type PublishingRules, translate } from './address-translation.ts';
+import { refusal } from './endpoint-address.ts';
+import { hostnamesTooLong } from './names.ts';
+
+export type EndpointMode = 'Pods' | 'ClusterIP';
+
+export interface PublishedSlice {
+  /** Unique among all slices that a cluster publishes. */
+  readonly name: string;
+  readonly addressType: 'IPv4' | 'IPv6';
+  readonly endpoints: readonly Endpoint[];
+  readonly ports: readonly EndpointPort[];
+}
+
+export interface SlicePlan {
+  readonly slices: readonly PublishedSlice[];
+  readonly readyCount: number;
+  /** What was left out, and why, for people. */
+  readonly notes: readonly string[];
+}
+
+export interface SlicePlanRequest {
+  readonly service: Service;
+  readonly sources: readonly EndpointSlice[];
+  readonly mode: EndpointMode;
+  readonly rules: PublishingRules;
+  /** Under which the endpoints of a headless service get their DNS names. */
+  readonly dns: { readonly cluster: string; readonly zone: string };
+}
+
+/** Plans each source slice once: the same slice gives the very same plan for as long as the rules stay. */
+export type SlicePlanner = (source: EndpointSlice, rules: PublishingRules) => PodSlicePlan;
+
+export function createSlicePlanner(): SlicePlanner {
+  const plans = new WeakMap<EndpointSlice, { rules: PublishingRules; plan: PodSlicePlan }>();
+  return (source, rules) => {
+    const known = plans.get(source);
+    if (known?.rules === rules) return known.plan;
+    const plan = planPodSlice(source, rules);
+    plans.set(source, { rules, plan });
+    return plan;
+  };
+}
+
+export function planSlices(request: SlicePlanRequest, planSource: SlicePlanner = planPodSlice): SlicePlan {
+  const { service, sources, mode, rules } = request;
+  const planned = sources.map((source) => planSource(source, rules));
+  const readyCount = planned.reduce((sum, { slice }) => sum + (slice?.endpoints.filter(isReady).length ?? 0), 0);
+  const notes = [...new Set(planned.flatMap((plan) => plan.notes))].slice(0, notesMax);
+  // A headless service has no address of its own: its pods are published in either mode (seed 002).
+  if (mode === 'ClusterIP' && !isHeadless(service)) {
+    return { slices: clusterIpSlices(service, readyCount > 0, rules), readyCount, notes };
+  }
+  const slices = planned.map(({ slice }) => slice).filter((slice) => slice !== undefined);
+  return { slices, readyCount, notes: [...notes, ...longNames(request, slices)] };
+}
+
+function longNames({ service, dns }: SlicePlanRequest, slices: readonly PublishedSlice[]): string[] {
+  if (!isHeadless(service)) return [];
+  const hostnames = slices.flatMap(({ endpoints }) => endpoints.map(({ hostname }) => hostname ?? ''));
+  const { name, namespace = '' } = service.metadata;
+  const tooLong = hostnamesTooLong(
+    hostnames.filter((hostname) => hostname !== ''),
+    { ...dns, name, namespace },
+  );
+  if (tooLong.length === 0) return [];
+  return [
+    `${tooLong.length} endpoints have no DNS name of their own: ${tooLong[0]} would be longer than 253 characters`,
+  ];
+}
+
+const notesMax = 5;
+const untranslated = 'the range that its own is translated to has no such address';
+
+export interface PodSlicePlan {
+  readonly slice: PublishedSlice | undefined;
+  readonly notes: readonly string[];
+}
+
+export function planPodSlice(source: EndpointSlice, rules: PublishingRules): PodSlicePlan {
+  const { name, namespace } = source.metadata;
+  if (source.addressType === 'FQDN') {
+    return { slice: undefined, notes: [`slice ${name} left out: it holds host names, not addresses`] };
+  }
+  const notes: string[] = [];
+  const endpoints = source.endpoints.map((endpoint) => planEndpoint(endpoint, rules, notes));
+  const slice = {
+    name: `${name}.${namespace}.pods`,
+    addressType: source.addressType,
+    endpoints: endpoints.filter((endpoint) => endpoint !== undefined),
+    ports: (source.ports ?? []).map(planPort),
+  };
+  return { slice, notes };
+}
+
+function planEndpoint(endpoint: Endpoint, rules: PublishingRules, notes: string[]): Endpoint | undefined {
+  const addresses = endpoint.addresses.flatMap((address) => {
+    const published = translate(address, rules.translations);
+    const why = published === undefined ? untranslated : refusal(published, rules);
+    if (why !== undefined) notes.push(`endpoint ${address} refused: ${why}`);
+    return why === undefined ? [published!] : [];
+  });
+  if (addresses.length === 0) return undefined;
+  const { ready, serving, terminating } = endpoint.conditions ?? {};
+  return {
+    addresses,
+    conditions: {
+      ready: ready ?? true,
+      serving: serving ?? ready ?? true,
+      terminating: terminating ?? false,
+    },
+    ...(endpoint.hostname === undefined ? {} : { hostname: endpoint.hostname }),
+    ...(endpoint.zone === undefined ? {} : { zone: endpoint.zone }),
+  };
+}
+
+function planPort(port: EndpointPort): EndpointPort {
+  return {
+    name: port.name ?? '',
+    protocol: port.protocol ?? 'TCP',
+    ...(port.port === undefined ? {} : { port: port.port }),
+    ...(port.appProtocol === undefined ? {} : { appProtocol: port.appProtocol }),
+  };
+}
+
+function clusterIpSlices(service: Service, hasReady: boolean, rules: PublishingRules): PublishedSlice[] {
+  const { name, namespace } = service.metadata;
+  const addresses = service.spec?.clusterIPs ?? (service.spec?.clusterIP ? [service.spec.clusterIP] : []);
+  const ports = (service.spec?.ports ?? []).map(({ name: portName, protocol, port, appProtocol }) =>
+    planPort({ name: portName, protocol, port, appProtocol }),
+  );
+  return addresses
+    .map((address) => translate(address, rules.translations))
+    .filter((address) => address !== undefined)
+    .filter((address) => refusal(address, rules) === undefined)
+    .map((address) => {
+      const addressType = address.includes(':') ? ('IPv6' as const) : ('IPv4' as const);
+      const endpoint = { addresses: [address], conditions: { ready: true, serving: true, terminating: false } };
+      // No ready pod: nobody is sent there (seed 002, EndpointSlice behaviour).
+      return {
+        name: `${name}.${namespace}.${addressType.toLowerCase()}`,
+        addressType,
+        endpoints: hasReady ? [endpoint] : [],
+        ports,
+      };
+    });
+}

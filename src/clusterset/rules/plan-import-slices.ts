@@ -1,0 +1,109 @@
+// Plans the slices behind an import: each slice that a cluster published becomes one slice here, under the merged port
+// names and with only the ports and addresses that cluster may serve. Pure.
+
+import { digestOf } from '../../kube/objects/bounded-name.ts';
+import {
+  type Endpoint,
+  type EndpointPort,
+  type EndpointSlice,
+  endpointSliceType,
+  importedServiceNameLabel,
+  serviceProxyNameLabel,
+  sliceManagedByLabel,
+  sourceClusterLabel,
+} from '../../kube/objects/endpoint-slice.ts';
+import { apiVersionOf, type OwnerReference } from '../../kube/objects/object.ts';
+import { type Translation, translate } from './address-translation.ts';
+import { type AddressRules, refusal } from './endpoint-address.ts';
+import type { ServiceKey } from './names.ts';
+import { managedByLabel, manager } from './plan-import.ts';
+import { sliceManager } from './published-slice.ts';
+
+export interface ImportedSliceRequest {
+  readonly service: ServiceKey;
+  readonly cluster: string;
+  readonly published: EndpointSlice;
+  /** The cluster's own port names -> merged names, of the ports it serves. */
+  readonly portNames: ReadonlyMap<string, string>;
+  /** False marks every endpoint as not ready: the cluster's lease has run out. */
+  readonly isTrusted: boolean;
+  readonly rules: AddressRules;
+  /** Back to what the addresses are here, for what this very cluster published. */
+  readonly translations?: readonly Translation[];
+  readonly owner: OwnerReference;
+}
+
+export function planImportedSlice(request: ImportedSliceRequest): EndpointSlice {
+  const { service, cluster, published, owner } = request;
+  return {
+    apiVersion: apiVersionOf(endpointSliceType),
+    kind: endpointSliceType.kind,
+    metadata: {
+      name: importedSliceName(service, cluster, published.metadata.name),
+      namespace: service.namespace,
+      labels: {
+        [importedServiceNameLabel]: service.name,
+        [sourceClusterLabel]: cluster,
+        [sliceManagedByLabel]: sliceManager,
+        [managedByLabel]: manager,
+        [serviceProxyNameLabel]: manager,
+      },
+      ownerReferences: [owner],
+    },
+    addressType: published.addressType,
+    endpoints: (published.endpoints ?? [])
+      .map((endpoint) => planEndpoint(endpoint, request))
+      .filter((one) => one !== undefined),
+    ports: planPorts(published.ports ?? [], request.portNames),
+  };
+}
+
+/** Plans each published slice once: as long as nothing it depends on changes, the very same object comes back. */
+export function createImportedSlicePlanner(): (request: ImportedSliceRequest) => EndpointSlice {
+  const plans = new WeakMap<
+    EndpointSlice,
+    { signature: string; request: ImportedSliceRequest; planned: EndpointSlice }
+  >();
+  return (request) => {
+    const { published, rules, translations, cluster, isTrusted, owner, portNames } = request;
+    const signature = JSON.stringify([cluster, isTrusted, owner, [...portNames]]);
+    const known = plans.get(published);
+    const isSame = known?.signature === signature && known.request.rules === rules;
+    if (isSame && known.request.translations === translations) return known.planned;
+    const planned = planImportedSlice(request);
+    plans.set(published, { signature, request, planned });
+    return planned;
+  };
+}
+
+/** Different for different (cluster, slice), whatever they are called. */
+export function importedSliceName(service: ServiceKey, cluster: string, published: string): string {
+  return `${service.name}-${digestOf(`${cluster}/${published}`)}`;
+}
+
+export function isOurSlice(slice: EndpointSlice): boolean {
+  return slice.metadata.labels?.[sliceManagedByLabel] === sliceManager && sourceClusterLabel in slice.metadata.labels;
+}
+
+function planPorts(ports: readonly EndpointPort[], names: ReadonlyMap<string, string>): EndpointPort[] {
+  return ports.flatMap((port) => {
+    const name = names.get(port.name ?? '');
+    return name === undefined ? [] : [{ ...port, name, protocol: port.protocol ?? 'TCP' }];
+  });
+}
+
+// What another cluster wrote is read field by field: nothing it adds reaches this home.
+function planEndpoint(endpoint: Endpoint, request: ImportedSliceRequest): Endpoint | undefined {
+  const { isTrusted, rules, translations } = request;
+  const addresses = endpoint.addresses
+    .filter((address) => refusal(address, rules) === undefined)
+    .map((address) => translate(address, translations) ?? address);
+  if (addresses.length === 0) return undefined;
+  const { ready = true, serving = ready, terminating = false } = endpoint.conditions ?? {};
+  return {
+    addresses,
+    conditions: { ready: ready && isTrusted, serving: serving && isTrusted, terminating },
+    ...(endpoint.hostname === undefined ? {} : { hostname: endpoint.hostname }),
+    ...(endpoint.zone === undefined ? {} : { zone: endpoint.zone }),
+  };
+}

@@ -1,0 +1,57 @@
+// Plans the ServiceImport that stands for a merged service in this cluster. Pure.
+
+import { apiVersionOf } from '../../kube/objects/object.ts';
+import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import type { Merge } from './merge/merge.ts';
+import type { ServiceKey } from './names.ts';
+
+export const managedByLabel = 'app.kubernetes.io/managed-by';
+export const manager = 'portolan';
+
+export interface ImportPlanRequest {
+  readonly service: ServiceKey;
+  readonly merge: Merge;
+  /** In the order of the families they were taken for; empty for headless services and sets without clusterset IPs. */
+  readonly ips: readonly string[];
+}
+
+export function planImport({ service, merge, ips }: ImportPlanRequest): ServiceImport {
+  return {
+    apiVersion: apiVersionOf(serviceImportType),
+    kind: serviceImportType.kind,
+    metadata: {
+      name: service.name,
+      namespace: service.namespace,
+      // Exported metadata comes first: nobody can export away the label that says whose this is.
+      labels: { ...merge.labels, [managedByLabel]: manager },
+      annotations: { ...merge.annotations },
+    },
+    spec: planSpec(merge, ips),
+  };
+}
+
+export function isOurImport(object: ServiceImport): boolean {
+  return object.metadata.labels?.[managedByLabel] === manager;
+}
+
+export function planSpec(merge: Merge, ips: readonly string[]): ServiceImport['spec'] {
+  return {
+    type: merge.type,
+    ports: merge.ports
+      .filter((port) => port.isExposed)
+      .map(({ name, protocol, port, appProtocol }) => ({
+        ...(name === '' ? {} : { name }),
+        protocol,
+        port,
+        ...(appProtocol === undefined ? {} : { appProtocol }),
+      })),
+    ...(ips.length === 0 ? {} : { ips: [...ips] }),
+    ipFamilies: [...merge.ipFamilies],
+    sessionAffinity: merge.sessionAffinity,
+    ...(merge.affinityTimeoutSeconds === undefined
+      ? {}
+      : { sessionAffinityConfig: { clientIP: { timeoutSeconds: merge.affinityTimeoutSeconds } } }),
+    ...(merge.internalTrafficPolicy === undefined ? {} : { internalTrafficPolicy: merge.internalTrafficPolicy }),
+    ...(merge.trafficDistribution === undefined ? {} : { trafficDistribution: merge.trafficDistribution }),
+  };
+}

@@ -1,0 +1,59 @@
+// What the clusterset's ClusterSet object says, with everything it does not say filled in. Pure.
+
+import { type IpRange, parseRange } from '../../base/ip.ts';
+import { type ClusterSet, clusterSetDefaults } from '../kinds/cluster-set.ts';
+import { type DnsOptions, dnsOptionsOf } from './clusterset-dns.ts';
+import type { LeaseTimes } from './leases/lease-judge.ts';
+import type { StalenessPolicy } from './leases/staleness.ts';
+import type { PortPolicy } from './merge/ports.ts';
+import type { IpFamily } from './merge/shard.ts';
+import type { EndpointMode } from './plan-export-slices.ts';
+
+export interface SetPolicy {
+  readonly ports: PortPolicy;
+  readonly endpoints: EndpointMode;
+  readonly clusterSetIps: 'allocate' | 'none';
+  readonly staleness: StalenessPolicy;
+  readonly lease: LeaseTimes & { readonly renewMs: number };
+  /** Where clusterset IPs come from, one per family at most. */
+  readonly ranges: ReadonlyMap<IpFamily, IpRange>;
+  /** All ranges of ours: no endpoint may lie in one. */
+  readonly virtualRanges: readonly IpRange[];
+  /** How long a released address is kept for its owner. */
+  readonly holdMs: number;
+  readonly zone: string;
+  readonly dns: DnsOptions;
+  /** Where agents of the older form keep their imports; undefined is nowhere. */
+  readonly legacyNamespace: string | undefined;
+}
+
+export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
+  const spec = { ...clusterSetDefaults, ...set?.spec };
+  const lease = { ...clusterSetDefaults.lease, ...set?.spec?.lease };
+  const { clusterSet, peers, external } = { ...clusterSetDefaults.addressRanges, ...set?.spec?.addressRanges };
+  const leaseMs = lease.durationSeconds * 1000;
+  return {
+    ports: spec.ports,
+    endpoints: spec.endpoints,
+    clusterSetIps: spec.clusterSetIP,
+    staleness: spec.staleness,
+    lease: {
+      leaseMs,
+      renewMs: lease.renewSeconds * 1000,
+      renewalGapMsMax: lease.renewSeconds * 2000,
+      holdDownMs: lease.holdDownSeconds * 1000,
+      holdDownMsMax: lease.holdDownMaxSeconds * 1000,
+      calmMs: leaseMs * 20,
+    },
+    ranges: new Map(parseRanges(clusterSet).map((range) => [range.family, range])),
+    virtualRanges: [clusterSet, peers, external].flatMap((texts) => parseRanges(texts)),
+    holdMs: spec.addressHoldSeconds * 1000,
+    zone: dnsOptionsOf(set?.spec?.dns).zone,
+    dns: dnsOptionsOf(set?.spec?.dns),
+    legacyNamespace: set?.spec?.legacyNamespace,
+  };
+}
+
+function parseRanges(texts: readonly string[]): IpRange[] {
+  return texts.map((text) => parseRange(text)).filter((range) => range !== undefined);
+}

@@ -1,0 +1,119 @@
+// Between a Service with its export, the ServiceShard that says so at the broker, and the Shard that merging reads.
+// Pure. What another cluster wrote is taken field by field, and what makes no sense in it is left out.
+
+import { apiVersionOf } from '../../kube/objects/object.ts';
+import { isHeadless, type Service } from '../../kube/objects/service.ts';
+import type { ServiceExport } from '../kinds/service-export.ts';
+import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
+import { type Translation, translate } from './address-translation.ts';
+import { portsMax, readExportRequest } from './export-request.ts';
+import { readExportedMetadata } from './exported-metadata.ts';
+import type { Shard, ShardPort } from './merge/shard.ts';
+import { recordName, type ServiceKey } from './names.ts';
+
+export interface ShardPlanRequest {
+  readonly service: Service;
+  readonly serviceExport: ServiceExport;
+  readonly readyCount: number;
+  /** Clusterset IPs that this cluster holds for the service, so that others may take the same. */
+  readonly clusterSetIps: readonly string[];
+  /** This member's namespace at the broker. */
+  readonly namespace: string;
+  readonly translations?: readonly Translation[];
+}
+
+export function planShard(request: ShardPlanRequest): ServiceShard {
+  const { service, serviceExport, readyCount, clusterSetIps, namespace } = request;
+  const spec = service.spec ?? {};
+  const { labels, annotations, exportTo, onStale } = readExportRequest(serviceExport);
+  const affinity = spec.sessionAffinity ?? 'None';
+  const isClientIp = affinity === 'ClientIP' && spec.sessionAffinityConfig !== undefined;
+  return {
+    apiVersion: apiVersionOf(serviceShardType),
+    kind: serviceShardType.kind,
+    metadata: { name: recordName(keyOfService(service)), namespace },
+    spec: {
+      exportedAt: serviceExport.metadata.creationTimestamp ?? '',
+      type: isHeadless(service) ? 'Headless' : 'ClusterSetIP',
+      ports: (spec.ports ?? []).map(({ name, protocol, port, appProtocol }) => ({
+        ...(name === undefined || name === '' ? {} : { name }),
+        protocol: protocol ?? 'TCP',
+        port,
+        ...(appProtocol === undefined ? {} : { appProtocol }),
+      })),
+      sessionAffinity: affinity,
+      ...(isClientIp ? { sessionAffinityConfig: spec.sessionAffinityConfig } : {}),
+      ...(spec.internalTrafficPolicy === undefined ? {} : { internalTrafficPolicy: spec.internalTrafficPolicy }),
+      ...(spec.trafficDistribution === undefined ? {} : { trafficDistribution: spec.trafficDistribution }),
+      ipFamilies: spec.ipFamilies ?? ['IPv4'],
+      ...(serviceExport.spec?.exportedLabels === undefined ? {} : { exportedLabels: { ...labels } }),
+      ...(serviceExport.spec?.exportedAnnotations === undefined ? {} : { exportedAnnotations: { ...annotations } }),
+      ...(isHeadless(service) ? {} : { clusterIPs: publishedIps(spec.clusterIPs ?? [], request.translations) }),
+      ...(loadBalancerOf(service) === undefined ? {} : { loadBalancer: loadBalancerOf(service) }),
+      ...(clusterSetIps.length === 0 ? {} : { clusterSetIPs: [...clusterSetIps] }),
+      readyEndpoints: readyCount,
+      ...(exportTo === undefined ? {} : { exportTo }),
+      ...(onStale === undefined ? {} : { onStale }),
+    },
+  };
+}
+
+/** Why a record cannot be counted, whoever wrote it; undefined if it can. One that is too large would hold up all. */
+export function recordProblem({ spec }: ServiceShard): string | undefined {
+  const count = spec.ports?.length ?? 0;
+  return count > portsMax ? `has ${count} ports, more than ${portsMax}` : undefined;
+}
+
+export function readShard(record: ServiceShard, cluster: string): Shard {
+  const { spec } = record;
+  const { labels, annotations } = readExportedMetadata({
+    labels: spec.exportedLabels,
+    annotations: spec.exportedAnnotations,
+  });
+  return {
+    cluster,
+    exportedAt: spec.exportedAt,
+    type: spec.type === 'Headless' ? 'Headless' : 'ClusterSetIP',
+    ports: (spec.ports ?? []).map(readPort),
+    sessionAffinity: spec.sessionAffinity === 'ClientIP' ? 'ClientIP' : 'None',
+    affinityTimeoutSeconds: spec.sessionAffinityConfig?.clientIP?.timeoutSeconds,
+    internalTrafficPolicy: spec.internalTrafficPolicy,
+    trafficDistribution: spec.trafficDistribution,
+    ipFamilies: (spec.ipFamilies ?? []).filter((family) => family === 'IPv4' || family === 'IPv6'),
+    labels,
+    annotations,
+  };
+}
+
+function publishedIps(addresses: readonly string[], translations: readonly Translation[] | undefined): string[] {
+  return addresses.map((address) => translate(address, translations)).filter((address) => address !== undefined);
+}
+
+function keyOfService(service: Service): ServiceKey {
+  return { name: service.metadata.name, namespace: service.metadata.namespace ?? '' };
+}
+
+function readPort(port: {
+  name?: string;
+  protocol?: ShardPort['protocol'];
+  port: number;
+  appProtocol?: string;
+}): ShardPort {
+  return {
+    name: port.name ?? '',
+    protocol: port.protocol ?? 'TCP',
+    port: port.port,
+    ...(port.appProtocol === undefined ? {} : { appProtocol: port.appProtocol }),
+  };
+}
+
+/** As the definition has it. */
+const loadBalancersMax = 64;
+
+function loadBalancerOf(service: Service): { ip?: string; hostname?: string }[] | undefined {
+  const ingress = service.status?.loadBalancer?.ingress;
+  if (ingress === undefined || ingress.length === 0) return undefined;
+  return ingress
+    .slice(0, loadBalancersMax)
+    .map(({ ip, hostname }) => ({ ...(ip ? { ip } : {}), ...(hostname ? { hostname } : {}) }));
+}

@@ -1,0 +1,157 @@
+// What the catalog knows about the service behind a name, in the form explanations use it: the object, its slices or shards,
+// and why something is not in the answer. For people, not for the path.
+
+import { formatAddress, parseAddress } from '../../base/dns/address.ts';
+import type { Clock } from '../../base/world.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { OwnerFacts, SliceFacts } from '../../catalog/facts.ts';
+import type { FederationTable } from '../../catalog/federation-table.ts';
+import type { LeftOut } from '../../catalog/owner-names.ts';
+import type { PeerTable } from '../../catalog/peer-table.ts';
+import type { Zone } from '../../catalog/zones.ts';
+import type { RecordSource } from './explanation.ts';
+import { explainPeerName, withoutPorts } from './peer-explainer.ts';
+
+export interface FactSources {
+  readonly clock: Clock;
+  readonly catalog?: Catalog;
+  readonly federations?: readonly FederationTable[];
+  readonly peerTable?: PeerTable;
+}
+
+export interface ShardFacts {
+  readonly source: RecordSource;
+  readonly cluster: string;
+  readonly addresses: readonly string[];
+}
+
+export interface Facts {
+  readonly owner: RecordSource;
+  /** Its address stands for the endpoints of all its slices. */
+  readonly isVirtual: boolean;
+  readonly slices: readonly { readonly source: RecordSource; readonly facts: SliceFacts }[];
+  readonly shards: readonly ShardFacts[];
+  readonly leftOut: readonly LeftOut[];
+  /** Why there is no such name, or no record of that type; empty if what was left out says it all. */
+  readonly whyNot: (isNameMissing: boolean, type: string) => string;
+  /** Shards are in the order this asks for. */
+  readonly policy?: string;
+}
+
+/** What a service of a peer has to do with a name. */
+export function peerFacts({ peerTable, clock }: FactSources, name: string): Facts | undefined {
+  const found = peerTable && explainPeerName(peerTable, name, clock);
+  const whyNot = (_isNameMissing: boolean, type: string) =>
+    found?.leftOut.length === 0 ? `it has no record of type ${type}` : '';
+  return found && { isVirtual: false, slices: [], shards: [], whyNot, ...found };
+}
+
+/** The service a name belongs to: the two labels before `svc` in our zones. */
+export function factsBehind(sources: FactSources, name: string): Facts | undefined {
+  const { catalog, clock } = sources;
+  for (const federation of sources.federations ?? []) {
+    const facts = factsOfShards(federation, name, clock);
+    if (facts) return facts;
+  }
+  const peer = peerFacts(sources, withoutPorts(name));
+  if (peer) return peer;
+  for (const zone of catalog?.zones ?? []) {
+    const suffix = `.svc.${zone.name}`;
+    if (name.endsWith(suffix)) return factsOfOwner(catalog!, zone, name.slice(0, -suffix.length).split('.'), clock);
+  }
+  return undefined;
+}
+
+function factsOfOwner(catalog: Catalog, zone: Zone, labels: readonly string[], clock: Clock): Facts | undefined {
+  const [service, namespace] = labels.slice(-2);
+  if (!namespace || !service) return undefined;
+  const kind = zone.source === 'services' ? 'Service' : 'ServiceImport';
+  const ownerKey = `${zone.source === 'services' ? 's' : 'i'}/${namespace}/${service}`;
+  const { owner, slices } = catalog.factsOf(ownerKey);
+  const ageMs = (seenMs: number) => Math.max(0, clock.monotonicMs() - seenMs);
+  const what = `${kind} ${namespace}/${service}`;
+  const missing = { what: `${labels.join('.')}.svc.${zone.name}`, why: `there is no ${what}` };
+  return {
+    owner: {
+      kind,
+      name: `${namespace}/${service}`,
+      ...(owner.isPresent ? { revision: owner.resourceVersion, ageMs: ageMs(owner.seenMs) } : {}),
+    },
+    isVirtual: owner.ips.length > 0,
+    slices: slices.map((facts) => ({
+      facts,
+      source: {
+        kind: 'EndpointSlice',
+        name: `${namespace}/${facts.name}`,
+        ...(facts.cluster ? { cluster: facts.cluster } : {}),
+        revision: facts.resourceVersion,
+        ageMs: ageMs(facts.seenMs),
+      },
+    })),
+    shards: [],
+    leftOut: [...(owner.isPresent ? [] : [missing]), ...catalog.namesOf(ownerKey).leftOut],
+    whyNot: (isNameMissing, type) => {
+      if (!owner.isPresent) return '';
+      const front = labels.slice(0, -2);
+      const isOff = zone.source === 'imports' && !catalog.hasClusterNames;
+      const reason =
+        (isOff ? whyNoCluster(slices, front) : undefined) ??
+        (isNameMissing ? whyNoName(owner, slices, front) : undefined);
+      return `${what} ${reason ?? `has no record of type ${type} here`}`;
+    },
+  };
+}
+
+/** Whether the cluster's name is asked for, with ports in front of it or not: `front` is what stands before the service. */
+function whyNoCluster(slices: readonly SliceFacts[], front: readonly string[]): string | undefined {
+  const cluster = front.at(-1);
+  const isPortsOnly = front.slice(0, -1).every((label) => label.startsWith('_'));
+  if (!isPortsOnly || !slices.some((slice) => slice.cluster === cluster)) return undefined;
+  return `is in cluster ${cluster}, but names of clusters are switched off; --cluster-names or the clusterset switches them on`;
+}
+
+function whyNoName(owner: OwnerFacts, slices: readonly SliceFacts[], front: readonly string[]): string {
+  const ready = slices.flatMap(({ endpoints }) => endpoints).filter(({ isReady }) => isReady).length;
+  const isHeadless = owner.ips.length === 0 && owner.externalName === '';
+  if (isHeadless && ready === 0)
+    return `has no address of its own and no ready endpoint in ${slices.length} EndpointSlices`;
+  return front.length === 0 ? 'has no name of its own here' : 'has no such host, port or cluster';
+}
+
+function factsOfShards(federation: FederationTable, name: string, clock: Clock): Facts | undefined {
+  const suffix = `.svc.${federation.suffix}`;
+  if (!name.endsWith(suffix)) return undefined;
+  const [service, namespace, federationName] = name.slice(0, -suffix.length).split('.').slice(-3);
+  if (!service || !namespace || !federationName) return undefined;
+  const key = `/${federationName}/${namespace}/${service}`;
+  const ageMs = (seenMs: number) => Math.max(0, clock.monotonicMs() - seenMs);
+  const seenOf = (cluster: string) => {
+    const seen = federation.seenOf({ federation: federationName, namespace, service, cluster });
+    return seen ? { revision: seen.revision, ageMs: ageMs(seen.seenMs) } : {};
+  };
+  const shards = federation.shardsOf(key);
+  const ready = shards.filter((shard) => shard.isReady);
+  return {
+    owner: { kind: 'zone', name: federation.zone.name },
+    isVirtual: false,
+    slices: [],
+    shards: ready.map((shard) => ({
+      source: { kind: 'shard', name: `${key}/${shard.cluster}`, cluster: shard.cluster, ...seenOf(shard.cluster) },
+      cluster: shard.cluster,
+      addresses: [...shard.clusterIPs, ...shard.externalIPs].map(usualSpelling),
+    })),
+    leftOut: federation.leftOutOf(key),
+    whyNot: (isNameMissing, type) => {
+      if (shards.length === 0) return '';
+      return isNameMissing
+        ? `${namespace}/${service} has no such cluster or port`
+        : `${namespace}/${service} has no record of type ${type} for this cluster`;
+    },
+    policy: federation.policyOf(federationName),
+  };
+}
+
+function usualSpelling(address: string): string {
+  const bytes = parseAddress(address);
+  return bytes ? formatAddress(bytes) : address;
+}

@@ -1,0 +1,70 @@
+// Lets a running server explain its own answers: a second chain beside the serving ones, over the same catalog memory, that
+// believes the explainer when it says for which cluster it asks. Its queries are not counted.
+
+import { type Log, silentLog } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { FederationTable } from '../../catalog/federation-table.ts';
+import type { NameTable } from '../../catalog/name-table.ts';
+import type { PeerTable } from '../../catalog/peer-table.ts';
+import type { ChainConfig } from '../chain.ts';
+import { createCounters } from '../metrics/observe.ts';
+import { DnsService, type ZoneChange } from '../service.ts';
+import type { StubZone } from '../stub-zones/stub-zones.ts';
+import type { Exchange } from '../upstream/exchange.ts';
+import { type ExplainRequest, explain, explainerAddress } from './explainer.ts';
+import type { Explanation } from './explanation.ts';
+
+export interface SelfExplainerOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log?: Log;
+  readonly config: ChainConfig;
+  readonly table: NameTable;
+  readonly catalog?: Catalog;
+  readonly federations?: readonly FederationTable[];
+  readonly peerTable?: PeerTable;
+  readonly stubZones: readonly StubZone[];
+  readonly exchange: Exchange;
+}
+
+export interface SelfExplainer {
+  explain(request: ExplainRequest): Promise<Explanation>;
+  setStubZones(zones: readonly StubZone[]): void;
+  changeZones(change: ZoneChange): void;
+  close(): void;
+}
+
+export function createSelfExplainer(options: SelfExplainerOptions): SelfExplainer {
+  const { table, world } = options;
+  const peers = { ...options.config.peers, ranges: [...options.config.peers.ranges, explainerAddress] };
+  const config = { ...options.config, peers, clients: [...options.config.clients, explainerAddress] };
+  const service = new DnsService({
+    ...options,
+    config,
+    log: options.log ?? silentLog,
+    memory: table.memory,
+    counters: createCounters(),
+    writeLine: () => {},
+  });
+  const stopNews = table.onNews((news) => service.take(news));
+  let { sourceOption } = config;
+  return {
+    explain: (request) =>
+      explain(
+        {
+          ...options,
+          service,
+          clock: world.clock,
+          sourceOption,
+          forwardTo: config.forward?.nameservers ?? [],
+        },
+        request,
+      ),
+    setStubZones: (zones) => service.stubZones.replace(zones),
+    changeZones: (change) => {
+      sourceOption = change.sourceOption ?? sourceOption;
+      service.changeZones(change);
+    },
+    close: stopNews,
+  };
+}

@@ -1,0 +1,137 @@
+// What the DNS server's counters say, in the registry of its process: queries by zone and rcode, time per answer by zone,
+// the time from an endpoint's change to its answer, use of the cache, and how the servers do that are asked.
+
+import type { Metrics } from '../../base/metrics.ts';
+import type { Clock } from '../../base/world.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Zone } from '../../catalog/zones.ts';
+import type { ServerTotals } from '../upstream/server-stats.ts';
+import { rcodeNames } from '../wire.ts';
+import { latencyBounds, readCounters, type ZoneLatency } from './observe.ts';
+
+export interface DnsMetricsOptions {
+  readonly metrics: Metrics;
+  readonly counters: () => readonly SharedArrayBuffer[];
+  /** A federation's may come to lie elsewhere. */
+  readonly zones: () => readonly Zone[];
+  readonly workerRestarts?: () => number;
+}
+
+/** A metric whose value lies elsewhere and is read when somebody asks. */
+function register(
+  metrics: Metrics,
+  metric: { name: string; help: string; type: string; values: () => unknown[] },
+): void {
+  const { name, help, type } = metric;
+  const get = async () => ({ name, help, type, aggregator: 'sum', values: metric.values() });
+  metrics.registry.registerMetric({ name, help, type, get, reset: () => {} } as never);
+}
+
+export function registerDnsMetrics({ metrics, counters, zones, workerRestarts }: DnsMetricsOptions): void {
+  const zoneName = (id: number) => zones().find((zone) => zone.id === id)?.name ?? 'other';
+  register(metrics, {
+    name: 'portolan_dns_queries_total',
+    help: 'answered queries by zone and rcode',
+    type: 'counter',
+    values: () =>
+      readCounters(counters()).byZoneAndRcode.map(({ zone, rcode, count }) => ({
+        labels: { zone: zoneName(zone), rcode: rcodeNames[rcode] ?? String(rcode) },
+        value: count,
+      })),
+  });
+  register(metrics, {
+    name: 'portolan_dns_query_seconds',
+    help: 'time from a query read to its answer written, by zone',
+    type: 'histogram',
+    values: () =>
+      readCounters(counters()).latencies.flatMap((latency) =>
+        histogramValues('portolan_dns_query_seconds', zoneName(latency.zone), latency),
+      ),
+  });
+  register(metrics, {
+    name: 'portolan_dns_packets_dropped_total',
+    help: 'packets without an answer: from port 0, or that ended in an error of ours',
+    type: 'counter',
+    values: () => droppedValues(counters()),
+  });
+  register(metrics, {
+    name: 'portolan_dns_cache_total',
+    help: 'queries passed on: answered from the cache, by an old answer, or by asking (hit, stale, miss)',
+    type: 'counter',
+    values: () => cacheValues(counters()),
+  });
+  registerServers(metrics, counters);
+  register(metrics, {
+    name: 'portolan_dns_worker_restarts_total',
+    help: 'threads that ended and were replaced',
+    type: 'counter',
+    values: () => [{ labels: {}, value: workerRestarts?.() ?? 0 }],
+  });
+}
+
+/** Of the servers that are asked. */
+function registerServers(metrics: Metrics, counters: DnsMetricsOptions['counters']): void {
+  const add = (what: string, help: string, type: string, valueIn: (server: ServerTotals) => number) =>
+    register(metrics, {
+      name: `portolan_dns_upstream_${what}`,
+      help,
+      type,
+      values: () =>
+        readCounters(counters()).servers.map((totals) => ({
+          labels: { server: totals.server },
+          value: valueIn(totals),
+        })),
+    });
+  add('questions_total', 'questions sent to a server', 'counter', ({ asked }) => asked);
+  add('unanswered_total', 'questions it did not answer in time', 'counter', ({ unanswered }) => unanswered);
+  add('failures_total', 'answers that were a failure, such as SERVFAIL', 'counter', ({ failed }) => failed);
+  add('up', '0 while it does not even answer probes', 'gauge', ({ isSilent }) => (isSilent ? 0 : 1));
+}
+
+function cacheValues(counters: readonly SharedArrayBuffer[]): unknown[] {
+  const { cacheHits, cacheStale, cacheMisses } = readCounters(counters).tally;
+  return [
+    { labels: { result: 'hit' }, value: cacheHits },
+    { labels: { result: 'stale' }, value: cacheStale },
+    { labels: { result: 'miss' }, value: cacheMisses },
+  ];
+}
+
+/** Packets and queries that got no answer from us, by reason. */
+function droppedValues(counters: readonly SharedArrayBuffer[]): unknown[] {
+  const { droppedPortZero, droppedFault } = readCounters(counters).tally;
+  return [
+    { labels: { reason: 'port-zero' }, value: droppedPortZero },
+    { labels: { reason: 'fault' }, value: droppedFault },
+  ];
+}
+
+function histogramValues(name: string, zone: string, { counts, sumSeconds }: ZoneLatency): unknown[] {
+  let sum = 0;
+  const buckets = counts.map((count, i) => {
+    sum += count;
+    return { metricName: `${name}_bucket`, labels: { zone, le: latencyBounds[i] ?? '+Inf' }, value: sum };
+  });
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels: { zone }, value: sumSeconds },
+    { metricName: `${name}_count`, labels: { zone }, value: sum },
+  ];
+}
+
+/** From the moment a changed fact came in to the moment every thread answers by it. */
+export function observeChanges(options: {
+  readonly metrics: Metrics;
+  readonly catalog: Catalog;
+  readonly clock: Clock;
+}): () => void {
+  const histogram = options.metrics.histogram({
+    name: 'dns_change_to_answer_seconds',
+    help: 'time from a change of an endpoint, import or service seen here to its answer',
+    buckets: [0.0005, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 1],
+  });
+  return options.catalog.onChange((changes) => {
+    const nowMs = options.clock.monotonicMs();
+    for (const change of changes) histogram.observe((nowMs - change.sinceMs) / 1000);
+  });
+}

@@ -1,0 +1,90 @@
+// HTTPS for the stub-zone endpoint: asks every client for a certificate and hands on whose it is. Connections are limited in
+// number and in time, from the moment they are accepted, and one that breaks off harms only itself.
+
+import type { IncomingMessage } from 'node:http';
+import { createServer } from 'node:https';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { readBody } from '../../base/http.ts';
+import type { Federations } from '../stub-zones/federations.ts';
+import { OpenConnections } from './open-connections.ts';
+import { identityOf } from './server-stream.ts';
+import type { Listening } from './server-udp.ts';
+
+export interface FederationsServerOptions {
+  readonly federations: Federations;
+  readonly host: string;
+  readonly port: number;
+  readonly certificate: string;
+  readonly key: string;
+  /** Signs the certificates of those who may post. */
+  readonly clientAuthority: string;
+  readonly connectionsMax?: number;
+  readonly handshakeMs?: number;
+}
+
+const bodyBytesMax = 16_384;
+const requestMsMax = 10_000;
+const defaultConnectionsMax = 100;
+const defaultHandshakeMs = 3000;
+
+export async function listenFederations(options: FederationsServerOptions): Promise<Listening> {
+  const server = createServer(
+    {
+      cert: options.certificate,
+      key: options.key,
+      ca: options.clientAuthority,
+      requestCert: true,
+      // Refused by name afterwards, so that the caller learns why.
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1.2',
+      handshakeTimeout: options.handshakeMs ?? defaultHandshakeMs,
+      requestTimeout: requestMsMax,
+      headersTimeout: requestMsMax,
+      connectionsCheckingInterval: 1000,
+    },
+    async (request, response) => {
+      const sent = await bodyOf(request);
+      if (sent === undefined) return;
+      const { method = 'GET', url = '/' } = request;
+      const identity = identityOf(request.socket as TLSSocket);
+      const answer = await options.federations
+        .handle({ method, path: url, headers: {}, body: sent }, identity)
+        .catch((error: Error) => ({ status: 500, headers: {}, body: Buffer.from(`${error.message}\n`) }));
+      response.writeHead(answer.status, answer.headers);
+      response.end(await readBody(answer.body));
+    },
+  );
+  const open = new OpenConnections(options.connectionsMax ?? defaultConnectionsMax);
+  server.prependListener('connection', (socket: Socket) => open.add(socket));
+  server.on('secureConnection', (socket) => open.touch(socket));
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, () => resolve());
+  });
+  return {
+    port: (server.address() as { port: number }).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+        open.destroyAll();
+      }),
+  };
+}
+
+/** Undefined if its sender broke off. What is longer than allowed is cut one byte behind that, to be refused as too long. */
+async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size - chunk.length <= bodyBytesMax) chunks.push(chunk);
+    }
+  } catch {
+    return undefined;
+  }
+  return Buffer.concat(chunks);
+}

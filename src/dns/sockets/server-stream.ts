@@ -1,0 +1,202 @@
+// DNS over TCP (RFC 7766) and TLS (RFC 7858): many queries on one connection, answered as they become ready. A connection
+// that is idle, sends slowly or does not read its answers is closed; so is the oldest idle one when there are too many. A
+// client may close its side before its answers have come. Connections count from the moment they are accepted, and a TLS
+// handshake has its own time limit.
+
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import type { Timers } from '../../base/world.ts';
+import { Answer } from '../answer.ts';
+import type { Tally } from '../metrics/tally.ts';
+import type { Responder } from '../responder.ts';
+import { headerBytes, messageBytesMax } from '../wire.ts';
+import { OpenConnections } from './open-connections.ts';
+import type { Listening } from './server-udp.ts';
+
+export interface TlsMaterial {
+  readonly certificate: string;
+  readonly key: string;
+  /** Whose client certificates are believed; clients without one are served all the same, as nobody in particular. */
+  readonly clientAuthority?: string;
+}
+
+export interface StreamOptions {
+  readonly responder: Responder;
+  readonly nsid: Uint8Array;
+  readonly timers: Timers;
+  readonly host: string;
+  readonly port: number;
+  readonly reusePort: boolean;
+  readonly tls?: TlsMaterial;
+  readonly idleMs?: number;
+  readonly handshakeMs?: number;
+  readonly connectionsMax?: number;
+  readonly tally: Tally;
+  readonly onError: (error: unknown) => void;
+}
+
+const defaultIdleMs = 10_000;
+const defaultHandshakeMs = 3000;
+const defaultConnectionsMax = 1000;
+/** Answers that a client has asked for and does not read. */
+const unreadBytesMax = 1 << 20;
+/** Queries of one connection that wait for somebody else's answer. */
+const waitingMax = 256;
+
+export async function listenStream(options: StreamOptions): Promise<Listening> {
+  const answer = new Answer(new Uint8Array(messageBytesMax + 2));
+  answer.nsid = options.nsid;
+  const open = new OpenConnections(options.connectionsMax ?? defaultConnectionsMax);
+  const { timers, handshakeMs = defaultHandshakeMs } = options;
+  const serveOn = (socket: Socket) => {
+    const onActive = () => open.touch(socket);
+    if (options.tls) onActive();
+    serve(socket, answer, options, onActive);
+  };
+  const server = options.tls ? tlsServer(options.tls, serveOn) : createTcpServer(streamDefaults, serveOn);
+  // Before any handshake: who only connects counts too. Listed first, so that it is known before it is served.
+  server.prependListener('connection', (socket: Socket) => {
+    open.add(socket, options.tls && timers.after(handshakeMs, () => socket.destroy()));
+  });
+  server.on('error', options.onError);
+  await listen(server, options);
+  return {
+    port: (server.address() as { port: number }).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        open.destroyAll();
+      }),
+  };
+}
+
+const streamDefaults = { noDelay: true, allowHalfOpen: true };
+
+function tlsServer(tls: TlsMaterial, accept: (socket: Socket) => void): Server {
+  const server = createTlsServer(
+    {
+      cert: tls.certificate,
+      key: tls.key,
+      ca: tls.clientAuthority,
+      requestCert: tls.clientAuthority !== undefined,
+      rejectUnauthorized: false,
+      ALPNProtocols: ['dot'],
+      minVersion: 'TLSv1.2',
+      ...streamDefaults,
+    },
+    accept,
+  );
+  // A handshake that fails is the client's trouble.
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return server;
+}
+
+function listen(server: Server, { host, port, reusePort }: StreamOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port, reusePort, ipv6Only: host.includes(':') }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function serve(socket: Socket, answer: Answer, options: StreamOptions, onActive: () => void): void {
+  const transport = options.tls ? 'tls' : 'tcp';
+  const address = socket.remoteAddress ?? '';
+  const port = socket.remotePort ?? 0;
+  const identity = options.tls ? identityOf(socket as TLSSocket) : '';
+  const idleMs = options.idleMs ?? defaultIdleMs;
+  let pending: Buffer = Buffer.alloc(0);
+  let waiting = 0;
+  let hasEnded = false;
+  let idle = options.timers.after(idleMs, () => socket.destroy());
+
+  const restartIdle = () => {
+    idle.cancel();
+    idle = options.timers.after(idleMs, () => (waiting > 0 ? restartIdle() : socket.destroy()));
+  };
+
+  function send(message: Uint8Array): void {
+    if (socket.destroyed) return;
+    const framed = Buffer.allocUnsafe(2 + message.length);
+    framed.writeUInt16BE(message.length);
+    framed.set(message, 2);
+    socket.write(framed);
+    if (socket.writableLength > unreadBytesMax) socket.destroy();
+  }
+
+  function endIfDone(): void {
+    if (hasEnded && waiting === 0) socket.end();
+  }
+
+  function take(packet: Buffer): void {
+    const result = options.responder.respond(packet, transport, address, port, identity, answer, 0);
+    if (typeof result === 'number') {
+      if (result > 0) send(answer.bytes.subarray(0, result));
+      return;
+    }
+    waiting += 1;
+    if (waiting >= waitingMax) socket.pause();
+    result
+      .then((message) => message && send(message))
+      .catch(onFault)
+      .finally(() => {
+        waiting -= 1;
+        socket.resume();
+        endIfDone();
+      });
+  }
+
+  /** Whatever a query does, only its connection is lost. */
+  function onFault(error: unknown): void {
+    options.tally.add('droppedFault');
+    options.onError(error);
+    socket.destroy();
+  }
+
+  function onData(chunk: Buffer): void {
+    pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+    let isComplete = false;
+    while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
+      const end = 2 + pending.readUInt16BE(0);
+      // Nobody who speaks DNS sends less than a header.
+      if (end < 2 + headerBytes) {
+        socket.destroy();
+        return;
+      }
+      take(pending.subarray(2, end));
+      pending = pending.subarray(end);
+      isComplete = true;
+    }
+    // Only whole queries count as life: one byte a minute would otherwise hold a connection for ever.
+    if (isComplete) {
+      restartIdle();
+      onActive();
+    }
+  }
+
+  socket.on('data', (chunk: Buffer) => {
+    try {
+      onData(chunk);
+    } catch (error) {
+      onFault(error);
+    }
+  });
+  // Its last queries are answered before our side is closed too.
+  socket.on('end', () => {
+    hasEnded = true;
+    endIfDone();
+  });
+  socket.on('error', () => socket.destroy());
+  socket.on('close', () => idle.cancel());
+}
+
+/** Common name or URI of a certificate that the client authority signed. */
+export function identityOf(socket: TLSSocket): string {
+  if (!socket.authorized) return '';
+  const certificate = socket.getPeerCertificate();
+  const uri = /URI:([^,]+)/.exec(certificate.subjectaltname ?? '')?.[1];
+  const name = certificate.subject?.CN;
+  return uri ?? (Array.isArray(name) ? name[0] : name) ?? '';
+}

@@ -1,0 +1,110 @@
+// UDP, one socket. Answers are written into one large block that is used round and round, and sent from there: no buffer
+// per query. The kernel takes most datagrams at once; only if some are still waiting when the block comes round is a new
+// block taken instead. Whatever a packet does, only that packet is lost.
+
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import { Answer } from '../answer.ts';
+import type { Tally } from '../metrics/tally.ts';
+import type { Responder } from '../responder.ts';
+import { udpPayloadMax } from '../wire.ts';
+
+export interface UdpOptions {
+  readonly responder: Responder;
+  readonly nsid: Uint8Array;
+  readonly host: string;
+  readonly port: number;
+  /** Several sockets share the port, and the kernel spreads clients over them. */
+  readonly reusePort: boolean;
+  readonly tally: Tally;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface Listening {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const blockBytes = 1 << 20;
+const socketBufferBytes = 8 << 20;
+/** More than any answer, with its OPT and an extended error. */
+const answerRoom = 2 * udpPayloadMax;
+
+export async function listenUdp(options: UdpOptions): Promise<Listening> {
+  const { responder, tally } = options;
+  const isV6 = isIPv6(options.host);
+  const socket = createSocket({
+    type: isV6 ? 'udp6' : 'udp4',
+    reusePort: options.reusePort,
+    ipv6Only: isV6,
+    recvBufferSize: undefined,
+    // Addresses come from the kernel as text: there is nothing to look up, and no reason to leave this tick.
+    lookup: (address, _options, callback) => callback(null, address, isV6 ? 6 : 4),
+  });
+  const answer = new Answer(new Uint8Array(blockBytes));
+  answer.nsid = options.nsid;
+  let at = 0;
+
+  function send(bytes: Uint8Array, start: number, length: number, client: RemoteInfo): void {
+    socket.send(bytes, start, length, client.port, client.address);
+  }
+
+  function onFault(error: unknown): void {
+    tally.add('droppedFault');
+    options.onError(error);
+  }
+
+  function onMessage(packet: Buffer, client: RemoteInfo): void {
+    // Nobody can be answered there: sending throws.
+    if (client.port === 0) return tally.add('droppedPortZero');
+    try {
+      take(packet, client);
+    } catch (error) {
+      onFault(error);
+    }
+  }
+
+  function take(packet: Buffer, client: RemoteInfo): void {
+    if (at + answerRoom > blockBytes) {
+      if (socket.getSendQueueCount() > 0) answer.bytes = new Uint8Array(blockBytes);
+      at = 0;
+    }
+    const result = responder.respond(packet, 'udp', client.address, client.port, '', answer, at);
+    if (typeof result === 'number') {
+      if (result === 0) return;
+      send(answer.bytes, at, result, client);
+      at += result;
+    } else {
+      result.then((message) => message && send(message, 0, message.length, client)).catch(onFault);
+    }
+  }
+
+  await bind(socket, options);
+  socket.on('message', onMessage);
+  socket.on('error', options.onError);
+  enlargeBuffers(socket);
+  return {
+    port: socket.address().port,
+    close: () => new Promise((resolve) => socket.close(() => resolve())),
+  };
+}
+
+function bind(socket: Socket, { host, port }: UdpOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject);
+    socket.bind({ address: host, port, exclusive: true }, () => {
+      socket.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+/** As much as the kernel grants: it cuts the wish down silently, and refusal is no reason not to serve. */
+function enlargeBuffers(socket: Socket): void {
+  try {
+    socket.setRecvBufferSize(socketBufferBytes);
+    socket.setSendBufferSize(socketBufferBytes);
+  } catch {
+    // Small buffers lose packets under bursts; clients ask again.
+  }
+}

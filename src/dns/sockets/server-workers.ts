@@ -1,0 +1,149 @@
+// Several threads on the same ports: the kernel spreads clients over their sockets. The catalog's memory is shared, so a
+// change is visible in every thread at once and nothing is copied; only new generations and stub zones are told. A thread
+// that dies is replaced and reads the same memory.
+
+import { Worker } from 'node:worker_threads';
+import type { LogFields } from '../../base/log.ts';
+import { siblingModule } from '../../base/sibling-module.ts';
+import type { CatalogMemory, CatalogNews } from '../../catalog/name-table.ts';
+import type { ChainConfig } from '../chain.ts';
+import { createCounters, tallyIn } from '../metrics/observe.ts';
+import { Responder } from '../responder.ts';
+import { type DnsOptions, type ListenOptions, openSockets, type Serving, tableOf } from '../server.ts';
+import type { ZoneChange } from '../service.ts';
+import type { TrustConfig } from '../source/trust.ts';
+import type { StubZone } from '../stub-zones/stub-zones.ts';
+
+export interface WorkerSetup {
+  readonly config: ChainConfig;
+  readonly listen: ListenOptions;
+  readonly memory: CatalogMemory;
+  readonly stubZones: readonly StubZone[];
+  readonly counters: SharedArrayBuffer;
+}
+
+export type ToWorker =
+  | { readonly kind: 'news'; readonly news: CatalogNews }
+  | { readonly kind: 'stubZones'; readonly zones: readonly StubZone[] }
+  | { readonly kind: 'trust'; readonly trust: TrustConfig }
+  | { readonly kind: 'zones'; readonly change: ZoneChange }
+  | { readonly kind: 'close' };
+
+export type FromWorker =
+  | { readonly kind: 'listening'; readonly udpPort: number; readonly tlsPort: number | undefined }
+  | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined }
+  | { readonly kind: 'log'; readonly line: string }
+  | { readonly kind: 'query'; readonly fields: LogFields };
+
+export interface WorkersOptions extends DnsOptions {
+  readonly config: ChainConfig;
+  readonly workers: number;
+}
+
+const restartMs = 500;
+
+export async function startWorkers(options: WorkersOptions): Promise<Serving> {
+  const { log, world } = options;
+  const table = tableOf(options);
+  const running = new Set<Worker>();
+  const all = new Set<SharedArrayBuffer>();
+  const spare: SharedArrayBuffer[] = [];
+  let stubZones = options.stubZones ?? [];
+  let { listen, config } = options;
+  let isClosing = false;
+  let restarts = 0;
+
+  async function start(): Promise<{ udpPort: number; tlsPort: number | undefined }> {
+    // A thread that replaces another goes on counting where that one stopped.
+    const counters = spare.pop() ?? createCounters();
+    all.add(counters);
+    const workerData: WorkerSetup = { config, listen, memory: table.memory, stubZones, counters };
+    const worker = new Worker(siblingModule(import.meta.url, 'worker'), { workerData });
+    running.add(worker);
+    worker.on('error', (error) => log.error('dns worker failed', { error }));
+    worker.on('exit', () => {
+      running.delete(worker);
+      spare.push(counters);
+      if (isClosing) return;
+      world.timers.after(restartMs, () => {
+        if (isClosing) return;
+        restarts += 1;
+        start().catch((error) => log.error('dns worker cannot be replaced', { error }));
+      });
+    });
+    return listening(worker, (message) => {
+      if (message.kind === 'query') log.info('query', message.fields);
+      else log.warn('dns worker', { line: message.line });
+    });
+  }
+
+  const tell = (message: ToWorker) => {
+    for (const worker of running) worker.postMessage(message);
+  };
+  const stopNews = table.onNews((news) => tell({ kind: 'news', news }));
+
+  async function close(): Promise<void> {
+    isClosing = true;
+    stopNews();
+    const ended = [...running].map((worker) => new Promise((resolve) => worker.once('exit', resolve)));
+    tell({ kind: 'close' });
+    await Promise.all(ended);
+  }
+
+  try {
+    await checkPortsFree(options);
+    const ports = await start();
+    const { tls } = listen;
+    listen = { ...listen, port: ports.udpPort, tls: tls && { ...tls, port: ports.tlsPort! } };
+    for (let i = 1; i < options.workers; i++) await start();
+    return {
+      udpPort: ports.udpPort,
+      tcpPort: ports.udpPort,
+      tlsPort: ports.tlsPort,
+      counters: () => [...all],
+      workerRestarts: () => restarts,
+      setQueryLog: (isOn) => table.setQueryLog(isOn),
+      setStubZones: (zones) => {
+        stubZones = zones;
+        tell({ kind: 'stubZones', zones });
+      },
+      setTrust: (trust) => {
+        // Also for threads that come later.
+        config = { ...config, ...trust };
+        tell({ kind: 'trust', trust });
+      },
+      changeZones: (change) => {
+        config = { ...config, ...change };
+        tell({ kind: 'zones', change });
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Threads share their ports, and the kernel would let them share with strangers too: one exclusive try tells beforehand. */
+async function checkPortsFree({ world, log, listen, config }: WorkersOptions): Promise<void> {
+  if (listen.port === 0 && (listen.tls?.port ?? 0) === 0) return;
+  const tally = tallyIn(createCounters());
+  const responder = new Responder({ chain: [], onFault: () => {} });
+  const sockets = await openSockets({ world, log, listen, config, responder, tally, reusePort: false });
+  await sockets.close();
+}
+
+function listening(
+  worker: Worker,
+  onLog: (message: Extract<FromWorker, { kind: 'log' | 'query' }>) => void,
+): Promise<{ udpPort: number; tlsPort: number | undefined }> {
+  return new Promise((resolve, reject) => {
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new Error('dns worker ended before it listened')));
+    worker.on('message', (message: FromWorker) => {
+      if (message.kind === 'listening') resolve(message);
+      else if (message.kind === 'failed') reject(Object.assign(new Error(message.message), { code: message.code }));
+      else onLog(message);
+    });
+  });
+}

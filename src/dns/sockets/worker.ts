@@ -1,0 +1,62 @@
+// The inside of a worker thread: one DnsService with sockets of its own on the shared ports.
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { createLog, type LogFields } from '../../base/log.ts';
+import { collectGarbage } from '../../base/real/collect-garbage.ts';
+import { createRealWorld } from '../../base/real/world.ts';
+import type { CatalogNews } from '../../catalog/name-table.ts';
+import { openSockets } from '../server.ts';
+import { DnsService } from '../service.ts';
+import { createTransport } from '../upstream/transport.ts';
+import type { FromWorker, ToWorker, WorkerSetup } from './server-workers.ts';
+
+const setup = workerData as WorkerSetup;
+const port = parentPort!;
+const world = createRealWorld();
+const send = (message: FromWorker) => port.postMessage(message);
+const log = createLog({ clock: world.clock, level: 'warn', write: (line) => send({ kind: 'log', line }) });
+const exchange = createTransport(world);
+const writeLine = (fields: LogFields) => send({ kind: 'query', fields });
+const service = new DnsService({ ...setup, world, log, exchange, writeLine });
+// What was given at the start is held for as long as the thread lives: the reader alone has the old copy, and lets go of it.
+Object.assign(setup.memory, { old: undefined });
+
+// News may come while the sockets are being opened: the first thing is to listen to it.
+port.on('message', (message: ToWorker) => {
+  if (message.kind === 'news') takeNews(message.news);
+  else if (message.kind === 'stubZones') service.stubZones.replace(message.zones);
+  else if (message.kind === 'trust') service.trust.replace(message.trust);
+  else if (message.kind === 'zones') service.changeZones(message.change);
+  else void stop();
+});
+
+const opening = openSockets({
+  world,
+  log,
+  listen: setup.listen,
+  responder: service.responder,
+  tally: service.tally,
+  config: setup.config,
+  reusePort: true,
+});
+
+opening.then(
+  ({ udpPort, tlsPort }) => send({ kind: 'listening', udpPort, tlsPort }),
+  (error: Error & { code?: string }) => {
+    send({ kind: 'failed', message: error.message, code: error.code });
+    void stop();
+  },
+);
+
+function takeNews(news: CatalogNews): void {
+  service.take(news);
+  // An idle thread would not collect anything for hours, and memory is free only when no thread holds it.
+  if (news.kind === 'no old copy') collectGarbage();
+}
+
+async function stop(): Promise<void> {
+  const sockets = await opening.catch(() => undefined);
+  await sockets?.close();
+  exchange.close();
+  port.close();
+}

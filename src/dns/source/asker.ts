@@ -1,0 +1,71 @@
+// Where the one who asks stands: what an allowed peer says in its option; nowhere if somebody else says it, or if it cannot be
+// read; here if nothing is said. The same few options come again and again, so what they mean is remembered by their bytes.
+
+import { hashBytes } from '../../base/dns/name.ts';
+import type { PlacesReader, Standpoint } from '../../catalog/places.ts';
+import type { Answer } from '../answer.ts';
+import type { Query } from '../wire.ts';
+import { type Peers, sayDropped } from './peers.ts';
+import { decodeSource } from './source-option.ts';
+
+const rememberedMax = 10_000;
+/** Whoever sends the option is another server, and no pod of this cluster: nothing here is its own. */
+const nowhere: Standpoint = { cluster: 0, zone: 0, region: 0 };
+
+export interface AskerFinderOptions {
+  readonly peers: Peers;
+  readonly places: PlacesReader;
+  /** For those who say nothing: the cluster this server stands in, if it stands in one. */
+  readonly local: Standpoint;
+}
+
+export function createAskerFinder({
+  peers,
+  places,
+  local,
+}: AskerFinderOptions): (query: Query, answer: Answer) => Standpoint {
+  const remembered = new Map<number, Remembered>();
+
+  function lookUp(payload: Uint8Array): Standpoint {
+    const source = decodeSource(payload);
+    if (!source) return nowhere;
+    const cluster = places.find('c', source.cluster);
+    const known = places.standAt(cluster);
+    // What the peer says of its place counts only where we know nothing ourselves.
+    const region = known.region || places.find('r', source.region ?? '');
+    const zone = known.zone || places.find('z', `${source.region ?? ''}/${source.zone ?? ''}`);
+    return { cluster, zone, region };
+  }
+
+  return (query, answer) => {
+    if (query.sourceLength < 0) return local;
+    if (!peers.isBelieved(query)) {
+      sayDropped(answer);
+      return nowhere;
+    }
+    const { packet, sourceAt, sourceLength } = query;
+    const hash = hashBytes(packet, sourceAt, sourceAt + sourceLength);
+    const known = remembered.get(hash);
+    if (known && known.version === places.version && isAt(known.payload, packet, sourceAt, sourceLength)) {
+      return known.standpoint;
+    }
+    if (remembered.size > rememberedMax) remembered.clear();
+    const payload = Uint8Array.prototype.slice.call(packet, sourceAt, sourceAt + sourceLength);
+    const standpoint = lookUp(payload);
+    remembered.set(hash, { payload, standpoint, version: places.version });
+    return standpoint;
+  };
+}
+
+interface Remembered {
+  /** Two payloads may have one hash: the last of them is remembered. */
+  readonly payload: Uint8Array;
+  readonly standpoint: Standpoint;
+  readonly version: number;
+}
+
+function isAt(payload: Uint8Array, packet: Uint8Array, at: number, length: number): boolean {
+  if (payload.length !== length) return false;
+  for (let i = 0; i < length; i++) if (payload[i] !== packet[at + i]) return false;
+  return true;
+}

@@ -1,0 +1,114 @@
+// Who may tell us on whose behalf it asks. Everybody else's word about that is dropped; the query itself is served.
+
+import type { Random } from '../../base/world.ts';
+import type { ClusterPlace } from '../../catalog/places.ts';
+import type { Answer } from '../answer.ts';
+import { createAddressFilter } from '../handlers/acl.ts';
+import type { SourceTag } from '../upstream/question.ts';
+import { extendedError, type Query } from '../wire.ts';
+import { decodeSource, encodeSource, hopsMax, type SourceCluster } from './source-option.ts';
+
+export interface PeerConfig {
+  /** Address ranges of servers whose word is taken. */
+  readonly ranges: readonly string[];
+  /** Names in client certificates, over DoT. */
+  readonly identities: readonly string[];
+}
+
+export const nobody: PeerConfig = { ranges: [], identities: [] };
+
+export class Peers {
+  #isInRange: (address: string) => boolean = () => false;
+  #identities: ReadonlySet<string> = new Set();
+
+  constructor(config: PeerConfig) {
+    this.replace(config);
+  }
+
+  replace(config: PeerConfig): void {
+    this.#isInRange = createAddressFilter(config.ranges);
+    this.#identities = new Set(config.identities);
+  }
+
+  isBelieved(query: Query): boolean {
+    if (query.tsigKey !== '') return true;
+    if (query.clientIdentity !== '' && this.#identities.has(query.clientIdentity)) return true;
+    return this.#isInRange(query.clientAddress);
+  }
+
+  /** What the option says, from one who may say it. */
+  sourceOf(query: Query): SourceCluster | undefined {
+    return this.isBelieved(query) ? sourceIn(query) : undefined;
+  }
+}
+
+/** For the log: the cluster that asks, and whether that is believed. */
+export function describeSource(query: Query, peers: Peers): { source?: string; isSourceDropped?: true } {
+  const said = sourceIn(query);
+  if (said === undefined || said.cluster === '') return {};
+  return { source: said.cluster, ...(peers.isBelieved(query) ? {} : { isSourceDropped: true }) };
+}
+
+/** The query is served as if its option had not been there, and its sender learns that. */
+export function sayDropped(answer: Answer): void {
+  if (answer.extendedError !== -1) return;
+  answer.extendedError = extendedError.prohibited;
+  answer.extendedText = 'only listed peers may say which cluster asks; that option was dropped';
+}
+
+function sourceIn(query: Query): SourceCluster | undefined {
+  if (query.sourceLength < 0) return undefined;
+  return decodeSource(query.packet.subarray(query.sourceAt, query.sourceAt + query.sourceLength));
+}
+
+/** A new server's own. */
+export function markOf(random: Random): string {
+  return Buffer.from(random.bytes(4)).toString('hex');
+}
+
+/** Makes the option for queries that go on to a federation's servers. */
+export class SourceTagger {
+  readonly #cluster: ClusterPlace;
+  readonly #optionCode: number;
+  readonly #peers: Peers;
+  /** How this server knows a query again that it has passed on before. */
+  readonly #mark: string;
+  /** For every query that starts here: the same bytes. */
+  #own: SourceTag | undefined;
+
+  constructor(options: {
+    readonly cluster: ClusterPlace;
+    readonly optionCode: number;
+    readonly peers: Peers;
+    /** Eight hexadecimal digits, the same in all threads of a server. */
+    readonly mark: string;
+  }) {
+    this.#cluster = options.cluster;
+    this.#optionCode = options.optionCode;
+    this.#peers = options.peers;
+    this.#mark = options.mark;
+  }
+
+  /** Whether the query says which cluster asks, and may not. */
+  isDropping(query: Query): boolean {
+    return query.sourceLength >= 0 && !this.#peers.isBelieved(query);
+  }
+
+  /** The way a query says it has come is taken from anybody: the worst a lie can do is refuse the liar. */
+  tagFor(query: Query): SourceTag | 'loop' {
+    const said = sourceIn(query);
+    const { hops = 0, passed = [] } = said ?? {};
+    if (hops >= hopsMax || passed.includes(this.#mark)) return 'loop';
+    if (said && said.cluster !== '' && this.#peers.isBelieved(query)) return this.#tag(said);
+    const { id, zone, region } = this.#cluster;
+    if (hops === 0 && passed.length === 0) return (this.#own ??= this.#tag({ cluster: id, zone, region, hops }));
+    return this.#tag({ cluster: id, zone, region, hops, passed });
+  }
+
+  /** One hop further than it came. */
+  #tag({ cluster, zone, region, hops, passed = [] }: SourceCluster): SourceTag {
+    const payload = encodeSource({ cluster, zone, region, hops: hops + 1, passed: [...passed, this.#mark] });
+    const key = JSON.stringify([cluster, zone ?? '', region ?? '']);
+    return { optionCode: this.#optionCode, payload, key, way: hops === 0 ? '' : `${hops} ${passed.join()}` };
+  }
+}

@@ -1,0 +1,53 @@
+// Federation: federated DNS of a clusterset, at the broker in the namespace of the set.
+
+import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+
+export const federationType: ResourceType = {
+  group: 'portolan.dev',
+  version: 'v1alpha1',
+  plural: 'federations',
+  kind: 'Federation',
+  isNamespaced: true,
+};
+
+export type FederationPolicy = 'ordered' | 'nearest-only' | 'local-only-if-healthy';
+
+export interface Federation extends KubernetesObject {
+  spec?: FederationSpec;
+  status?: FederationStatus;
+}
+
+export interface FederationSpec {
+  suffix?: string;
+  /** Ids of its clusters; all members if absent. */
+  clusters?: string[];
+  /** What resolvers are told: addresses, with a port if it is not 53. */
+  nameservers?: string[];
+  policy?: FederationPolicy;
+  ttlSeconds?: number;
+  source?: {
+    /** Of the EDNS option that names the asking cluster. */
+    optionCode?: number;
+    ranges?: string[];
+    /** Names of Secrets. */
+    tsigKeys?: { name: string }[];
+    certificateNames?: string[];
+  };
+  /** Nothing is published if absent. */
+  public?: FederationPublicDns;
+}
+
+export interface FederationPublicDns {
+  domain: string;
+  ttlSeconds?: number;
+  levels?: ('Zone' | 'Region')[];
+  provider: { type: 'RFC2136'; rfc2136: { server: string; zone?: string; tsigSecret: { name: string } } };
+}
+
+export interface FederationStatus {
+  services?: number;
+  publicRecords?: number;
+  stubZones?: { cluster: string; state: 'Pending' | 'Posted' | 'Failed'; message?: string }[];
+  observedGeneration?: number;
+  conditions?: Condition[];
+}

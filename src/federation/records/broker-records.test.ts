@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest';
+import { SimHome } from '../../../sim/home.ts';
+import { Simulation } from '../../../sim/virtual-world.ts';
+import { silentLog } from '../../base/log.ts';
+import { FederationTable } from '../../catalog/federation-table.ts';
+import { NameTable } from '../../catalog/name-table.ts';
+import { clusterType } from '../../clusterset/kinds/cluster.ts';
+import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
+import { memberLeaseName } from '../../clusterset/rules/broker-layout.ts';
+import { createClient } from '../../kube/client/client.ts';
+import { leaseType } from '../../kube/objects/lease.ts';
+import { namespaceType } from '../../kube/objects/namespace.ts';
+import type { AnyObject } from '../../kube/objects/object.ts';
+import { federationType } from '../kinds/federation.ts';
+import { attachFederation } from './broker-records.ts';
+
+const key = '/myfederation/shop/web';
+
+async function setUp() {
+  const sim = new Simulation({ seed: 1 });
+  const broker = new SimHome({ simulation: sim, name: 'broker', serviceRanges: ['10.96.0.0/16'], mayDo: () => true });
+  await broker.start();
+  const { admin } = broker;
+  const world = sim.world('authority');
+  const client = createClient(world.network.http({ server: broker.url, bearerToken: async () => 'dns' }), {
+    world,
+    userAgent: 'dns',
+  });
+  const object = (apiVersion: string, kind: string, namespace: string | undefined, name: string, rest: object = {}) =>
+    ({ apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) }, ...rest }) as AnyObject;
+  const portolan = 'portolan.dev/v1alpha1';
+  await admin.create(namespaceType, object('v1', 'Namespace', undefined, 'prod'));
+  const join = async (id: string, place: { zone: string; region: string }) => {
+    const namespace = `prod-m-${id}`;
+    await admin.create(namespaceType, object('v1', 'Namespace', undefined, namespace));
+    await admin.create(clusterType, object(portolan, 'Cluster', 'prod', id, { spec: { namespace, ...place } }));
+    await admin.create(
+      leaseType,
+      object('coordination.k8s.io/v1', 'Lease', namespace, memberLeaseName, { spec: { holderIdentity: id } }),
+    );
+  };
+  const share = (id: string, n: number, more: object = {}) =>
+    admin.create(
+      serviceShardType,
+      object(portolan, 'ServiceShard', `prod-m-${id}`, 'web.shop', {
+        spec: {
+          type: 'ClusterSetIP',
+          exportedAt: '2026-01-01T00:00:00Z',
+          ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+          clusterIPs: [`10.0.0.${n}`],
+          loadBalancer: [{ ip: `104.0.0.${n}` }],
+          readyEndpoints: 1,
+          ...more,
+        },
+      }),
+    );
+  const renew = async (id: string) => {
+    const lease = await admin.get(leaseType, { namespace: `prod-m-${id}`, name: memberLeaseName });
+    const spec = { holderIdentity: id, leaseTransitions: Math.floor(sim.time.nowMs / 1000) };
+    await admin.update(leaseType, { ...lease, spec } as AnyObject);
+  };
+  await admin.create(
+    federationType,
+    object(portolan, 'Federation', 'prod', 'myfederation', { spec: { nameservers: ['10.0.0.53'] } }),
+  );
+  await join('east', { zone: 'a', region: 'eu' });
+  await join('west', { zone: 'b', region: 'eu' });
+  await share('east', 1);
+  await share('west', 2);
+  const table = new FederationTable({ table: new NameTable({ serial: 1 }) });
+  const attachment = attachFederation({
+    sink: table,
+    federation: 'myfederation',
+    broker: client,
+    clusterset: 'prod',
+    world,
+    log: silentLog,
+  });
+  let isSynced = false;
+  void attachment.whenSynced().then(() => (isSynced = true));
+  await sim.time.until(() => isSynced, { withinMs: 10_000 });
+  const healthy = () =>
+    table
+      .shardsOf(key)
+      .filter(({ isReady }) => isReady)
+      .map(({ cluster }) => cluster);
+  return { sim, broker, admin, table, attachment, healthy, renew, share };
+}
+
+describe('federation attached to a broker', () => {
+  test('exported shards of every member -> records with addresses, place and health', async () => {
+    const { table, attachment } = await setUp();
+    expect(table.shardsOf(key)).toMatchObject([
+      { cluster: 'east', clusterIPs: ['10.0.0.1'], externalIPs: ['104.0.0.1'], zone: 'a', region: 'eu', isReady: true },
+      { cluster: 'west', clusterIPs: ['10.0.0.2'], externalIPs: ['104.0.0.2'], zone: 'b', region: 'eu', isReady: true },
+    ]);
+    attachment.stop();
+  });
+
+  test('a member stops renewing while the other goes on -> left out after its lease time; renews -> back at once', async () => {
+    const { sim, healthy, attachment, renew } = await setUp();
+    for (let i = 0; i < 4; i++) {
+      await sim.time.advance(10_000);
+      await renew('west');
+    }
+    await sim.time.until(() => healthy().join() === 'west', { withinMs: 5000 });
+    await renew('east');
+    await sim.time.until(() => healthy().join() === 'east,west', { withinMs: 2000 });
+    attachment.stop();
+  });
+
+  test('the broker is away -> nobody is condemned, and answers are marked stale', async () => {
+    const { sim, broker, healthy, table, attachment } = await setUp();
+    broker.kill();
+    await sim.time.advance(120_000);
+    expect(healthy()).toEqual(['east', 'west']);
+    expect(new Int32Array(table.table.memory.state)[1]).not.toBe(0);
+    attachment.stop();
+  });
+
+  test('a shard is withdrawn, a member leaves -> gone from the records', async () => {
+    const { sim, admin, table, attachment } = await setUp();
+    await admin.delete(serviceShardType, { namespace: 'prod-m-east', name: 'web.shop' });
+    await sim.time.until(() => table.shardsOf(key).length === 1, { withinMs: 2000 });
+    await admin.delete(clusterType, { namespace: 'prod', name: 'west' });
+    await sim.time.until(() => table.shardsOf(key).length === 0, { withinMs: 2000 });
+    attachment.stop();
+  });
+
+  test('the federation lists its clusters -> the others have no shard in it', async () => {
+    const { sim, admin, table, attachment } = await setUp();
+    const federation = await admin.get(federationType, { namespace: 'prod', name: 'myfederation' });
+    await admin.update(federationType, {
+      ...federation,
+      spec: { nameservers: ['10.0.0.53'], clusters: ['west'] },
+    } as AnyObject);
+    await sim.time.until(() => table.shardsOf(key).length === 1, { withinMs: 2000 });
+    expect(table.shardsOf(key)[0]!.cluster).toBe('west');
+    attachment.stop();
+  });
+
+  test('a service exported to some clusters only -> no external address for the rest', async () => {
+    const { sim, admin, table, attachment, share } = await setUp();
+    await admin.delete(serviceShardType, { namespace: 'prod-m-east', name: 'web.shop' });
+    await share('east', 1, { exportTo: ['west'] });
+    await sim.time.until(() => table.shardsOf(key)[0]?.externalIPs.length === 0, { withinMs: 2000 });
+    attachment.stop();
+  });
+});

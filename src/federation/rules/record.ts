@@ -1,0 +1,127 @@
+// What a federation's authority keeps of one service in one cluster, and its form in etcd: the key
+// /<federation>/<namespace>/<service>/<cluster> and a JSON value. Seed 001's two plain fields are still read and written;
+// the other fields came later. Pure.
+
+import type { FederationPolicy } from '../kinds/federation.ts';
+
+export interface ShardKey {
+  readonly federation: string;
+  readonly namespace: string;
+  readonly service: string;
+  readonly cluster: string;
+}
+
+interface ShardPortRecord {
+  readonly name: string;
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  readonly port: number;
+}
+
+export interface ShardRecord {
+  /** What the shard's own cluster uses. */
+  readonly clusterIPs: readonly string[];
+  /** What everybody else uses. */
+  readonly externalIPs: readonly string[];
+  /** Load balancers that have a name instead of an address. */
+  readonly hostnames: readonly string[];
+  readonly ports: readonly ShardPortRecord[];
+  readonly zone?: string;
+  readonly region?: string;
+  readonly isReady: boolean;
+}
+
+/** Where a record was read and when, for those who explain it. */
+export interface ShardSeen {
+  readonly revision: string;
+  /** Monotonic. */
+  readonly seenMs: number;
+}
+
+/** Takes what a federation consists of, one shard at a time, from whoever watches it. */
+export interface FederationSink {
+  upsertShard(key: ShardKey, record: ShardRecord, seen?: ShardSeen): void;
+  removeShard(key: ShardKey): void;
+  /** A cluster whose lease has run out is not healthy, whatever its shards say. */
+  setClusterAlive(cluster: string, isAlive: boolean): void;
+  setPolicy(federation: string, policy: FederationPolicy): void;
+  /** Everything there is has been told once. */
+  setSynced(): void;
+  /** The source cannot be asked at present. */
+  setStale(isStale: boolean): void;
+}
+
+export function formatShardKey(key: ShardKey): string {
+  return `/${key.federation}/${key.namespace}/${key.service}/${key.cluster}`;
+}
+
+export function parseShardKey(text: string): ShardKey | undefined {
+  const [empty, federation, namespace, service, cluster, ...rest] = text.split('/');
+  if (empty !== '' || rest.length > 0 || !federation || !namespace || !service || !cluster) return undefined;
+  return { federation, namespace, service, cluster };
+}
+
+interface StoredShard {
+  externalIP?: unknown;
+  clusterIP?: unknown;
+  externalIPs?: unknown;
+  clusterIPs?: unknown;
+  hostnames?: unknown;
+  ports?: unknown;
+  zone?: unknown;
+  region?: unknown;
+  ready?: unknown;
+}
+
+/** Undefined if the text is no shard. A comma behind the last field is forgiven: the seed prints one. */
+export function parseShardRecord(text: string): ShardRecord | undefined {
+  let stored: StoredShard;
+  try {
+    stored = JSON.parse(text.replace(/,(\s*[}\]])/g, '$1')) as StoredShard;
+  } catch {
+    return undefined;
+  }
+  if (typeof stored !== 'object' || stored === null || Array.isArray(stored)) return undefined;
+  return {
+    clusterIPs: unique([...texts(stored.clusterIP), ...texts(stored.clusterIPs)]),
+    externalIPs: unique([...texts(stored.externalIP), ...texts(stored.externalIPs)]),
+    hostnames: unique(texts(stored.hostnames)),
+    ports: portsOf(stored.ports),
+    ...(typeof stored.zone === 'string' ? { zone: stored.zone } : {}),
+    ...(typeof stored.region === 'string' ? { region: stored.region } : {}),
+    isReady: stored.ready !== false,
+  };
+}
+
+export function formatShardRecord(record: ShardRecord): string {
+  const stored: Record<string, unknown> = {};
+  if (record.externalIPs[0]) stored['externalIP'] = record.externalIPs[0];
+  if (record.clusterIPs[0]) stored['clusterIP'] = record.clusterIPs[0];
+  if (record.externalIPs.length > 1) stored['externalIPs'] = record.externalIPs;
+  if (record.clusterIPs.length > 1) stored['clusterIPs'] = record.clusterIPs;
+  if (record.hostnames.length > 0) stored['hostnames'] = record.hostnames;
+  if (record.ports.length > 0) stored['ports'] = record.ports;
+  if (record.zone) stored['zone'] = record.zone;
+  if (record.region) stored['region'] = record.region;
+  if (!record.isReady) stored['ready'] = false;
+  return JSON.stringify(stored);
+}
+
+function texts(value: unknown): string[] {
+  if (typeof value === 'string') return value === '' ? [] : [value];
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string' && item !== '') : [];
+}
+
+function unique(values: string[]): string[] {
+  return [...new Set(values)];
+}
+
+const protocols = ['TCP', 'UDP', 'SCTP'] as const;
+
+function portsOf(value: unknown): ShardPortRecord[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((item: { name?: unknown; protocol?: unknown; port?: unknown }) => {
+    const protocol = protocols.find((known) => known === (item?.protocol ?? 'TCP'));
+    if (!protocol || typeof item.port !== 'number' || item.port < 1 || item.port > 65_535) return [];
+    return [{ name: typeof item.name === 'string' ? item.name.toLowerCase() : '', protocol, port: item.port }];
+  });
+}

@@ -1,0 +1,108 @@
+// Keeps a Federation's status: asks those who know, compares, writes what differs. Told that something changed, it waits a
+// moment for the rest.
+
+import { errorText, type Log } from '../base/log.ts';
+import { createQueue } from '../base/queue.ts';
+import { isSameJson } from '../base/same-json.ts';
+import type { World } from '../base/world.ts';
+import type { Client } from '../kube/client/client.ts';
+import type { InformerReader } from '../kube/controller/informer.ts';
+import { type WantedCondition, withConditions } from '../kube/objects/conditions.ts';
+import { type Federation, type FederationStatus, federationType } from './kinds/federation.ts';
+import type { FederationShardSet } from './rules/shard-set.ts';
+
+export interface FederationStatusOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly broker: Client;
+  readonly clusterset: string;
+  readonly federation: string;
+  readonly federations: InformerReader<Federation>;
+  readonly shards: FederationShardSet;
+  readonly stubZones: () => NonNullable<FederationStatus['stubZones']>;
+  /** Undefined if nothing is published. */
+  readonly publicRecords: () => number | undefined;
+  /** What keeps the public zone from being as it should; empty if nothing does. */
+  readonly publicProblem: () => string;
+  /** Whose keys cannot be read; empty if all can. */
+  readonly trustProblem?: () => string;
+}
+
+export interface FederationStatusController {
+  /** Something changed. */
+  nudge(): void;
+  stop(): Promise<void>;
+}
+
+const gatherMs = 500;
+
+export function runFederationStatus(options: FederationStatusOptions): FederationStatusController {
+  const { world, log, broker, clusterset, federation: name, federations, shards } = options;
+  const key = `${clusterset}/${name}`;
+
+  async function write(): Promise<undefined> {
+    const present = federations.get(key);
+    if (!present || !shards.hasSynced) return undefined;
+    const status = statusOf(present, options);
+    if (isSameJson(present.status ?? {}, status)) return undefined;
+    const body = { status: { publicRecords: null, ...status } };
+    await broker.patch(
+      federationType,
+      { namespace: clusterset, name },
+      { kind: 'merge', body },
+      { subresource: 'status' },
+    );
+    return undefined;
+  }
+
+  const queue = createQueue({
+    name: 'federation status',
+    world,
+    work: write,
+    onFailure: ({ error }) => log.info("the federation's status was not written", { error: errorText(error) }),
+  });
+  const nudge = () => queue.addAfter(key, gatherMs);
+  const unsubscribes = [shards.onChange(nudge), federations.on((changed) => (changed === key ? nudge() : undefined))];
+  queue.start();
+  return {
+    nudge,
+    stop: () => {
+      for (const unsubscribe of unsubscribes) unsubscribe();
+      return queue.stop();
+    },
+  };
+}
+
+function statusOf(present: Federation, options: FederationStatusOptions): FederationStatus {
+  const services = new Set<string>();
+  for (const { key } of options.shards.values()) services.add(`${key.namespace}/${key.service}`);
+  const stubZones = options.stubZones();
+  const publicRecords = options.publicRecords();
+  const { generation } = present.metadata;
+  const now = `${new Date(options.world.clock.wallMs()).toISOString().slice(0, 19)}Z`;
+  const stamp = { now, ...(generation === undefined ? {} : { observedGeneration: generation }) };
+  return {
+    services: services.size,
+    ...(publicRecords === undefined ? {} : { publicRecords }),
+    stubZones,
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    conditions: [...withConditions(present.status?.conditions, [readiness(stubZones, options)], stamp)],
+  };
+}
+
+function readiness(
+  stubZones: NonNullable<FederationStatus['stubZones']>,
+  { publicProblem, trustProblem }: FederationStatusOptions,
+): WantedCondition {
+  const failed = stubZones.filter(({ state }) => state === 'Failed').map(({ cluster }) => cluster);
+  if (failed.length > 0) return notReady('StubZonesFailed', `resolvers of ${failed.join(', ')} could not be told`);
+  const missing = trustProblem?.() ?? '';
+  if (missing !== '') return notReady('KeysMissing', `some who sign are not believed: ${missing}`);
+  const problem = publicProblem();
+  if (problem !== '') return notReady('PublicZoneFailed', problem);
+  return { type: 'Ready', status: 'True', reason: 'Ready', message: 'the authority answers and the resolvers know it' };
+}
+
+function notReady(reason: string, message: string): WantedCondition {
+  return { type: 'Ready', status: 'False', reason, message };
+}

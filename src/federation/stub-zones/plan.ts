@@ -1,0 +1,48 @@
+// What every resolver should have been told about one federation. Pure.
+
+import type { Cluster } from '../../clusterset/kinds/cluster.ts';
+import type { Federation } from '../kinds/federation.ts';
+
+/** Where a member's resolver takes stub zones. */
+export interface ResolverEndpoint {
+  readonly endpoint: string;
+  /** Base64 of PEM. */
+  readonly caBundle?: string;
+}
+
+export type StubZoneOrder =
+  | {
+      readonly kind: 'post';
+      readonly to: ResolverEndpoint;
+      readonly nameservers: readonly string[];
+      readonly suffix: string;
+    }
+  | { readonly kind: 'delete'; readonly to: ResolverEndpoint }
+  | { readonly kind: 'nothing' };
+
+export interface StubZoneFacts {
+  readonly federation: Federation | undefined;
+  readonly cluster: Cluster | undefined;
+  /** Where it was posted before, as far as anybody remembers. */
+  readonly posted: ResolverEndpoint | undefined;
+  /** What the federation's names end in, if the authority was told otherwise than the Federation says. */
+  readonly suffix?: string;
+}
+
+export function planStubZone({ federation, cluster, posted, suffix }: StubZoneFacts): readonly StubZoneOrder[] {
+  const orders: StubZoneOrder[] = [];
+  const to = isMember(federation, cluster) ? cluster?.spec.resolver : undefined;
+  const nameservers = federation?.spec?.nameservers ?? [];
+  const isWanted = to !== undefined && nameservers.length > 0;
+  // A resolver that moved does not keep what its old address was told.
+  if (posted && (!isWanted || posted.endpoint !== to.endpoint)) orders.push({ kind: 'delete', to: posted });
+  if (isWanted)
+    orders.push({ kind: 'post', to, nameservers, suffix: suffix ?? federation?.spec?.suffix ?? 'federation' });
+  return orders.length === 0 ? [{ kind: 'nothing' }] : orders;
+}
+
+export function isMember(federation: Federation | undefined, cluster: Cluster | undefined): boolean {
+  if (!federation || !cluster) return false;
+  const { clusters } = federation.spec ?? {};
+  return clusters === undefined || clusters.includes(cluster.metadata.name);
+}

@@ -1,0 +1,91 @@
+// The API server as a value: a function from requests to answers over a store, and the parts that work behind it. HTTP
+// is one way to reach it; embedded controllers and simulation call `handle` directly.
+
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import type { World } from '../base/world.ts';
+import type { AnyObject } from '../kube/objects/object.ts';
+import { createGarbageCollection } from './background/garbage.ts';
+import { createNamespaceEmptying, ensureNamespaces } from './background/namespaces.ts';
+import { createDefinitions } from './definitions/serve-definitions.ts';
+import { createOpenApi } from './discovery/openapi.ts';
+import type { Kind } from './kinds/kind.ts';
+import { createRegistry } from './kinds/registry.ts';
+import type { Access } from './request/access.ts';
+import type { Engine } from './request/call.ts';
+import { createHandle, type Handle } from './request/handle.ts';
+import { type ApiLimits, defaultLimits } from './request/limits.ts';
+import { createPathHandler } from './request/paths.ts';
+import { createRequestMetrics } from './request/request-metrics.ts';
+import type { Store } from './store/store.ts';
+import { createEventMemo } from './watch/event-memo.ts';
+import { createOpenWatches } from './watch/open-watches.ts';
+
+export interface ApiOptions {
+  readonly world: World;
+  readonly store: Store;
+  /** Built-in kinds, Namespace and CustomResourceDefinition among them. */
+  readonly kinds: readonly Kind[];
+  readonly access: Access;
+  readonly log: Log;
+  readonly metrics?: Metrics;
+  readonly limits?: Partial<ApiLimits>;
+  /** Definitions that are there from the first start on. */
+  readonly definitions?: readonly AnyObject[];
+}
+
+export interface Api {
+  /** Never rejects: what goes wrong is a Status in the answer. */
+  readonly handle: Handle;
+  /** Makes what must be there, then begins to collect garbage, empty namespaces and serve definitions. */
+  start(): Promise<void>;
+  /** Ends all watches and the parts behind. The store stays open. */
+  stop(): Promise<void>;
+  /** Creates the definitions that are not there and updates those that differ; resolves when they are served. */
+  ensureDefinitions(definitions: readonly AnyObject[]): Promise<void>;
+  /** Resolves when nothing is left to do behind the requests answered so far. */
+  whenIdle(): Promise<void>;
+}
+
+export async function createApi(options: ApiOptions): Promise<Api> {
+  const limits = { ...defaultLimits, ...options.limits };
+  const engine: Engine = {
+    world: options.world,
+    store: options.store,
+    registry: createRegistry(options.kinds),
+    limits,
+    log: options.log,
+    memo: createEventMemo(),
+    watches: createOpenWatches(limits.openWatchesMax),
+  };
+  let state: 'not started' | 'starting' | 'started' | 'stopped' = 'not started';
+  const definitions = createDefinitions(engine);
+  await definitions.load();
+  const parts = [definitions, createNamespaceEmptying(engine), createGarbageCollection(engine)];
+  const metrics = createRequestMetrics(options.metrics, () => engine.watches.count());
+  const answerPath = createPathHandler({
+    engine,
+    metrics: options.metrics,
+    openApi: createOpenApi(engine.registry),
+    waitsFor: () => (state === 'started' ? undefined : `the server is ${state}`),
+  });
+  return {
+    handle: createHandle({ engine, access: options.access, metrics, answerPath }),
+    start: async () => {
+      state = 'starting';
+      await ensureNamespaces(engine);
+      await definitions.ensure(options.definitions ?? []);
+      for (const part of parts) await part.start();
+      state = 'started';
+    },
+    stop: async () => {
+      state = 'stopped';
+      engine.watches.closeAll();
+      for (const part of parts.toReversed()) await part.stop();
+    },
+    ensureDefinitions: (wanted) => definitions.ensure(wanted),
+    whenIdle: async () => {
+      for (const part of parts) await part.whenIdle();
+    },
+  };
+}

@@ -1,0 +1,52 @@
+// Printer columns of a definition as columns of a table. Without any, the age is shown, as Kubernetes does.
+
+import { formatAge, nameColumn } from '../kinds/columns.ts';
+import type { Column } from '../kinds/kind.ts';
+import type { DefinitionVersion, PrinterColumn } from './definition.ts';
+import { findByPath, type JsonPath, parseJsonPath } from './json-path.ts';
+
+export const columnTypes = ['integer', 'number', 'string', 'boolean', 'date'] as const;
+
+type Cell = string | number | boolean | null;
+
+const ageColumn: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
+
+/** The name, and what the definition wants to be seen. */
+export function columnsOf(version: DefinitionVersion): Column[] {
+  const defined = version.additionalPrinterColumns ?? [];
+  return [nameColumn, ...(defined.length === 0 ? [ageColumn] : defined).map(columnOf)];
+}
+
+function columnOf(defined: PrinterColumn): Column {
+  const parsed = parseJsonPath(defined.jsonPath);
+  const path: JsonPath | undefined = parsed.kind === 'parsed' ? parsed.path : undefined;
+  const type = defined.type as Column['type'];
+  return {
+    name: defined.name,
+    type,
+    ...(defined.format === undefined ? {} : { format: defined.format }),
+    ...(defined.description === undefined ? {} : { description: defined.description }),
+    priority: defined.priority ?? 0,
+    value: (object, nowMs) => (path === undefined ? null : cellOf(findByPath(path, object), type, nowMs)),
+  };
+}
+
+function cellOf(found: readonly unknown[], type: Column['type'], nowMs: number): Cell {
+  if (found.length === 0) return null;
+  if (type === 'string') return found.map(textOf).join(',');
+  const value = found[0];
+  switch (type) {
+    case 'integer':
+      return typeof value === 'number' ? Math.trunc(value) : null;
+    case 'number':
+      return typeof value === 'number' ? value : null;
+    case 'boolean':
+      return typeof value === 'boolean' ? value : null;
+    case 'date':
+      return typeof value === 'string' ? formatAge(value, nowMs) : null;
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

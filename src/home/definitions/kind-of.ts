@@ -1,0 +1,78 @@
+// Turns an accepted definition into the kind that is served.
+
+import type { AnyObject } from '../../kube/objects/object.ts';
+import type { Kind, KindBehaviour, KindVersion } from '../kinds/kind.ts';
+import { apiVersionSchema, kindSchema, objectMetaSchema } from '../schema/object-meta.ts';
+import type { Schema } from '../schema/schema.ts';
+import { columnsOf } from './columns.ts';
+import { type CustomResourceDefinition, type DefinitionVersion, storageVersionOf } from './definition.ts';
+import { fieldNames, findByPath, parseJsonPath } from './json-path.ts';
+import { compareVersions } from './version-order.ts';
+
+/** For a definition that passed validation. Served are the names that were accepted, where that has been decided. */
+export function kindsFromDefinition(definition: CustomResourceDefinition): Kind {
+  const { spec, status } = definition;
+  const names = status?.acceptedNames?.kind ? status.acceptedNames : spec.names;
+  const versions = spec.versions.toSorted((a, b) => compareVersions(a.name, b.name));
+  return {
+    group: spec.group,
+    kind: names.kind,
+    listKind: names.listKind ?? `${names.kind}List`,
+    plural: names.plural,
+    singular: names.singular ?? names.kind.toLowerCase(),
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    isNamespaced: spec.scope === 'Namespaced',
+    versions: versions.map(versionOf),
+    storageVersion: storageVersionOf(spec),
+    behaviour: behaviourOf(spec.versions),
+  };
+}
+
+function versionOf(version: DefinitionVersion): KindVersion {
+  return {
+    name: version.name,
+    isServed: version.served,
+    schema: withObjectFields(version.schema!.openAPIV3Schema!),
+    hasStatus: version.subresources?.status !== undefined,
+    columns: columnsOf(version),
+  };
+}
+
+// What a definition says of metadata can only narrow the names in it.
+function withObjectFields(schema: Schema): Schema {
+  const { metadata, ...fields } = schema.properties ?? {};
+  const narrowed = { ...objectMetaSchema.properties, ...metadata?.properties };
+  return {
+    ...schema,
+    properties: {
+      apiVersion: apiVersionSchema,
+      kind: kindSchema,
+      metadata: {
+        ...objectMetaSchema,
+        ...(metadata?.required && { required: metadata.required }),
+        properties: narrowed,
+      },
+      ...fields,
+    },
+  };
+}
+
+function behaviourOf(versions: readonly DefinitionVersion[]): KindBehaviour {
+  const paths = new Set(
+    versions.flatMap(({ selectableFields = [] }) => selectableFields.map(({ jsonPath }) => jsonPath)),
+  );
+  const common = { nameRule: 'dnsSubdomain', hasGeneration: true } as const;
+  if (paths.size === 0) return common;
+  return { ...common, selectableFields: Object.fromEntries([...paths].map(selectableField)) };
+}
+
+function selectableField(jsonPath: string): [string, (object: AnyObject) => string] {
+  const parsed = parseJsonPath(jsonPath);
+  if (parsed.kind === 'refused') throw new Error(`selectable field ${jsonPath}: ${parsed.reason}`);
+  const select = (object: AnyObject) => {
+    const value = findByPath(parsed.path, object)[0];
+    return value === undefined || value === null ? '' : String(value);
+  };
+  return [fieldNames(parsed.path)?.join('.') ?? jsonPath, select];
+}

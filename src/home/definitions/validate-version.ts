@@ -1,0 +1,74 @@
+// What one version of a definition may say: its schema, its columns, the fields it can be selected by.
+
+import { checkOneOf, checkRequiredText, checkUnique } from '../../kube/objects/checks.ts';
+import { type FieldError, forbidden, invalid, required, tooMany } from '../../kube/objects/field-error.ts';
+import { isDns1035Label } from '../../kube/objects/names.ts';
+import type { Schema } from '../schema/schema.ts';
+import { validateStructural } from '../schema/structural.ts';
+import { columnTypes } from './columns.ts';
+import type { DefinitionVersion, PrinterColumn } from './definition.ts';
+import { fieldNames, parseJsonPath } from './json-path.ts';
+
+const columnFormats = ['int32', 'int64', 'float', 'double', 'byte', 'date', 'date-time', 'password'];
+const selectableFieldsMax = 8;
+
+export function validateVersion(version: DefinitionVersion, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  checkRequiredText(errors, `${path}.name`, version.name, isDns1035Label);
+  if (version.deprecationWarning !== undefined && version.deprecated !== true) {
+    const reason = 'can only be set for deprecated versions';
+    errors.push(invalid(`${path}.deprecationWarning`, version.deprecationWarning, reason));
+  }
+  const schema = version.schema?.openAPIV3Schema;
+  const field = `${path}.schema.openAPIV3Schema`;
+  const wrongSchema =
+    schema === undefined ? [required(field, 'schemas are required')] : validateStructural(schema, field);
+  errors.push(...wrongSchema);
+  const columns = version.additionalPrinterColumns ?? [];
+  for (const [index, column] of columns.entries())
+    checkColumn(column, `${path}.additionalPrinterColumns[${index}]`, errors);
+  if (schema !== undefined && wrongSchema.length === 0) checkSelectableFields(version, schema, path, errors);
+  return errors;
+}
+
+function checkColumn(column: PrinterColumn, path: string, errors: FieldError[]): void {
+  if (!column.name) errors.push(required(`${path}.name`));
+  checkOneOf(errors, `${path}.type`, column.type, columnTypes);
+  if (column.format) checkOneOf(errors, `${path}.format`, column.format, columnFormats);
+  checkPath(column.jsonPath, `${path}.jsonPath`, errors);
+}
+
+function checkPath(jsonPath: string, field: string, errors: FieldError[]): void {
+  if (!jsonPath) return void errors.push(required(field));
+  const parsed = parseJsonPath(jsonPath);
+  if (parsed.kind === 'refused') errors.push(invalid(field, jsonPath, parsed.reason));
+}
+
+function checkSelectableFields(version: DefinitionVersion, schema: Schema, path: string, errors: FieldError[]): void {
+  const fields = version.selectableFields ?? [];
+  const list = `${path}.selectableFields`;
+  if (fields.length > selectableFieldsMax) errors.push(tooMany(list, fields.length, selectableFieldsMax));
+  for (const [index, { jsonPath }] of fields.entries()) {
+    const field = `${list}[${index}].jsonPath`;
+    const before = errors.length;
+    checkPath(jsonPath, field, errors);
+    if (errors.length === before) checkSelectablePath(jsonPath, schema, field, errors);
+  }
+  checkUnique(errors, fields, { of: ({ jsonPath }) => jsonPath, field: (index) => `${list}[${index}].jsonPath` });
+}
+
+function checkSelectablePath(jsonPath: string, schema: Schema, field: string, errors: FieldError[]): void {
+  const parsed = parseJsonPath(jsonPath);
+  const names = parsed.kind === 'parsed' ? fieldNames(parsed.path) : undefined;
+  if (names === undefined || names.length === 0) {
+    errors.push(invalid(field, jsonPath, 'must be a simple json path of field names alone'));
+  } else if (names[0] === 'metadata') {
+    errors.push(forbidden(field, 'must not point to fields in metadata'));
+  } else {
+    const target = names.reduce<Schema | undefined>((at, name) => at?.properties?.[name], schema);
+    if (target === undefined) errors.push(invalid(field, jsonPath, 'does not exist in the schema'));
+    else if (!['string', 'integer', 'boolean'].includes(target.type ?? '')) {
+      errors.push(invalid(field, jsonPath, 'must point to a field of type string, boolean or integer'));
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import { builtinKinds } from '../kinds/index.ts';
+import type { Kind } from '../kinds/kind.ts';
+import { TestTime } from '../testing/test-api.ts';
+import { createOpenApi } from './openapi.ts';
+
+const builtin = builtinKinds({ serviceRanges: ['10.96.0.0/16'], random: new TestTime().world.random });
+
+const custom: Kind = {
+  group: 'portolan.dev',
+  kind: 'Peer',
+  listKind: 'PeerList',
+  plural: 'peers',
+  singular: 'peer',
+  shortNames: [],
+  categories: [],
+  isNamespaced: true,
+  storageVersion: 'v1alpha1',
+  versions: [
+    {
+      name: 'v1alpha1',
+      isServed: true,
+      hasStatus: false,
+      columns: [],
+      schema: {
+        type: 'object',
+        description: 'Another mesh.',
+        properties: { spec: { type: 'object', properties: { address: { type: 'string' } } } },
+      },
+    },
+  ],
+  behaviour: { nameRule: 'dnsSubdomain' },
+};
+
+function source(initial: readonly Kind[]) {
+  const state = { kinds: initial, generation: 1 };
+  return { state, kinds: () => state.kinds, generation: () => state.generation };
+}
+
+function documentOf(path: string) {
+  return JSON.parse(createOpenApi(source([...builtin, custom])).document(path)!.text);
+}
+
+describe('openapi: the index', () => {
+  test('every group and version -> an address with a hash', () => {
+    const { paths } = JSON.parse(createOpenApi(source([...builtin, custom])).index());
+    expect(Object.keys(paths)).toEqual([
+      'api/v1',
+      'apis/apps/v1',
+      'apis/coordination.k8s.io/v1',
+      'apis/discovery.k8s.io/v1',
+      'apis/events.k8s.io/v1',
+      'apis/portolan.dev/v1alpha1',
+    ]);
+    expect(paths['apis/apps/v1'].serverRelativeURL).toMatch(/^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{32}$/);
+  });
+
+  test('a kind comes -> only the address of its group changes, and other documents are not made again', () => {
+    const from = source(builtin);
+    const openApi = createOpenApi(from);
+    const before = JSON.parse(openApi.index()).paths;
+    const document = openApi.document('api/v1');
+    Object.assign(from.state, { kinds: [...builtin, custom], generation: 2 });
+    const after = JSON.parse(openApi.index()).paths;
+    expect(after).toEqual({ ...before, 'apis/portolan.dev/v1alpha1': expect.anything() });
+    expect(openApi.document('api/v1')).toBe(document);
+    const other = { ...custom, versions: [{ ...custom.versions[0]!, schema: { type: 'object' as const } }] };
+    Object.assign(from.state, { kinds: [...builtin, other], generation: 3 });
+    const path = 'apis/portolan.dev/v1alpha1';
+    expect(JSON.parse(openApi.index()).paths[path]).not.toEqual(after[path]);
+  });
+});
+
+describe('openapi: a document', () => {
+  test('every reference -> leads somewhere', () => {
+    for (const path of ['api/v1', 'apis/apps/v1', 'apis/discovery.k8s.io/v1', 'apis/portolan.dev/v1alpha1']) {
+      const document = documentOf(path);
+      const names = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(
+        (match) => match[1]!,
+      );
+      expect(names.length).toBeGreaterThan(0);
+      expect(names.filter((name) => document.components.schemas[name] === undefined)).toEqual([]);
+    }
+  });
+
+  test('a kind -> named by group, version and kind, with what is required and how lists merge', () => {
+    const { schemas } = documentOf('api/v1').components;
+    expect(schemas['io.k8s.api.core.v1.Service']['x-kubernetes-group-version-kind']).toEqual([
+      { group: '', version: 'v1', kind: 'Service' },
+    ]);
+    expect(schemas['io.k8s.api.core.v1.ServicePort'].required).toEqual(['port']);
+    expect(schemas['io.k8s.api.core.v1.ServiceSpec'].properties.ports).toMatchObject({
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['port', 'protocol'],
+      'x-kubernetes-patch-merge-key': 'port',
+      'x-kubernetes-patch-strategy': 'merge',
+    });
+    expect(schemas['io.k8s.apimachinery.pkg.util.intstr.IntOrString'].format).toBe('int-or-string');
+  });
+
+  test('what kubectl looks for before it sends a patch -> fieldValidation, dryRun, fieldManager', () => {
+    const { paths } = documentOf('api/v1');
+    const { patch } = paths['/api/v1/namespaces/{namespace}/services/{name}'];
+    expect(patch['x-kubernetes-group-version-kind']).toEqual({ group: '', version: 'v1', kind: 'Service' });
+    const names = patch.parameters.map((parameter: { name: string }) => parameter.name);
+    expect(names).toEqual(expect.arrayContaining(['fieldValidation', 'dryRun', 'fieldManager', 'force']));
+    expect(paths).toHaveProperty(['/api/v1/namespaces/{name}']);
+    expect(paths).toHaveProperty(['/api/v1/services']);
+    expect(paths).toHaveProperty(['/api/v1/namespaces/{namespace}/services/{name}/status']);
+  });
+
+  test('a custom kind -> its own schema, with the metadata of all kinds', () => {
+    const { schemas } = documentOf('apis/portolan.dev/v1alpha1').components;
+    expect(schemas['dev.portolan.v1alpha1.Peer']).toMatchObject({
+      description: 'Another mesh.',
+      properties: {
+        spec: { properties: { address: { type: 'string' } } },
+        metadata: { allOf: [{ $ref: expect.stringContaining('ObjectMeta') }] },
+      },
+      'x-kubernetes-group-version-kind': [{ group: 'portolan.dev', version: 'v1alpha1', kind: 'Peer' }],
+    });
+  });
+
+  test('a version that is not served, or a group nobody knows -> nothing', () => {
+    const openApi = createOpenApi(source(builtin));
+    expect(openApi.document('apis/apps/v2')).toBeUndefined();
+    expect(openApi.document('api/v2')).toBeUndefined();
+  });
+});

@@ -1,0 +1,334 @@
+// One request and its answer: takes in a bounded body in bounded time, asks the API, and sends the answer only as fast
+// as it is read. Its deadline is looked at by the server's sweep, so that a request costs no timer of its own.
+
+import type { HttpResponse } from '../../base/http.ts';
+import { errorText, type Log } from '../../base/log.ts';
+import type { ApiRequest, RequestTrail } from '../request/access.ts';
+import { StatusError } from '../request/status.ts';
+import type { Carrier } from './carriers.ts';
+import type { EdgeLimits } from './limits.ts';
+import { type Peer, peerFields } from './peer.ts';
+
+const pieceBytes = 256 * 1024;
+const noDeadline = Number.POSITIVE_INFINITY;
+
+export interface ExchangeOptions {
+  readonly carrier: Carrier;
+  readonly peer: Peer;
+  readonly wallMs: number;
+  /** Empty for a request that is not audited. */
+  readonly auditId: string;
+  readonly handle: (request: ApiRequest) => Promise<HttpResponse>;
+  readonly limits: EdgeLimits;
+  /** What all exchanges of the server hold of request bodies, together. */
+  readonly bodies: { bytes: number };
+  readonly log: Log;
+  /** Never goes back. */
+  readonly nowMs: () => number;
+  readonly onResponse: (exchange: Exchange, response: HttpResponse) => void;
+  readonly onDone: (exchange: Exchange) => void;
+  /** A reader took nothing for too long. */
+  readonly onStall: () => void;
+}
+
+export class Exchange {
+  readonly #options: ExchangeOptions;
+  readonly trail: RequestTrail = {};
+  #deadlineMs = noDeadline;
+  #onDeadline: () => void = () => {};
+  #abort: AbortController | undefined;
+  #isGone = false;
+  #isEnding = false;
+  #isReceived = false;
+  #bodyBytes = 0;
+  /** Then the other side may never end its part, and the exchange is over once the answer has left. */
+  #isRestRefused = false;
+  #iterator: AsyncIterator<Uint8Array> | undefined;
+  /** Ends whatever is being waited for: the other side has gone. */
+  #wake: (() => void) | undefined;
+  /** The status that was sent; 0 until then. */
+  status = 0;
+  isStream = false;
+  #isEndless = false;
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    options.carrier.onGone(() => this.#gone());
+    options.carrier.output.on('error', ignore);
+  }
+
+  get wallMs(): number {
+    return this.#options.wallMs;
+  }
+
+  get auditId(): string {
+    return this.#options.auditId;
+  }
+
+  get carrier(): Carrier {
+    return this.#options.carrier;
+  }
+
+  async run(): Promise<void> {
+    try {
+      const response = await this.#answer();
+      if (this.#isGone) discard(response);
+      else await this.#send(response);
+    } catch (error) {
+      this.#options.log.error('an answer broke off', { path: this.carrier.path, error: errorText(error) });
+      this.carrier.cut('failed');
+    } finally {
+      this.#deadlineMs = noDeadline;
+      this.#options.bodies.bytes -= this.#bodyBytes;
+      this.#options.onDone(this);
+    }
+  }
+
+  sweep(nowMs: number): void {
+    if (nowMs <= this.#deadlineMs) return;
+    this.#deadlineMs = noDeadline;
+    this.#onDeadline();
+  }
+
+  /** The server stops: a watch ends here, anything else is answered. */
+  endStream(): void {
+    this.#isEnding = true;
+    if (!this.#isEndless) return;
+    const iterator = this.#iterator;
+    this.#iterator = undefined;
+    this.#abort?.abort();
+    void iterator?.return?.();
+    this.carrier.output.end();
+    this.#wake?.();
+  }
+
+  #gone(): void {
+    this.#isGone = true;
+    this.#abort?.abort();
+    void this.#iterator?.return?.();
+    this.#iterator = undefined;
+    this.#wake?.();
+  }
+
+  async #answer(): Promise<HttpResponse> {
+    try {
+      return await this.#handle();
+    } catch (error) {
+      if (this.#isGone) return { status: 499, headers: {}, body: new Uint8Array() };
+      return errorResponse(error, this.#options.log);
+    }
+  }
+
+  #receive(): Promise<Uint8Array> {
+    const { carrier, limits, bodies } = this.#options;
+    const { input } = carrier;
+    return new Promise((resolve, reject) => {
+      const chunks: Uint8Array[] = [];
+      let length = 0;
+      const refuse = (error: StatusError) => {
+        this.#deadlineMs = noDeadline;
+        input.removeAllListeners('data');
+        this.#isRestRefused = true;
+        carrier.refuseRest();
+        reject(error);
+      };
+      this.#expire(limits.bodyMsMax, () => refuse(bodyTooSlow(limits.bodyMsMax)));
+      if (Number(carrier.headers['content-length'] ?? 0) > limits.bodyBytesMax) return refuse(bodyTooLarge(limits));
+      this.#wake = () => reject(new StatusError('BadRequest', 'the request broke off before its end'));
+      input.on('data', (chunk: Uint8Array) => {
+        length += chunk.length;
+        if (length > limits.bodyBytesMax) return refuse(bodyTooLarge(limits));
+        this.#bodyBytes += chunk.length;
+        bodies.bytes += chunk.length;
+        if (bodies.bytes > limits.bodiesBytesMax) refuse(tooManyBodies());
+        else chunks.push(chunk);
+      });
+      input.once('end', () => {
+        if (this.#isRestRefused) return;
+        this.#deadlineMs = noDeadline;
+        this.#wake = undefined;
+        resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+      });
+    });
+  }
+
+  #handle(): Promise<HttpResponse> {
+    const { limits, handle } = this.#options;
+    return new Promise((resolve, reject) => {
+      let isLate = false;
+      const expire = () =>
+        this.#expire(limits.handleMsMax, () => {
+          isLate = true;
+          this.#abort?.abort();
+          reject(new StatusError('Timeout', `the request was not answered within ${limits.handleMsMax} ms`));
+        });
+      expire();
+      handle(this.#request(expire)).then((response) => {
+        if (isLate) return discard(response);
+        this.#deadlineMs = noDeadline;
+        resolve(response);
+      }, reject);
+    });
+  }
+
+  /** The time for handling begins anew once the body is there. */
+  #request(onBody: () => void): ApiRequest {
+    const { carrier, peer, wallMs } = this.#options;
+    const signal = () => this.#signal();
+    const request: ApiRequest & { body?: Uint8Array } = {
+      // RFC 9110 section 9.3.2: HEAD is GET without the body, which is left out when the answer is sent.
+      method: carrier.method === 'HEAD' ? 'GET' : carrier.method,
+      path: carrier.path,
+      headers: carrier.headers,
+      get signal() {
+        return signal();
+      },
+      ...peerFields(peer, wallMs),
+      trail: this.trail,
+      ...(carrier.hasBody && { receiveBody: () => (received ??= receive()) }),
+    };
+    let received: Promise<void> | undefined;
+    const receive = async () => {
+      request.body = await this.#receive();
+      this.#isReceived = true;
+      onBody();
+    };
+    return request;
+  }
+
+  #signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#isGone) this.#abort.abort();
+    return this.#abort.signal;
+  }
+
+  async #send(response: HttpResponse): Promise<void> {
+    const { carrier, onResponse } = this.#options;
+    const { body } = response;
+    this.status = response.status;
+    this.isStream = !(body instanceof Uint8Array);
+    this.#isEndless = response.isEndless ?? false;
+    onResponse(this, response);
+    if (carrier.hasBody && !this.#isReceived && !this.#isRestRefused) carrier.ignoreRest();
+    if (body instanceof Uint8Array) {
+      carrier.respond(response.status, response.headers, body.length);
+      await this.#sendBytes(body);
+    } else {
+      carrier.respond(response.status, response.headers);
+      await this.#sendStream(body);
+    }
+    await this.#delivered();
+  }
+
+  async #sendBytes(body: Uint8Array): Promise<void> {
+    const { output, method } = this.carrier;
+    const sent = method === 'HEAD' ? new Uint8Array() : body;
+    let from = 0;
+    while (sent.length - from > pieceBytes) {
+      if (this.#isGone) return;
+      if (!output.write(sent.subarray(from, from + pieceBytes))) await this.#drained();
+      from += pieceBytes;
+    }
+    if (from === sent.length) output.end();
+    else output.end(from === 0 ? sent : sent.subarray(from));
+  }
+
+  // The next chunk is asked for only when the last one was taken, so whoever produces them sees a slow reader.
+  async #sendStream(body: AsyncIterable<Uint8Array>): Promise<void> {
+    const { output, method } = this.carrier;
+    const iterator = body[Symbol.asyncIterator]();
+    if (method === 'HEAD' || (this.#isEnding && this.#isEndless)) {
+      void iterator.return?.();
+      output.end();
+      return;
+    }
+    this.#iterator = iterator;
+    while (this.#iterator !== undefined) {
+      const step = await iterator.next();
+      if (this.#iterator === undefined || step.done) break;
+      corkForThisTurn(output);
+      if (!output.write(step.value)) await this.#drained();
+    }
+    this.#iterator = undefined;
+    if (!this.#isGone) output.end();
+  }
+
+  #drained(): Promise<void> {
+    return this.#until('drain');
+  }
+
+  /** Until the answer has left, or the reader has: either closes the exchange. */
+  async #delivered(): Promise<void> {
+    if (!this.#isRestRefused) await this.#until('gone');
+    else if (!this.carrier.output.writableFinished) await this.#until('finish');
+  }
+
+  #until(event: 'drain' | 'finish' | 'gone'): Promise<void> {
+    const { carrier, limits, onStall } = this.#options;
+    return new Promise((resolve) => {
+      if (this.#isGone) return resolve();
+      const done = () => {
+        this.#deadlineMs = noDeadline;
+        this.#wake = undefined;
+        if (event !== 'gone') carrier.output.removeListener(event, done);
+        resolve();
+      };
+      this.#wake = done;
+      if (event !== 'gone') carrier.output.once(event, done);
+      this.#expire(limits.stallMsMax, () => {
+        onStall();
+        carrier.cut('stalled');
+      });
+    });
+  }
+
+  #expire(delayMs: number, onDeadline: () => void): void {
+    this.#deadlineMs = this.#options.nowMs() + delayMs;
+    this.#onDeadline = onDeadline;
+  }
+}
+
+/** What goes wrong with a carrier ends it; that is all an exchange needs to know. */
+function ignore(): void {}
+
+/** Everything that is ready in the same turn of the event loop leaves in one write. */
+function corkForThisTurn(output: Exchange['carrier']['output']): void {
+  if (output.writableCorked > 0) return;
+  output.cork();
+  process.nextTick(() => output.uncork());
+}
+
+/** An answer that nobody waits for any more may hold something that must be let go. */
+function discard({ body }: HttpResponse): void {
+  if (!(body instanceof Uint8Array)) void body[Symbol.asyncIterator]().return?.();
+}
+
+function errorResponse(error: unknown, log: Log): HttpResponse {
+  if (!(error instanceof StatusError)) log.error('a request failed', { error: errorText(error) });
+  const status =
+    error instanceof StatusError
+      ? error
+      : new StatusError('InternalError', `Internal error occurred: ${errorText(error)}`, { cause: error });
+  const { retryAfterSeconds } = status.details ?? {};
+  return {
+    status: status.code,
+    headers: {
+      'content-type': 'application/json',
+      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+    },
+    body: Buffer.from(JSON.stringify(status.toStatus())),
+  };
+}
+
+function bodyTooLarge(limits: EdgeLimits): StatusError {
+  return new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${limits.bodyBytesMax}`);
+}
+
+function tooManyBodies(): StatusError {
+  const message = 'too many large requests are being received; try again later';
+  return new StatusError('TooManyRequests', message, { details: { retryAfterSeconds: 1 } });
+}
+
+function bodyTooSlow(limitMs: number): StatusError {
+  return new StatusError('Timeout', `the request body did not arrive within ${limitMs} ms`);
+}

@@ -1,0 +1,39 @@
+// Who is at the other end of a TLS connection, as far as its certificate says. Whether that is enough is asked later.
+
+import type { PeerCertificate, TLSSocket } from 'node:tls';
+import type { ApiRequest } from '../request/access.ts';
+
+export type Peer =
+  | { readonly kind: 'nobody' }
+  | { readonly kind: 'certified'; readonly subject: PeerSubject; readonly notAfterMs: number }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+type PeerSubject = NonNullable<ApiRequest['clientCertificate']>;
+type PeerFields = Pick<ApiRequest, 'clientCertificate' | 'clientCertificateError'>;
+
+type CertifiedSocket = Pick<TLSSocket, 'getPeerCertificate' | 'authorized' | 'authorizationError'>;
+
+export function peerOf(socket: CertifiedSocket): Peer {
+  const certificate = socket.getPeerCertificate() as PeerCertificate | undefined;
+  if (certificate?.raw === undefined) return { kind: 'nobody' };
+  if (!socket.authorized) return { kind: 'refused', reason: String(socket.authorizationError) };
+  const { CN: commonName, O: organizations } = certificate.subject as { CN?: unknown; O?: unknown };
+  if (typeof commonName !== 'string' || commonName === '') {
+    return { kind: 'refused', reason: 'the certificate does not name exactly one user in CN' };
+  }
+  const subject = { commonName, organizations: listOf(organizations) };
+  return { kind: 'certified', subject, notAfterMs: Date.parse(certificate.valid_to) };
+}
+
+/** A connection may outlive the certificate it was opened with: each request looks again. */
+export function peerFields(peer: Peer, nowMs: number): PeerFields {
+  if (peer.kind === 'nobody') return {};
+  if (peer.kind === 'refused') return { clientCertificateError: peer.reason };
+  if (nowMs > peer.notAfterMs) return { clientCertificateError: 'CERT_HAS_EXPIRED' };
+  return { clientCertificate: peer.subject };
+}
+
+function listOf(value: unknown): string[] {
+  if (Array.isArray(value)) return value.map(String);
+  return typeof value === 'string' ? [value] : [];
+}

@@ -1,0 +1,186 @@
+import { expect, test } from 'vitest';
+import type { AnyObject } from '../../kube/objects/object.ts';
+import type { CustomResourceDefinition } from '../definitions/definition.ts';
+import { exampleDefinition, exampleVersion } from '../definitions/example.ts';
+import { pruneUnknownFields } from '../schema/prune.ts';
+import { validateSchema } from '../schema/validate.ts';
+import { customResourceDefinitionKind } from './custom-resource-definition.ts';
+
+const { schema } = customResourceDefinitionKind.versions[0]!;
+const { applyDefaults, validate, warnings } = customResourceDefinitionKind.behaviour;
+
+function asObject(definition: unknown): AnyObject {
+  return structuredClone(definition) as AnyObject;
+}
+
+/** Everything that creating or, with `before`, updating would say. */
+function check(definition: unknown, before?: CustomResourceDefinition): string[] {
+  const object = asObject(definition);
+  applyDefaults!(object);
+  const previous = before === undefined ? undefined : asObject(before);
+  return [...validateSchema(schema, object), ...validate!(object, previous)].map(
+    ({ field, message }) => `${field}: ${message}`,
+  );
+}
+
+test('definition: complete -> taken, nothing unknown in it', () => {
+  expect(pruneUnknownFields(schema, asObject(exampleDefinition()))).toEqual([]);
+  expect(check(exampleDefinition())).toEqual([]);
+});
+
+test('definition: singular, listKind and conversion left out -> filled in', () => {
+  const object = asObject(exampleDefinition({ names: { plural: 'boats', kind: 'Boat' } }));
+  applyDefaults!(object);
+  expect(object['spec']).toMatchObject({
+    names: { singular: 'boat', listKind: 'BoatList' },
+    conversion: { strategy: 'None' },
+  });
+});
+
+test.each<[string, Partial<CustomResourceDefinition['spec']>, string[]]>([
+  [
+    'name does not match plural and group',
+    { names: { plural: 'ships', kind: 'Boat' } },
+    ['metadata.name: Invalid value: "boats.harbour.example": must be spec.names.plural+"."+spec.group'],
+  ],
+  [
+    'unknown scope',
+    { scope: 'World' as 'Cluster' },
+    ['spec.scope: Unsupported value: "World": supported values: "Cluster", "Namespaced"'],
+  ],
+  [
+    'no versions',
+    { versions: [] },
+    ['spec.versions: Invalid value: []: exactly one version must be the storage version'],
+  ],
+  [
+    'two storage versions',
+    { versions: [exampleVersion(), exampleVersion({ name: 'v2' })] },
+    ['spec.versions: Invalid value: ["v1","v2"]: exactly one version must be the storage version'],
+  ],
+  [
+    'one version twice',
+    { versions: [exampleVersion(), exampleVersion({ storage: false })] },
+    ['spec.versions: Invalid value: ["v1","v1"]: every version needs a name of its own'],
+  ],
+  [
+    'no schema',
+    { versions: [exampleVersion({ schema: {} })] },
+    ['spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required'],
+  ],
+  [
+    'schema that is not structural',
+    { versions: [exampleVersion({ schema: { openAPIV3Schema: { type: 'object', properties: { spec: {} } } } })] },
+    [
+      'spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified object fields',
+    ],
+  ],
+  [
+    'conversion by webhook',
+    { conversion: { strategy: 'Webhook' } },
+    [
+      'spec.conversion.strategy: Invalid value: "Webhook": this server does not call conversion webhooks: versions may differ in apiVersion alone (None)',
+    ],
+  ],
+  [
+    'unknown fields kept everywhere',
+    { preserveUnknownFields: true },
+    [
+      'spec.preserveUnknownFields: Invalid value: true: must not be true; x-kubernetes-preserve-unknown-fields in the schema does the same',
+    ],
+  ],
+  [
+    'kind and list kind the same',
+    { names: { plural: 'boats', kind: 'Boat', listKind: 'Boat' } },
+    ['spec.names.listKind: Invalid value: "Boat": kind and listKind may not be the same'],
+  ],
+  [
+    'column of an unknown type and a path that is none',
+    { versions: [exampleVersion({ additionalPrinterColumns: [{ name: 'A', type: 'text', jsonPath: 'spec' }] })] },
+    [
+      'spec.versions[0].additionalPrinterColumns[0].type: Unsupported value: "text": supported values: "integer", "number", "string", "boolean", "date"',
+      'spec.versions[0].additionalPrinterColumns[0].jsonPath: Invalid value: "spec": must be a simple json path starting with .',
+    ],
+  ],
+  [
+    'selectable fields that cannot be',
+    {
+      versions: [
+        exampleVersion({
+          selectableFields: [
+            { jsonPath: '.metadata.name' },
+            { jsonPath: '.spec' },
+            { jsonPath: '.spec.no' },
+            { jsonPath: '.a[0]' },
+          ],
+        }),
+      ],
+    },
+    [
+      'spec.versions[0].selectableFields[0].jsonPath: Forbidden: must not point to fields in metadata',
+      'spec.versions[0].selectableFields[1].jsonPath: Invalid value: ".spec": must point to a field of type string, boolean or integer',
+      'spec.versions[0].selectableFields[2].jsonPath: Invalid value: ".spec.no": does not exist in the schema',
+      'spec.versions[0].selectableFields[3].jsonPath: Invalid value: ".a[0]": must be a simple json path of field names alone',
+    ],
+  ],
+])('definition: %s -> refused with its path', (_, over, expected) => {
+  expect(check(exampleDefinition(over))).toEqual(expected);
+});
+
+test('definition: spec missing, names missing -> what is required, nothing else', () => {
+  const { spec: _spec, ...rest } = exampleDefinition();
+  expect(check(rest)).toEqual(['spec: Required value']);
+  expect(check({ ...rest, spec: { group: 'a.b', versions: [] } })).toEqual([
+    'spec.names: Required value',
+    'spec.scope: Required value',
+  ]);
+});
+
+test('definition: group of Kubernetes without approval -> refused', () => {
+  const definition = exampleDefinition({ group: 'harbour.k8s.io' });
+  definition.metadata.name = 'boats.harbour.k8s.io';
+  expect(check(definition)).toEqual([
+    'metadata.annotations[api-approved.kubernetes.io]: Required value: groups of Kubernetes are for definitions it has approved',
+  ]);
+});
+
+test('definition: established, then scope and kind change -> immutable', () => {
+  const before = exampleDefinition();
+  before.status = {
+    conditions: [
+      { type: 'Established', status: 'True', reason: 'r', message: 'm', lastTransitionTime: '2026-01-01T00:00:00Z' },
+    ],
+  };
+  const now = exampleDefinition({ scope: 'Cluster', names: { plural: 'boats', kind: 'Ship' } });
+  expect(check(now, before)).toEqual([
+    'spec.scope: Invalid value: "Cluster": field is immutable',
+    'spec.names.kind: Invalid value: "Ship": field is immutable',
+  ]);
+});
+
+test('definition: a version that objects are stored in is removed -> refused', () => {
+  const before = exampleDefinition();
+  before.status = { storedVersions: ['v1'] };
+  const now = {
+    ...exampleDefinition({ versions: [exampleVersion({ name: 'v2' })] }),
+    status: { storedVersions: ['v1'] },
+  };
+  expect(check(now, before)).toEqual([
+    expect.stringMatching(/^status\.storedVersions\[0\]: Invalid value: "v1": objects may be stored/),
+  ]);
+});
+
+test('definition: CEL rules and scale -> warnings that say where', () => {
+  const version = exampleVersion({ subresources: { scale: {} } });
+  version.schema = {
+    openAPIV3Schema: {
+      type: 'object',
+      properties: { spec: { type: 'object', 'x-kubernetes-validations': [{ rule: 'true' }] } },
+    },
+  };
+  expect(warnings!(asObject(exampleDefinition({ versions: [version] })))).toEqual([
+    'x-kubernetes-validations are stored but not enforced by this server: spec.versions[0].schema.openAPIV3Schema.properties[spec]',
+    'spec.versions[0].subresources.scale is stored but not served by this server',
+  ]);
+  expect(warnings!(asObject(exampleDefinition()))).toEqual([]);
+});

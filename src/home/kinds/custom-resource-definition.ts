@@ -1,0 +1,35 @@
+// CustomResourceDefinition, the kind of which kinds are made. Its rules are in `definitions/`.
+
+import { applyDefinitionDefaults, type CustomResourceDefinition } from '../definitions/definition.ts';
+import { validateDefinition } from '../definitions/validate.ts';
+import { definitionWarnings } from '../definitions/warnings.ts';
+import { builtinKind } from './builtin.ts';
+import { nameColumn } from './columns.ts';
+import type { Column, Kind } from './kind.ts';
+
+const createdAtColumn: Column = {
+  name: 'Created At',
+  type: 'date',
+  description: 'When the definition was created',
+  priority: 0,
+  value: ({ metadata }) => metadata.creationTimestamp ?? null,
+};
+
+const builtin = builtinKind<CustomResourceDefinition>({
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  isNamespaced: false,
+  hasGeneration: true,
+  shortNames: ['crd', 'crds'],
+  categories: ['api-extensions'],
+  applyDefaults: applyDefinitionDefaults,
+  validate: validateDefinition,
+  behaviour: { warnings: (object) => definitionWarnings(object as unknown as CustomResourceDefinition) },
+});
+
+export const customResourceDefinitionKind: Kind = {
+  ...builtin,
+  versions: builtin.versions.map((version) => ({ ...version, columns: [nameColumn, createdAtColumn] })),
+};

@@ -1,0 +1,54 @@
+// Who asks, what for, and whether they may: the two questions the request path asks before it does anything.
+
+import type { HttpRequest } from '../../base/http.ts';
+
+export interface User {
+  readonly name: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** A request as its edge took it in. */
+export interface ApiRequest extends HttpRequest {
+  /** Subject of the client certificate, if the edge verified one against our client CA. */
+  readonly clientCertificate?: { readonly commonName: string; readonly organizations: readonly string[] };
+  /** Why the client certificate that was presented counts for nothing. */
+  readonly clientCertificateError?: string;
+  /** Fills in `body`, once. Who is not allowed to send one does not get to fill our memory with it, so this is called only
+   *  after that is known. Absent when the body is there already, or there is none. */
+  readonly receiveBody?: () => Promise<void>;
+  /** Where the edge wants to find out afterwards who asked: `authenticate` fills it. */
+  readonly trail?: RequestTrail;
+}
+
+export interface RequestTrail {
+  user?: User;
+  /** Who the user really is, where they act as somebody else. */
+  impersonator?: User;
+}
+
+/** What is asked for, in the terms of RBAC. */
+export interface Attributes {
+  /** get, list, watch, create, update, patch, delete, deletecollection; lower-case HTTP method for paths. */
+  readonly verb: string;
+  /** Set for anything that is not a resource: /healthz, /metrics, /openapi/v3. The other fields are then empty. */
+  readonly path?: string;
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface Decision {
+  readonly isAllowed: boolean;
+  readonly reason: string;
+}
+
+export interface Access {
+  /** Throws StatusError Unauthorized for credentials that are wrong; anonymous when there are none. */
+  authenticate(request: ApiRequest): Promise<User>;
+  authorize(user: User, attributes: Attributes): Decision;
+}

@@ -1,0 +1,69 @@
+// What a verb is given: the server's parts, and one request after it was routed, authenticated and authorized.
+
+import type { HttpResponse } from '../../base/http.ts';
+import type { Log } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import type { Stored } from '../encoding/stored.ts';
+import type { RequestContext } from '../kinds/kind.ts';
+import type { Registry, Served } from '../kinds/registry.ts';
+import type { Entry, Store } from '../store/store.ts';
+import type { EventMemo } from '../watch/event-memo.ts';
+import type { ApiRequest, User } from './access.ts';
+import type { ApiLimits } from './limits.ts';
+
+export interface Engine {
+  readonly world: World;
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly limits: ApiLimits;
+  readonly log: Log;
+  readonly memo: EventMemo;
+  readonly watches: OpenWatches;
+}
+
+/** The watches that are open, so that they can be counted and ended. */
+export interface OpenWatches {
+  /** Throws StatusError TooManyRequests when there are too many. Returns how to leave. */
+  enter(userName: string, close: () => void): () => void;
+  count(): number;
+  closeAll(): void;
+}
+
+/** Where something is: a kind in one of its versions, a namespace, a name. */
+export interface Place {
+  readonly served: Served;
+  /** Empty for cluster-scoped kinds and for all namespaces. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface Call extends Place {
+  readonly subresource: string;
+  readonly query: URLSearchParams;
+  readonly request: ApiRequest;
+  readonly user: User;
+  readonly nowMs: number;
+  readonly isDryRun: boolean;
+  /** Told to the client in Warning headers. */
+  readonly warnings: string[];
+}
+
+export type Answer =
+  | { readonly kind: 'object'; readonly code: number; readonly stored: Stored }
+  | { readonly kind: 'list'; readonly list: ListAnswer }
+  | { readonly kind: 'json'; readonly code: number; readonly value: unknown }
+  | { readonly kind: 'stream'; readonly body: Exclude<HttpResponse['body'], Uint8Array> };
+
+export interface ListAnswer {
+  readonly revision: number;
+  readonly entries: readonly Entry[];
+  readonly continueToken?: string;
+  readonly remainingItemCount?: number;
+}
+
+export function contextOf(engine: Engine, call: Pick<Call, 'user' | 'nowMs' | 'isDryRun'>): RequestContext {
+  return { user: call.user, nowMs: call.nowMs, isDryRun: call.isDryRun, store: engine.store };
+}
+
+/** Who the server's own parts act as. */
+export const systemUser: User = { name: 'system:apiserver', groups: ['system:masters'] };

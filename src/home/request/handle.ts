@@ -1,0 +1,140 @@
+// One request, from its arrival to its answer: routed, authenticated, authorized, handed to its verb, and put into the
+// form that was asked for. Never rejects: whatever goes wrong becomes a Status.
+
+import type { HttpResponse } from '../../base/http.ts';
+import { errorText } from '../../base/log.ts';
+import { type Form, negotiate } from '../encoding/negotiate.ts';
+import { errorResponse, respond } from '../encoding/respond.ts';
+import type { Served } from '../kinds/registry.ts';
+import { create } from '../verbs/create.ts';
+import { remove } from '../verbs/delete.ts';
+import { removeCollection } from '../verbs/delete-collection.ts';
+import { get } from '../verbs/get.ts';
+import { list } from '../verbs/list.ts';
+import { patch } from '../verbs/patch.ts';
+import { createInSubresource } from '../verbs/subresource.ts';
+import { update } from '../verbs/update.ts';
+import { watch } from '../watch/watch.ts';
+import type { Access, ApiRequest, User } from './access.ts';
+import type { Answer, Call, Engine } from './call.ts';
+import type { PathHandler } from './paths.ts';
+import type { RequestMetrics } from './request-metrics.ts';
+import { parseRoute, type ResourceRoute, type Route } from './route.ts';
+import { asStatusError, forbidden, methodNotAllowed, noSuchResource } from './status-errors.ts';
+
+export interface HandlerParts {
+  readonly engine: Engine;
+  readonly access: Access;
+  readonly metrics: RequestMetrics;
+  readonly answerPath: PathHandler;
+}
+
+export type Handle = (request: ApiRequest) => Promise<HttpResponse>;
+
+export function createHandle(parts: HandlerParts): Handle {
+  const { engine, metrics } = parts;
+  const { clock } = engine.world;
+  return async (request) => {
+    const startMs = clock.monotonicMs();
+    const route = parseRoute(request.method, request.path);
+    const response = await answerOrStatus(parts, request, route);
+    metrics.observe(route, response.status, clock.monotonicMs() - startMs);
+    return response;
+  };
+}
+
+async function answerOrStatus(
+  parts: HandlerParts,
+  request: ApiRequest,
+  route: Route | undefined,
+): Promise<HttpResponse> {
+  try {
+    return await answer(parts, request, route);
+  } catch (error) {
+    const status = asStatusError(error);
+    if (status.code >= 500 && status.reason !== 'Timeout') {
+      const fields = { method: request.method, path: request.path, error: errorText(error) };
+      parts.engine.log.error('a request failed', fields);
+    }
+    return errorResponse(status);
+  }
+}
+
+async function answer(parts: HandlerParts, request: ApiRequest, route: Route | undefined): Promise<HttpResponse> {
+  const user = await parts.access.authenticate(request);
+  if (route === undefined) throw noSuchResource();
+  const decision = parts.access.authorize(user, route.attributes);
+  if (!decision.isAllowed) throw forbidden(user, route.attributes, decision.reason);
+  if (route.kind === 'path') return parts.answerPath(request, route);
+  if (request.receiveBody !== undefined) await request.receiveBody();
+  return answerResource(parts.engine, request, route, user);
+}
+
+async function answerResource(
+  engine: Engine,
+  request: ApiRequest,
+  route: ResourceRoute,
+  user: User,
+): Promise<HttpResponse> {
+  const served = engine.registry.find(route.group, route.version, route.plural);
+  if (served === undefined || isMisplaced(served, route)) throw noSuchResource();
+  const form = negotiate(request.headers['accept'], resourceForms);
+  const call: Call = {
+    served,
+    namespace: route.namespace,
+    name: route.name,
+    subresource: route.subresource,
+    query: route.query,
+    request,
+    user,
+    nowMs: engine.world.clock.wallMs(),
+    isDryRun: route.query.size > 0 && route.query.getAll('dryRun').includes('All'),
+    warnings: [],
+  };
+  return respond(call, form, await dispatch(engine, call, route, form));
+}
+
+const resourceForms: ReadonlySet<Form['kind']> = new Set(['json', 'table', 'metadata']);
+
+/** A namespace where the kind has none, or an object without one where it must have one. */
+function isMisplaced(served: Served, route: ResourceRoute): boolean {
+  if (!served.kind.isNamespaced) return route.namespace !== '';
+  return route.namespace === '' && route.name !== '';
+}
+
+function dispatch(engine: Engine, call: Call, route: ResourceRoute, form: Form): Promise<Answer> {
+  const { verb } = route;
+  if (route.subresource === 'status' && call.served.version.hasStatus) return onStatus(engine, call, verb);
+  if (route.subresource !== '') return createInSubresource(engine, call, verb);
+  if (!call.served.verbs.has(verb)) throw methodNotAllowed();
+  switch (verb) {
+    case 'get':
+      return get(engine, call);
+    case 'list':
+      return list(engine, call);
+    case 'watch':
+      return watch(engine, call, form);
+    case 'create':
+      if (call.name !== '') throw methodNotAllowed();
+      return create(engine, call);
+    case 'update':
+      if (call.name === '') throw methodNotAllowed();
+      return update(engine, call);
+    case 'patch':
+      if (call.name === '') throw methodNotAllowed();
+      return patch(engine, call);
+    case 'delete':
+      return remove(engine, call);
+    case 'deletecollection':
+      return removeCollection(engine, call);
+    case 'unknown':
+      throw methodNotAllowed();
+  }
+}
+
+function onStatus(engine: Engine, call: Call, verb: string): Promise<Answer> {
+  if (verb === 'get') return get(engine, call);
+  if (verb === 'update') return update(engine, call);
+  if (verb === 'patch') return patch(engine, call);
+  throw methodNotAllowed();
+}

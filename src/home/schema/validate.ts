@@ -1,0 +1,27 @@
+// Says everything that is wrong with a value under its schema. Pure; the value is not changed.
+
+import type { FieldError } from '../../kube/objects/field-error.ts';
+import { type CompiledSchema, compileSchema } from './compile.ts';
+import { isDeeperThan, nestingDepthMax } from './depth.ts';
+import type { Schema } from './schema.ts';
+
+/** A schema used more than once should be compiled once. `path` is where the value lies; empty for a whole object. */
+export function validateSchema(schema: CompiledSchema | Schema, value: unknown, path = ''): FieldError[] {
+  if (isDeeperThan(value, nestingDepthMax)) return [tooDeep(path)];
+  const { check } = isCompiled(schema) ? schema : compileSchema(schema);
+  const errors: FieldError[] = [];
+  check(value, { root: path, path: [], errors });
+  return errors;
+}
+
+function isCompiled(schema: CompiledSchema | Schema): schema is CompiledSchema {
+  return 'check' in schema && typeof schema.check === 'function';
+}
+
+function tooDeep(field: string): FieldError {
+  return {
+    reason: 'FieldValueInvalid',
+    field,
+    message: `Invalid value: "": must not be nested more than ${nestingDepthMax} levels deep`,
+  };
+}

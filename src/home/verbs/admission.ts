@@ -1,0 +1,26 @@
+// The last look of a kind at a write, and what it adds to the commit.
+
+import type { AnyObject } from '../../kube/objects/object.ts';
+import type { Admission } from '../kinds/kind.ts';
+import { type Call, contextOf, type Engine } from '../request/call.ts';
+
+export type AdmissionOf = Pick<Admission, 'operation' | 'object' | 'previous'>;
+
+/** Throws what the kind throws. The object may have been changed afterwards. */
+export async function admit(engine: Engine, call: Call, asked: AdmissionOf): Promise<Admission> {
+  const admission: Admission = { ...contextOf(engine, call), ...asked, alsoCompare: [], alsoWrite: [] };
+  await call.served.kind.behaviour.admit?.(admission);
+  return admission;
+}
+
+/** Whether anything keeps an object that is being deleted. */
+export function isHeld(object: AnyObject): boolean {
+  if ((object.metadata.finalizers?.length ?? 0) > 0) return true;
+  return namespaceFinalizers(object).length > 0;
+}
+
+// Namespaces alone have a second list of finalizers: what empties them is named there.
+export function namespaceFinalizers(object: AnyObject): readonly string[] {
+  if (object.kind !== 'Namespace' || object.apiVersion !== 'v1') return [];
+  return (object['spec'] as { finalizers?: string[] } | undefined)?.finalizers ?? [];
+}

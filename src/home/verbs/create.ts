@@ -1,0 +1,79 @@
+// Creates an object, or answers a review. The namespace it goes into is part of the commit: nothing is created in one
+// that has just been deleted.
+
+import type { AnyObject } from '../../kube/objects/object.ts';
+import { checkWriteOptions, readObject } from '../encoding/body.ts';
+import { encodeStored, objectKey } from '../encoding/stored.ts';
+import { again, tryUntilDone } from '../request/attempts.ts';
+import { type Answer, type Call, contextOf, type Engine } from '../request/call.ts';
+import { StatusError } from '../request/status.ts';
+import { alreadyExists, badRequest, methodNotAllowed } from '../request/status-errors.ts';
+import type { Compare } from '../store/store.ts';
+import { admit } from './admission.ts';
+import { generateName, setOnCreate } from './metadata.ts';
+import { openNamespace } from './open-namespace.ts';
+import { applyDefaults, checkPlace, validateFields, validateObject } from './prepare.ts';
+
+export async function create(engine: Engine, call: Call): Promise<Answer> {
+  const { served } = call;
+  if (served.kind.isNamespaced && call.namespace === '') throw methodNotAllowed();
+  if (served.isTerminating) {
+    const message = 'nothing can be created while the definition of the kind is being deleted';
+    throw new StatusError('MethodNotAllowed', message);
+  }
+  checkWriteOptions(call);
+  if (served.kind.behaviour.review !== undefined) return review(engine, call);
+  return tryUntilDone(`create ${served.resource}`, () => tryCreate(engine, call));
+}
+
+async function review(engine: Engine, call: Call): Promise<Answer> {
+  const { served } = call;
+  const object = readObject(engine, call);
+  checkPlace(call, object);
+  applyDefaults(served, object);
+  validateFields(served, object);
+  const value = await served.kind.behaviour.review!(object, contextOf(engine, call));
+  return { kind: 'json', code: 201, value };
+}
+
+async function tryCreate(engine: Engine, call: Call): Promise<Answer | typeof again> {
+  const { served } = call;
+  call.warnings.length = 0;
+  const object = readObject(engine, call);
+  checkPlace(call, object);
+  const isNameGenerated = prepareMetadata(engine, call, object);
+  applyDefaults(served, object);
+  validateObject(served, object, undefined);
+  call.warnings.push(...(served.kind.behaviour.warnings?.(object) ?? []));
+  const key = objectKey(served.keyPrefix, call.namespace, object.metadata.name);
+  const compares: Compare[] = [{ key, revision: 0 }];
+  if (served.kind.isNamespaced) compares.push(await openNamespace(engine, call, object.metadata.name));
+  const { alsoCompare, alsoWrite } = await admit(engine, call, { operation: 'create', object, previous: undefined });
+  const value = encodeStored(object);
+  if (call.isDryRun) return dryRun(engine, call, key, object, value);
+  const writes = [{ key, value }, ...alsoWrite];
+  const result = await engine.store.commit({ compares: [...compares, ...alsoCompare], writes });
+  if (result.kind === 'committed') return { kind: 'object', code: 201, stored: { value, revision: result.revision } };
+  if (result.key === key && !isNameGenerated) throw alreadyExists(served, object.metadata.name);
+  return again;
+}
+
+/** True if the server made up the name, and may make up another one. */
+function prepareMetadata(engine: Engine, call: Call, object: AnyObject): boolean {
+  const { metadata } = object;
+  if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== '0') {
+    throw badRequest('metadata.resourceVersion must be empty on create');
+  }
+  delete metadata.resourceVersion;
+  const { hasGeneration = false } = call.served.kind.behaviour;
+  setOnCreate(metadata, { uid: engine.world.random.uuid(), nowMs: call.nowMs, hasGeneration });
+  if (call.served.version.hasStatus) delete object['status'];
+  if (metadata.name !== '' || metadata.generateName === undefined) return false;
+  metadata.name = generateName(metadata.generateName, engine.world.random.bytes(5));
+  return true;
+}
+
+async function dryRun(engine: Engine, call: Call, key: string, object: AnyObject, value: Uint8Array): Promise<Answer> {
+  if ((await engine.store.get(key)) !== undefined) throw alreadyExists(call.served, object.metadata.name);
+  return { kind: 'object', code: 201, stored: { value, revision: 0 } };
+}

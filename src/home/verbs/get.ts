@@ -1,0 +1,15 @@
+// One object, from memory to bytes without a look inside.
+
+import { objectKey } from '../encoding/stored.ts';
+import type { Answer, Call, Engine } from '../request/call.ts';
+import { notFound } from '../request/status-errors.ts';
+import { waitForRevision } from '../watch/revisions.ts';
+import { parseRevision } from './list-options.ts';
+
+export async function get(engine: Engine, call: Call): Promise<Answer> {
+  const revision = parseRevision(call.query.get('resourceVersion'));
+  if (revision !== undefined) await waitForRevision(engine, revision);
+  const stored = await engine.store.get(objectKey(call.served.keyPrefix, call.namespace, call.name));
+  if (stored === undefined) throw notFound(call.served, call.name);
+  return { kind: 'object', code: 200, stored };
+}

@@ -1,0 +1,153 @@
+// A list at one revision, whole or page by page. Entries are looked into only if a selector asks for more than names.
+
+import { objectKey, parsePlace, parseStored } from '../encoding/stored.ts';
+import type { Served } from '../kinds/registry.ts';
+import type { Answer, Call, Engine, ListAnswer, Place } from '../request/call.ts';
+import { StatusError } from '../request/status.ts';
+import { expired, tooOldForList } from '../request/status-errors.ts';
+import type { Entry, RangeResult } from '../store/store.ts';
+import { CompactedError } from '../store/store.ts';
+import { waitForRevision } from '../watch/revisions.ts';
+import { type ContinueToken, formatContinueToken, parseContinueToken } from './continue-token.ts';
+import { type ListOptions, parseListOptions } from './list-options.ts';
+import { parseSelection, type Selection } from './selectors.ts';
+
+export async function list(engine: Engine, call: Call): Promise<Answer> {
+  const options = parseListOptions(call.query, false);
+  const selection = parseSelection(call.served.kind, call.query);
+  return { kind: 'list', list: await listEntries(engine, call, selection, options) };
+}
+
+export async function listEntries(
+  engine: Engine,
+  place: Place,
+  selection: Selection,
+  options: ListOptions,
+): Promise<ListAnswer> {
+  const token = options.continueToken === '' ? undefined : parseContinueToken(options.continueToken);
+  if (token === undefined && options.revision !== undefined) await waitForRevision(engine, options.revision);
+  const isExact = options.match === 'Exact' || (options.match === '' && options.limit > 0);
+  const pinned = token?.revision ?? (isExact && options.revision !== 0 ? options.revision : undefined);
+  try {
+    if (selection.name !== undefined && isOnePlace(place)) return await listOne(engine, place, selection, pinned);
+    const { after, remaining: remainingBefore } = token ?? {};
+    return await listRange(engine, place, selection, { limit: options.limit, pinned, after, remainingBefore });
+  } catch (error) {
+    throw error instanceof CompactedError ? tooOld(token) : error;
+  }
+}
+
+/** The prefix under which everything lies that a list or a watch can show. */
+export function prefixOf(place: Place): string {
+  const { keyPrefix } = place.served;
+  return place.namespace === '' ? keyPrefix : `${keyPrefix}${place.namespace}/`;
+}
+
+function isOnePlace(place: Place): boolean {
+  return place.namespace !== '' || !place.served.kind.isNamespaced;
+}
+
+/** A key sorts before all others that begin with it. */
+async function listOne(
+  engine: Engine,
+  place: Place,
+  selection: Selection,
+  pinned: number | undefined,
+): Promise<ListAnswer> {
+  const key = objectKey(place.served.keyPrefix, place.namespace, selection.name!);
+  const revision = pinned === -1 ? undefined : pinned;
+  const found = await engine.store.range({ ...request(key, undefined, revision, 1), countMax: 0 });
+  const entries = found.entries.filter((each) => each.key === key && isSelected(place.served, selection, each));
+  return { revision: found.revision, entries };
+}
+
+interface Range {
+  readonly limit: number;
+  readonly pinned: number | undefined;
+  readonly after: string | undefined;
+  /** What the page before said would come after it: at one revision, that holds. */
+  readonly remainingBefore: number | undefined;
+}
+
+async function listRange(engine: Engine, place: Place, selection: Selection, range: Range): Promise<ListAnswer> {
+  const prefix = prefixOf(place);
+  const page = await readPage(engine, prefix, selection, place.served, range);
+  const { revision, entries, last } = page;
+  if (page.remaining === 0 || last === undefined) return { revision, entries };
+  const after = last.key.slice(prefix.length);
+  if (!selection.isEverything) return { revision, entries, continueToken: formatContinueToken({ revision, after }) };
+  const { remainingBefore } = range;
+  const remaining = remainingBefore === undefined ? page.remaining : remainingBefore - entries.length;
+  const continueToken = formatContinueToken({ revision, after, remaining });
+  return { revision, entries, continueToken, remainingItemCount: remaining };
+}
+
+interface Page {
+  readonly revision: number;
+  readonly entries: readonly Entry[];
+  /** The last key looked at, where the next page begins. */
+  readonly last: Entry | undefined;
+  readonly remaining: number;
+}
+
+/** How many keys are read at once while looking for those that a selector wants. */
+const scanLength = 1000;
+
+async function readPage(
+  engine: Engine,
+  prefix: string,
+  selection: Selection,
+  served: Served,
+  range: Range,
+): Promise<Page> {
+  const limit = range.limit > 0 ? range.limit : Number.POSITIVE_INFINITY;
+  const revision = range.pinned === -1 ? undefined : range.pinned;
+  const after = range.after === undefined ? undefined : prefix + range.after;
+  if (selection.isEverything) {
+    const isCounted = range.remainingBefore !== undefined;
+    const asked = request(prefix, after, revision, range.limit || undefined);
+    return wholePage(await engine.store.range({ ...asked, ...(isCounted ? { countMax: 1 } : {}) }));
+  }
+  const entries: Entry[] = [];
+  let last: Entry | undefined;
+  let at = { revision, after };
+  for (;;) {
+    const found = await engine.store.range({ ...request(prefix, at.after, at.revision, scanLength), countMax: 1 });
+    for (const [index, entry] of found.entries.entries()) {
+      last = entry;
+      if (isSelected(served, selection, entry) && entries.push(entry) >= limit) {
+        const remaining = found.entries.length - index - 1 + found.remaining;
+        return { revision: found.revision, entries, last, remaining };
+      }
+    }
+    if (found.remaining === 0) return { revision: found.revision, entries, last, remaining: 0 };
+    at = { revision: found.revision, after: last!.key };
+  }
+}
+
+function wholePage(found: RangeResult): Page {
+  return { ...found, last: found.entries.at(-1) };
+}
+
+function request(prefix: string, after: string | undefined, revision: number | undefined, limit: number | undefined) {
+  return {
+    prefix,
+    ...(after === undefined ? {} : { after }),
+    ...(revision === undefined ? {} : { revision }),
+    ...(limit === undefined ? {} : { limit }),
+  };
+}
+
+function isSelected(served: Served, selection: Selection, entry: Entry): boolean {
+  if (!selection.matchesPlace(parsePlace(served.keyPrefix, entry.key))) return false;
+  if (selection.matchesObject === undefined) return true;
+  return selection.mayMatch(entry.value) && selection.matchesObject(parseStored(served, entry));
+}
+
+function tooOld(token: ContinueToken | undefined): StatusError {
+  if (token === undefined) return expired(tooOldForList);
+  const message =
+    'the continue token is too old; list again from the start, or go on with the token of this answer, which shows the rest as it is now';
+  const continueToken = formatContinueToken({ revision: -1, after: token.after });
+  return new StatusError('Expired', message, { metadata: { continue: continueToken } });
+}

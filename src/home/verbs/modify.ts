@@ -1,0 +1,124 @@
+// Replaces an object by what a function makes of it: the one way in which update, patch and the server's own parts
+// change what is stored. A change that changes nothing is not written; the last finalizer of an object that is being
+// deleted takes the object with it.
+
+import { isSameJson } from '../../base/same-json.ts';
+import type { AnyObject } from '../../kube/objects/object.ts';
+import { encodeStored, objectKey, parseStored } from '../encoding/stored.ts';
+import { again, tryUntilDone } from '../request/attempts.ts';
+import type { Answer, Call, Engine } from '../request/call.ts';
+import { conflict, notFound, wasModified } from '../request/status-errors.ts';
+import type { Entry } from '../store/store.ts';
+import { admit, isHeld } from './admission.ts';
+import { setOnUpdate } from './metadata.ts';
+import { applyDefaults, validateObject } from './prepare.ts';
+import { isSameExcept } from './same-except.ts';
+
+export interface Change {
+  /** Main leaves status alone, status leaves the rest alone, all is for the server's own parts. */
+  readonly part: 'main' | 'status' | 'all';
+  /** Given a fresh copy of what is there, which it may change and return. Called again when a race is lost. */
+  next(current: AnyObject): AnyObject;
+}
+
+export function modify(engine: Engine, call: Call, change: Change): Promise<Answer> {
+  return tryUntilDone(`update ${call.served.resource} ${call.name}`, () => tryModify(engine, call, change));
+}
+
+async function tryModify(engine: Engine, call: Call, change: Change): Promise<Answer | typeof again> {
+  const { served, name } = call;
+  const key = objectKey(served.keyPrefix, call.namespace, name);
+  const entry = await engine.store.get(key);
+  if (entry === undefined) throw notFound(served, name);
+  call.warnings.length = 0;
+  const before = parseStored(served, entry);
+  const after = takeParts(
+    served.version.hasStatus ? change.part : 'all',
+    before,
+    change.next(parseStored(served, entry)),
+  );
+  checkPreconditions(call, after, before);
+  setOnUpdate(after.metadata, before.metadata);
+  applyDefaults(served, after);
+  validateObject(served, after, before);
+  call.warnings.push(...(served.kind.behaviour.warnings?.(after) ?? []));
+  if (after.metadata.deletionTimestamp !== undefined && !isHeld(after)) return removeNow(engine, call, entry, after);
+  const { alsoCompare, alsoWrite } = await admit(engine, call, {
+    operation: 'update',
+    object: after,
+    previous: before,
+  });
+  const { generation } = before.metadata;
+  if (generation !== undefined && isSpecChanged(call, before, after)) after.metadata.generation = generation + 1;
+  const value = encodeStored(after);
+  if (isUnchanged(entry, value, before, after)) return { kind: 'object', code: 200, stored: entry };
+  if (call.isDryRun) return { kind: 'object', code: 200, stored: { value, revision: entry.revision } };
+  const result = await engine.store.commit({
+    compares: [{ key, revision: entry.revision }, ...alsoCompare],
+    writes: [{ key, value }, ...alsoWrite],
+  });
+  if (result.kind === 'conflict') return again;
+  return { kind: 'object', code: 200, stored: { value, revision: result.revision } };
+}
+
+function takeParts(part: Change['part'], before: AnyObject, next: AnyObject): AnyObject {
+  if (part === 'all') return next;
+  if (part === 'main') return withStatus(next, before['status']);
+  const { resourceVersion, uid } = next.metadata;
+  const metadata = { ...before.metadata, resourceVersion };
+  if (uid !== undefined) metadata.uid = uid;
+  return withStatus({ ...before, metadata }, next['status']);
+}
+
+function withStatus(object: AnyObject, status: unknown): AnyObject {
+  if (status === undefined) delete object['status'];
+  else object['status'] = status;
+  return object;
+}
+
+function checkPreconditions(call: Call, after: AnyObject, before: AnyObject): void {
+  const { uid, resourceVersion } = after.metadata;
+  if (uid !== undefined && uid !== before.metadata.uid) {
+    throw conflict(
+      call.served,
+      call.name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${before.metadata.uid}`,
+    );
+  }
+  if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion) {
+    throw wasModified(call.served, call.name);
+  }
+}
+
+const outsideSpec = new Set(['apiVersion', 'kind', 'metadata']);
+const outsideSpecAndStatus = new Set([...outsideSpec, 'status']);
+
+function isSpecChanged(call: Call, before: AnyObject, after: AnyObject): boolean {
+  return !isSameExcept(before, after, call.served.version.hasStatus ? outsideSpecAndStatus : outsideSpec);
+}
+
+/** The same bytes, or the same values in another order, which makes for the same length. */
+function isUnchanged(entry: Entry, value: Uint8Array, before: AnyObject, after: AnyObject): boolean {
+  if (value.length !== entry.value.length) return false;
+  if (Buffer.compare(value, entry.value) === 0) return true;
+  after.metadata.resourceVersion = before.metadata.resourceVersion;
+  return isSameJson(before, after);
+}
+
+/** Takes the object out of the store. What is answered is its last state. */
+export async function removeNow(
+  engine: Engine,
+  call: Call,
+  entry: Entry,
+  last: AnyObject,
+): Promise<Answer | typeof again> {
+  const previous = parseStored(call.served, entry);
+  const { alsoCompare, alsoWrite } = await admit(engine, call, { operation: 'delete', object: last, previous });
+  const stored = { value: encodeStored(last), revision: entry.revision };
+  if (call.isDryRun) return { kind: 'object', code: 200, stored };
+  const result = await engine.store.commit({
+    compares: [{ key: entry.key, revision: entry.revision }, ...alsoCompare],
+    writes: [{ key: entry.key }, ...alsoWrite],
+  });
+  return result.kind === 'conflict' ? again : { kind: 'object', code: 200, stored };
+}

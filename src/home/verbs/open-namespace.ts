@@ -1,0 +1,42 @@
+// Whether something may be created in a namespace: it must be there, and not be on its way out.
+
+import { bufferOf, keyPrefixOf, textOf } from '../encoding/stored.ts';
+import type { Engine, Place } from '../request/call.ts';
+import { StatusError } from '../request/status.ts';
+import { detailsOf } from '../request/status-errors.ts';
+import type { Compare } from '../store/store.ts';
+
+export const namespaceKeyPrefix = keyPrefixOf({ group: '', plural: 'namespaces' });
+
+/** A compare for the commit, so that the answer still holds when the object is written. */
+export async function openNamespace(engine: Engine, place: Place, name: string): Promise<Compare> {
+  const key = namespaceKeyPrefix + place.namespace;
+  const entry = await engine.store.get(key);
+  if (entry === undefined) {
+    throw new StatusError('NotFound', `namespaces ${JSON.stringify(place.namespace)} not found`, {
+      details: { name: place.namespace, kind: 'namespaces' },
+    });
+  }
+  if (isBeingDeleted(entry.value)) throw terminating(place, name);
+  return { key, revision: entry.revision };
+}
+
+const deletionWords = Buffer.from('"deletionTimestamp":');
+
+/** Looks for the words first: most objects are not being deleted, and need no parsing to see that. */
+export function isBeingDeleted(value: Uint8Array): boolean {
+  const bytes = bufferOf(value);
+  return bytes.includes(deletionWords) && JSON.parse(textOf(value)).metadata.deletionTimestamp !== undefined;
+}
+
+function terminating(place: Place, name: string): StatusError {
+  const { served, namespace } = place;
+  const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  const message = `namespace ${namespace} is being terminated`;
+  return new StatusError('Forbidden', `${served.resource} ${JSON.stringify(name)} is forbidden: ${why}`, {
+    details: {
+      ...detailsOf(served, name),
+      causes: [{ reason: 'NamespaceTerminating', message, field: 'metadata.namespace' }],
+    },
+  });
+}

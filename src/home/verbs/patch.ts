@@ -1,0 +1,79 @@
+// PATCH: what a patch makes of the object that is there, then as an update. A lost race applies the patch again.
+
+import type { AnyObject } from '../../kube/objects/object.ts';
+import {
+  admitFields,
+  asObject,
+  checkWriteOptions,
+  decodeJson,
+  mediaTypeOf,
+  readBytes,
+  unsupportedMediaType,
+} from '../encoding/body.ts';
+import { messageOfKind } from '../kinds/messages/messages.ts';
+import { applyJsonPatch, MalformedPatchError, PatchError } from '../patches/json-patch.ts';
+import { applyMergePatch } from '../patches/merge-patch.ts';
+import { applyStrategicPatch } from '../patches/strategic-patch.ts';
+import type { Answer, Call, Engine } from '../request/call.ts';
+import { StatusError } from '../request/status.ts';
+import { badRequest } from '../request/status-errors.ts';
+import { modify } from './modify.ts';
+import { checkPlace } from './prepare.ts';
+
+type Patch = (object: AnyObject) => unknown;
+
+const jsonPatchType = 'application/json-patch+json';
+const mergePatchType = 'application/merge-patch+json';
+const strategicPatchType = 'application/strategic-merge-patch+json';
+
+export function patch(engine: Engine, call: Call): Promise<Answer> {
+  checkWriteOptions(call);
+  const { apply, duplicates } = readPatch(engine, call);
+  return modify(engine, call, {
+    part: call.subresource === 'status' ? 'status' : 'main',
+    next: (current) => {
+      const patched = asObject(guarded(() => apply(current)));
+      const object = admitFields(call, patched, duplicates);
+      checkPlace(call, object);
+      return object;
+    },
+  });
+}
+
+function readPatch(engine: Engine, call: Call): { apply: Patch; duplicates: readonly string[] } {
+  const mediaType = mediaTypeOf(call);
+  // Only built-in kinds know how their lists are merged, as in Kubernetes.
+  const isStrategicKnown = call.served.version.protobufMessage !== undefined;
+  const accepted = [jsonPatchType, mergePatchType, ...(isStrategicKnown ? [strategicPatchType] : [])];
+  if (!accepted.includes(mediaType)) throw unsupportedMediaType(accepted);
+  const body = readBytes(engine, call);
+  const { value, duplicates } = decodeJson(body);
+  if (mediaType === jsonPatchType) {
+    const limits = {
+      operationsMax: 10_000,
+      copiedBytesMax: engine.limits.bodyBytesMax,
+      shiftedItemsMax: 10_000_000,
+    };
+    // Each application gets values of its own: what a patch puts into an object is changed there.
+    return { apply: (object) => applyJsonPatch(object, decodeJson(body).value, limits), duplicates: [] };
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw badRequest('error decoding patch: a merge patch must be an object');
+  }
+  if (mediaType === mergePatchType) {
+    return { apply: (object) => applyMergePatch(object, decodeJson(body).value), duplicates };
+  }
+  const message = messageOfKind(call.served.apiVersion, call.served.kind.kind)!;
+  return { apply: (object) => applyStrategicPatch(object, decodeJson(body).value, message), duplicates };
+}
+
+function guarded<T>(apply: () => T): T {
+  try {
+    return apply();
+  } catch (error) {
+    if (error instanceof MalformedPatchError) throw badRequest(`error decoding patch: ${error.message}`, error);
+    if (!(error instanceof PatchError)) throw error;
+    const message = `the patch cannot be applied: ${error.message}`;
+    throw new StatusError('Invalid', message, { details: {}, cause: error });
+  }
+}

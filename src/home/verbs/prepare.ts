@@ -1,0 +1,81 @@
+// What happens to an object between its body and the store: defaults, then every check there is, all errors at once.
+
+import type { FieldError } from '../../kube/objects/field-error.ts';
+import type { AnyObject } from '../../kube/objects/object.ts';
+import type { Served } from '../kinds/registry.ts';
+import type { Place } from '../request/call.ts';
+import { invalidObject } from '../request/status.ts';
+import { badRequest } from '../request/status-errors.ts';
+import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
+import { applySchemaDefaults } from '../schema/defaults.ts';
+import type { Schema } from '../schema/schema.ts';
+import { validateSchema } from '../schema/validate.ts';
+import { validateMetadata, validateMetadataUpdate } from './metadata.ts';
+
+export function applyDefaults(served: Served, object: AnyObject): void {
+  applySchemaDefaults(served.version.schema, object);
+  served.kind.behaviour.applyDefaults?.(object);
+}
+
+/** Throws StatusError Invalid with everything that is wrong. `before` is absent on create. */
+export function validateObject(served: Served, object: AnyObject, before: AnyObject | undefined): void {
+  const { behaviour } = served.kind;
+  const errors = validateMetadata(object.metadata, behaviour);
+  if (before !== undefined) errors.push(...validateMetadataUpdate(object.metadata, before.metadata));
+  const ofSchema = validateSchema(compiledSchema(served), object);
+  errors.push(...ofSchema);
+  // A kind's own rules may rely on the types of the schema.
+  if (!ofSchema.some(isWrongType)) errors.push(...(behaviour.validate?.(object, before) ?? []));
+  if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
+}
+
+/** The schema alone, for what is answered and not stored. */
+export function validateFields(served: Served, object: AnyObject): void {
+  const errors = validateSchema(compiledSchema(served), object);
+  if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
+}
+
+function subjectOf(served: Served, object: AnyObject) {
+  return { group: served.kind.group, kind: served.kind.kind, name: object.metadata.name };
+}
+
+function isWrongType(error: FieldError): boolean {
+  return error.reason === 'FieldValueTypeInvalid';
+}
+
+// A memo of constants, by schema: compiling is pure.
+const compiledSchemas = new WeakMap<Schema, CompiledSchema>();
+
+function compiledSchema(served: Served): CompiledSchema {
+  const { schema, protobufMessage } = served.version;
+  let compiled = compiledSchemas.get(schema);
+  if (compiled === undefined) {
+    compiled = compileSchema(protobufMessage === undefined ? schema : withoutMetadata(schema));
+    compiledSchemas.set(schema, compiled);
+  }
+  return compiled;
+}
+
+// The metadata of built-in kinds is checked by metadata.ts alone; a definition may say more about a name.
+function withoutMetadata(schema: Schema): Schema {
+  const { metadata: _metadata, ...properties } = schema.properties ?? {};
+  return { ...schema, properties, required: (schema.required ?? []).filter((name) => name !== 'metadata') };
+}
+
+/** The namespace and name of the body against those of the URL. */
+export function checkPlace(place: Place, object: AnyObject): void {
+  const { metadata } = object;
+  if (place.served.kind.isNamespaced) {
+    metadata.namespace ??= place.namespace;
+    if (metadata.namespace !== place.namespace) {
+      throw badRequest(
+        `metadata.namespace is ${JSON.stringify(metadata.namespace)}, the URL says ${JSON.stringify(place.namespace)}`,
+      );
+    }
+  } else delete metadata.namespace;
+  if (place.name === '') return;
+  if (metadata.name === '') metadata.name = place.name;
+  if (metadata.name !== place.name) {
+    throw badRequest(`metadata.name is ${JSON.stringify(metadata.name)}, the URL says ${JSON.stringify(place.name)}`);
+  }
+}

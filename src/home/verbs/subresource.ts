@@ -1,0 +1,33 @@
+// What a kind answers below one of its objects, beyond status: a ServiceAccount's token.
+
+import type { AnyObject } from '../../kube/objects/object.ts';
+import { apiVersionOf } from '../../kube/objects/object.ts';
+import { asObject, decodeBody, mediaTypeOf, readBytes } from '../encoding/body.ts';
+import { objectKey, parseStored } from '../encoding/stored.ts';
+import { type Answer, type Call, contextOf, type Engine } from '../request/call.ts';
+import { badRequest, methodNotAllowed, noSuchResource, notFound } from '../request/status-errors.ts';
+import { normalizeMetadata } from './metadata.ts';
+
+export async function createInSubresource(engine: Engine, call: Call, verb: string): Promise<Answer> {
+  const { served, name } = call;
+  const { subresources = {} } = served.kind.behaviour;
+  const subresource = Object.hasOwn(subresources, call.subresource) ? subresources[call.subresource] : undefined;
+  if (subresource === undefined) throw noSuchResource();
+  if (verb !== 'create') throw methodNotAllowed();
+  const body = asObject(decodeBody(mediaTypeOf(call), readBytes(engine, call), true).value);
+  checkBody(body, { apiVersion: apiVersionOf(subresource), kind: subresource.kind });
+  body.metadata = normalizeMetadata(body.metadata);
+  const entry = await engine.store.get(objectKey(served.keyPrefix, call.namespace, name));
+  if (entry === undefined) throw notFound(served, name);
+  const value = await subresource.create(body, parseStored(served, entry), contextOf(engine, call));
+  return { kind: 'json', code: 201, value };
+}
+
+function checkBody(body: AnyObject, expected: { apiVersion: string; kind: string }): void {
+  body.apiVersion ??= expected.apiVersion;
+  body.kind ??= expected.kind;
+  if (body.apiVersion === expected.apiVersion && body.kind === expected.kind) return;
+  throw badRequest(
+    `${body.kind} in version ${JSON.stringify(body.apiVersion)} cannot be handled as a ${expected.kind} in version ${JSON.stringify(expected.apiVersion)}`,
+  );
+}

@@ -1,0 +1,42 @@
+// What was made of an event for one watcher is kept for the next one: the store hands all of them the same event, one
+// after the other. Only the most recent events are remembered, so the memory it takes is bounded.
+
+import type { AnyObject } from '../../kube/objects/object.ts';
+import { parseStored } from '../encoding/stored.ts';
+import type { Served } from '../kinds/registry.ts';
+import type { Entry, StoreEvent } from '../store/store.ts';
+
+export interface EventMemo {
+  /** The bytes made of an event in one form; `make` is called once per event and form. */
+  bytes(event: StoreEvent, form: string, make: () => Buffer): Buffer;
+  /** Shared by everybody who asks: not to be changed. */
+  object(served: Served, entry: Entry): AnyObject;
+}
+
+const recentMax = 256;
+
+export function createEventMemo(): EventMemo {
+  const forms = createRecent<StoreEvent, Map<string, Buffer>>();
+  const objects = createRecent<Entry, AnyObject>();
+  return {
+    bytes: (event, form, make) => {
+      const made = forms(event, () => new Map());
+      let bytes = made.get(form);
+      if (bytes === undefined) made.set(form, (bytes = make()));
+      return bytes;
+    },
+    object: (served, entry) => objects(entry, () => parseStored(served, entry)),
+  };
+}
+
+function createRecent<K, V>(): (key: K, make: () => V) => V {
+  const recent = new Map<K, V>();
+  return (key, make) => {
+    let value = recent.get(key);
+    if (value !== undefined) return value;
+    value = make();
+    recent.set(key, value);
+    if (recent.size > recentMax) recent.delete(recent.keys().next().value as K);
+    return value;
+  };
+}

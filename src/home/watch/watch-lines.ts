@@ -1,0 +1,64 @@
+// One line of a watch stream, in the form the watcher has asked for. Lines of plain objects are stored bytes between an
+// opening and a closing; a line is made once for all watchers that want the same.
+
+import type { Form } from '../encoding/negotiate.ts';
+import { encodeJson } from '../encoding/respond.ts';
+import { encodeEvent, parseStored, type Stored } from '../encoding/stored.ts';
+import { type IncludeObject, metadataOf, tableOf } from '../encoding/table.ts';
+import type { Served } from '../kinds/registry.ts';
+import type { StatusError } from '../request/status.ts';
+import type { StoreEvent } from '../store/store.ts';
+import type { EventMemo } from './event-memo.ts';
+
+export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+export interface LineForm {
+  readonly served: Served;
+  readonly form: Form;
+  readonly includeObject: IncludeObject;
+  nowMs(): number;
+}
+
+export function eventLine(memo: EventMemo, how: LineForm, type: EventType, event: StoreEvent): Uint8Array {
+  const { form, served, includeObject } = how;
+  const name =
+    form.kind === 'json' ? type + served.apiVersion : `${type} ${served.apiVersion} ${form.kind} ${includeObject}`;
+  return memo.bytes(event, name, () => {
+    // What was deleted is shown in its last state, at the revision of its deletion.
+    const value = type === 'DELETED' ? event.previous!.value : event.entry!.value;
+    return storedLine(how, type, { value, revision: event.revision });
+  });
+}
+
+export function storedLine(how: LineForm, type: EventType, stored: Stored): Buffer {
+  const { form, served } = how;
+  if (form.kind !== 'table' && form.kind !== 'metadata') return encodeEvent(type, served, stored);
+  const object = parseStored(served, stored);
+  if (form.kind === 'metadata') return encodeLine(type, metadataOf(object, form.version));
+  const options = { version: form.version, includeObject: how.includeObject, nowMs: how.nowMs() };
+  return encodeLine(type, tableOf(served, [object], { resourceVersion: object.metadata.resourceVersion }, options));
+}
+
+/** Says that everything up to a revision has been sent, and with `isInitialEnd` that this was all there is. */
+export function bookmarkLine(how: LineForm, revision: number, isInitialEnd: boolean): Buffer {
+  const annotations = isInitialEnd ? { 'k8s.io/initial-events-end': 'true' } : undefined;
+  const metadata = { resourceVersion: String(revision), creationTimestamp: null, ...(annotations && { annotations }) };
+  const { form, served } = how;
+  if (form.kind === 'table') {
+    const options = { version: form.version, includeObject: how.includeObject, nowMs: how.nowMs() };
+    return encodeLine('BOOKMARK', tableOf(served, [], metadata, options));
+  }
+  if (form.kind === 'metadata') {
+    const apiVersion = `meta.k8s.io/${form.version}`;
+    return encodeLine('BOOKMARK', { kind: 'PartialObjectMetadata', apiVersion, metadata });
+  }
+  return encodeLine('BOOKMARK', { kind: served.kind.kind, apiVersion: served.apiVersion, metadata });
+}
+
+export function errorLine(error: StatusError): Buffer {
+  return encodeLine('ERROR', error.toStatus());
+}
+
+function encodeLine(type: string, object: unknown): Buffer {
+  return Buffer.concat([encodeJson({ type, object }), Buffer.from('\n')]);
+}

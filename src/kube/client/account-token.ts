@@ -1,0 +1,44 @@
+// A token of a service account, asked for by TokenRequest.
+
+import type { AnyObject, KubernetesObject } from '../objects/object.ts';
+import { serviceAccountType } from '../objects/rbac.ts';
+import type { Client } from './client.ts';
+
+export interface AccountToken {
+  readonly token: string;
+  /** RFC 3339. */
+  readonly expiresAt: string;
+}
+
+export interface AccountTokenRequest {
+  readonly namespace: string;
+  readonly name: string;
+  readonly lifetimeMs: number;
+  /** A Secret of the same namespace that the token lives and dies with. */
+  readonly boundTo?: KubernetesObject;
+}
+
+export async function requestToken(client: Client, request: AccountTokenRequest): Promise<AccountToken> {
+  const { namespace, name, lifetimeMs, boundTo } = request;
+  const body: AnyObject = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    metadata: { name, namespace },
+    spec: {
+      expirationSeconds: Math.floor(lifetimeMs / 1000),
+      ...(boundTo === undefined
+        ? {}
+        : {
+            boundObjectRef: {
+              apiVersion: 'v1',
+              kind: 'Secret',
+              name: boundTo.metadata.name,
+              uid: boundTo.metadata.uid,
+            },
+          }),
+    },
+  };
+  const answer = await client.createSubresource(serviceAccountType, { namespace, name, subresource: 'token' }, body);
+  const { token, expirationTimestamp } = answer['status'] as { token: string; expirationTimestamp: string };
+  return { token, expiresAt: expirationTimestamp };
+}

@@ -1,0 +1,64 @@
+// Writes Kubernetes Events: what happened to one object, for people. Losing one harms nothing, so a failed write is only
+// logged. Callers speak when something has changed, never because they were started.
+
+import type { Log } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import type { Client } from '../client/client.ts';
+import { formatTime } from '../objects/conditions.ts';
+import { eventType, type KubernetesEvent } from '../objects/event.ts';
+import type { KubernetesObject } from '../objects/object.ts';
+
+export interface Happening {
+  readonly about: KubernetesObject;
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase, one word for machines. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface EventRecorder {
+  record(happening: Happening): Promise<void>;
+}
+
+const messageLengthMax = 1024;
+
+export function createEventRecorder(options: {
+  readonly home: Client;
+  readonly world: Pick<World, 'clock' | 'random'>;
+  readonly log: Log;
+}): EventRecorder {
+  const { home, world, log } = options;
+  return {
+    record: async (happening) => {
+      const event = eventOf(
+        happening,
+        formatTime(world.clock.wallMs()),
+        Buffer.from(world.random.bytes(8)).toString('hex'),
+      );
+      try {
+        await home.create(eventType, event);
+      } catch (error) {
+        log.warn('event not written', { reason: happening.reason, about: event.involvedObject, error });
+      }
+    },
+  };
+}
+
+function eventOf({ about, type, reason, message }: Happening, now: string, id: string): KubernetesEvent {
+  const { name, namespace, uid, resourceVersion } = about.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    // What belongs to no namespace is told of in `default`, as everywhere.
+    metadata: { name: `${name.slice(0, 200)}.${id}`, namespace: namespace ?? 'default' },
+    type,
+    reason,
+    message: message.slice(0, messageLengthMax),
+    involvedObject: { apiVersion: about.apiVersion, kind: about.kind, name, namespace, uid, resourceVersion },
+    source: { component: 'portolan-agent' },
+    reportingComponent: 'portolan.dev/agent',
+    count: 1,
+    firstTimestamp: now,
+    lastTimestamp: now,
+  };
+}

@@ -1,0 +1,205 @@
+// One leader at a time among those who share a Lease.
+//
+// A holder is taken for gone when its Lease has not changed for the lease time on our own monotonic clock since we saw
+// it change last; timestamps written by others are never compared. A leader steps down by its own clock before anybody
+// else may step up: it counts from the moment it sent its last successful renewal, the others from when they saw it.
+// `isLeader()` asks the clock at each call, so a process that was asleep does not believe what was true before.
+
+import { errorText, type Log } from '../../base/log.ts';
+import { sleep, type World } from '../../base/world.ts';
+import type { Client } from '../client/client.ts';
+import { isNotFound } from '../objects/api-error.ts';
+import type { Lease } from '../objects/lease.ts';
+import { leaseType } from '../objects/lease.ts';
+
+export interface LeaderOptions {
+  readonly client: Client;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly namespace: string;
+  readonly name: string;
+  /** Different for every start of every process: a restarted one must not take itself for the old one. */
+  readonly identity: string;
+  /** Runs while we lead. Its signal is aborted when we do not any more; we stand again after it has returned. */
+  readonly whileLeading: (signal: AbortSignal) => Promise<void>;
+  readonly times?: LeaderTimes;
+}
+
+export interface LeaderTimes {
+  /** Others wait this long after the last change they saw. */
+  readonly leaseMs: number;
+  /** A leader that could not renew for this long steps down. Well below leaseMs: the rest is for clocks that run apart. */
+  readonly renewDeadlineMs: number;
+  /** Between renewals, and between looks of those who wait. */
+  readonly retryMs: number;
+}
+
+export interface Candidate {
+  isLeader(): boolean;
+  /** Ends the work, then gives the Lease up so that the next one need not wait. */
+  stop(): Promise<void>;
+}
+
+const defaultTimes: LeaderTimes = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
+
+interface Observation {
+  readonly resourceVersion: string;
+  readonly atMs: number;
+}
+
+export function standForLeader(options: LeaderOptions): Candidate {
+  const { client, world, identity } = options;
+  const log = options.log.with({ lease: `${options.namespace}/${options.name}`, identity });
+  const times = options.times ?? defaultTimes;
+  const stopping = new AbortController();
+  let observed: Observation | undefined;
+  /** Set while we lead: the moment until which nobody else can. */
+  let leadsUntilMs: number | undefined;
+  /** The Lease as we wrote it last, while nothing says that it is another. */
+  let held: Lease | undefined;
+  /** Counts our terms. */
+  let term = 0;
+  const ref = { namespace: options.namespace, name: options.name };
+  const requestTimeoutMs = times.renewDeadlineMs / 2;
+
+  const nowMs = () => world.clock.monotonicMs();
+  const isLeader = () => leadsUntilMs !== undefined && nowMs() < leadsUntilMs;
+
+  function observe(lease: Lease): void {
+    const resourceVersion = lease.metadata.resourceVersion ?? '';
+    if (observed?.resourceVersion !== resourceVersion) observed = { resourceVersion, atMs: nowMs() };
+  }
+
+  /** One try to get or to keep the Lease. Whether we hold it now. */
+  async function attempt(): Promise<boolean> {
+    const sentMs = nowMs();
+    const attemptTerm = term;
+    const current = held ?? (await read());
+    if (current !== undefined) observe(current);
+    if (current !== undefined && !mayTake(current)) {
+      leadsUntilMs = undefined;
+      return false;
+    }
+    held = undefined;
+    const written = await write(current);
+    observe(written);
+    // An answer that comes after the term it belongs to has ended must not make us leader again.
+    if (attemptTerm !== term) return false;
+    held = written;
+    leadsUntilMs = sentMs + times.renewDeadlineMs;
+    return true;
+  }
+
+  async function read(): Promise<Lease | undefined> {
+    try {
+      return await client.get<Lease>(leaseType, ref, { timeoutMs: requestTimeoutMs });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  function write(current: Lease | undefined): Promise<Lease> {
+    const wanted = wantedLease(current);
+    if (current === undefined) return client.create(leaseType, wanted, { timeoutMs: requestTimeoutMs });
+    return client.update(leaseType, wanted, { timeoutMs: requestTimeoutMs });
+  }
+
+  function mayTake(lease: Lease): boolean {
+    const holder = lease.spec?.holderIdentity ?? '';
+    if (holder === '' || holder === identity) return true;
+    const promisedMs = (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
+    return nowMs() - observed!.atMs >= Math.max(promisedMs, times.leaseMs);
+  }
+
+  function wantedLease(current: Lease | undefined): Lease {
+    const now = `${new Date(world.clock.wallMs()).toISOString().slice(0, -1)}000Z`;
+    const isRenewal = current?.spec?.holderIdentity === identity;
+    return {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: current?.metadata ?? ref,
+      spec: {
+        holderIdentity: identity,
+        leaseDurationSeconds: Math.ceil(times.leaseMs / 1000),
+        acquireTime: isRenewal ? current?.spec?.acquireTime : now,
+        renewTime: now,
+        leaseTransitions: (current?.spec?.leaseTransitions ?? 0) + (isRenewal || current === undefined ? 0 : 1),
+      },
+    };
+  }
+
+  async function tryOnce(): Promise<boolean> {
+    try {
+      return await attempt();
+    } catch (error) {
+      // A conflict says that somebody else was first; everything else that we could not ask.
+      log.debug('lease was not written', { error: errorText(error) });
+      return false;
+    }
+  }
+
+  /** Renews until it has failed for too long, or we are told to stop. */
+  async function renew(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && isLeader()) {
+      const restMs = leadsUntilMs! - nowMs();
+      await sleep(world.timers, Math.min(times.retryMs, restMs), signal).catch(() => {});
+      if (signal.aborted || !isLeader()) return;
+      await Promise.race([tryOnce(), sleep(world.timers, leadsUntilMs! - nowMs(), signal).catch(() => {})]);
+    }
+  }
+
+  async function lead(): Promise<void> {
+    log.info('leading');
+    const ending = new AbortController();
+    const onStop = () => ending.abort(new Error('told to stop'));
+    stopping.signal.addEventListener('abort', onStop, { once: true });
+    const work = options.whileLeading(ending.signal).catch((error) => log.error('leader work failed', { error }));
+    await Promise.race([renew(ending.signal), work]);
+    stopping.signal.removeEventListener('abort', onStop);
+    ending.abort(new Error('not leading any more'));
+    if (!isLeader()) log.warn('leadership lost');
+    await keepWhile(work);
+    await release();
+    leadsUntilMs = undefined;
+    held = undefined;
+    term += 1;
+  }
+
+  /** Work that ends in good order may take its time: the Lease stays ours until it has. */
+  async function keepWhile(work: Promise<void>): Promise<void> {
+    const done = new AbortController();
+    await Promise.all([renew(done.signal), work.finally(() => done.abort())]);
+  }
+
+  async function release(): Promise<void> {
+    if (!isLeader()) return;
+    leadsUntilMs = undefined;
+    try {
+      const current = await client.get<Lease>(leaseType, ref, { timeoutMs: times.retryMs });
+      if (current.spec?.holderIdentity !== identity) return;
+      const spec = { ...current.spec, holderIdentity: '', leaseDurationSeconds: 1 };
+      await client.update(leaseType, { ...current, spec }, { timeoutMs: times.retryMs });
+    } catch (error) {
+      log.info('lease could not be given up, it will run out', { error: errorText(error) });
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      if (await tryOnce()) await lead();
+      if (stopping.signal.aborted) return;
+      const jitter = 1 + world.random.float() / 5;
+      await sleep(world.timers, times.retryMs * jitter, stopping.signal).catch(() => {});
+    }
+  }
+
+  const running = run();
+  return {
+    isLeader,
+    stop: async () => {
+      stopping.abort(new Error('candidate stopped'));
+      await running;
+    },
+  };
+}

@@ -1,0 +1,369 @@
+// List, then watch from the list's revision; resume from the last revision seen when a watch ends; list again only when
+// the home says that revision is gone or still to come, or does not know what we last saw. Decides when to try again;
+// leaves what objects mean to its sink.
+
+import { Backoff } from '../../base/backoff.ts';
+import { errorText, type Log } from '../../base/log.ts';
+import { sleep, type Timer, type World } from '../../base/world.ts';
+import type { Client, ListDecoder, Selection } from '../client/client.ts';
+import { isServed } from '../client/discovery.ts';
+import type { StatusLike, WatchEvent } from '../client/watch-stream.ts';
+import { ApiError, isAhead, isForbidden, isGone, isNotFound } from '../objects/api-error.ts';
+import type { KubernetesObject, ResourceType } from '../objects/object.ts';
+import { HistoryWitness, isAsSeen, isSameObject, type Sight } from './history-witness.ts';
+
+export type ReflectorState =
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'listing' }
+  | { readonly kind: 'watching' }
+  /** The home does not answer as it should; what is known is kept. */
+  | { readonly kind: 'failing'; readonly error: string }
+  /** The home's discovery says there is no such kind. */
+  | { readonly kind: 'unserved' };
+
+export interface ReflectorStatus {
+  readonly state: ReflectorState;
+  readonly lastContactMs: number | undefined;
+  readonly staleSinceMs: number | undefined;
+  /** How far into the home's history the copy has come, deletes included; absent while it is listed anew. */
+  readonly revision: string | undefined;
+}
+
+export interface ReflectorSink<T> {
+  /** In another history a revision that is known may stand for something else. */
+  listBegins(history: 'same' | 'other'): void;
+  upsert(object: T): void;
+  remove(object: T): void;
+  /** Whatever the list did not bring is gone. */
+  listEnds(): void;
+}
+
+export interface ReflectorOptions<T> extends Selection {
+  readonly client: Client;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly type: ResourceType;
+  readonly pageSize?: number;
+  /** Reads the pages of a list in place of JSON.parse; its items need only hold what the sink wants. */
+  readonly decodeList?: ListDecoder;
+  readonly sink: ReflectorSink<T>;
+  readonly onState: () => void;
+}
+
+export interface Reflector {
+  start(): void;
+  stop(): void;
+  /** The home may have been put back to an older copy: list everything anew. */
+  relist(): void;
+  status(): ReflectorStatus;
+}
+
+const defaultPageSize = 500;
+const backoffOptions = { firstMs: 1600, delayMsMax: 30_000 };
+/** A watch that lived this long, or brought something, was a success. */
+const healthyWatchMs = 5_000;
+/** Watches end after a random time in this range, so that a home's watchers do not all come back at once. */
+const watchMs = { min: 300_000, max: 600_000 };
+/** How long a home may be late in ending a watch before we take the connection for dead. */
+const watchGraceMs = 30_000;
+/** Homes that send bookmarks do so about each minute: a watch that brings nothing for this long is opened anew. */
+const silenceMsMax = 150_000;
+/** Discovery must say "no such kind" twice, this far apart: a home that is starting may not have loaded its kinds. */
+const absenceConfirmMs = 20_000;
+/** Lists that expired between pages before one without pages is tried. */
+const expiredListsMax = 2;
+/** How long a home may take to begin a watch with the event it was asked from. */
+const proofMs = 10_000;
+
+export function createReflector<T extends KubernetesObject>(options: ReflectorOptions<T>): Reflector {
+  const { client, world, log, type, sink } = options;
+  const selection = {
+    namespace: options.namespace,
+    labelSelector: options.labelSelector,
+    fieldSelector: options.fieldSelector,
+  };
+  const backoff = new Backoff(world.random, backoffOptions);
+  let state: ReflectorState = { kind: 'stopped' };
+  let running: AbortController | undefined;
+  let lastContactMs: number | undefined;
+  let staleSinceMs: number | undefined;
+  /** Set while there is a copy that a watch can carry on from. */
+  let revision: string | undefined;
+  let absentSinceMs: number | undefined;
+  let expiredLists = 0;
+  const witness = new HistoryWitness();
+  /** Whether the revision is one of the list that has just ended: nothing can have happened to its history yet. */
+  let isFresh = false;
+  /** Whether the next list may be of another history than the copy. */
+  let hasDoubts = false;
+  /** Where a watch begins with the event we saw last; undefined when that was in a list. */
+  let beforeLast: string | undefined;
+  /** The event that a watch must begin with, or it is of another history. */
+  let expected: Sight | undefined;
+  let endWatch: (() => void) | undefined;
+  /** Whether the home has sent a bookmark since the last watch that fell silent. */
+  let hasBookmarks = false;
+
+  function enter(next: ReflectorState): void {
+    const isNews = next.kind !== state.kind;
+    state = next;
+    if (isNews) options.onState();
+  }
+
+  function contact(): void {
+    lastContactMs = world.clock.monotonicMs();
+  }
+
+  async function list(signal: AbortSignal): Promise<void> {
+    if (state.kind === 'stopped') enter({ kind: 'listing' });
+    sink.listBegins(hasDoubts ? 'other' : 'same');
+    hasDoubts = false;
+    witness.listBegins();
+    const limit = expiredLists < expiredListsMax ? (options.pageSize ?? defaultPageSize) : 0;
+    const listing = { signal, timeoutMs: 60_000, decode: options.decodeList };
+    let newest = '';
+    for await (const page of client.listPaged<T>(type, { ...selection, ...listing, limit })) {
+      signal.throwIfAborted();
+      contact();
+      for (const item of page.items) {
+        sink.upsert(item);
+        if (page.newest === undefined) witness.listed(item);
+      }
+      if (page.newest !== undefined) witness.listedMany(page.newest, page.items.length);
+      newest = page.metadata.resourceVersion;
+    }
+    sink.listEnds();
+    // Whoever began to doubt meanwhile means what was listed before.
+    revision = hasDoubts ? undefined : newest;
+    beforeLast = undefined;
+    isFresh = true;
+    expiredLists = 0;
+    absentSinceMs = undefined;
+  }
+
+  /** Resolves when the home ended the watch in good order, to whether it was worth opening. */
+  async function watch(signal: AbortSignal): Promise<boolean> {
+    const timeoutMs = watchMs.min + world.random.float() * (watchMs.max - watchMs.min);
+    const startedMs = world.clock.monotonicMs();
+    const before = revision!;
+    const from = expected === undefined ? before : beforeLast!;
+    isFresh = false;
+    const controller = new AbortController();
+    endWatch = () => controller.abort(new EndedWatch());
+    const proof = world.timers.after(proofMs, () => expected && controller.abort(new OtherHistory()));
+    const guard = world.timers.after(timeoutMs + watchGraceMs, () => controller.abort(new Error('watch overdue')));
+    const listening = listenForSilence(() => controller.abort(new EndedWatch()));
+    const stopWatch = () => controller.abort(signal.reason);
+    signal.addEventListener('abort', stopWatch, { once: true });
+    const wasWorthIt = () => revision !== before || world.clock.monotonicMs() - startedMs >= healthyWatchMs;
+    try {
+      await follow(from, timeoutMs, controller.signal);
+      return wasWorthIt();
+    } finally {
+      if (wasWorthIt()) backoff.reset();
+      endWatch = undefined;
+      proof.cancel();
+      guard.cancel();
+      listening.cancel();
+      signal.removeEventListener('abort', stopWatch);
+      controller.abort(new Error('watch ended'));
+    }
+  }
+
+  /** A home that has nothing to tell sends no bookmarks either, so silence proves nothing: it is a reason to ask. */
+  function listenForSilence(onSilence: () => void): Pick<Timer, 'cancel'> {
+    const startedMs = world.clock.monotonicMs();
+    const look = () => {
+      const quietMs = world.clock.monotonicMs() - Math.max(startedMs, lastContactMs ?? 0);
+      const isSilent = hasBookmarks && quietMs >= silenceMsMax;
+      // Never less than a moment: a clock that has not quite come as far as its timers would have us look for ever.
+      const leftMs = hasBookmarks ? Math.max(1, silenceMsMax - quietMs) : silenceMsMax;
+      if (!isSilent) timer = world.timers.after(leftMs, look);
+      else {
+        hasBookmarks = false;
+        onSilence();
+      }
+    };
+    let timer = world.timers.after(silenceMsMax, look);
+    return { cancel: () => timer.cancel() };
+  }
+
+  async function follow(from: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const events = await client.watch<T>(type, { ...selection, resourceVersion: from, timeoutMs, signal });
+    signal.throwIfAborted();
+    contact();
+    staleSinceMs = undefined;
+    enter({ kind: 'watching' });
+    for await (const event of events) {
+      signal.throwIfAborted();
+      contact();
+      take(event);
+    }
+  }
+
+  function take(event: WatchEvent<T>): void {
+    if (event.type === 'ERROR') throw errorOfEvent(type, event.object);
+    if (expected !== undefined) return takeFirst(event);
+    if (event.type === 'BOOKMARK') hasBookmarks = true;
+    else {
+      const isGone = event.type === 'DELETED';
+      if (isGone) sink.remove(event.object);
+      else sink.upsert(event.object);
+      witness.happened({ object: event.object, isGone });
+      if (event.object.metadata.resourceVersion !== revision) beforeLast = revision;
+    }
+    revision = event.object.metadata.resourceVersion ?? revision;
+  }
+
+  /** What we have seen already proves the history, and is told to nobody a second time. */
+  function takeFirst(event: WatchEvent<T>): void {
+    const isGone = event.type === 'DELETED';
+    if (event.type === 'ERROR' || event.type === 'BOOKMARK') throw new OtherHistory();
+    if (isGone !== expected!.isGone || !isSameObject(event.object, expected!.object)) throw new OtherHistory();
+    expected = undefined;
+    hasDoubts = false;
+  }
+
+  /** One list or one watch, and what its end means for the next. */
+  async function step(signal: AbortSignal): Promise<'go on' | 'wait'> {
+    try {
+      if (revision === undefined) {
+        await list(signal);
+        return 'go on';
+      }
+      expected = undefined;
+      if (!isFresh && !(await isSameHistory(signal))) expectLast();
+      return (await watch(signal)) ? 'go on' : 'wait';
+    } catch (error) {
+      if (error instanceof EndedWatch) return 'go on';
+      if (error instanceof OtherHistory) {
+        log.info('home does not know what we saw last, listing again', { revision });
+        doubt();
+        return 'go on';
+      }
+      if (!signal.aborted) await failed(error, signal);
+      return isUnwatchable(error) && isFirstFailure() ? 'go on' : 'wait';
+    }
+  }
+
+  /** It may only have changed since: then the home can tell us so from there on. */
+  function expectLast(): void {
+    hasDoubts = true;
+    if (beforeLast === undefined) throw new OtherHistory();
+    expected = witness.last();
+  }
+
+  /** Asked before a watch is resumed. */
+  async function isSameHistory(signal: AbortSignal): Promise<boolean> {
+    const sights = witness.sights();
+    if (sights === undefined) return false;
+    for (const sight of sights) {
+      if (!(await isStillSo(sight, signal))) return false;
+    }
+    return true;
+  }
+
+  async function isStillSo(sight: Sight, signal: AbortSignal): Promise<boolean> {
+    const { name, namespace } = sight.object.metadata;
+    try {
+      return isAsSeen(sight, await client.get(type, { name, namespace }, { signal }));
+    } catch (error) {
+      if (isNotFound(error)) return isAsSeen(sight, undefined);
+      // Who may list but not get has no way to ask.
+      if (isForbidden(error)) return true;
+      throw error;
+    }
+  }
+
+  function doubt(): void {
+    revision = undefined;
+    hasDoubts = true;
+  }
+
+  function isFirstFailure(): boolean {
+    if (backoff.failures > 0) return false;
+    backoff.nextMs();
+    return true;
+  }
+
+  async function failed(error: unknown, signal: AbortSignal): Promise<void> {
+    if (!isNotFound(error)) absentSinceMs = undefined;
+    if (isUnwatchable(error)) {
+      log.info('revision cannot be watched from, listing again', { revision, error: errorText(error) });
+      if (revision === undefined) expiredLists += 1;
+      if (isAhead(error)) doubt();
+      revision = undefined;
+      return;
+    }
+    staleSinceMs ??= lastContactMs ?? world.clock.monotonicMs();
+    if (isNotFound(error)) {
+      revision = undefined;
+      if (await confirmAbsence(signal)) return;
+    }
+    if (state.kind !== 'failing') log.warn('home does not answer, keeping what is known', { error: errorText(error) });
+    enter({ kind: 'failing', error: errorText(error) });
+  }
+
+  /** Whether discovery has now said twice, far enough apart, that the kind is gone. */
+  async function confirmAbsence(signal: AbortSignal): Promise<boolean> {
+    const served = await isServed(client, type, signal).catch(() => undefined);
+    if (served !== false) {
+      absentSinceMs = undefined;
+      return false;
+    }
+    contact();
+    const nowMs = world.clock.monotonicMs();
+    absentSinceMs ??= nowMs;
+    if (nowMs - absentSinceMs < absenceConfirmMs) return false;
+    if (state.kind !== 'unserved') log.info('kind is not served here, taking it for empty');
+    staleSinceMs = undefined;
+    sink.listBegins('same');
+    sink.listEnds();
+    enter({ kind: 'unserved' });
+    return true;
+  }
+
+  async function run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const next = await step(signal);
+      if (signal.aborted) return;
+      if (next === 'wait') await sleep(world.timers, backoff.nextMs(), signal).catch(() => {});
+    }
+  }
+
+  return {
+    start: () => {
+      if (running !== undefined) return;
+      running = new AbortController();
+      void run(running.signal);
+    },
+    stop: () => {
+      running?.abort(new Error('informer stopped'));
+      running = undefined;
+      enter({ kind: 'stopped' });
+    },
+    relist: () => {
+      doubt();
+      endWatch?.();
+    },
+    status: () => ({ state, lastContactMs, staleSinceMs, revision }),
+  };
+}
+
+/** The home was put back to an older copy, and has written since. */
+class OtherHistory extends Error {}
+
+/** Ends a watch that may be dead, or may be of another history; what comes next tells. */
+class EndedWatch extends Error {}
+
+/** The revision is forgotten, or not known because the home was put back to an earlier state. */
+function isUnwatchable(error: unknown): boolean {
+  return isGone(error) || isAhead(error);
+}
+
+function errorOfEvent(type: ResourceType, status: StatusLike): ApiError {
+  return new ApiError(`watch ${type.plural}: ${status.message ?? 'the home ended the watch with an error'}`, {
+    code: status.code ?? 500,
+    reason: status.reason ?? '',
+  });
+}

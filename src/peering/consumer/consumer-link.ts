@@ -1,0 +1,505 @@
+// Our side of one peer's catalog: dials, registers, stores what comes, answers, and comes back after a failure. While the
+// owner is away everything stays as it was; what is older than the retention time goes.
+//
+// The states are those of the protocol's client (seed 000, Appendix A): dialing (1), registering (2), receiving (3),
+// updating (4), waiting (5), backingOff (6 and 8), stopped (7 and 9).
+
+import { X509Certificate } from 'node:crypto';
+import { Backoff } from '../../base/backoff.ts';
+import { errorText, type Log } from '../../base/log.ts';
+import { LogBudget } from '../../base/log-budget.ts';
+import type { Timer, World } from '../../base/world.ts';
+import type { PeerVersion } from '../kinds/peer.ts';
+import { type Held, type LinkConfig, type LinkLimits, linkLimits } from '../rules/link-config.ts';
+import {
+  type ConsumerInput,
+  type ConsumerOutput,
+  ConsumerSession,
+  type ReconcileMode,
+} from '../session/consumer-session.ts';
+import { type Code, type ConsumerMessage, codes, type SnapshotEnd } from '../session/messages.ts';
+import { afterClose, reconnectBackoff } from '../session/reconnect.ts';
+import type { ClientCall, ClientHandlers, Dial } from '../transport/transport-client.ts';
+import { type Draft, drafts, snapshotHeader } from '../transport/wire.ts';
+import { whatIsWrongWithChain } from '../trust/trust.ts';
+import type { PeerServiceStore } from './peer-service-store.ts';
+import { type Refusal, RefusalBook } from './refusal-book.ts';
+import { type Absence, StaleClock } from './stale-clock.ts';
+
+export interface LinkOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly peer: string;
+  readonly config: LinkConfig;
+  readonly store: PeerServiceStore;
+  readonly dial: Dial;
+  readonly credentials: () => { readonly certificate: string; readonly key: string } | undefined;
+  /** Wall time of the last sign of life before this process started, if it is known. */
+  readonly lastContactMs?: number;
+  /** How long the owner had been away then, as far as anybody looked. */
+  readonly awayMs?: number;
+  readonly limits?: Partial<LinkLimits>;
+  /** What the owner should know of a service that we took; empty if nothing. */
+  readonly noteOf?: (id: string) => string;
+  readonly onChanged?: () => void;
+  readonly onRefused?: (refusal: { readonly id: string; readonly reason: string }) => void;
+}
+
+export type LinkState =
+  | { readonly kind: 'dialing' }
+  | { readonly kind: 'registering' | 'receiving' | 'updating' | 'waiting' }
+  | Held
+  | { readonly kind: 'backingOff'; readonly reason: string; readonly delayMs: number }
+  | { readonly kind: 'stopped'; readonly code: Code; readonly reason: string };
+
+export interface LinkReport {
+  readonly state: LinkState;
+  readonly version: PeerVersion;
+  readonly mode: ReconcileMode | undefined;
+  readonly services: number;
+  readonly aliveMs: number | undefined;
+  readonly fullSyncMs: number | undefined;
+  readonly unacknowledged: number;
+  readonly behindSinceMs: number | undefined;
+  readonly staleSinceMs: number | undefined;
+  /** How long nobody vouched for what we hold, not counting the time we were away ourselves. */
+  readonly awayMs: number;
+  readonly refusals: RefusalBook;
+}
+
+/** A stream that lived this long was a success, whatever ended it. */
+const healthyMs = 30_000;
+const tickMs = 1000;
+/** Looking at an owner's certificate again costs some signatures. */
+const judgeMs = 5000;
+/** After a start an owner has this long to answer before what it shared goes, however long it was not heard of. */
+const firstChanceMs = 60_000;
+/** Above `pendingPause` there can only be what was on its way already. */
+const pendingFactor = 64;
+
+export class ConsumerLink {
+  readonly #options: LinkOptions;
+  readonly #limits: LinkLimits;
+  readonly #backoff: Backoff;
+  readonly #stale: StaleClock;
+  readonly #refusals: RefusalBook;
+  readonly #refusalLines: LogBudget;
+  readonly #startedMs: number;
+  /** Monotonic time since which there is no stream. */
+  #lostMs: number;
+  #state: LinkState;
+  #versionIndex = 0;
+  #call: ClientCall | undefined;
+  #session: ConsumerSession | undefined;
+  #timer: Timer | undefined;
+  #ticker: Timer | undefined;
+  #connectedMs: number | undefined;
+  #openedMs: number | undefined;
+  #judgedMs = 0;
+  #isJudgeable = true;
+  /** When the owner was last heard on a stream that it had taken up. */
+  #heard: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
+  #hasFailed = false;
+  /** What we presented on the newest stream. */
+  #certificate = '';
+  #aliveMs: number | undefined;
+  #fullSyncMs: number | undefined;
+  #behindSinceMs: number | undefined;
+  /** Not kept on disk: after a start the first snapshot counts if its count and digest fit, however old it is. */
+  #lastEnd: SnapshotEnd | undefined;
+  #isPaused = false;
+  #isEnded = false;
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    this.#limits = { ...linkLimits, ...options.limits };
+    this.#backoff = new Backoff(options.world.random, reconnectBackoff);
+    this.#refusals = new RefusalBook(options.store);
+    this.#refusalLines = new LogBudget(options.world.clock);
+    this.#startedMs = options.world.clock.monotonicMs();
+    this.#lostMs = this.#startedMs;
+    this.#state = options.config.held ?? { kind: 'dialing' };
+    this.#stale = new StaleClock({
+      world: options.world,
+      store: options.store,
+      retentionMs: options.config.retentionMs,
+      staleAfterMs: this.#limits.staleAfterMs,
+      withdraw: () => this.#withdraw(),
+    });
+    const { lastContactMs: sinceMs = options.world.clock.wallMs(), awayMs = 0 } = options;
+    if (options.store.size > 0) this.#stale.lost({ sinceMs, awayMs });
+  }
+
+  get state(): LinkState {
+    return this.#state;
+  }
+
+  report(): LinkReport {
+    const session = this.#session;
+    return {
+      state: this.#state,
+      version: this.#draft().name,
+      // Before the owner's first word nobody knows which it will be.
+      mode: this.#openedMs === undefined ? undefined : session?.mode,
+      services: this.#options.store.size - this.#options.store.quarantined,
+      aliveMs: this.#aliveMs,
+      fullSyncMs: this.#fullSyncMs,
+      unacknowledged: session?.unacknowledged ?? 0,
+      behindSinceMs: this.#behindSinceMs,
+      staleSinceMs: this.#stale.sinceMs,
+      awayMs: this.absence?.awayMs ?? this.#unheardMs(),
+      refusals: this.#refusals,
+    };
+  }
+
+  /** Since when the owner is away; undefined while it is there. */
+  get absence(): Absence | undefined {
+    return this.#stale.absence;
+  }
+
+  /** Dials; the store must have been loaded. */
+  start(): void {
+    if (this.#options.config.held === undefined) this.#dial();
+  }
+
+  /** Somebody asked for it: tries at once, whether it had stopped, waits, or has a stream that may be of no use. */
+  retry(): void {
+    if (this.#isEnded || this.#options.config.held !== undefined) return;
+    const call = this.#call;
+    const hadSession = this.#session !== undefined;
+    this.#timer?.cancel();
+    this.#closeSession();
+    if (hadSession) call?.cancel();
+    this.#backoff.reset();
+    this.#versionIndex = 0;
+    this.#dial();
+  }
+
+  /** Roots or certificates are other ones: a stream that they still allow goes on, one that had stopped is tried again. */
+  trustChanged(): void {
+    if (this.#openedMs === undefined) this.retry();
+    else this.#judge();
+  }
+
+  /** What there is to say of this service may be something else now. */
+  noted(id: string): void {
+    this.#step({ kind: 'noted', id });
+  }
+
+  /** Ends the stream and everything that was planned. What is stored stays. */
+  stop(): void {
+    this.#isEnded = true;
+    this.#timer?.cancel();
+    this.#stale.stop();
+    this.#closeSession();
+    this.#call?.cancel();
+  }
+
+  #draft(): Draft {
+    const name = this.#options.config.versions[this.#versionIndex] ?? 'v1alpha1';
+    return drafts.find((draft) => draft.name === name) as Draft;
+  }
+
+  #enter(state: LinkState): void {
+    const hasChanged = state.kind !== this.#state.kind;
+    this.#state = state;
+    if (hasChanged) this.#options.onChanged?.();
+  }
+
+  #dial(): void {
+    const { config, credentials, dial } = this.#options;
+    const draft = this.#draft();
+    const own = credentials();
+    this.#certificate = own?.certificate ?? '';
+    this.#enter({ kind: 'dialing' });
+    if (config.versions.length === 0)
+      return this.#closed(codes.failedPrecondition, 'none of the versions that its Peer names is switched on here');
+    if (own === undefined) return this.#closed(codes.unauthenticated, 'this mesh has no certificate of its own yet');
+    const session = this.#newSession(draft);
+    this.#session = session;
+    this.#call = dial(
+      {
+        address: config.address,
+        ...(config.serverName === undefined ? {} : { serverName: config.serverName }),
+        path: draft.path,
+        headers: { [snapshotHeader]: '1' },
+        ...own,
+        roots: config.roots,
+        isExpected: config.isExpected,
+        messageBytesMax: this.#limits.messageBytesMax,
+        connectMsMax: this.#limits.connectMsMax,
+        keepAliveMs: this.#limits.keepAliveMs,
+      },
+      this.#handlers(session, draft),
+    );
+    this.#send({ kind: 'subscribe', resourceUrl: draft.resourceUrl });
+  }
+
+  #handlers(session: ConsumerSession, draft: Draft): ClientHandlers {
+    // Whatever belongs to an earlier stream comes too late.
+    const isCurrent = () => this.#session === session;
+    return {
+      onOpened: (headers) => isCurrent() && this.#opened(headers[snapshotHeader] === '1'),
+      onMessage: (bytes) => isCurrent() && this.#received(draft, bytes),
+      onOversized: ({ length, beginning }) => isCurrent() && this.#oversized(draft, beginning, length),
+      onAlive: () => isCurrent() && this.#alive(),
+      onClosed: (code, reason) => isCurrent() && this.#closed(code, reason),
+    };
+  }
+
+  #newSession(draft: Draft): ConsumerSession {
+    const { config, store, noteOf } = this.#options;
+    return new ConsumerSession({
+      resourceUrl: draft.resourceUrl,
+      names: config.names,
+      accepts: config.accepts,
+      servicesMax: config.servicesMax,
+      ...(noteOf === undefined ? {} : { noteOf }),
+      held: store.held(),
+      ...(this.#lastEnd === undefined ? {} : { lastEnd: this.#lastEnd }),
+      pendingMax: this.#limits.pendingPause * pendingFactor,
+      silenceMsMin: config.quietMs,
+      graceMs: config.graceMs,
+    });
+  }
+
+  #alive(): void {
+    const { clock } = this.#options.world;
+    this.#aliveMs = clock.wallMs();
+    if (this.#openedMs !== undefined) this.#heard = { wallMs: this.#aliveMs, monotonicMs: clock.monotonicMs() };
+    if (this.#connectedMs !== undefined) return;
+    this.#connectedMs = clock.monotonicMs();
+    this.#tick();
+  }
+
+  /** The owner took the stream up: its headers came, or it is one of those that send them with their first message. */
+  #opened(hasSnapshotEnd: boolean): void {
+    const nowMs = this.#options.world.clock.monotonicMs();
+    if (hasSnapshotEnd && this.#session?.isSnapshotOver)
+      return this.#call?.cancel(codes.unavailable, 'the owner said too late that it marks the end of its catalog');
+    if (this.#openedMs === undefined) {
+      this.#refusals.clear();
+      // What TLS has just let in under these roots is not for us to judge by other rules.
+      this.#isJudgeable = this.#whatIsWrongWithOwner() === undefined;
+    }
+    this.#openedMs = nowMs;
+    this.#alive();
+    this.#stale.heard();
+    this.#step({ kind: 'opened', nowMs, hasSnapshotEnd });
+  }
+
+  #tick(): void {
+    const session = this.#session;
+    this.#ticker = this.#options.world.timers.after(tickMs, () => {
+      const { clock } = this.#options.world;
+      const nowMs = clock.monotonicMs();
+      const aliveMs = nowMs - (clock.wallMs() - (this.#aliveMs ?? 0));
+      if (this.#openedMs !== undefined) this.#step({ kind: 'tick', nowMs, aliveMs });
+      else if (nowMs - (this.#connectedMs ?? nowMs) >= this.#options.config.quietMs) this.#opened(false);
+      if (this.#openedMs !== undefined && nowMs - this.#judgedMs >= judgeMs) this.#judge();
+      if (this.#session === session) this.#tick();
+    });
+  }
+
+  // TLS judged the owner once, when it was dialed; its certificate expires, and its roots may be taken away. Then it is
+  // dialed again at once: it may have a certificate by now that is good, and if not, that is found out there.
+  #judge(): void {
+    const { world, log } = this.#options;
+    this.#judgedMs = world.clock.monotonicMs();
+    const wrong = this.#isJudgeable ? this.#whatIsWrongWithOwner() : undefined;
+    if (wrong === undefined) return;
+    log.warn('the owner is trusted no longer as it came, dialing it again', { reason: wrong });
+    this.retry();
+  }
+
+  #whatIsWrongWithOwner(): string | undefined {
+    const { config, world } = this.#options;
+    const presented = this.#call?.presented?.() ?? [];
+    if (presented.length === 0) return undefined;
+    const roots = config.roots.map((pem) => new X509Certificate(pem));
+    return whatIsWrongWithChain(presented, roots, world.clock.wallMs());
+  }
+
+  #received(draft: Draft, bytes: Buffer): void {
+    try {
+      const message = draft.decodeOwnerMessage(bytes);
+      if (message === undefined) return;
+      this.#step({ kind: 'message', nowMs: this.#options.world.clock.monotonicMs(), message });
+    } catch (error) {
+      this.#call?.cancel(codes.invalidArgument, `the owner sent what is no message: ${errorText(error)}`);
+    }
+  }
+
+  #oversized(draft: Draft, beginning: Buffer, length: number): void {
+    const reason = `the message: Too long: ${length} bytes are more than ${this.#limits.messageBytesMax}`;
+    const message = { kind: 'unreadable', ...draft.namesIn(beginning), reason } as const;
+    this.#step({ kind: 'message', nowMs: this.#options.world.clock.monotonicMs(), message });
+  }
+
+  #step(input: ConsumerInput): void {
+    const session = this.#session;
+    if (session === undefined) return;
+    for (const output of session.step(input)) this.#act(session, output);
+    if (this.#session !== session) return;
+    if (session.state.kind !== 'closed') this.#enter({ kind: session.state.kind });
+    this.#measure(session);
+  }
+
+  #act(session: ConsumerSession, output: ConsumerOutput): void {
+    const { store } = this.#options;
+    const isCurrent = () => this.#session === session;
+    switch (output.kind) {
+      case 'send':
+        return this.#send(output.message);
+      case 'store':
+        this.#refusals.mended(output.service.id);
+        this.#stale.confirmed(output.service.id);
+        return store.put(output.service, output.hash, (result) => {
+          if (!isCurrent()) return;
+          if (result.kind === 'stored') this.#step({ kind: 'stored', ticket: output.ticket });
+          else this.#step({ kind: 'storeRefused', ticket: output.ticket, reason: result.reason });
+        });
+      case 'remove':
+        for (const id of output.ids) this.#refusals.mended(id);
+        return store.remove(output.ids, () => isCurrent() && this.#step({ kind: 'stored', ticket: output.ticket }));
+      case 'confirmed':
+        this.#refusals.mended(output.id);
+        return this.#stale.confirmed(output.id);
+      case 'named':
+        return this.#stale.confirmed(output.id);
+      case 'refused':
+        return this.#refused(output);
+      case 'suspect':
+        return this.#stale.suspect(output.ids);
+      case 'nothingConfirmed':
+        this.#options.log.warn('the owner names nothing of what it shared before; keeping it for the retention time');
+        return this.#stale.unnamed();
+      case 'heldBack':
+        this.#options.log.warn(
+          'messages of this peer could not be read; keeping what it did not name for the retention time',
+          {
+            unreadable: output.unreadable,
+          },
+        );
+        return this.#stale.unnamed();
+      case 'reconciled':
+        return this.#reconciled(output.mode, output.removed, output.end);
+      case 'close':
+        return this.#call?.cancel(output.code, output.reason);
+    }
+  }
+
+  #refused(refusal: Refusal): void {
+    const { world, log } = this.#options;
+    const fields = this.#refusalLines.take();
+    if (fields !== undefined)
+      log.warn('a service of this peer was refused', { id: refusal.id, reason: refusal.reason, ...fields });
+    this.#refusals.add(refusal, world.clock.wallMs());
+    this.#options.onRefused?.(refusal);
+    this.#options.onChanged?.();
+  }
+
+  #reconciled(mode: ReconcileMode, removed: number, end: SnapshotEnd | undefined): void {
+    this.#options.log.info('the catalog of this peer is complete', {
+      mode,
+      removed,
+      services: this.#options.store.size,
+    });
+    this.#fullSyncMs = this.#options.world.clock.wallMs();
+    this.#lastEnd = end ?? this.#lastEnd;
+    this.#stale.reset();
+    this.#backoff.reset();
+    this.#options.onChanged?.();
+  }
+
+  #send(message: ConsumerMessage): void {
+    const call = this.#call;
+    if (call === undefined) return;
+    call.send(this.#draft().encodeConsumerMessage(message));
+    if (call.unsentBytes > this.#limits.unsentBytesMax)
+      call.cancel(codes.invalidArgument, 'the owner floods us: it sends without reading our answers');
+  }
+
+  // Reading stops only while the disk catches up; it goes on without the owner having to do anything.
+  #measure(session: ConsumerSession): void {
+    const pending = session.unacknowledged;
+    if (pending > 0) this.#behindSinceMs ??= this.#options.world.clock.wallMs();
+    else this.#behindSinceMs = undefined;
+    const isPaused = pending >= (this.#isPaused ? this.#limits.pendingPause / 2 : this.#limits.pendingPause);
+    if (isPaused === this.#isPaused) return;
+    this.#isPaused = isPaused;
+    if (isPaused) this.#call?.pause();
+    else this.#call?.resume();
+  }
+
+  #closeSession(): void {
+    this.#session = undefined;
+    this.#ticker?.cancel();
+    this.#isPaused = false;
+    this.#behindSinceMs = undefined;
+    this.#connectedMs = undefined;
+    if (this.#openedMs !== undefined) this.#lostMs = this.#options.world.clock.monotonicMs();
+    this.#openedMs = undefined;
+    if (!this.#isEnded) this.#lost();
+  }
+
+  #unheardMs(): number {
+    return this.#openedMs === undefined ? this.#options.world.clock.monotonicMs() - this.#lostMs : 0;
+  }
+
+  #lost(): void {
+    const { world, store, lastContactMs } = this.#options;
+    const heard = this.#heard;
+    this.#heard = undefined;
+    if (store.size === 0) return;
+    const nowMs = world.clock.monotonicMs();
+    if (heard !== undefined) this.#stale.lost({ sinceMs: heard.wallMs, awayMs: nowMs - heard.monotonicMs });
+    else if (this.absence === undefined)
+      this.#stale.lost({ sinceMs: this.#aliveMs ?? lastContactMs ?? world.clock.wallMs(), awayMs: 0 });
+  }
+
+  #closed(code: Code, reason: string): void {
+    const { world, log, config, credentials } = this.#options;
+    const wasHealthy = this.#openedMs !== undefined && world.clock.monotonicMs() - this.#openedMs >= healthyMs;
+    this.#closeSession();
+    if (this.#isEnded) return;
+    this.#hasFailed = true;
+    if (wasHealthy) this.#backoff.reset();
+    // It is the old certificate that was refused, perhaps because it had expired; we have another one by now.
+    const own = credentials();
+    if (code === codes.unauthenticated && own !== undefined && own.certificate !== this.#certificate)
+      return this.#dial();
+    const next = afterClose(code, { hasNextVersion: this.#versionIndex + 1 < config.versions.length });
+    if (next.kind === 'nextVersion') {
+      this.#versionIndex += 1;
+      return this.#dial();
+    }
+    if (next.kind === 'stop') {
+      log.error('stopped taking from this peer; portolan peer retry tries again', { code, reason });
+      return this.#enter({ kind: 'stopped', code, reason });
+    }
+    const delayMs = this.#backoff.nextMs();
+    log.info('the stream ended, trying again', { code, reason, delayMs: Math.round(delayMs) });
+    this.#timer = world.timers.after(delayMs, () => this.#dial());
+    this.#enter({ kind: 'backingOff', reason, delayMs });
+  }
+
+  /** The retention time is over: everything that nobody vouches for goes. */
+  #withdraw(): boolean {
+    const { store, log } = this.#options;
+    if (this.#session === undefined ? !this.#mayGiveUp() : !this.#session.isSnapshotOver) return false;
+    const ids = this.#session?.forgetUnconfirmed() ?? [...store.values()].map(({ id }) => id);
+    log.warn('the retention time is over, withdrawing', { services: ids.length });
+    store.remove(ids);
+    this.#options.onChanged?.();
+    return true;
+  }
+
+  // After a start the owner is asked first: it may have been there all the time that we were not.
+  #mayGiveUp(): boolean {
+    const { config, world } = this.#options;
+    if (config.held !== undefined) return true;
+    const runningMs = world.clock.monotonicMs() - this.#startedMs;
+    return this.#hasFailed && runningMs >= Math.min(firstChanceMs, config.retentionMs);
+  }
+}

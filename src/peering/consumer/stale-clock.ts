@@ -1,0 +1,142 @@
+// How old what we hold is: marks services stale when their owner has been away for a while, and says when the retention
+// time is over. Marking is work for later: an owner that comes back soon costs no write at all.
+//
+// Counted is the time in which we looked and nobody vouched: not while the owner is heard, and not while we were away
+// ourselves. What people are told is the wall time at which the owner was last heard.
+
+import type { Timer, World } from '../../base/world.ts';
+import { formatTime } from '../../kube/objects/conditions.ts';
+import type { PeerServiceStore } from './peer-service-store.ts';
+
+export interface StaleClockOptions {
+  readonly world: Pick<World, 'clock' | 'timers'>;
+  readonly store: PeerServiceStore;
+  /** 0 is for ever. */
+  readonly retentionMs: number;
+  readonly staleAfterMs: number;
+  /** Takes off what nobody vouches for. False if that must wait, because the owner may be about to vouch for it. */
+  readonly withdraw: () => boolean;
+}
+
+/** Since when an owner is away, and how much of that was counted. */
+export interface Absence {
+  /** Wall time. */
+  readonly sinceMs: number;
+  readonly awayMs: number;
+}
+
+const againMs = 1000;
+/** Timers of the runtime end after 24 days. */
+const timerMsMax = 24 * 3_600_000;
+
+export class StaleClock {
+  readonly #options: StaleClockOptions;
+  #sinceMs: number | undefined;
+  /** Monotonic time from which the absence is counted; undefined while the owner is heard. */
+  #awayFromMs: number | undefined;
+  /** The same for an owner that is there and names nothing of what we hold. */
+  #unnamedFromMs: number | undefined;
+  #marking: Timer | undefined;
+  #retention: Timer | undefined;
+
+  constructor(options: StaleClockOptions) {
+    this.#options = options;
+  }
+
+  /** Wall time since when nobody vouches for what we hold. */
+  get sinceMs(): number | undefined {
+    return this.#sinceMs;
+  }
+
+  /** Undefined while the owner is there, or what we hold is vouched for. */
+  get absence(): Absence | undefined {
+    if (this.#sinceMs === undefined || this.#awayFromMs === undefined) return undefined;
+    return { sinceMs: this.#sinceMs, awayMs: this.#nowMs() - this.#awayFromMs };
+  }
+
+  /** The owner is away. Counts from here, or goes on counting if this tells of nothing newer. */
+  lost({ sinceMs, awayMs }: Absence): void {
+    if (this.#awayFromMs !== undefined && this.#sinceMs !== undefined && sinceMs <= this.#sinceMs) return;
+    this.#sinceMs = sinceMs;
+    this.#awayFromMs = this.#nowMs() - awayMs;
+    this.#wait(awayMs);
+  }
+
+  /** The owner speaks to us again; what it vouches for shows later. */
+  heard(): void {
+    this.#awayFromMs = undefined;
+    this.#cancel();
+  }
+
+  /** The owner is there and has told what it has: nothing that we hold is part of it. */
+  unnamed(): void {
+    this.#unnamedFromMs ??= this.#nowMs();
+    this.#sinceMs ??= this.#options.world.clock.wallMs();
+    this.#wait(this.#nowMs() - this.#unnamedFromMs);
+  }
+
+  /** The owner named this one. */
+  confirmed(id: string): void {
+    const { state } = this.#options.store.statusOf(id);
+    if (state === 'Stale' || state === 'Suspect')
+      this.#options.store.setStatus(id, { state: 'Active', since: null, message: null });
+  }
+
+  suspect(ids: readonly string[]): void {
+    const since = formatTime(this.#options.world.clock.wallMs());
+    const message = 'its owner did not name it again after reconnecting';
+    for (const id of ids) this.#options.store.setStatus(id, { state: 'Suspect', since, message });
+  }
+
+  /** The owner's catalog is complete: whatever is left is vouched for. */
+  reset(): void {
+    this.stop();
+    this.#sinceMs = undefined;
+    this.#awayFromMs = undefined;
+    this.#unnamedFromMs = undefined;
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  #nowMs(): number {
+    return this.#options.world.clock.monotonicMs();
+  }
+
+  #cancel(): void {
+    this.#marking?.cancel();
+    this.#retention?.cancel();
+  }
+
+  // A retention time that is shorter than an owner may be away unremarked is announced by half of it.
+  #wait(countedMs: number): void {
+    const { world, staleAfterMs, retentionMs } = this.#options;
+    const markAfterMs = retentionMs === 0 ? staleAfterMs : Math.min(staleAfterMs, retentionMs / 2);
+    this.#cancel();
+    this.#marking = world.timers.after(Math.max(0, markAfterMs - countedMs), () => this.#mark());
+    this.#waitForRetention();
+  }
+
+  #mark(): void {
+    const since = formatTime(this.#sinceMs as number);
+    const isAway = this.#awayFromMs !== undefined;
+    const message = isAway
+      ? `its owner has not been heard of since ${since}`
+      : 'its owner is there and names it no more';
+    for (const { id, status, isQuarantined } of this.#options.store.values()) {
+      if (isQuarantined || status.state === 'Stale') continue;
+      this.#options.store.setStatus(id, { state: 'Stale', since, message });
+    }
+  }
+
+  #waitForRetention(): void {
+    const { world, retentionMs, withdraw } = this.#options;
+    const fromMs = this.#awayFromMs ?? this.#unnamedFromMs;
+    if (retentionMs === 0 || fromMs === undefined) return;
+    const leftMs = fromMs + retentionMs - this.#nowMs();
+    if (leftMs <= 0 && withdraw()) return;
+    const delayMs = leftMs <= 0 ? againMs : Math.min(leftMs, timerMsMax);
+    this.#retention = world.timers.after(delayMs, () => this.#waitForRetention());
+  }
+}

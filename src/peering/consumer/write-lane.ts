@@ -1,0 +1,58 @@
+// What is to be done for one service of a peer in our home: what is wanted of it, what is to be said of it, who waits, and
+// what the home told meanwhile. Pure.
+
+import { isSameJson } from '../../base/same-json.ts';
+import type { PeerService, PeerServiceSpec, PeerServiceStatus } from '../kinds/peer-service.ts';
+import type { StoredService } from './stored-service.ts';
+
+export type PutResult = { readonly kind: 'stored' } | { readonly kind: 'refused'; readonly reason: string };
+
+export type Wanted =
+  | {
+      readonly kind: 'present';
+      readonly spec: PeerServiceSpec;
+      readonly hash: Uint8Array;
+      /** Written whatever we take for stored. */
+      readonly isRepair?: boolean;
+    }
+  | { readonly kind: 'absent' };
+
+export interface Lane {
+  wanted: Wanted | undefined;
+  /** A merge patch of the status that was not sent yet. */
+  status: PeerServiceStatusPatch | undefined;
+  /** The one that is on its way. */
+  sending: PeerServiceStatusPatch | undefined;
+  /** Told when what was wanted at their time, or something newer, is on disk. */
+  waiters: ((result: PutResult) => void)[];
+  /** How often in a row the home said that we may not write it. */
+  forbidden: number;
+  /** The home must be asked what there is. */
+  isDoubtful: boolean;
+  /** The newest that the home told of it while it was being worked on. */
+  told: Told | undefined;
+}
+
+/** What the home tells of one object: as it is, or in which version it went. */
+export type Told = { readonly object: PeerService } | { readonly goneIn: string };
+
+/** Null takes a field away. */
+export type PeerServiceStatusPatch = { readonly [Field in keyof PeerServiceStatus]: PeerServiceStatus[Field] | null };
+
+export const stored: PutResult = { kind: 'stored' };
+
+export function newLane(): Lane {
+  const nothing = { wanted: undefined, status: undefined, sending: undefined, told: undefined };
+  return { ...nothing, waiters: [], forbidden: 0, isDoubtful: false };
+}
+
+export function repairOf({ specText, hash }: StoredService): Wanted {
+  return { kind: 'present', spec: JSON.parse(specText) as PeerServiceSpec, hash, isRepair: true };
+}
+
+export function isApplied(patch: PeerServiceStatusPatch, status: PeerServiceStatus): boolean {
+  return Object.entries(patch).every(([field, value]) => {
+    const present = status[field as keyof PeerServiceStatus];
+    return value === null ? present === undefined : isSameJson(present, value);
+  });
+}

@@ -1,0 +1,110 @@
+// PeerExport: services of one namespace that are shared with peers, and how they are named there. Pure.
+
+import type { LabelSelector } from '../../kube/objects/label-selector.ts';
+import { selectsLabels } from '../../kube/objects/label-selector.ts';
+import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import type { Service } from '../../kube/objects/service.ts';
+import type { SharedEndpoint, SharedService } from './shared-service.ts';
+
+export const peerExportType: ResourceType = {
+  group: 'portolan.dev',
+  version: 'v1alpha1',
+  plural: 'peerexports',
+  kind: 'PeerExport',
+  isNamespaced: true,
+};
+
+export interface PeerExport extends KubernetesObject {
+  spec: PeerExportSpec;
+  status?: PeerExportStatus;
+}
+
+export interface PeerExportSpec {
+  services?: string[];
+  serviceSelector?: LabelSelector;
+  peers: string[];
+  fqdn?: string;
+  serviceId?: string;
+  san?: string;
+  serviceAccount?: string;
+  ingress?: SharedEndpoint[];
+  protocols?: string[];
+  description?: string;
+  tags?: string[];
+  labels?: Record<string, string>;
+  exportedLabels?: string[];
+}
+
+export interface PeerExportStatus {
+  services?: number;
+  peers?: { peer: string; state: 'Pending' | 'Acknowledged' | 'Refused'; message?: string }[];
+  observedGeneration?: number;
+  conditions?: Condition[];
+}
+
+/** What holds for the whole mesh where an export leaves it open. */
+export interface MeshDefaults {
+  readonly trustDomain: string;
+  /** Services get `<service>.<namespace>.<domain>`. */
+  readonly domain: string;
+  readonly ingress: readonly SharedEndpoint[];
+}
+
+/** On a Service: told to peers. Tags are separated by commas. */
+export const descriptionAnnotation = 'portolan.dev/description';
+export const tagsAnnotation = 'portolan.dev/tags';
+
+const defaultSan = 'spiffe://{trustDomain}/ns/{namespace}/sa/{serviceAccount}';
+
+export function exportsService({ spec }: PeerExport, service: Service): boolean {
+  if (spec.services?.includes(service.metadata.name)) return true;
+  return spec.serviceSelector !== undefined && selectsLabels(spec.serviceSelector, service.metadata.labels ?? {});
+}
+
+export function sharedServiceOf({ spec }: PeerExport, service: Service, mesh: MeshDefaults): SharedService {
+  const { name, namespace = '', annotations = {} } = service.metadata;
+  const values: Record<string, string> = {
+    service: name,
+    namespace,
+    trustDomain: mesh.trustDomain,
+    serviceAccount: spec.serviceAccount ?? 'default',
+  };
+  const fqdn = fillIn(spec.fqdn ?? `{service}.{namespace}.${mesh.domain}`, values);
+  return {
+    name,
+    description: annotations[descriptionAnnotation] ?? spec.description ?? '',
+    tags: [...new Set([...(spec.tags ?? []), ...tagsIn(annotations[tagsAnnotation])])],
+    labels: labelsOf(spec, service),
+    fqdn,
+    id: spec.serviceId === undefined ? fqdn : fillIn(spec.serviceId, values),
+    san: fillIn(spec.san ?? defaultSan, values),
+    protocols: spec.protocols ?? protocolsOf(service),
+    endpoints: spec.ingress ?? mesh.ingress,
+  };
+}
+
+function fillIn(template: string, values: Readonly<Record<string, string>>): string {
+  return template.replace(/\{(\w+)\}/g, (whole, key) => values[key] ?? whole);
+}
+
+function tagsIn(annotation: string | undefined): string[] {
+  return (annotation ?? '')
+    .split(',')
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== '');
+}
+
+function labelsOf(spec: PeerExportSpec, service: Service): Record<string, string> {
+  const labels: Record<string, string> = { ...spec.labels };
+  for (const key of spec.exportedLabels ?? []) {
+    const value = service.metadata.labels?.[key];
+    if (value !== undefined) labels[key] = value;
+  }
+  return labels;
+}
+
+// A port without appProtocol says at least how it is carried.
+function protocolsOf(service: Service): string[] {
+  const ports = service.spec?.ports ?? [];
+  return [...new Set(ports.map((port) => port.appProtocol ?? (port.protocol ?? 'TCP').toLowerCase()))];
+}

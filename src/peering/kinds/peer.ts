@@ -1,0 +1,106 @@
+// Peer: another mesh, with which services are shared. What it says of trust, and where its catalog is.
+
+import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+
+export const peerType: ResourceType = {
+  group: 'portolan.dev',
+  version: 'v1alpha1',
+  plural: 'peers',
+  kind: 'Peer',
+  isNamespaced: true,
+};
+
+export type PeerVersion = 'v1alpha1' | 'v1alpha2';
+
+export interface Peer extends KubernetesObject {
+  spec: PeerSpec;
+  status?: PeerStatus;
+}
+
+export interface PeerSpec {
+  /** Without it we take nothing from the peer, and only serve it. */
+  address?: string;
+  serverName?: string;
+  suspended?: boolean;
+  versions?: PeerVersion[];
+  trust: PeerTrust;
+  certificateSecret?: { name: string };
+  allowedDomains?: string[];
+  acceptedTags?: string[];
+  acceptedLabels?: Record<string, string>;
+  aliases?: { id: string; hostname: string }[];
+  retentionSeconds?: number;
+  /** How many of its services may be kept here. */
+  servicesMax?: number;
+  window?: number;
+  foreign?: { quietSeconds?: number; graceSeconds?: number };
+}
+
+export interface PeerTrust {
+  domain: string;
+  bundle?: string;
+  bundleSecret?: { name: string };
+  identities?: string[];
+}
+
+export interface PeerStatus {
+  consumer?: PeerConsumerStatus;
+  owner?: PeerOwnerStatus;
+  observedGeneration?: number;
+  conditions?: Condition[];
+}
+
+/** Idle: nothing to do. Stale: the other side is away. Refused: stopped until something changes or somebody retries. */
+export type PeerState = 'Idle' | 'Connecting' | 'Syncing' | 'Synced' | 'Stale' | 'Refused';
+
+export interface PeerSideStatus {
+  state?: PeerState;
+  message?: string;
+  since?: string;
+  version?: PeerVersion;
+  services?: number;
+  refused?: number;
+  unacknowledged?: number;
+  lastContact?: string;
+  lastFullSync?: string;
+  /** Services not up to date. */
+  lag?: number;
+  lagSeconds?: number;
+  refusals?: { id: string; reason: string }[];
+}
+
+export interface PeerConsumerStatus extends PeerSideStatus {
+  reconciliation?: 'Marker' | 'Quiescence';
+  /** How long it has been away, not counting the time in which nobody looked. */
+  awaySeconds?: number;
+}
+
+export interface PeerOwnerStatus extends PeerSideStatus {
+  identity?: string;
+  /** What the peer says of services that it took. */
+  notes?: { id: string; note: string }[];
+}
+
+/** Changing it asks for a new try after a refusal. */
+export const retryAnnotation = 'portolan.dev/retry';
+export const refusalsShownMax = 20;
+
+/** What holds where the object leaves something out; as in its definition. */
+export const peerDefaults = {
+  versions: ['v1alpha1', 'v1alpha2'] as readonly PeerVersion[],
+  retentionSeconds: 86_400,
+  servicesMax: 100_000,
+  window: 1024,
+  quietSeconds: 3,
+  graceSeconds: 60,
+};
+
+/** `https://host:port`, however the address was written. */
+export function peerUrl(address: string): string {
+  return address.startsWith('https://') ? address : `https://${address}`;
+}
+
+/** The certificates of a PEM text, one text each. */
+export function splitPem(text: string): string[] {
+  return [...text.matchAll(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g)].map(([one]) => `${one}\n`);
+}

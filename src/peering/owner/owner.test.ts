@@ -1,0 +1,98 @@
+// What a consumer can make its owner keep and write, however it answers.
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import { type Log, silentLog } from '../../base/log.ts';
+import type { Service } from '../../kube/objects/service.ts';
+import type { PeerExport } from '../kinds/peer-export.ts';
+import { exportStatus, ownerStatus } from '../status/peer-status.ts';
+import type { CallHandlers, ServerCall } from '../transport/transport-server.ts';
+import { v1alpha1 } from '../transport/wire.ts';
+import { type ConsumerReport, Owner } from './owner.ts';
+import { OwnerCatalog } from './owner-catalog.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+const peerExport = {
+  metadata: { name: 'all', namespace: 'shop', generation: 1, uid: 'u' },
+  spec: { serviceSelector: {}, peers: ['acme'] },
+} as unknown as PeerExport;
+
+function start(services: number) {
+  const lines: string[] = [];
+  const log: Log = { ...silentLog, warn: (text, fields) => void lines.push(`${text} ${JSON.stringify(fields)}`) };
+  const catalog = new OwnerCatalog({
+    mesh: { trustDomain: 'x.example', domain: 'x.example', ingress: [{ address: '192.0.2.1', port: 1 }] },
+    onChanged: (peer, id) => owner.changed(peer, id),
+  });
+  const owner: Owner = new Owner({
+    clock: { wallMs: () => 1000, monotonicMs: () => 1000 },
+    log,
+    catalog,
+    peer: (name) => ({ name, epoch: 'e', window: 100_000, versions: ['v1alpha1'] }),
+    hasSynced: () => true,
+    revision: () => 1,
+  });
+  catalog.setExport('shop', 'all', peerExport);
+  const put = (name: string, isThere = true) => {
+    const metadata = { name, namespace: 'shop' };
+    const service = { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } } as Service;
+    catalog.setService('shop', name, isThere ? service : undefined);
+  };
+  for (let n = 0; n < services; n += 1) put(`s${n}`);
+  const nonces: string[] = [];
+  const call: ServerCall = {
+    ...{ path: v1alpha1.path, headers: {}, peer: 'acme', identity: 'spiffe://acme.example' },
+    sendHeaders: () => {},
+    send: (bytes) => {
+      nonces.push(v1alpha1.decodeOwnerMessage(Buffer.from(bytes))?.nonce ?? '');
+      return true;
+    },
+    end: () => {},
+  };
+  const stream = owner.accept(call) as CallHandlers;
+  const { resourceUrl } = v1alpha1;
+  const say = (message: Parameters<typeof v1alpha1.encodeConsumerMessage>[0]) =>
+    stream.onMessage(Buffer.from(v1alpha1.encodeConsumerMessage(message)));
+  const refuseAll = (reason: () => string) => {
+    for (const nonce of nonces.splice(0)) say({ kind: 'nack', nonce, resourceUrl, code: 3, reason: reason() });
+  };
+  say({ kind: 'subscribe', resourceUrl });
+  const report = () => owner.report('acme') as ConsumerReport;
+  return { owner, catalog, lines, put, refuseAll, report };
+}
+
+test('owner: a consumer refuses 1,500 services with 60 KB of reasons each -> memory, log and status stay small', () => {
+  const { catalog, lines, refuseAll, report } = start(1500);
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  let n = 0;
+  refuseAll(() => `${n++} ${'x'.repeat(60_000)}`);
+  collectGarbage();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);
+  expect(report().refusals.size).toBe(1500);
+  expect(lines.length).toBeLessThanOrEqual(20);
+  expect(lines.join('').length).toBeLessThan(100_000);
+  const findings = {
+    ...{ peerExport, shares: catalog.sharesOf('shop/all'), report, offered: () => undefined },
+    ...{ isKnown: () => true, isServedElsewhere: () => false },
+  };
+  const [standing] = exportStatus(findings).peers ?? [];
+  expect(standing).toMatchObject({ state: 'Refused', message: expect.stringContaining('and 1490 more') });
+  expect(standing?.message?.length).toBeLessThan(32_768);
+  expect(ownerStatus(report(), 1500, 0)).toMatchObject({
+    state: 'Refused',
+    message: 'the peer refused 1500 of 1500 services',
+  });
+  expect(JSON.stringify(ownerStatus(report(), 1500, 0)).length).toBeLessThan(50_000);
+});
+
+test('owner: a consumer refuses that services are gone, again and again -> nothing is kept of them', async () => {
+  const { put, refuseAll, report } = start(10);
+  refuseAll(() => 'no');
+  for (let n = 0; n < 10; n += 1) put(`s${n}`, false);
+  await Promise.resolve();
+  refuseAll(() => 'no');
+  expect(report().refusals.size).toBe(0);
+});

@@ -1,0 +1,47 @@
+// Which replica may say how it stands with a peer that takes from us: the one that has its stream. What another one wrote
+// is left alone for as long as it shows a sign of life; what nobody stands behind any more is put right by whoever is left.
+
+import { formatTime } from '../../kube/objects/conditions.ts';
+import { signOfLifeMsMax } from '../explain/explain.ts';
+import type { PeerOwnerStatus } from '../kinds/peer.ts';
+import type { ConsumerReport } from './owner.ts';
+
+export interface ReplicaClaimsOptions {
+  readonly isReplicated: boolean;
+  readonly wallMs: () => number;
+  /** The stream that this process has. */
+  readonly report: (peer: string) => ConsumerReport | undefined;
+  /** What the Peer says, whoever wrote it. */
+  readonly written: (peer: string) => PeerOwnerStatus | undefined;
+}
+
+export class ReplicaClaims {
+  readonly #options: ReplicaClaimsOptions;
+  /** When the last stream of a peer began that this process had, as it is written. */
+  readonly #had = new Map<string, string>();
+
+  constructor(options: ReplicaClaimsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether this process has something to say of the peer's stream, if only that it is gone. */
+  mayTell(peer: string): boolean {
+    const report = this.#options.report(peer);
+    if (report !== undefined) this.#had.set(peer, formatTime(report.sinceMs));
+    return (this.#had.has(peer) || this.#claimed(peer) !== undefined) && !this.isServedElsewhere(peer);
+  }
+
+  isServedElsewhere(peer: string): boolean {
+    const { isReplicated, report, wallMs } = this.#options;
+    if (!isReplicated || report(peer) !== undefined) return false;
+    const heardMs = Date.parse(this.#claimed(peer)?.lastContact ?? '');
+    return wallMs() - heardMs <= signOfLifeMsMax;
+  }
+
+  /** What is written of a stream that this process never had. */
+  #claimed(peer: string): PeerOwnerStatus | undefined {
+    const written = this.#options.written(peer);
+    const isClaim = written !== undefined && written.state !== 'Idle' && written.since !== this.#had.get(peer);
+    return isClaim ? written : undefined;
+  }
+}

@@ -1,0 +1,56 @@
+// What a link to one peer is told: where the owner is, what is taken from it and for how long, and the bounds of it all.
+
+import type { PeerVersion } from '../kinds/peer.ts';
+import { type NamesAllowed, type SharedService, validateSharedService } from '../kinds/shared-service.ts';
+
+export interface LinkConfig {
+  /** `https://host:port` */
+  readonly address: string;
+  readonly serverName?: string;
+  /** In the order in which they are tried. */
+  readonly versions: readonly PeerVersion[];
+  readonly roots: readonly string[];
+  readonly isExpected: (identity: string) => boolean;
+  readonly names: NamesAllowed;
+  readonly accepts: (service: SharedService) => boolean;
+  readonly quietMs: number;
+  readonly graceMs: number;
+  /** 0 is for ever. */
+  readonly retentionMs: number;
+  /** How many services of this peer may be kept. */
+  readonly servicesMax: number;
+  /** Nothing is dialed, for this reason; what is stored grows old like that of an owner that is away. */
+  readonly held?: Held;
+}
+
+export interface Held {
+  readonly kind: 'suspended' | 'misconfigured';
+  readonly reason: string;
+}
+
+export interface LinkLimits {
+  readonly messageBytesMax: number;
+  readonly connectMsMax: number;
+  /** A half-open owner is noticed after at most twice this time. */
+  readonly keepAliveMs: number;
+  /** Messages that wait for the disk before we stop reading for a while. */
+  readonly pendingPause: number;
+  readonly unsentBytesMax: number;
+  /** How long an owner may be away before its services are marked stale. */
+  readonly staleAfterMs: number;
+}
+
+export const linkLimits: LinkLimits = {
+  // Less than what any home takes in one piece: etcd has room for 1.5 MiB.
+  messageBytesMax: 1024 * 1024,
+  connectMsMax: 10_000,
+  keepAliveMs: 10_000,
+  pendingPause: 4096,
+  unsentBytesMax: 8 * 1024 * 1024,
+  staleAfterMs: 30_000,
+};
+
+/** Whether what was stored under an earlier configuration may stay under this one. */
+export function mayHold({ names, accepts }: LinkConfig, service: SharedService): boolean {
+  return accepts(service) && validateSharedService(service, names).length === 0;
+}

@@ -1,0 +1,429 @@
+// One stream from an owner, as its consumer sees it: what to store, what to refuse, what to answer, and when what was not
+// mentioned again may go. Pure: `step` takes an input with its time and returns what to do. The states are those of the
+// protocol's client (Appendix A); dialing and backing off happen around it, in `consumer-link.ts`.
+//
+// Nothing is acknowledged before the store said that it is on disk. Whoever stores must keep the order per id, and must
+// try again for as long as the fault is its own: a refusal would make the owner keep the service back.
+
+import { type NamesAllowed, type SharedService, validateSharedService } from '../kinds/shared-service.ts';
+import { idLengthMax, reasonOf } from '../rules/reason.ts';
+import {
+  type Code,
+  type ConsumerMessage,
+  codes,
+  exclusiveOr,
+  isSameHash,
+  type ReceivedMessage,
+  type SnapshotEnd,
+} from './messages.ts';
+
+export type ConsumerState =
+  /** registerConsumer was sent; nothing came yet. */
+  | { readonly kind: 'registering' }
+  /** The owner's catalog is coming in. */
+  | { readonly kind: 'receiving' }
+  /** Something is being stored. */
+  | { readonly kind: 'updating' }
+  /** Everything that came was stored and answered. */
+  | { readonly kind: 'waiting' }
+  | { readonly kind: 'closed'; readonly code: Code };
+
+/** How we learn what was deleted while we were away. */
+export type ReconcileMode = 'exact' | 'quiescence';
+
+export type ConsumerInput =
+  | { readonly kind: 'opened'; readonly nowMs: number; readonly hasSnapshotEnd: boolean }
+  | { readonly kind: 'message'; readonly nowMs: number; readonly message: ReceivedMessage }
+  /** What was asked to be stored or removed under this ticket is on disk. */
+  | { readonly kind: 'stored'; readonly ticket: number }
+  /** The store will not have it, whatever we do: it is refused like anything else that is wrong. */
+  | { readonly kind: 'storeRefused'; readonly ticket: number; readonly reason: string }
+  /** What there is to say to the owner about this service may be something else now. */
+  | { readonly kind: 'noted'; readonly id: string }
+  /** `aliveMs` is when the owner last gave a sign of life, a keep-alive answer included. */
+  | { readonly kind: 'tick'; readonly nowMs: number; readonly aliveMs: number };
+
+export type ConsumerOutput =
+  | { readonly kind: 'send'; readonly message: ConsumerMessage }
+  | { readonly kind: 'store'; readonly ticket: number; readonly service: SharedService; readonly hash: Uint8Array }
+  | { readonly kind: 'remove'; readonly ticket: number; readonly ids: readonly string[] }
+  /** The owner still has it: if it was marked stale or suspect, it no longer is. */
+  | { readonly kind: 'confirmed'; readonly id: string }
+  /** The owner named it, with content that was refused: it has it, but not in the form that we hold. */
+  | { readonly kind: 'named'; readonly id: string }
+  /** `id` is empty when the owner did not say which service it meant. */
+  | { readonly kind: 'refused'; readonly id: string; readonly reason: string; readonly isOverLimit?: boolean }
+  | { readonly kind: 'suspect'; readonly ids: readonly string[] }
+  | { readonly kind: 'reconciled'; readonly mode: ReconcileMode; readonly removed: number; readonly end?: SnapshotEnd }
+  | { readonly kind: 'nothingConfirmed' }
+  /** What was not named stays for now: it may be what the owner sent in so many messages that could not be read. */
+  | { readonly kind: 'heldBack'; readonly unreadable: number }
+  | { readonly kind: 'close'; readonly code: Code; readonly reason: string };
+
+export interface ConsumerSessionOptions {
+  readonly resourceUrl: string;
+  readonly names: NamesAllowed;
+  /** Which services are wanted at all; the others are acknowledged and not kept. */
+  readonly accepts: (service: SharedService) => boolean;
+  /** How many ids may be held, those of refused services included. */
+  readonly servicesMax: number;
+  /** What the owner should know of a service that we took; empty if nothing. */
+  readonly noteOf?: (id: string) => string;
+  /** What is on disk from this owner: id to the hash of its content, which is empty for what it never sent like that. */
+  readonly held: ReadonlyMap<string, Uint8Array>;
+  /** The newest snapshot seen from this owner. */
+  readonly lastEnd?: SnapshotEnd;
+  /** Messages that wait for the store; an owner that sends more without waiting for answers floods us. */
+  readonly pendingMax: number;
+  readonly silenceMsMin: number;
+  readonly graceMs: number;
+}
+
+/** What is said once something is on disk. Keyed by a ticket of our own, because some owners send empty nonces. */
+interface Pending {
+  readonly ids: readonly string[];
+  readonly onStored: () => ConsumerOutput[];
+  readonly onRefused: (reason: string) => ConsumerOutput[];
+}
+
+/** Equal to no content. */
+const unknownHash = new Uint8Array(0);
+
+export class ConsumerSession {
+  readonly #options: ConsumerSessionOptions;
+  #state: ConsumerState = { kind: 'registering' };
+  #mode: ReconcileMode = 'quiescence';
+  readonly #held: Map<string, Uint8Array>;
+  /** Held, and not mentioned on this stream yet. */
+  readonly #unconfirmed: Set<string>;
+  /** Mentioned on this stream, with what was said; forgotten when the snapshot is over. */
+  #mentioned: Map<string, Uint8Array> | undefined = new Map();
+  readonly #digest = new Uint8Array(32);
+  readonly #pending = new Map<number, Pending>();
+  /** Ids of which something is on its way to the disk, and how often: what is held of them is not there yet. */
+  readonly #unsettled = new Map<string, number>();
+  /** Messages of this snapshot that do not say which service they are about. */
+  #nameless = 0;
+  /** How many services of this snapshot were mentioned beyond those that are remembered. */
+  #mentionedBesides = 0;
+  #barrier: { readonly waitsFor: Set<number>; readonly then: () => ConsumerOutput[] } | undefined;
+  #lastMessageMs = 0;
+  #gapMsMax = 0;
+  #suspectSinceMs: number | undefined;
+  /** Something that was held was mentioned on this stream. */
+  #hasConfirmed = false;
+  #ticket = 0;
+  /** The owner is one of ours: it takes a second acknowledgement for what it is, and a foreign one might not. */
+  #isOneOfOurs = false;
+  /** Under which nonce each service was last acknowledged; only for an owner of ours. */
+  readonly #acknowledged = new Map<string, string>();
+  /** What the owner was last told of a service, if anything. */
+  readonly #notes = new Map<string, string>();
+
+  constructor(options: ConsumerSessionOptions) {
+    this.#options = options;
+    this.#held = new Map(options.held);
+    this.#unconfirmed = new Set(options.held.keys());
+  }
+
+  get state(): ConsumerState {
+    return this.#state;
+  }
+
+  get mode(): ReconcileMode {
+    return this.#mode;
+  }
+
+  /** Messages whose content is not on disk yet. */
+  get unacknowledged(): number {
+    return this.#pending.size;
+  }
+
+  /** Ids that are kept in memory, for whatever reason. */
+  get remembered(): number {
+    return this.#held.size + (this.#mentioned?.size ?? 0);
+  }
+
+  /** Takes them off as the remains of an owner that came back without them. */
+  forgetUnconfirmed(): string[] {
+    const gone = [...this.#unconfirmed];
+    this.#unconfirmed.clear();
+    for (const id of gone) this.#held.delete(id);
+    return gone;
+  }
+
+  get isSnapshotOver(): boolean {
+    return this.#mentioned === undefined;
+  }
+
+  step(input: ConsumerInput): ConsumerOutput[] {
+    if (this.#state.kind === 'closed') return [];
+    const outputs = this.#take(input);
+    if ((this.#state as ConsumerState).kind !== 'closed') this.#state = { kind: this.#kindNow() };
+    return outputs;
+  }
+
+  #take(input: ConsumerInput): ConsumerOutput[] {
+    switch (input.kind) {
+      case 'opened':
+        this.#mode = input.hasSnapshotEnd ? 'exact' : 'quiescence';
+        this.#isOneOfOurs = input.hasSnapshotEnd;
+        this.#lastMessageMs = input.nowMs;
+        return [];
+      case 'message':
+        this.#gapMsMax = Math.max(this.#gapMsMax, input.nowMs - this.#lastMessageMs);
+        this.#lastMessageMs = input.nowMs;
+        return this.#received(input.message);
+      case 'stored':
+        return [...(this.#takePending(input.ticket)?.onStored() ?? []), ...this.#lift(input.ticket)];
+      case 'storeRefused':
+        return [...(this.#takePending(input.ticket)?.onRefused(input.reason) ?? []), ...this.#lift(input.ticket)];
+      case 'noted':
+        return this.#noted(input.id);
+      case 'tick':
+        return this.#tick(input.nowMs, input.aliveMs);
+    }
+  }
+
+  #kindNow(): 'registering' | 'receiving' | 'updating' | 'waiting' {
+    if (this.#pending.size > 0) return 'updating';
+    if (this.#mentioned === undefined) return 'waiting';
+    return this.#mentioned.size === 0 ? 'registering' : 'receiving';
+  }
+
+  #received(message: ReceivedMessage): ConsumerOutput[] {
+    if (this.#pending.size >= this.#options.pendingMax) {
+      return this.#close(
+        codes.invalidArgument,
+        `the owner sent ${this.#pending.size} messages without waiting for an answer`,
+      );
+    }
+    switch (message.kind) {
+      case 'upsert':
+        return this.#upsert(message.nonce, message.service, message.hash);
+      case 'delete':
+        return this.#delete(message.nonce, message.id);
+      case 'snapshotEnd':
+        return this.#snapshotEnd(message.nonce, message.end);
+      case 'unreadable':
+        return this.#unreadable(message.nonce, message.id, message.reason);
+    }
+  }
+
+  #upsert(nonce: string, service: SharedService, hash: Uint8Array): ConsumerOutput[] {
+    this.#mention(service.id, hash);
+    this.#acknowledged.delete(service.id);
+    const errors = validateSharedService(service, this.#options.names);
+    if (errors.length > 0) {
+      const reason = reasonOf(errors.map(({ field, message }) => `${field}: ${message}`));
+      return [...this.#named(service.id), ...this.#refusal(nonce, service.id, reason)];
+    }
+    if (!this.#options.accepts(service)) return this.#removeOne(nonce, service.id);
+    if (!this.#hasRoomFor(service.id)) return this.#tooMany(nonce, service.id);
+    const held = this.#held.get(service.id);
+    if (held !== undefined && isSameHash(held, hash) && !this.#unsettled.has(service.id))
+      return [{ kind: 'confirmed', id: service.id }, this.#accept(nonce, service.id)];
+    this.#held.set(service.id, hash);
+    const ticket = this.#await({
+      ids: [service.id],
+      onStored: () => [this.#accept(nonce, service.id)],
+      onRefused: (reason) => this.#storeRefused(nonce, service.id, hash, reason),
+    });
+    return [{ kind: 'store', ticket, service, hash }];
+  }
+
+  // What was on disk before stays there, but its content is not what we took it for: offered again, it is tried again.
+  #storeRefused(nonce: string, id: string, hash: Uint8Array, reason: string): ConsumerOutput[] {
+    const held = this.#held.get(id);
+    if (held !== undefined && isSameHash(held, hash)) this.#held.set(id, unknownHash);
+    return this.#refusal(nonce, id, reason);
+  }
+
+  #unreadable(nonce: string, id: string, reason: string): ConsumerOutput[] {
+    if (id === '') this.#nameless += 1;
+    this.#confirm(id);
+    return [...this.#named(id), ...this.#refusal(nonce, id, reasonOf([reason]))];
+  }
+
+  #named(id: string): ConsumerOutput[] {
+    return this.#held.has(id) ? [{ kind: 'named', id }] : [];
+  }
+
+  // Refused content leaves what was good before it in place, and counts as mentioned. The note of a refusal is held too,
+  // so that a DELETE takes it away.
+  #refusal(nonce: string, id: string, reason: string): ConsumerOutput[] {
+    const isOverLimit = !this.#hasRoomFor(id);
+    const isKept = id !== '' && id.length <= idLengthMax && !isOverLimit;
+    if (isKept && !this.#held.has(id)) this.#held.set(id, unknownHash);
+    const refused: ConsumerOutput = { kind: 'refused', id, reason, ...(isOverLimit ? { isOverLimit } : {}) };
+    return [refused, this.#nack(nonce, codes.invalidArgument, reason)];
+  }
+
+  #hasRoomFor(id: string): boolean {
+    return this.#held.has(id) || this.#held.size < this.#options.servicesMax;
+  }
+
+  // Nothing of it is kept, so that a peer without end costs nothing but the answers.
+  #tooMany(nonce: string, id: string): ConsumerOutput[] {
+    const reason = `services: Too many: ${this.#options.servicesMax} of this peer are kept here at most`;
+    return [{ kind: 'refused', id, reason, isOverLimit: true }, this.#nack(nonce, codes.resourceExhausted, reason)];
+  }
+
+  #delete(nonce: string, id: string): ConsumerOutput[] {
+    if (id === '')
+      return [this.#nack(nonce, codes.invalidArgument, 'id: Required value: a DELETE names the service by its id')];
+    this.#forget(id);
+    this.#confirm(id);
+    this.#acknowledged.delete(id);
+    this.#notes.delete(id);
+    return this.#removeOne(nonce, id);
+  }
+
+  // What an earlier message is still removing is not gone yet.
+  #removeOne(nonce: string, id: string): ConsumerOutput[] {
+    const isThere = this.#held.has(id) || this.#unsettled.has(id);
+    return isThere ? this.#remove([id], () => [this.#ack(nonce)]) : [this.#ack(nonce)];
+  }
+
+  #snapshotEnd(nonce: string, end: SnapshotEnd): ConsumerOutput[] {
+    const wrong = this.#whatIsWrongWith(end);
+    if (wrong !== undefined) {
+      this.#mode = 'quiescence';
+      return [this.#nack(nonce, codes.failedPrecondition, wrong)];
+    }
+    this.#mentioned = undefined;
+    const gone = [...this.#unconfirmed];
+    this.#unconfirmed.clear();
+    const done: ConsumerOutput = { kind: 'reconciled', mode: 'exact', removed: gone.length, end };
+    const removal = gone.length === 0 ? [] : this.#remove(gone, () => []);
+    return [...removal, ...this.#afterAllPending(() => [done, this.#ack(nonce)])];
+  }
+
+  // The end of a snapshot is acknowledged like anything else: when all that it stands for is on disk.
+  #afterAllPending(then: () => ConsumerOutput[]): ConsumerOutput[] {
+    if (this.#pending.size === 0) return then();
+    this.#barrier = { waitsFor: new Set(this.#pending.keys()), then };
+    return [];
+  }
+
+  #whatIsWrongWith(end: SnapshotEnd): string | undefined {
+    const last = this.#options.lastEnd;
+    const count = (this.#mentioned?.size ?? 0) + this.#mentionedBesides;
+    if (this.#mentioned === undefined) return 'a second end of one snapshot';
+    if (this.#nameless > 0 && end.count === count + this.#nameless)
+      return `${this.#nameless} messages of the snapshot could not be read: nothing is removed for what it does not name`;
+    if (end.count !== count) return `the snapshot has ${end.count} services, ${count} arrived`;
+    if (!isSameHash(end.digest, this.#digest)) return 'what arrived is not what the snapshot says it holds';
+    if (last?.epoch === end.epoch && end.revision < last.revision)
+      return `the snapshot is of revision ${end.revision}, older than ${last.revision}, which was seen before`;
+    return undefined;
+  }
+
+  #tick(nowMs: number, aliveMs: number): ConsumerOutput[] {
+    if (this.#mode === 'exact') return [];
+    if (this.#suspectSinceMs !== undefined) return this.#endGrace(nowMs);
+    const silenceMs = Math.max(this.#options.silenceMsMin, 20 * this.#gapMsMax);
+    const isSilent = nowMs - this.#lastMessageMs >= silenceMs && aliveMs > this.#lastMessageMs;
+    if (this.#mentioned === undefined || !isSilent || this.#pending.size > 0) return [];
+    this.#mentioned = undefined;
+    if (this.#unconfirmed.size === 0) return [{ kind: 'reconciled', mode: 'quiescence', removed: 0 }];
+    if (this.#nameless > 0) return [{ kind: 'heldBack', unreadable: this.#nameless }];
+    // An owner that names nothing of what we hold may have started empty by mistake: retention decides, not we.
+    if (!this.#hasConfirmed) return [{ kind: 'nothingConfirmed' }];
+    this.#suspectSinceMs = nowMs;
+    return [{ kind: 'suspect', ids: [...this.#unconfirmed] }];
+  }
+
+  #endGrace(nowMs: number): ConsumerOutput[] {
+    if (nowMs - (this.#suspectSinceMs as number) < this.#options.graceMs) return [];
+    this.#suspectSinceMs = undefined;
+    const gone = [...this.#unconfirmed];
+    this.#unconfirmed.clear();
+    const done: ConsumerOutput = { kind: 'reconciled', mode: 'quiescence', removed: gone.length };
+    if (gone.length === 0) return [done];
+    return this.#remove(gone, () => [done]);
+  }
+
+  #lift(ticket: number): ConsumerOutput[] {
+    const barrier = this.#barrier;
+    if (barrier === undefined || !barrier.waitsFor.delete(ticket) || barrier.waitsFor.size > 0) return [];
+    this.#barrier = undefined;
+    return barrier.then();
+  }
+
+  #takePending(ticket: number): Pending | undefined {
+    const pending = this.#pending.get(ticket);
+    this.#pending.delete(ticket);
+    for (const id of pending?.ids ?? []) {
+      const left = (this.#unsettled.get(id) ?? 1) - 1;
+      if (left === 0) this.#unsettled.delete(id);
+      else this.#unsettled.set(id, left);
+    }
+    return pending;
+  }
+
+  #remove(ids: readonly string[], onStored: () => ConsumerOutput[]): ConsumerOutput[] {
+    for (const id of ids) this.#held.delete(id);
+    return [{ kind: 'remove', ticket: this.#await({ ids, onStored, onRefused: () => [] }), ids }];
+  }
+
+  #await(pending: Pending): number {
+    this.#ticket += 1;
+    this.#pending.set(this.#ticket, pending);
+    for (const id of pending.ids) this.#unsettled.set(id, (this.#unsettled.get(id) ?? 0) + 1);
+    return this.#ticket;
+  }
+
+  #mention(id: string, hash: Uint8Array): void {
+    this.#confirm(id);
+    if (this.#mentioned === undefined) return;
+    this.#forget(id);
+    if (this.#held.has(id) || this.#mentioned.size < this.#options.servicesMax) this.#mentioned.set(id, hash);
+    else this.#mentionedBesides += 1;
+    exclusiveOr(this.#digest, hash);
+  }
+
+  #confirm(id: string): void {
+    if (!this.#unconfirmed.delete(id) || this.#hasConfirmed) return;
+    this.#hasConfirmed = true;
+    // Silence was taken for the end before anything that we hold was named: the catalog only begins now.
+    if (this.#mode === 'quiescence') this.#mentioned ??= new Map();
+  }
+
+  #forget(id: string): void {
+    const before = this.#mentioned?.get(id);
+    if (before === undefined) return;
+    exclusiveOr(this.#digest, before);
+    this.#mentioned?.delete(id);
+  }
+
+  /** Acknowledges a service, with what its owner should know of it. */
+  #accept(nonce: string, id: string): ConsumerOutput {
+    const note = this.#options.noteOf?.(id) ?? '';
+    if (note === '') this.#notes.delete(id);
+    else this.#notes.set(id, note);
+    if (this.#isOneOfOurs && nonce !== '') this.#acknowledged.set(id, nonce);
+    return this.#ack(nonce, note);
+  }
+
+  // A service that waits for its acknowledgement is told with that.
+  #noted(id: string): ConsumerOutput[] {
+    const nonce = this.#acknowledged.get(id);
+    const isOld = (this.#options.noteOf?.(id) ?? '') === (this.#notes.get(id) ?? '');
+    return nonce === undefined || isOld ? [] : [this.#accept(nonce, id)];
+  }
+
+  #ack(nonce: string, note = ''): ConsumerOutput {
+    const { resourceUrl } = this.#options;
+    return { kind: 'send', message: { kind: 'ack', nonce, resourceUrl, ...(note === '' ? {} : { note }) } };
+  }
+
+  #nack(nonce: string, code: Code, reason: string): ConsumerOutput {
+    return { kind: 'send', message: { kind: 'nack', nonce, resourceUrl: this.#options.resourceUrl, code, reason } };
+  }
+
+  #close(code: Code, reason: string): ConsumerOutput[] {
+    this.#state = { kind: 'closed', code };
+    return [{ kind: 'close', code, reason }];
+  }
+}

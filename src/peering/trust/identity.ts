@@ -1,0 +1,193 @@
+// The certificate that this mesh shows to its peers: from PEM files or a Secret that somebody keeps, or, where nobody
+// does, from an authority of its own that is made at the first start and kept in a Secret.
+
+import { X509Certificate } from 'node:crypto';
+import { errorText, type Log } from '../../base/log.ts';
+import { isSameJson } from '../../base/same-json.ts';
+import type { Timer, World } from '../../base/world.ts';
+import { issueCertificate } from '../../base/x509/certificates.ts';
+import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { isAlreadyExists, isNotFound } from '../../kube/objects/api-error.ts';
+import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import type { CredentialsSource } from '../peering.ts';
+import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
+
+export interface MeshIdentity extends CredentialsSource {
+  /** PEM of the roots by which peers know us. */
+  bundle(): string;
+  stop(): void;
+}
+
+export interface IdentityOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random' | 'disk'>;
+  readonly log: Log;
+  readonly client: Client;
+  readonly namespace: string;
+  readonly trustDomain: string;
+  /** PEM files, looked at again and again; the Secrets of this home if absent. */
+  readonly files?: { readonly certificate: string; readonly key: string; readonly bundle: string };
+}
+
+export const certificateSecret = 'portolan-peering-tls';
+export const authoritySecret = 'portolan-peering-authority';
+
+const lookEveryMs = 10_000;
+const dayMs = 24 * 3_600_000;
+const authorityLifetimeMs = 10 * 365 * dayMs;
+const leafLifetimeMs = 30 * dayMs;
+const backdateMs = 300_000;
+
+interface Material extends OwnCredentials {
+  readonly bundle: string;
+}
+
+export async function openIdentity(options: IdentityOptions): Promise<MeshIdentity> {
+  const read = async () => checked(await (options.files === undefined ? fromSecrets(options) : fromFiles(options)));
+  let material = await read();
+  let timer: Timer | undefined;
+  let isStopped = false;
+  const handlers = new Set<() => void>();
+  const look = async () => {
+    try {
+      const next = await read();
+      const hasChanged = !isSameJson(next, material);
+      material = next;
+      if (hasChanged) for (const handler of handlers) handler();
+    } catch (error) {
+      // The old one is better than none.
+      options.log.warn('our certificate for peers cannot be read now', { error: errorText(error) });
+    }
+    if (!isStopped) timer = options.world.timers.after(lookEveryMs, look);
+  };
+  timer = options.world.timers.after(lookEveryMs, look);
+  return {
+    current: () => material,
+    bundle: () => material.bundle,
+    onChanged: (handler) => {
+      handlers.add(handler);
+      return () => handlers.delete(handler);
+    },
+    stop: () => {
+      isStopped = true;
+      timer?.cancel();
+    },
+  };
+}
+
+async function fromFiles({ world, files }: IdentityOptions): Promise<Material> {
+  const text = async (path: string) => {
+    const bytes = await world.disk.read(path);
+    if (bytes === undefined) throw new Error(`${path}: there is no such file`);
+    return Buffer.from(bytes).toString('utf8');
+  };
+  const { certificate, key, bundle } = files!;
+  return { certificate: await text(certificate), key: await text(key), bundle: await text(bundle) };
+}
+
+// Files are written one after the other: between the two, what is there must not take the place of a good pair.
+function checked(material: Material): Material {
+  const wrong = whatIsWrongWithPair(material);
+  if (wrong !== '') throw new Error(`our certificate for peers: ${wrong}`);
+  return material;
+}
+
+async function fromSecrets(options: IdentityOptions): Promise<Material> {
+  const present = await readSecret(options, certificateSecret);
+  if (present !== undefined && !isDue(options, present)) return materialOf(present);
+  if (present !== undefined && present.metadata.annotations?.[managedAnnotation] === undefined)
+    return materialOf(present);
+  const authority = await openAuthority(options);
+  const leaf = issueLeaf(options, authority);
+  await writeSecret(options, certificateSecret, {
+    'tls.crt': leaf.certificate,
+    'tls.key': leaf.key,
+    'ca.crt': authority.certificate,
+  });
+  return materialOf((await readSecret(options, certificateSecret))!);
+}
+
+/** On certificates that we renew ourselves. */
+const managedAnnotation = 'portolan.dev/issued-by';
+
+function isDue({ world }: IdentityOptions, secret: Secret): boolean {
+  const { validFromDate, validToDate } = new X509Certificate(textIn(secret, 'tls.crt'));
+  const renewAtMs = validFromDate.getTime() + ((validToDate.getTime() - validFromDate.getTime()) * 2) / 3;
+  return world.clock.wallMs() > renewAtMs;
+}
+
+async function openAuthority(options: IdentityOptions): Promise<OwnCredentials> {
+  const present = await readSecret(options, authoritySecret);
+  if (present !== undefined) return { certificate: textIn(present, 'tls.crt'), key: textIn(present, 'tls.key') };
+  const key = generatePrivateKey();
+  const certificate = issueCertificate({
+    subject: subjectOf(options),
+    key,
+    use: { kind: 'authority' },
+    ...validity(options, authorityLifetimeMs),
+  });
+  await writeSecret(options, authoritySecret, { 'tls.crt': certificate, 'tls.key': key });
+  // Of two processes that start at once, one wrote it.
+  const kept = (await readSecret(options, authoritySecret))!;
+  return { certificate: textIn(kept, 'tls.crt'), key: textIn(kept, 'tls.key') };
+}
+
+function issueLeaf(options: IdentityOptions, authority: OwnCredentials): OwnCredentials {
+  const key = generatePrivateKey();
+  const certificate = issueCertificate({
+    subject: { commonName: 'portolan peering' },
+    key,
+    issuer: { subject: subjectOf(options), key: authority.key },
+    use: { kind: 'identity', uris: [`spiffe://${options.trustDomain}/portolan/peering`] },
+    ...validity(options, leafLifetimeMs),
+  });
+  return { certificate, key };
+}
+
+function subjectOf({ trustDomain }: IdentityOptions) {
+  return { commonName: `Portolan mesh ${trustDomain}` };
+}
+
+function validity({ world }: IdentityOptions, lifetimeMs: number) {
+  const nowMs = world.clock.wallMs();
+  return {
+    serial: world.random.bytes(16),
+    notBeforeMs: nowMs - backdateMs,
+    notAfterMs: nowMs + lifetimeMs,
+  };
+}
+
+async function readSecret({ client, namespace }: IdentityOptions, name: string): Promise<Secret | undefined> {
+  try {
+    return await client.get<Secret>(secretType, { namespace, name });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+async function writeSecret(options: IdentityOptions, name: string, texts: Record<string, string>): Promise<void> {
+  const { client, namespace } = options;
+  const metadata = { name, namespace, annotations: { [managedAnnotation]: 'portolan-peering' } };
+  const secret: Secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'kubernetes.io/tls', stringData: texts };
+  try {
+    await client.create(secretType, secret);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    if (name === authoritySecret) return;
+    const body = { stringData: texts };
+    await client.patch(secretType, { namespace, name }, { kind: 'merge', body });
+  }
+}
+
+function materialOf(secret: Secret): Material {
+  return {
+    certificate: textIn(secret, 'tls.crt'),
+    key: textIn(secret, 'tls.key'),
+    bundle: textIn(secret, 'ca.crt'),
+  };
+}
+
+function textIn(secret: Secret, key: string): string {
+  return Buffer.from(secret.data?.[key] ?? '', 'base64').toString('utf8');
+}

@@ -1,0 +1,223 @@
+// Peers with everything they refer to: their trust bundles and our certificates for them, from Secrets. Says which peer
+// changed, whatever it was that changed about it.
+
+import { createHash, X509Certificate } from 'node:crypto';
+import type { InformerReader } from '../../kube/controller/informer.ts';
+import type { Secret } from '../../kube/objects/secret.ts';
+import { type Peer, type PeerSpec, peerDefaults, peerUrl, retryAnnotation, splitPem } from '../kinds/peer.ts';
+import { isAccepted } from '../rules/accepted.ts';
+import type { LinkConfig } from '../rules/link-config.ts';
+import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
+import { mayBe, type TrustedPeer } from './trust.ts';
+
+export interface KnownPeer {
+  readonly name: string;
+  readonly uid: string;
+  readonly spec: PeerSpec;
+  readonly rootsPem: readonly string[];
+  readonly trusted: TrustedPeer;
+  /** Ours for this peer alone; undefined for the one of the mesh. */
+  readonly credentials: OwnCredentials | undefined;
+  readonly retry: string;
+  /** Why nothing can be exchanged with it, if so. */
+  readonly wrong: string;
+  /** What is amiss though the last good configuration still serves. */
+  readonly warning: string;
+}
+
+export interface PeerRegistryOptions {
+  readonly peers: InformerReader<Peer>;
+  readonly secrets: InformerReader<Secret>;
+  /** `peer` is undefined when it is gone. */
+  readonly onChanged: (name: string, peer: KnownPeer | undefined) => void;
+}
+
+export class PeerRegistry {
+  readonly #options: PeerRegistryOptions;
+  readonly #known = new Map<string, KnownPeer>();
+  /** Names of the peers that refer to a Secret. */
+  readonly #users = new Map<string, Set<string>>();
+  readonly #off: (() => void)[] = [];
+
+  constructor(options: PeerRegistryOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { peers, secrets } = this.#options;
+    this.#off.push(
+      secrets.on((_key, next, previous) => this.#secretChanged((next ?? previous)?.metadata.name ?? '')),
+      peers.on((_key, next, previous) => {
+        // Its status is our own writing.
+        if (next !== undefined && previous !== undefined && standingOf(next) === standingOf(previous)) return;
+        this.#look((next ?? previous)?.metadata.name ?? '', next);
+      }),
+    );
+  }
+
+  stop(): void {
+    for (const off of this.#off.splice(0)) off();
+  }
+
+  get(name: string): KnownPeer | undefined {
+    return this.#known.get(name);
+  }
+
+  values(): Iterable<KnownPeer> {
+    return this.#known.values();
+  }
+
+  *trusted(): Generator<TrustedPeer> {
+    for (const { trusted } of this.#known.values()) yield trusted;
+  }
+
+  #secretChanged(secret: string): void {
+    for (const name of [...(this.#users.get(secret) ?? [])]) {
+      for (const peer of this.#options.peers.values()) if (peer.metadata.name === name) this.#look(name, peer);
+    }
+  }
+
+  #look(name: string, peer: Peer | undefined): void {
+    for (const users of this.#users.values()) users.delete(name);
+    if (peer === undefined) {
+      this.#known.delete(name);
+      return this.#options.onChanged(name, undefined);
+    }
+    const known = this.#resolve(peer);
+    this.#known.set(name, known);
+    this.#options.onChanged(name, known);
+  }
+
+  #resolve(peer: Peer): KnownPeer {
+    const { spec, metadata } = peer;
+    const { rootsPem, roots, wrong: wrongRoots } = this.#roots(peer);
+    const credentials = this.#credentials(peer);
+    const hasRoots = roots.length > 0;
+    const wrong = whatIsWrong({ spec, wrongRoots: hasRoots ? '' : wrongRoots, credentials });
+    const unavailable = whyUnavailable(spec, wrong);
+    return {
+      name: metadata.name,
+      uid: metadata.uid ?? '',
+      spec,
+      rootsPem,
+      trusted: {
+        peer: metadata.name,
+        domain: spec.trust.domain,
+        identities: spec.trust.identities ?? [],
+        roots,
+        ...(unavailable === '' ? {} : { unavailable }),
+      },
+      credentials: typeof credentials === 'string' ? undefined : credentials,
+      retry: metadata.annotations?.[retryAnnotation] ?? '',
+      wrong,
+      warning: hasRoots && wrongRoots !== '' ? `${wrongRoots}; the roots that it held before still count` : '',
+    };
+  }
+
+  // A Secret that is replaced is gone for a moment, and one can be written half: the roots that it held are better than none.
+  #roots({ spec, metadata }: Peer): Roots {
+    const secret = spec.trust.bundleSecret?.name;
+    const bundle = spec.trust.bundle ?? this.#secret(metadata, secret, 'ca.crt');
+    const rootsPem = splitPem(bundle ?? '');
+    const roots = readRoots(rootsPem) ?? [];
+    if (roots.length > 0) return { rootsPem, roots, wrong: '' };
+    const wrong =
+      bundle === undefined
+        ? `the Secret ${secret} with its roots has no ca.crt`
+        : 'its trust bundle holds no certificate in PEM';
+    const before = this.#known.get(metadata.name);
+    const isSame = before?.uid === metadata.uid && before?.spec.trust.bundleSecret?.name === secret;
+    if (before === undefined || !isSame || spec.trust.bundle !== undefined) return { rootsPem, roots, wrong };
+    return { rootsPem: before.rootsPem, roots: before.trusted.roots, wrong };
+  }
+
+  #credentials({ spec, metadata }: Peer): OwnCredentials | string | undefined {
+    const name = spec.certificateSecret?.name;
+    if (name === undefined) return undefined;
+    const certificate = this.#secret(metadata, name, 'tls.crt') ?? '';
+    const key = this.#secret(metadata, name, 'tls.key') ?? '';
+    const isMissing = certificate === '' || key === '';
+    const wrong = isMissing ? 'it has no tls.crt and tls.key' : whatIsWrongWithPair({ certificate, key });
+    if (wrong === '') return { certificate, key };
+    // A rotation that went wrong ends no stream: the pair that we had is better than none.
+    const before = this.#known.get(metadata.name);
+    const isSame = before?.uid === metadata.uid && before?.spec.certificateSecret?.name === name;
+    return (isSame ? before?.credentials : undefined) ?? `the Secret ${name}: ${wrong}`;
+  }
+
+  #secret(metadata: Peer['metadata'], name: string | undefined, field: string): string | undefined {
+    if (name === undefined) return undefined;
+    const users = this.#users.get(name) ?? new Set();
+    this.#users.set(name, users.add(metadata.name));
+    const data = this.#options.secrets.get(`${metadata.namespace}/${name}`)?.data?.[field];
+    return data === undefined ? undefined : Buffer.from(data, 'base64').toString('utf8');
+  }
+}
+
+function standingOf({ metadata }: Peer): string {
+  return `${metadata.uid} ${metadata.generation} ${metadata.annotations?.[retryAnnotation] ?? ''}`;
+}
+
+function readRoots(pem: readonly string[]): X509Certificate[] | undefined {
+  try {
+    return pem.map((one) => new X509Certificate(one));
+  } catch {
+    return undefined;
+  }
+}
+
+interface Roots {
+  readonly rootsPem: readonly string[];
+  readonly roots: readonly X509Certificate[];
+  /** Also when those from before are used. */
+  readonly wrong: string;
+}
+
+interface Findings {
+  readonly spec: PeerSpec;
+  readonly wrongRoots: string;
+  /** What is wrong with them, if it is a text. */
+  readonly credentials: OwnCredentials | string | undefined;
+}
+
+function whatIsWrong({ spec, wrongRoots, credentials }: Findings): string {
+  const { domain, identities = [] } = spec.trust;
+  if (wrongRoots !== '') return wrongRoots;
+  const foreign = identities.find((identity) => !mayBe(identity, { domain, identities: [] }));
+  if (foreign !== undefined) return `the identity ${foreign} is outside its trust domain ${domain}`;
+  return typeof credentials === 'string' ? credentials : '';
+}
+
+/** As it is told to the peer: what our Secrets are called is not its affair. */
+function whyUnavailable(spec: PeerSpec, wrong: string): string {
+  if (wrong !== '') return 'what is configured here for this peer cannot be used at the moment';
+  return spec.suspended ? 'this peer is suspended here' : '';
+}
+
+/** Undefined for a peer that we only serve. */
+export function linkConfigOf(peer: KnownPeer, ownZones: readonly string[]): LinkConfig | undefined {
+  const { spec } = peer;
+  if (spec.address === undefined) return undefined;
+  return {
+    address: peerUrl(spec.address),
+    ...(spec.serverName === undefined ? {} : { serverName: spec.serverName }),
+    versions: spec.versions ?? peerDefaults.versions,
+    roots: peer.rootsPem,
+    isExpected: (identity) => mayBe(identity, peer.trusted),
+    names: { allowedDomains: spec.allowedDomains ?? [], ownZones },
+    accepts: (service) => isAccepted(spec, service),
+    quietMs: (spec.foreign?.quietSeconds ?? peerDefaults.quietSeconds) * 1000,
+    graceMs: (spec.foreign?.graceSeconds ?? peerDefaults.graceSeconds) * 1000,
+    retentionMs: (spec.retentionSeconds ?? peerDefaults.retentionSeconds) * 1000,
+    servicesMax: spec.servicesMax ?? peerDefaults.servicesMax,
+  };
+}
+
+/** Of what a link depends on. New roots and certificates are for the next stream and do not end the one that is open. */
+export function fingerprintOf({ uid, spec }: KnownPeer): string {
+  const { trust, certificateSecret: _certificate, window: _window, ...rest } = spec;
+  const { domain, identities } = trust;
+  return createHash('sha256')
+    .update(JSON.stringify([uid, rest, domain, identities]))
+    .digest('base64');
+}

@@ -1,0 +1,118 @@
+// Whom we believe: each peer's roots vouch for that peer's trust domain alone. Pure, with time passed in.
+//
+// TLS itself lets any certificate through, or none, because a handshake that fails looks to the other side like a network
+// fault, which it would retry for ever; what is decided here is told to it as Unauthenticated.
+
+import type { X509Certificate } from 'node:crypto';
+import { trustDomainOf } from '../kinds/shared-service.ts';
+
+export interface TrustedPeer {
+  readonly peer: string;
+  /** The trust domain that its roots vouch for, and no other. */
+  readonly domain: string;
+  /** The SPIFFE identities of which its certificate must carry one; empty allows any of its domain. */
+  readonly identities: readonly string[];
+  readonly roots: readonly X509Certificate[];
+  /** Why nothing can be exchanged with it at the moment, in words that may be told to it; it may come back later. */
+  readonly unavailable?: string;
+}
+
+export type Verdict =
+  | { readonly kind: 'trusted'; readonly peer: string; readonly identity: string }
+  /** It may well be who it says; it is to try again later. */
+  | { readonly kind: 'unavailable'; readonly peer: string; readonly reason: string }
+  /** `claimed` is the peer whose trust domain it named, if there is one. */
+  | { readonly kind: 'refused'; readonly claimed?: string; readonly reason: string };
+
+const chainLengthMax = 8;
+
+/** `presented` is what the other side sent: its own certificate first, then any intermediates. */
+export function judgeCertificate(
+  presented: readonly X509Certificate[],
+  peers: Iterable<TrustedPeer>,
+  nowMs: number,
+): Verdict {
+  const leaf = presented[0];
+  if (leaf === undefined) return refused('no certificate was presented');
+  const identities = identitiesOf(leaf);
+  if (identities.length !== 1)
+    return refused(`the certificate carries ${identities.length} SPIFFE identities, one is needed`);
+  const identity = identities[0] as string;
+  let verdict: Verdict = refused(`no peer has the identity ${identity}`);
+  for (const peer of peers) {
+    const judged = judgeAs(peer, { presented, identity, nowMs });
+    if (judged?.kind === 'trusted') return judged;
+    if (verdict.kind !== 'unavailable') verdict = judged ?? verdict;
+  }
+  return verdict;
+}
+
+interface Caller {
+  readonly presented: readonly X509Certificate[];
+  readonly identity: string;
+  readonly nowMs: number;
+}
+
+/** Undefined if it claims nothing of this peer. */
+function judgeAs(peer: TrustedPeer, { presented, identity, nowMs }: Caller): Verdict | undefined {
+  if (trustDomainOf(identity) !== peer.domain) return undefined;
+  const claimed = peer.peer;
+  if (!mayBe(identity, peer)) return { ...refused(`no peer has the identity ${identity}`), claimed };
+  const { unavailable } = peer;
+  // Without its roots nobody can say; whoever it is, it is told to come back, and nothing else.
+  const isJudgeable = unavailable === undefined || peer.roots.length > 0;
+  const wrong = isJudgeable ? whatIsWrongWithChain(presented, peer.roots, nowMs) : undefined;
+  if (wrong !== undefined) return { ...refused(`${identity}: ${wrong}`), claimed };
+  return unavailable === undefined
+    ? { kind: 'trusted', peer: peer.peer, identity }
+    : { kind: 'unavailable', peer: peer.peer, reason: unavailable };
+}
+
+export function mayBe(identity: string, peer: Pick<TrustedPeer, 'domain' | 'identities'>): boolean {
+  if (trustDomainOf(identity) !== peer.domain) return false;
+  return peer.identities.length === 0 || peer.identities.includes(identity);
+}
+
+export function whatIsWrongWithChain(
+  presented: readonly X509Certificate[],
+  roots: readonly X509Certificate[],
+  nowMs: number,
+): string | undefined {
+  let current = presented[0] as X509Certificate;
+  for (let depth = 0; depth < chainLengthMax; depth += 1) {
+    const expired = whatIsWrongWithTime(current, nowMs);
+    if (expired !== undefined) return expired;
+    const root = roots.find((candidate) => isIssuedBy(current, candidate));
+    if (root !== undefined) return whatIsWrongWithTime(root, nowMs);
+    const issuer = presented.find(
+      (candidate) => candidate !== current && candidate.ca && isIssuedBy(current, candidate),
+    );
+    if (issuer === undefined) return "the certificate does not lead to one of this peer's roots";
+    current = issuer;
+  }
+  return `the chain is longer than ${chainLengthMax}`;
+}
+
+export function identitiesOf(certificate: X509Certificate): string[] {
+  const names = certificate.subjectAltName ?? '';
+  return names
+    .split(', ')
+    .filter((name) => name.startsWith('URI:spiffe://'))
+    .map((name) => name.slice('URI:'.length));
+}
+
+function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
+  return issuer.ca && certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+}
+
+function whatIsWrongWithTime(certificate: X509Certificate, nowMs: number): string | undefined {
+  if (nowMs < certificate.validFromDate.getTime())
+    return `the certificate of ${certificate.subject} is not valid before ${certificate.validFrom}`;
+  if (nowMs > certificate.validToDate.getTime())
+    return `the certificate of ${certificate.subject} expired on ${certificate.validTo}`;
+  return undefined;
+}
+
+function refused(reason: string): Verdict & { readonly kind: 'refused' } {
+  return { kind: 'refused', reason };
+}
