@@ -7,9 +7,9 @@ import type { Host } from '../src/base/host.ts';
 import type { ClusterSetDeps } from '../src/cli/clusterset/deps.ts';
 import { addClusterSetCommands } from '../src/cli/clusterset/index.ts';
 import { membershipRef } from '../src/clusterset/explain/consult.ts';
-import { membershipSecret, systemNamespace } from '../src/clusterset/membership/membership.ts';
+import { membershipSecret } from '../src/clusterset/membership/membership.ts';
 import type { Client } from '../src/kube/client/client.ts';
-import { namespaceType } from '../src/kube/objects/namespace.ts';
+import { namespaceType, systemNamespace } from '../src/kube/objects/namespace.ts';
 import { secretType } from '../src/kube/objects/secret.ts';
 import { memberNamespace, type SimClusterSet, type SimHome, setName } from './clusterset.ts';
 

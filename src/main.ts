@@ -7,6 +7,7 @@ import { Command } from 'commander';
 import { errorText } from './base/log.ts';
 import { createRealHost } from './base/real/host.ts';
 import { createRealWorld } from './base/real/world.ts';
+import { version } from './base/version.ts';
 import { addClusterSetCommands } from './cli/clusterset/index.ts';
 import { addDigCommand } from './cli/dig.ts';
 import { addPeerCommands } from './cli/peer/index.ts';
@@ -25,7 +26,7 @@ const program = new Command('portolan')
   .description(
     'A control plane for federated service discovery: every service gets a name, an address and a secure way to it.',
   )
-  .version('0.1.0')
+  .version(version)
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'portolan: ')) })
   .showHelpAfterError('(portolan help shows what there is)');
 

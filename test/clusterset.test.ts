@@ -16,14 +16,14 @@ import {
 import { type ClusterSet, clusterSetType } from '../src/clusterset/kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
-import { membershipSecretName, readMembership, systemNamespace } from '../src/clusterset/membership/membership.ts';
+import { membershipSecretName, readMembership } from '../src/clusterset/membership/membership.ts';
 import { memberLeaseName, memberNamespace, memberRecordName } from '../src/clusterset/rules/broker-layout.ts';
 import type { Client } from '../src/kube/client/client.ts';
 import { isForbidden } from '../src/kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../src/kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { type Lease, leaseType } from '../src/kube/objects/lease.ts';
-import { namespaceType } from '../src/kube/objects/namespace.ts';
+import { namespaceType, systemNamespace } from '../src/kube/objects/namespace.ts';
 import { nodeType } from '../src/kube/objects/node.ts';
 import type { KubernetesObject, ResourceType } from '../src/kube/objects/object.ts';
 import { roleType, serviceAccountType } from '../src/kube/objects/rbac.ts';

@@ -15,7 +15,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { serviceImportType } from '../src/clusterset/kinds/service-import.ts';
-import { systemNamespace } from '../src/clusterset/membership/membership.ts';
 import { dnsOptionsManifest } from '../src/clusterset/rules/clusterset-dns.ts';
 import { describeAnswer, encodeQuestion } from '../src/dns/testing/ask.ts';
 import { makeAuthority } from '../src/dns/testing/edge/certs.ts';
@@ -23,7 +22,7 @@ import { askTcp, askUdp, askUdpRaw, framed, readFrames } from '../src/dns/testin
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { configMapType } from '../src/kube/objects/config-map.ts';
 import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
-import { namespaceType } from '../src/kube/objects/namespace.ts';
+import { namespaceType, systemNamespace } from '../src/kube/objects/namespace.ts';
 import type { AnyObject, ResourceType } from '../src/kube/objects/object.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { type Home, startHome } from '../src/main/home.ts';

@@ -3,13 +3,13 @@
 
 import { errorText, type Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
-import { systemNamespace } from '../clusterset/membership/membership.ts';
 import { clusterSetDnsName, type DnsOptions, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
 import type { DnsServer } from '../dns/server.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer } from '../kube/controller/informer.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
+import { systemNamespace } from '../kube/objects/namespace.ts';
 import type { Catalog } from './catalog.ts';
 
 export interface FollowDnsOptions {

@@ -11,10 +11,11 @@ import type { World } from '../base/world.ts';
 import { createAgent } from '../clusterset/agent/agent.ts';
 import { MembershipCopy } from '../clusterset/agent/membership-copy.ts';
 import { startTokenRenewal } from '../clusterset/agent/token-renewal.ts';
-import { type MembershipRecord, systemNamespace } from '../clusterset/membership/membership.ts';
+import type { MembershipRecord } from '../clusterset/membership/membership.ts';
 import { leaderLeaseName } from '../clusterset/rules/broker-layout.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
 import { type Candidate, type LeaderTimes, standForLeader } from '../kube/controller/leader.ts';
+import { systemNamespace } from '../kube/objects/namespace.ts';
 
 export interface AgentRoleOptions {
   readonly world: World;

@@ -15,7 +15,6 @@ import { keepNamesCopy, type NamesCopy } from '../catalog/names-copy.ts';
 import { PeerTable } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
-import { systemNamespace } from '../clusterset/membership/membership.ts';
 import { type DnsServer, type ListenOptions, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/sockets/server-federations.ts';
 import { Federations } from '../dns/stub-zones/federations.ts';
@@ -23,6 +22,7 @@ import type { StubZone } from '../dns/stub-zones/stub-zones.ts';
 import type { TlsClient } from '../dns/upstream/exchange.ts';
 import type { ForwardTimes } from '../dns/upstream/forwarder.ts';
 import type { Client } from '../kube/client/client.ts';
+import { systemNamespace } from '../kube/objects/namespace.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
 
 export interface ResolverOptions {

@@ -16,11 +16,10 @@ import { addClusterSetCommands } from '../../src/cli/clusterset/index.ts';
 import { install } from '../../src/cli/install.ts';
 import { addRegisterCommands } from '../../src/cli/register/register.ts';
 import { agentAccountName, homeObjects } from '../../src/clusterset/membership/home-objects.ts';
-import { systemNamespace } from '../../src/clusterset/membership/membership.ts';
 import { requestToken } from '../../src/kube/client/account-token.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
 import { findHome } from '../../src/kube/client/kubeconfig.ts';
-import { namespaceType } from '../../src/kube/objects/namespace.ts';
+import { namespaceType, systemNamespace } from '../../src/kube/objects/namespace.ts';
 import type { AnyObject, ResourceType } from '../../src/kube/objects/object.ts';
 import { type Home, startHome } from '../../src/main/home.ts';
 

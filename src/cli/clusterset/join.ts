@@ -21,7 +21,7 @@ import {
 } from '../../clusterset/kinds/cluster-property.ts';
 import { type JoinToken, parseJoinToken } from '../../clusterset/membership/join-token.ts';
 import { type MemberRecord, memberRecord } from '../../clusterset/membership/member-record.ts';
-import { clusterProperties, membershipSecret, systemNamespace } from '../../clusterset/membership/membership.ts';
+import { clusterProperties, membershipSecret } from '../../clusterset/membership/membership.ts';
 import {
   clusterIdProblem,
   joinSecretName,
@@ -36,7 +36,7 @@ import { isAlreadyExists, isUnauthorized } from '../../kube/objects/api-error.ts
 import { formatTime } from '../../kube/objects/conditions.ts';
 import { configMapType } from '../../kube/objects/config-map.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
-import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { type Namespace, namespaceType, systemNamespace } from '../../kube/objects/namespace.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { find, install, installDefinitions, remove } from '../install.ts';
 import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';

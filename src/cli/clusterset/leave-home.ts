@@ -5,7 +5,7 @@ import { type AddressClaim, addressClaimType } from '../../addresses/address-cla
 import { clusterIdProperty, clusterPropertyType, clusterSetProperty } from '../../clusterset/kinds/cluster-property.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
-import { systemNamespace, verdictsName } from '../../clusterset/membership/membership.ts';
+import { verdictsName } from '../../clusterset/membership/membership.ts';
 import {
   exportConditionTypes,
   importedSliceManager,
@@ -18,6 +18,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { configMapType } from '../../kube/objects/config-map.ts';
 import { endpointSliceType, sliceManagedByLabel, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import { isOurs, managedByLabel, managerName } from '../../kube/objects/manifest.ts';
+import { systemNamespace } from '../../kube/objects/namespace.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import { serviceType } from '../../kube/objects/service.ts';
 import { find, remove } from '../install.ts';

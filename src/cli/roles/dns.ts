@@ -2,7 +2,7 @@
 // authority; or both in one server. The flags are here; what is made of them is in dns-process.ts.
 
 import { type Command, Option } from 'commander';
-import { systemNamespace } from '../../clusterset/membership/membership.ts';
+import { systemNamespace } from '../../kube/objects/namespace.ts';
 import { logLevelOption } from '../../main/process.ts';
 import type { DnsFlags } from './dns-flags.ts';
 

@@ -7,13 +7,9 @@ import type { Timer, World } from '../../base/world.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
+import { systemNamespace } from '../../kube/objects/namespace.ts';
 import { secretType } from '../../kube/objects/secret.ts';
-import {
-  type MembershipRecord,
-  membershipData,
-  membershipSecretName,
-  systemNamespace,
-} from '../membership/membership.ts';
+import { type MembershipRecord, membershipData, membershipSecretName } from '../membership/membership.ts';
 
 export interface TokenRenewalOptions {
   readonly home: Client;

@@ -5,14 +5,10 @@ import type { World } from '../../base/world.ts';
 import { find } from '../../cli/install.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
 import { ApiError, isForbidden, isUnauthorized } from '../../kube/objects/api-error.ts';
+import { systemNamespace } from '../../kube/objects/namespace.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { clusterSetType } from '../kinds/cluster-set.ts';
-import {
-  type MembershipRecord,
-  membershipSecretName,
-  readMembership,
-  systemNamespace,
-} from '../membership/membership.ts';
+import { type MembershipRecord, membershipSecretName, readMembership } from '../membership/membership.ts';
 
 export const membershipRef = { namespace: systemNamespace, name: membershipSecretName };
 

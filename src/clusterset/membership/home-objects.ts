@@ -2,7 +2,7 @@
 // controllers use. On the embedded home the same, where the agent is not the admin. Pure.
 
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
-import { namespaceType } from '../../kube/objects/namespace.ts';
+import { namespaceType, systemNamespace } from '../../kube/objects/namespace.ts';
 import {
   clusterRoleBindingType,
   clusterRoleType,
@@ -17,7 +17,7 @@ import {
 } from '../../kube/objects/rbac.ts';
 import { clusterIdProperty, clusterSetProperty } from '../kinds/cluster-property.ts';
 import { clusterSetDnsName } from '../rules/clusterset-dns.ts';
-import { membershipSecretName, systemNamespace, verdictsName } from './membership.ts';
+import { membershipSecretName, verdictsName } from './membership.ts';
 
 export const agentAccountName = 'portolan-agent';
 const own = 'portolan.dev';

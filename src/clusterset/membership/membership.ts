@@ -2,6 +2,7 @@
 // reaches the broker, and the two properties of the About API. Pure.
 
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
+import { systemNamespace } from '../../kube/objects/namespace.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import {
   type ClusterProperty,
@@ -10,7 +11,6 @@ import {
   clusterSetProperty,
 } from '../kinds/cluster-property.ts';
 
-export const systemNamespace = 'portolan-system';
 export const membershipSecretName = 'portolan-broker';
 
 /** On the Secret, while the cluster is leaving: agents stop when they see it. */

@@ -3,8 +3,8 @@
 
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
+import { systemNamespace } from '../../kube/objects/namespace.ts';
 import { type ClusterSetDns, clusterSetDefaults } from '../kinds/cluster-set.ts';
-import { systemNamespace } from '../membership/membership.ts';
 
 export const clusterSetDnsName = 'portolan-clusterset-dns';
 

@@ -1,0 +1,3 @@
+// The version of this program, as package.json has it.
+
+export const version = '0.1.0';

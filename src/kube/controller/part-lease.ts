@@ -1,0 +1,146 @@
+// The Lease by which a running part (proxy, dns, peering, …) reports that it serves: renewed while the part runs, removed
+// when it stops in order. Failing writes are logged once until one succeeds, and never stop the part.
+
+import { errorText, type Log } from '../../base/log.ts';
+import { version } from '../../base/version.ts';
+import type { Timer, World } from '../../base/world.ts';
+import type { Client } from '../client/client.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../objects/api-error.ts';
+import { type Lease, leaseType } from '../objects/lease.ts';
+import { namespaceType, systemNamespace } from '../objects/namespace.ts';
+import { apiVersionOf } from '../objects/object.ts';
+import {
+  type PartName,
+  partAnnotations,
+  partLabel,
+  partLeaseName,
+  partLeaseSeconds,
+  partRenewMs,
+} from '../objects/part-lease.ts';
+
+export interface PartLeaseOptions {
+  readonly client: Client;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly part: PartName;
+  /** Distinguishes this part from its siblings in the cluster; a proxy's is its node. */
+  readonly id: string;
+  readonly node?: string;
+  readonly mode?: string;
+  /** Further annotations, read at each renewal. */
+  readonly extras?: () => Readonly<Record<string, string>>;
+  readonly renewMs?: number;
+  readonly namespace?: string;
+}
+
+export interface PartLease {
+  /** Removes the Lease, unless another process has taken it over. */
+  stop(): Promise<void>;
+}
+
+const requestTimeoutMs = 5_000;
+
+export function keepPartLease(options: PartLeaseOptions): PartLease {
+  const { client, world, part, id } = options;
+  const renewMs = options.renewMs ?? partRenewMs;
+  const ref = { namespace: options.namespace ?? systemNamespace, name: partLeaseName(part, id) };
+  const log = options.log.with({ lease: `${ref.namespace}/${ref.name}` });
+  // Differs for every start: the process that ends must not remove the Lease of the one that replaced it.
+  const holder = `${id}_${world.random.uuid()}`;
+  const request = { timeoutMs: requestTimeoutMs };
+  const startedAt = microTime(world.clock.wallMs());
+  let held: Lease | undefined;
+  let timer: Timer | undefined;
+  let isStopped = false;
+  let isFailing = false;
+  let writing: Promise<void> = Promise.resolve();
+
+  function wanted(present: Lease | undefined): Lease {
+    const { resourceVersion, uid } = present?.metadata ?? {};
+    return {
+      apiVersion: apiVersionOf(leaseType),
+      kind: leaseType.kind,
+      metadata: {
+        ...ref,
+        ...(resourceVersion === undefined ? {} : { resourceVersion, uid }),
+        labels: { 'app.kubernetes.io/managed-by': 'portolan', [partLabel]: part },
+        annotations: {
+          ...options.extras?.(),
+          [partAnnotations.version]: version,
+          ...(options.node === undefined ? {} : { [partAnnotations.node]: options.node }),
+          ...(options.mode === undefined ? {} : { [partAnnotations.mode]: options.mode }),
+        },
+      },
+      spec: {
+        holderIdentity: holder,
+        leaseDurationSeconds: partLeaseSeconds(renewMs),
+        acquireTime: startedAt,
+        renewTime: microTime(world.clock.wallMs()),
+      },
+    };
+  }
+
+  async function create(): Promise<Lease> {
+    try {
+      return await client.create(leaseType, wanted(undefined), request);
+    } catch (error) {
+      if (isAlreadyExists(error)) return client.update(leaseType, wanted(await client.get(leaseType, ref, request)));
+      if (!isNotFound(error)) throw error;
+      // A home that never joined a clusterset has no such namespace yet.
+      const metadata = { name: ref.namespace };
+      await client.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata }, request);
+      return client.create(leaseType, wanted(undefined), request);
+    }
+  }
+
+  async function write(): Promise<Lease> {
+    if (held === undefined) return create();
+    const present = held;
+    held = undefined;
+    try {
+      return await client.update(leaseType, wanted(present), request);
+    } catch (error) {
+      if (isConflict(error) || isNotFound(error)) return create();
+      throw error;
+    }
+  }
+
+  async function renew(): Promise<void> {
+    try {
+      held = await write();
+      if (isFailing) log.info('the lease of this part is renewed again');
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) log.warn('cannot renew the lease of this part', { error: errorText(error) });
+      isFailing = true;
+    }
+    if (!isStopped) timer = world.timers.after(renewMs, next);
+  }
+
+  function next(): void {
+    writing = renew();
+  }
+
+  async function remove(): Promise<void> {
+    const present = await client.get<Lease>(leaseType, ref, request);
+    if (present.spec?.holderIdentity !== holder) return;
+    const { uid, resourceVersion } = present.metadata;
+    await client.delete(leaseType, ref, { ...request, preconditions: { uid, resourceVersion } });
+  }
+
+  next();
+  return {
+    stop: async () => {
+      isStopped = true;
+      timer?.cancel();
+      await writing;
+      await remove().catch((error: unknown) => {
+        if (!isNotFound(error)) log.info('the lease of this part stays until it expires', { error: errorText(error) });
+      });
+    },
+  };
+}
+
+function microTime(wallMs: number): string {
+  return `${new Date(wallMs).toISOString().slice(0, -1)}000Z`;
+}

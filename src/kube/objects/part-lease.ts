@@ -1,0 +1,56 @@
+// What the Lease of a serving part says: which part, on which node, in which mode, and whether it reported lately. Pure.
+
+import { boundedName } from './bounded-name.ts';
+import type { Lease } from './lease.ts';
+
+export type PartName = 'proxy' | 'dns' | 'peering' | 'authority' | 'xds' | 'agent';
+
+export const partLabel = 'portolan.dev/part';
+export const partAnnotations = {
+  node: 'portolan.dev/node',
+  mode: 'portolan.dev/mode',
+  version: 'portolan.dev/version',
+} as const;
+export const partRenewMs = 10_000;
+
+/** A part is silent after three renewals that did not come. */
+export function partLeaseSeconds(renewMs: number): number {
+  return Math.max(1, Math.ceil((3 * renewMs) / 1000));
+}
+
+export function partLeaseName(part: PartName, id: string): string {
+  const plain = id
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]+/g, '-')
+    .replace(/[^a-z0-9]+(?=\.|$)|(?<=^|\.)[^a-z0-9]+/g, '');
+  return boundedName(`portolan-${part}-${plain === '' ? 'x' : plain}`);
+}
+
+export interface PartState {
+  readonly kind: 'reported' | 'silent';
+  readonly part: string;
+  /** Name of the node, or empty. */
+  readonly node: string;
+  /** Such as `nftables` or `userspace` of a proxy; or empty. */
+  readonly mode: string;
+  readonly version: string;
+  /** When it reported last, milliseconds since 1970; undefined if the Lease holds no valid time. */
+  readonly reportedMs: number | undefined;
+}
+
+/** `nowMs` is wall time. A report from the future counts as one of now: its node's clock is ahead of the reader's. */
+export function partState(lease: Lease, nowMs: number): PartState {
+  const { labels, annotations } = lease.metadata;
+  const parsedMs = Date.parse(lease.spec?.renewTime ?? '');
+  const reportedMs = Number.isNaN(parsedMs) ? undefined : parsedMs;
+  const seconds = lease.spec?.leaseDurationSeconds;
+  const patienceMs = 1000 * (typeof seconds === 'number' && seconds > 0 ? seconds : partLeaseSeconds(partRenewMs));
+  return {
+    kind: reportedMs !== undefined && nowMs - reportedMs <= patienceMs ? 'reported' : 'silent',
+    part: labels?.[partLabel] ?? '',
+    node: annotations?.[partAnnotations.node] ?? '',
+    mode: annotations?.[partAnnotations.mode] ?? '',
+    version: annotations?.[partAnnotations.version] ?? '',
+    reportedMs,
+  };
+}
