@@ -94,7 +94,10 @@ function append(answer: Answer, reply: Uint8Array): void {
   if (answer.rcode !== rcode.NOERROR && answer.rcode !== rcode.NXDOMAIN)
     answer.fail(answer.rcode, extendedError.noReachableAuthority, 'the target of this alias cannot be resolved');
   for (const { name, type, ttl, rdata } of answers) {
-    if (!answer.recordOf('answer', { owner: encodeName(name), type, ttl, rdata })) return answer.truncate();
+    if (!answer.recordOf('answer', { owner: encodeName(name), type, ttl, rdata })) {
+      answer.isTruncated = true;
+      return;
+    }
   }
   // RFC 2308 section 3: how long a "no" may be remembered.
   const soa = authorities.find(({ type }) => type === recordType.SOA);

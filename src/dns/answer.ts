@@ -1,5 +1,5 @@
-// One answer, written into memory that is used again for the next. It knows how much the asker can take and never sends
-// part of a record set: what does not fit leaves the message whole, with TC when it was the answer itself.
+// One answer, written into memory that is used again for the next. It knows how much the asker can take. Records that do not
+// fit are left out; TC is set when they belong to the answer itself, and those that fit stay: clients without TCP use them.
 
 import type { TsigKey } from '../base/dns/tsig.ts';
 import { recordType, srvHeadBytes } from '../catalog/answers.ts';
@@ -124,8 +124,8 @@ export class Answer {
     this.#counts[sectionIndex(section)]! -= count;
   }
 
-  truncate(): void {
-    this.isTruncated = true;
+  /** Takes back all records. */
+  clear(): void {
     this.at = this.start + Math.max(headerBytes, this.#query.questionEnd);
     this.#counts.fill(0);
   }
@@ -208,21 +208,25 @@ export class Answer {
 
   /** Another server's records, behind our echo of the same question, with their TTLs counted down or replaced. */
   body(reply: Body, ttl: { readonly ageSeconds: number } | { readonly ttlSeconds: number }): void {
-    const length = reply.body.length - reply.questionBytes;
-    if (this.at + length > this.#limit) {
-      this.truncate();
-      return;
-    }
-    this.bytes.set(reply.body.subarray(reply.questionBytes), this.at);
+    const { body, questionBytes } = reply;
+    const room = this.#limit - this.at;
+    const count = body.length - questionBytes <= room ? reply.ttlOffsets.length : recordsThatFit(reply, room);
+    const length = count === reply.ttlOffsets.length ? body.length - questionBytes : lengthOf(reply, count);
+    for (let i = 0, at = this.at; i < length; i++) this.bytes[at++] = body[questionBytes + i]!;
     const bodyAt = this.start + headerBytes;
-    for (const offset of reply.ttlOffsets) {
-      const at = bodyAt + offset;
+    for (let i = 0; i < count; i++) {
+      const at = bodyAt + reply.ttlOffsets[i]!;
       const { bytes } = this;
       const sent = ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
       this.#put32(at, 'ttlSeconds' in ttl ? ttl.ttlSeconds : Math.max(0, sent - ttl.ageSeconds));
     }
     this.at += length;
-    for (let section = 0; section < 3; section++) this.#counts[section] = reply.counts[section]!;
+    const [answers, authorities, additionals] = reply.counts;
+    this.#counts[0] = Math.min(count, answers);
+    this.#counts[1] = Math.min(Math.max(0, count - answers), authorities);
+    this.#counts[2] = Math.min(Math.max(0, count - answers - authorities), additionals);
+    // RFC 2181 section 9: addresses beside the answer may be missing without a word.
+    if (count < answers + authorities) this.isTruncated = true;
   }
 
   /** Completes header and OPT; the message is `bytes` from `start`, as long as the result says. */
@@ -293,6 +297,20 @@ export class Answer {
     this.bytes[at] = value >> 8;
     this.bytes[at + 1] = value & 255;
   }
+}
+
+/** Whole records from the first on: pointers lead back, so the rest can be cut off. */
+function recordsThatFit(reply: Body, room: number): number {
+  let count = 0;
+  while (count < reply.ttlOffsets.length && lengthOf(reply, count + 1) <= room) count += 1;
+  return count;
+}
+
+/** Bytes of the first `count` records. */
+function lengthOf({ body, questionBytes, ttlOffsets }: Body, count: number): number {
+  if (count === 0) return 0;
+  const lengthAt = ttlOffsets[count - 1]! + 4;
+  return lengthAt + 2 + ((body[lengthAt]! << 8) | body[lengthAt + 1]!) - questionBytes;
 }
 
 function sizeMax(query: Query): number {

@@ -387,7 +387,8 @@ describe('dns forwarding', () => {
       data: `203.0.113.${i}`,
     }));
     net.servers.set('192.0.2.53:53', () => ({ answers: many }));
-    expect(await asker.ask('big.example.com A')).toBe('TRUNCATED');
+    const udp = await asker.askPacket('big.example.com A');
+    expect([udp.flag_tc, udp.answers?.length]).toEqual([true, 15]);
     expect((await asker.ask('big.example.com A', { transport: 'tcp' })).split(', ')).toHaveLength(60);
     expect(net.asked).toHaveLength(1);
   });

@@ -83,7 +83,7 @@ export class Responder {
       }
     } catch (error) {
       this.#onFault(error);
-      answer.truncate();
+      answer.clear();
       answer.isTruncated = false;
       answer.fail(rcode.SERVFAIL);
     }

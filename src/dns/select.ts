@@ -43,7 +43,10 @@ export class Selector {
     this.#places = places;
   }
 
-  /** Number of records written, or -1 if the set does not fit; then nothing of it was written. */
+  /**
+   * Number of records written, or -1 if not all of them fit. Of an answer those that fit stay, and the message says that it
+   * is cut off (RFC 2181 section 9): clients without TCP use them. Anywhere else nothing of the set was written.
+   */
   write(answer: Answer, section: Section, bytes: Uint8Array, setAt: number, ttl: number, owner: number): number {
     this.#bytes = bytes;
     this.#section = section;
@@ -58,7 +61,8 @@ export class Selector {
     this.#bytes = noBytes;
     this.#service = noBytes;
     if (isWritten) return this.#written;
-    answer.rewind(mark, section, this.#written);
+    if (section === 'answer') answer.isTruncated = true;
+    else answer.rewind(mark, section, this.#written);
     return -1;
   }
 

@@ -110,8 +110,7 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
     const { bytes } = reader.names;
     const recordsAt = answer.mark();
     const written = selector.write(answer, 'answer', bytes, setAt, zone.ttlSeconds, owner);
-    if (written < 0) answer.truncate();
-    else if (written === 0 && alias)
+    if (written === 0 && alias)
       return negativeBehindAlias(answer, options.ownZoneOf(alias), alias.length, owner & pointerMax);
     else if (written === 0) return negative(query, answer);
     else if (query.type === recordType.SRV) addGlue(answer, recordsAt, written, srvHeadBytes);
@@ -126,10 +125,7 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
     let owner = questionOwner;
     for (let i = 0; i < aliasesMax; i++) {
       const target = answer.mark() + 12;
-      if (selector.write(answer, 'answer', bytes, aliasAt, zone.ttlSeconds, owner) < 0) {
-        answer.truncate();
-        return 'done';
-      }
+      if (selector.write(answer, 'answer', bytes, aliasAt, zone.ttlSeconds, owner) < 0) return 'done';
       owner = 0xc000 | (target - answer.start);
       const name = bytes.subarray(
         aliasAt + setHeaderBytes + recordHeaderBytes,
@@ -146,8 +142,7 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
       if (aliasAt < 0) return negativeBehindAlias(answer, options.ownZoneOf(name), name.length, target - answer.start);
     }
     answer.fail(rcode.SERVFAIL, extendedError.other, `aliases of this name go on for more than ${aliasesMax} steps`);
-    answer.truncate();
-    answer.isTruncated = false;
+    answer.clear();
     return 'done';
   }
 

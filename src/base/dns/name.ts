@@ -145,3 +145,16 @@ export function reverseName(address: Uint8Array): string {
     .map((nibble) => nibble.toString(16))
     .join('.')}.ip6.arpa`;
 }
+
+/** The address whose reverse name this is; undefined for one that names a whole range or no address at all. */
+export function addressOfReverse(name: Uint8Array, length: number): string | undefined {
+  const labels = decodeName(name.subarray(0, length)).split('.');
+  const [tree, family] = [labels.pop(), labels.pop()];
+  if (tree !== 'arpa') return undefined;
+  if (family === 'in-addr') return labels.length === 4 ? labels.reverse().join('.') : undefined;
+  if (family !== 'ip6' || labels.length !== 32) return undefined;
+  return labels
+    .reverse()
+    .join('')
+    .replace(/.{4}(?!$)/g, '$&:');
+}

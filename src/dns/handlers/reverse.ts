@@ -1,8 +1,8 @@
 // PTR of the cluster's own addresses, those it gives to others' services among them. An address that is not ours is
 // left to the next handler: somebody else knows it. Until they have been read, those that an earlier process knew are
-// answered, as old.
+// answered, as old; of the rest only addresses in the ranges that can be ours wait.
 
-import { encodeName, isWithin } from '../../base/dns/name.ts';
+import { addressOfReverse, encodeName, isWithin } from '../../base/dns/name.ts';
 import { findSet, recordType } from '../../catalog/answers.ts';
 import type { Zone } from '../../catalog/zones.ts';
 import type { Answer } from '../answer.ts';
@@ -10,6 +10,7 @@ import type { Handler, Step } from '../handler.ts';
 import type { CatalogReader } from '../reader.ts';
 import { Selector } from '../select.ts';
 import { extendedError, headerBytes, type Query, rcode } from '../wire.ts';
+import { createAddressFilter } from './acl.ts';
 
 export const reverseTrees: readonly Uint8Array[] = [encodeName('in-addr.arpa'), encodeName('ip6.arpa')];
 
@@ -21,12 +22,28 @@ export interface ReverseHandlerOptions {
   readonly waitsFor: readonly number[];
   /** What an earlier process left. */
   readonly old?: CatalogReader;
+  /** Ranges in which the cluster's addresses can lie. */
+  readonly ownRanges?: readonly string[];
 }
+
+/** Addresses that clusters give out: private, shared, link-local and benchmarking ones, and those nobody else has. */
+const defaultOwnRanges: readonly string[] = [
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  '169.254.0.0/16',
+  '198.18.0.0/15',
+  '240.0.0.0/4',
+  'fc00::/7',
+  'fe80::/10',
+];
 
 export function reverseHandler(options: ReverseHandlerOptions): Handler {
   const { reader, zone, waitsFor, old } = options;
   const answerFrom = createPointerAnswers(zone, reader);
   const answerFromOld = old && createPointerAnswers(zone, old);
+  const canBeOurs = createAddressFilter(options.ownRanges ?? defaultOwnRanges);
 
   function handle(query: Query, answer: Answer): Step {
     if (!reverseTrees.some((tree) => isWithin(query.name, query.nameLength, tree))) return 'next';
@@ -35,6 +52,8 @@ export function reverseHandler(options: ReverseHandlerOptions): Handler {
       if (answerFromOld(query, answer) === 'done') return 'done';
     }
     if (isRead) return answerFrom(query, answer);
+    const address = addressOfReverse(query.name, query.nameLength);
+    if (address !== undefined && !canBeOurs(address)) return 'next';
     answer.fail(rcode.SERVFAIL, extendedError.notReady, `${zone.name} has not been read from its home yet`);
     return 'done';
   }
@@ -53,8 +72,7 @@ function createPointerAnswers(zone: Zone, reader: CatalogReader): (query: Query,
     if (reader.isStale(zone.id)) answer.extendedError = extendedError.staleAnswer;
     if (query.type !== recordType.PTR && query.type !== recordType.ANY) return 'done';
     const setAt = findSet(names.bytes, names.valueStart(entry), names.valueLength(entry), recordType.PTR);
-    const isWritten = selector.write(answer, 'answer', names.bytes, setAt, zone.ttlSeconds, 0xc000 | headerBytes) >= 0;
-    if (!isWritten) answer.truncate();
+    selector.write(answer, 'answer', names.bytes, setAt, zone.ttlSeconds, 0xc000 | headerBytes);
     return 'done';
   };
 }
