@@ -9,7 +9,8 @@ import { addClusterSetCommands } from '../src/cli/clusterset/index.ts';
 import { membershipRef } from '../src/clusterset/explain/consult.ts';
 import { membershipSecret } from '../src/clusterset/membership/membership.ts';
 import type { Client } from '../src/kube/client/client.ts';
-import { namespaceType, systemNamespace } from '../src/kube/objects/namespace.ts';
+import { namespaceType } from '../src/kube/objects/namespace.ts';
+import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { secretType } from '../src/kube/objects/secret.ts';
 import { memberNamespace, type SimClusterSet, type SimHome, setName } from './clusterset.ts';
 

@@ -3,11 +3,12 @@
 
 import { type AddressClaim, addressClaimType } from '../src/addresses/address-claim.ts';
 import { isSameJson } from '../src/base/same-json.ts';
-import { placementLabel } from '../src/clusterset/controllers/placement.ts';
-import { type FederatedService, federatedServiceType, isPlacedIn } from '../src/clusterset/kinds/federated-service.ts';
+import { type FederatedService, federatedServiceType } from '../src/clusterset/kinds/federated-service.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
+import { placementLabel } from '../src/clusterset/rules/agent-marks.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../src/clusterset/rules/names.ts';
+import { isPlacedIn } from '../src/clusterset/rules/placement.ts';
 import { planSpec } from '../src/clusterset/rules/plan-import.ts';
 import { importedSliceName, isOurSlice, planImportedSlice } from '../src/clusterset/rules/plan-import-slices.ts';
 import { conditionOf } from '../src/kube/objects/conditions.ts';

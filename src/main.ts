@@ -46,13 +46,17 @@ const hands = {
   },
 };
 
-addDemoCommand(program, hands);
-addUpCommand(program);
-addApiCommand(program);
-addAgentCommand(program);
-addDnsCommand(program);
+// What a role consists of is loaded when it is started.
+addDemoCommand(program, hands, {
+  run: async (flags, deps) => (await import('./main/demo/process.ts')).runDemo(flags, deps),
+  order: async (...order) => (await import('./main/demo/process.ts')).orderDemo(...order),
+});
+addUpCommand(program, async (flags) => (await import('./main/home-process.ts')).runUp(flags));
+addApiCommand(program, async (flags) => (await import('./main/home-process.ts')).runApi(flags));
+addAgentCommand(program, async (flags) => (await import('./main/agent-process.ts')).runAgent(flags));
+addDnsCommand(program, async (flags) => (await import('./main/dns-process.ts')).runDns(flags));
 addDigCommand(program, hands);
-addPeeringCommand(program);
+addPeeringCommand(program, async (flags) => (await import('./main/peering-process.ts')).runPeering(flags));
 addPeerCommands(program, hands);
 addRegisterCommands(program, hands);
 addClusterSetCommands(program, hands);

@@ -5,7 +5,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { importLine, sliceLines } from '../sim/look.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
-import { find } from '../src/cli/install.ts';
 import { brokerClient } from '../src/clusterset/explain/consult.ts';
 import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
 import {
@@ -19,13 +18,15 @@ import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/ser
 import { membershipSecretName, readMembership } from '../src/clusterset/membership/membership.ts';
 import { memberLeaseName, memberNamespace, memberRecordName } from '../src/clusterset/rules/broker-layout.ts';
 import type { Client } from '../src/kube/client/client.ts';
+import { find } from '../src/kube/controller/apply.ts';
 import { isForbidden } from '../src/kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../src/kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { type Lease, leaseType } from '../src/kube/objects/lease.ts';
-import { namespaceType, systemNamespace } from '../src/kube/objects/namespace.ts';
+import { namespaceType } from '../src/kube/objects/namespace.ts';
 import { nodeType } from '../src/kube/objects/node.ts';
 import type { KubernetesObject, ResourceType } from '../src/kube/objects/object.ts';
+import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { roleType, serviceAccountType } from '../src/kube/objects/rbac.ts';
 import { type Secret, secretType } from '../src/kube/objects/secret.ts';
 import {

@@ -22,8 +22,9 @@ import { askTcp, askUdp, askUdpRaw, framed, readFrames } from '../src/dns/testin
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { configMapType } from '../src/kube/objects/config-map.ts';
 import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
-import { namespaceType, systemNamespace } from '../src/kube/objects/namespace.ts';
+import { namespaceType } from '../src/kube/objects/namespace.ts';
 import type { AnyObject, ResourceType } from '../src/kube/objects/object.ts';
+import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { type Home, startHome } from '../src/main/home.ts';
 import { type DnsProcess, freePort, startDnsProcess, until } from './support/dns-process.ts';

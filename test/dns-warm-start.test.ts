@@ -19,7 +19,8 @@ import { describeAnswer, encodeQuestion, extendedErrorOf } from '../src/dns/test
 import { askUdpRaw } from '../src/dns/testing/edge/client.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { configMapType } from '../src/kube/objects/config-map.ts';
-import { namespaceType, systemNamespace } from '../src/kube/objects/namespace.ts';
+import { namespaceType } from '../src/kube/objects/namespace.ts';
+import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { type Home, startHome } from '../src/main/home.ts';
 import { describeWith } from './support/counterparts.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { readSetPolicy } from '../../src/clusterset/explain/foresee.ts';
 import { foreseeChanges } from '../../src/clusterset/explain/foresight.ts';
 import type { ServiceExport } from '../../src/clusterset/kinds/service-export.ts';
+import { readSetPolicy } from '../../src/clusterset/rules/set-policy.ts';
 import { SimClusterSet } from '../clusterset.ts';
 import { type CommandDesk, openDesk, typeAt } from '../command.ts';
 import { exportService, service, serviceExport } from '../manifests.ts';

@@ -1,10 +1,9 @@
 // Holds virtual IPs for owners by AddressClaims in one home. Correct by one thing alone: a claim is named after its
 // address, so two can never be created. Everything else here only chooses good addresses and keeps them.
 
-import { type IpRange, parseIp } from '../base/ip.ts';
+import { type IpFamily, type IpRange, parseIp } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
-import type { IpFamily } from '../clusterset/rules/merge/shard.ts';
 import type { Client } from '../kube/client/client.ts';
 import type { InformerReader } from '../kube/controller/informer.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/objects/api-error.ts';

@@ -1,7 +1,5 @@
 // IP addresses and ranges as numbers: parse, format (RFC 5952), contain, overlap. Pure.
 
-import type { IpFamily } from '../clusterset/rules/merge/shard.ts';
-
 export interface Ip {
   readonly family: IpFamily;
   readonly value: bigint;
@@ -101,3 +99,5 @@ function longestZeroRun(groups: readonly number[]): { start: number; length: num
   }
   return best;
 }
+
+export type IpFamily = 'IPv4' | 'IPv6';

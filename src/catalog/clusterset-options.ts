@@ -4,12 +4,11 @@
 import { errorText, type Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import { clusterSetDnsName, type DnsOptions, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
-import type { DnsServer } from '../dns/server.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer } from '../kube/controller/informer.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
-import { systemNamespace } from '../kube/objects/namespace.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
 import type { Catalog } from './catalog.ts';
 
 export interface FollowDnsOptions {
@@ -17,13 +16,14 @@ export interface FollowDnsOptions {
   readonly log: Log;
   readonly home: Client;
   readonly catalog: Catalog;
-  readonly server: DnsServer;
+  /** Called with the TTL of the clusterset's zone whenever it changes. */
+  readonly onTtl: (ttlSeconds: number) => void;
   /** Given at start. */
   readonly fixed: { readonly ttlSeconds?: number; readonly hasClusterNames?: boolean };
 }
 
 /** Returns what ends it. */
-export function followDnsOptions({ world, log, home, catalog, server, fixed }: FollowDnsOptions): () => void {
+export function followDnsOptions({ world, log, home, catalog, onTtl, fixed }: FollowDnsOptions): () => void {
   const fieldSelector = `metadata.name=${clusterSetDnsName}`;
   const where = { type: configMapType, namespace: systemNamespace, fieldSelector };
   const informer = createInformer<ConfigMap>({ client: home, world, log, ...where });
@@ -35,7 +35,7 @@ export function followDnsOptions({ world, log, home, catalog, server, fixed }: F
     if (zone !== answered) log.warn('the clusterset has another zone than is answered here', { zone, answered });
     if (fixed.ttlSeconds !== undefined || options.ttlSeconds === ttlSeconds) return;
     ({ ttlSeconds } = options);
-    server.changeZones({ clustersetZone: { ...catalog.clustersetZone, ttlSeconds } });
+    onTtl(ttlSeconds);
   }
 
   // A cluster that left, or never joined, has none: what holds then is what holds by default.

@@ -3,9 +3,8 @@
 
 import { parseAddress, parseIpv4Number } from '../base/dns/address.ts';
 import { ByteReader, type ByteWriter } from '../base/dns/bytes.ts';
-import type { Protocol } from '../clusterset/rules/merge/shard.ts';
 import { type EndpointSlice, isReady } from '../kube/objects/endpoint-slice.ts';
-import type { Service } from '../kube/objects/service.ts';
+import type { Protocol, Service } from '../kube/objects/service.ts';
 
 export interface PortFacts {
   /** Empty for the unnamed port. */

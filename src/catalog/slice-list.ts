@@ -2,7 +2,6 @@
 // numbers: three slices a service, most of whose bytes say who made them and when.
 
 import { JsonScanError, JsonScanner } from '../base/json-scanner.ts';
-import type { Protocol } from '../clusterset/rules/merge/shard.ts';
 import type { List } from '../kube/client/client.ts';
 import {
   type Endpoint,
@@ -13,6 +12,7 @@ import {
   sourceClusterLabel,
 } from '../kube/objects/endpoint-slice.ts';
 import type { ObjectMeta } from '../kube/objects/object.ts';
+import type { Protocol } from '../kube/objects/service.ts';
 
 const keyNames = [
   'metadata',

@@ -1,81 +1,13 @@
-// Brings objects to a home so that doing it twice is doing it once: makes what is missing, changes what differs, leaves
-// what others added. Installs our definitions where the home does not serve them yet.
+// Installs our definitions in a home that does not serve them yet.
 
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { Host } from '../base/host.ts';
-import { isSameJson } from '../base/same-json.ts';
 import { sleep, type World } from '../base/world.ts';
-import type { Client, ObjectRef } from '../kube/client/client.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../kube/objects/api-error.ts';
-import type { Manifest } from '../kube/objects/manifest.ts';
-import type { AnyObject, KubernetesObject, ResourceType } from '../kube/objects/object.ts';
-
-export type Outcome = 'made' | 'changed' | 'as it was';
-
-export interface Installed<T extends KubernetesObject = KubernetesObject> {
-  readonly object: T;
-  readonly outcome: Outcome;
-}
-
-const attemptsMax = 5;
-
-export async function install<T extends KubernetesObject>(client: Client, wanted: Manifest<T>): Promise<Installed<T>> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await installOnce(client, wanted);
-    } catch (error) {
-      // Somebody wrote between our reading and our writing.
-      if (attempt === attemptsMax || !(isConflict(error) || isAlreadyExists(error))) throw error;
-    }
-  }
-}
-
-async function installOnce<T extends KubernetesObject>(client: Client, { type, object }: Manifest<T>) {
-  const present = await find<T>(client, type, object.metadata);
-  if (present === undefined) return { object: await client.create<T>(type, object), outcome: 'made' as const };
-  const next = combined(present, object);
-  if (isSameJson(next, present)) return { object: present, outcome: 'as it was' as const };
-  return { object: await client.update<T>(type, next), outcome: 'changed' as const };
-}
-
-/** What the installer names is as it says; everything else stays. */
-function combined<T extends KubernetesObject>(present: T, wanted: T): T {
-  const { labels, annotations, ownerReferences } = wanted.metadata;
-  const metadata = {
-    ...present.metadata,
-    ...(labels === undefined ? {} : { labels: { ...present.metadata.labels, ...labels } }),
-    ...(annotations === undefined ? {} : { annotations: { ...present.metadata.annotations, ...annotations } }),
-    ...(ownerReferences === undefined ? {} : { ownerReferences }),
-  };
-  const { spec } = present as { spec?: object };
-  const wantedSpec = (wanted as { spec?: object }).spec;
-  return { ...present, ...wanted, metadata, ...(wantedSpec === undefined ? {} : { spec: { ...spec, ...wantedSpec } }) };
-}
-
-export async function find<T extends KubernetesObject = AnyObject>(
-  client: Client,
-  type: ResourceType,
-  ref: ObjectRef,
-): Promise<T | undefined> {
-  try {
-    return await client.get<T>(type, ref);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-}
-
-/** Whether there was anything to delete. */
-export async function remove(client: Client, type: ResourceType, ref: ObjectRef): Promise<boolean> {
-  try {
-    await client.delete(type, { namespace: ref.namespace, name: ref.name });
-    return true;
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
-}
+import type { Client } from '../kube/client/client.ts';
+import { find, install } from '../kube/controller/apply.ts';
+import { isNotFound } from '../kube/objects/api-error.ts';
+import type { AnyObject, ResourceType } from '../kube/objects/object.ts';
 
 const definitionType: ResourceType = {
   group: 'apiextensions.k8s.io',

@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { buildChain, type ChainParts } from './chain.ts';
+import { nobody } from './config/config.ts';
 import { CatalogReader } from './reader.ts';
-import { nobody } from './source/peers.ts';
 import { Trust } from './source/trust.ts';
 import { StubZones } from './stub-zones/stub-zones.ts';
 import { makeCatalog, stillClock } from './testing/ask.ts';

@@ -1,8 +1,10 @@
 // Forwarding, its cache and stub zones, on a virtual clock and a network of functions.
 
-import packet, { type Packet } from 'dns-packet';
+import type { Packet } from 'dns-packet';
+import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import type { Clock, Random, Timers } from '../base/world.ts';
+import { parseServerAddress } from './config/config.ts';
 import { decodeSource, encodeSource } from './source/source-option.ts';
 import {
   Asker,
@@ -15,7 +17,6 @@ import {
   syncAll,
 } from './testing/ask.ts';
 import type { Exchange, ExchangeOptions } from './upstream/exchange.ts';
-import { parseServerAddress } from './upstream/servers.ts';
 
 type Upstream = (query: Packet, options: ExchangeOptions) => Partial<Packet> | 'silence' | Promise<Partial<Packet>>;
 

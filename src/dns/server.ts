@@ -9,6 +9,14 @@ import type { FederationTable } from '../catalog/federation-table.ts';
 import type { NameTable } from '../catalog/name-table.ts';
 import type { PeerTable } from '../catalog/peer-table.ts';
 import type { ChainConfig, ForwardConfig, PeerNamesConfig } from './chain.ts';
+import {
+  type ForwardTimes,
+  type ListenOptions,
+  nobody,
+  type PeerConfig,
+  type StubZone,
+  type TrustConfig,
+} from './config/config.ts';
 import type { ExplainRequest } from './explain/explainer.ts';
 import type { Explanation } from './explain/explanation.ts';
 import { createSelfExplainer } from './explain/self-explainer.ts';
@@ -19,15 +27,12 @@ import { createCounters } from './metrics/observe.ts';
 import type { Tally } from './metrics/tally.ts';
 import type { Responder } from './responder.ts';
 import { DnsService, type ZoneChange } from './service.ts';
-import { listenStream, type TlsMaterial } from './sockets/server-stream.ts';
+import { listenStream } from './sockets/server-stream.ts';
 import { type Listening, listenUdp } from './sockets/server-udp.ts';
 import { startWorkers } from './sockets/server-workers.ts';
-import { markOf, nobody, type PeerConfig } from './source/peers.ts';
-import type { TrustConfig } from './source/trust.ts';
-import type { StubZone } from './stub-zones/stub-zones.ts';
+import { markOf } from './source/peers.ts';
 import type { CacheOptions } from './upstream/cache.ts';
 import type { Exchange } from './upstream/exchange.ts';
-import type { ForwardTimes } from './upstream/forwarder.ts';
 import { createTransport } from './upstream/transport.ts';
 import { defaultSourceOption } from './wire.ts';
 
@@ -60,17 +65,6 @@ export interface DnsOptions {
   /** Keys that peers sign with (TSIG). */
   readonly keys?: readonly TsigKey[];
   readonly sourceOption?: number;
-}
-
-export interface ListenOptions {
-  /** One socket each. */
-  readonly hosts: readonly string[];
-  /** 0 takes a free one, the same for UDP and TCP and for every address. */
-  readonly port: number;
-  readonly tls?: { readonly port: number; readonly material: TlsMaterial };
-  readonly tcpIdleMs?: number;
-  readonly tcpConnectionsMax?: number;
-  readonly tlsHandshakeMs?: number;
 }
 
 interface Sockets {

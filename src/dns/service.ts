@@ -5,6 +5,7 @@ import type { Log, LogFields } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
 import { buildChain, type ChainConfig } from './chain.ts';
+import type { StubZone } from './config/config.ts';
 import type { Handler } from './handler.ts';
 import { createFaultLog } from './metrics/fault-log.ts';
 import { QueryObserver, serverStatsIn, tallyIn } from './metrics/observe.ts';
@@ -13,7 +14,7 @@ import { CatalogReader } from './reader.ts';
 import { Responder } from './responder.ts';
 import { describeSource } from './source/peers.ts';
 import { Trust } from './source/trust.ts';
-import { type StubZone, StubZones } from './stub-zones/stub-zones.ts';
+import { StubZones } from './stub-zones/stub-zones.ts';
 import type { Exchange } from './upstream/exchange.ts';
 import type { Query } from './wire.ts';
 

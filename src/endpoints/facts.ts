@@ -1,6 +1,6 @@
 // What is kept of Services, Pods and Nodes to make endpoints of them, and nothing else: there may be many.
 
-import type { IpFamily } from '../clusterset/rules/merge/shard.ts';
+import type { IpFamily } from '../base/ip.ts';
 import { type EndpointSlice, sliceManagedByLabel } from '../kube/objects/endpoint-slice.ts';
 import type { Node } from '../kube/objects/node.ts';
 import type { Pod } from '../kube/objects/pod.ts';

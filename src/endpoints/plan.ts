@@ -4,8 +4,8 @@
 // into a new slice: one Pod that comes, goes or changes writes one slice. A family without endpoints keeps one empty
 // slice, which says that there are none, rather than that nobody has looked yet.
 
+import type { IpFamily } from '../base/ip.ts';
 import { isSameJson } from '../base/same-json.ts';
-import type { IpFamily } from '../clusterset/rules/merge/shard.ts';
 import { digestOf } from '../kube/objects/bounded-name.ts';
 import {
   type Endpoint,

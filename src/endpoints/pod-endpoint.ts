@@ -1,7 +1,6 @@
 // One Pod as an endpoint of one Service, and the ports under which it is reached. Pure.
 
-import { parseIp } from '../base/ip.ts';
-import type { IpFamily } from '../clusterset/rules/merge/shard.ts';
+import { type IpFamily, parseIp } from '../base/ip.ts';
 import type { Endpoint, EndpointPort } from '../kube/objects/endpoint-slice.ts';
 import type { NodeFacts, PodFacts, ServiceFacts } from './facts.ts';
 

@@ -5,13 +5,18 @@
 import type { TsigKey } from '../base/dns/tsig.ts';
 import { errorText, type Log } from '../base/log.ts';
 import type { Timer, World } from '../base/world.ts';
-import type { TrustConfig } from '../dns/source/trust.ts';
 import type { Client } from '../kube/client/client.ts';
 import type { InformerReader } from '../kube/controller/informer.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
 import { type Secret, secretType } from '../kube/objects/secret.ts';
 import type { Federation } from './kinds/federation.ts';
 import { tsigKeyOf } from './rules/tsig-secret.ts';
+
+/** Servers trusted to name the client's cluster: by address, by certificate, by TSIG key. */
+export interface TrustedServers {
+  readonly peers: { readonly ranges: readonly string[]; readonly identities: readonly string[] };
+  readonly keys: readonly TsigKey[];
+}
 
 export interface FollowTrustOptions {
   readonly world: Pick<World, 'timers'>;
@@ -20,8 +25,8 @@ export interface FollowTrustOptions {
   readonly federation: string;
   readonly federations: InformerReader<Federation>;
   /** Besides whom the Federation names. */
-  readonly given: TrustConfig;
-  readonly setTrust: (trust: TrustConfig) => void;
+  readonly given: TrustedServers;
+  readonly setTrust: (trust: TrustedServers) => void;
 }
 
 export interface FollowedTrust {
@@ -76,7 +81,7 @@ export function followTrust(options: FollowTrustOptions): FollowedTrust {
     }
   }
 
-  function put(trust: TrustConfig): void {
+  function put(trust: TrustedServers): void {
     const text = JSON.stringify(trust);
     if (text === inForce) return;
     options.setTrust(trust);

@@ -15,7 +15,7 @@ import type { MembershipRecord } from '../clusterset/membership/membership.ts';
 import { leaderLeaseName } from '../clusterset/rules/broker-layout.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
 import { type Candidate, type LeaderTimes, standForLeader } from '../kube/controller/leader.ts';
-import { systemNamespace } from '../kube/objects/namespace.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
 
 export interface AgentRoleOptions {
   readonly world: World;

@@ -23,6 +23,7 @@ import {
   stubZonesOf,
   trustOf,
 } from '../cli/roles/dns-flags.ts';
+import { parseListen } from '../cli/roles/options.ts';
 import type { DnsServer } from '../dns/server.ts';
 import { type Federation, federationType } from '../federation/kinds/federation.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
@@ -31,7 +32,7 @@ import { isNotFound } from '../kube/objects/api-error.ts';
 import type { AuthorityOptions } from './authority.ts';
 import type { AuthoritySetup } from './authority-role.ts';
 import { startDnsAdmin } from './dns-admin.ts';
-import { parseListen, processLog, untilStopped } from './process.ts';
+import { processLog, untilStopped } from './process.ts';
 import { startResolver } from './resolver.ts';
 
 interface Running {

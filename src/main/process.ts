@@ -1,6 +1,6 @@
 // What every long-running role of this program has in common: its log, its signals, and how it ends.
 
-import { Option } from 'commander';
+import { relative, resolve } from 'node:path';
 import { createLog, errorText, type Log, type LogLevel } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 
@@ -35,19 +35,9 @@ export function untilStopped(log: Log, stop: () => Promise<void>): Promise<void>
   });
 }
 
-/** The host is said outright: whoever wants all addresses writes 0.0.0.0 or [::]. */
-export function parseListen(text: string, flag = '--listen'): { host: string; port: number } {
-  const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
-  const port = Number(parts?.[3]);
-  if (parts === null || port > 65535) {
-    throw new Error(`${flag} ${text}: expected HOST:PORT, such as 127.0.0.1:6443, [::1]:6443 or 0.0.0.0:0`);
-  }
-  return { host: parts[1] ?? parts[2] ?? '', port };
+/** The program of this checkout, as a person would type it from where they are. */
+export function portolanPath(): string {
+  const path = resolve(import.meta.dirname, '../../bin/portolan');
+  const fromHere = relative(process.cwd(), path);
+  return fromHere.startsWith('..') ? path : fromHere;
 }
-
-/** `--log-level`, which every role has. */
-export function logLevelOption(level: LogLevel): Option {
-  return new Option('--log-level <level>', 'how much to say on standard error').choices(logLevels).default(level);
-}
-
-const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];

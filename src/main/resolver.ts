@@ -2,7 +2,6 @@
 // share, the DNS server, the endpoint that takes stub zones, and, if it is one, what makes it a federation's
 // authority as well.
 
-import type { TsigKey } from '../base/dns/tsig.ts';
 import type { Log } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
@@ -15,14 +14,12 @@ import { keepNamesCopy, type NamesCopy } from '../catalog/names-copy.ts';
 import { PeerTable } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
-import { type DnsServer, type ListenOptions, startDns } from '../dns/server.ts';
+import type { ForwardTimes, ListenOptions, StubEndpoint, StubKeys, StubZone } from '../dns/config/config.ts';
+import { type DnsServer, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/sockets/server-federations.ts';
 import { Federations } from '../dns/stub-zones/federations.ts';
-import type { StubZone } from '../dns/stub-zones/stub-zones.ts';
-import type { TlsClient } from '../dns/upstream/exchange.ts';
-import type { ForwardTimes } from '../dns/upstream/forwarder.ts';
 import type { Client } from '../kube/client/client.ts';
-import { systemNamespace } from '../kube/objects/namespace.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
 
 export interface ResolverOptions {
@@ -54,30 +51,6 @@ export interface ResolverOptions {
   readonly authority?: AuthoritySetup;
   /** Names on disk, for the next start; none are kept without it. */
   readonly namesCopy?: NamesCopy;
-}
-
-export interface StubKeys {
-  readonly keys: readonly TsigKey[];
-  /** Zone to the name of a key. */
-  readonly keyOfZone: ReadonlyMap<string, string>;
-  /** Zone to how its servers are asked over TLS. */
-  readonly tlsOfZone: ReadonlyMap<string, TlsClient>;
-}
-
-/** Where federations post their stub zones, and who may. */
-export interface StubEndpoint {
-  readonly host: string;
-  readonly port: number;
-  /** PEM, like the next two. */
-  readonly certificate: string;
-  readonly key: string;
-  /** Signs the certificates of those who may post. */
-  readonly clientAuthority: string;
-  /** Names in their certificates. */
-  readonly allowed: readonly string[];
-  /** Where what was posted survives a restart. */
-  readonly file: string;
-  readonly suffix?: string;
 }
 
 export interface Resolver {
@@ -137,7 +110,9 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     });
     parts.add('catalog', () => attachment.stop());
     const fixed = { ttlSeconds, hasClusterNames: options.hasClusterNames };
-    parts.add('dns options', followDnsOptions({ world, log, home, catalog, server, fixed }));
+    const onTtl = (ttlSeconds: number) =>
+      server.changeZones({ clustersetZone: { ...catalog.clustersetZone, ttlSeconds } });
+    parts.add('dns options', followDnsOptions({ world, log, home, catalog, onTtl, fixed }));
     const namespace = options.peersNamespace ?? systemNamespace;
     const peers = attachPeers({ peers: peerTable, client: home, world, log, namespace });
     parts.add('names of peers', () => peers.stop());

@@ -13,14 +13,15 @@ import { silentLog } from '../../src/base/log.ts';
 import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
 import { addClusterSetCommands } from '../../src/cli/clusterset/index.ts';
-import { install } from '../../src/cli/install.ts';
 import { addRegisterCommands } from '../../src/cli/register/register.ts';
 import { agentAccountName, homeObjects } from '../../src/clusterset/membership/home-objects.ts';
 import { requestToken } from '../../src/kube/client/account-token.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
 import { findHome } from '../../src/kube/client/kubeconfig.ts';
-import { namespaceType, systemNamespace } from '../../src/kube/objects/namespace.ts';
+import { install } from '../../src/kube/controller/apply.ts';
+import { namespaceType } from '../../src/kube/objects/namespace.ts';
 import type { AnyObject, ResourceType } from '../../src/kube/objects/object.ts';
+import { systemNamespace } from '../../src/kube/objects/ours.ts';
 import { type Home, startHome } from '../../src/main/home.ts';
 
 const portolan = fileURLToPath(new URL('../../bin/portolan', import.meta.url));

@@ -5,8 +5,8 @@ import type { Command } from 'commander';
 import { readMembers } from '../../clusterset/explain/broker-state.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { install } from '../../kube/controller/apply.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
-import { install } from '../install.ts';
 import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
 import { type ClusterSetDeps, defaultClusterSet } from './deps.ts';
 

@@ -21,9 +21,10 @@ import {
 import { clusterSetProblems, clusterSetWarnings } from '../../clusterset/rules/cluster-set-problems.ts';
 import { findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { find, install } from '../../kube/controller/apply.ts';
 import { defaultServiceRanges } from '../../kube/objects/default-service-ranges.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
-import { find, install, installDefinitions } from '../install.ts';
+import { installDefinitions } from '../install.ts';
 import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
 import { brokerDefinitions, type ClusterSetDeps, defaultClusterSet } from './deps.ts';
 

@@ -16,13 +16,13 @@ import {
   membersNamespace,
 } from '../../clusterset/rules/broker-layout.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { find, remove } from '../../kube/controller/apply.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
-import { isOurs } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { ResourceType } from '../../kube/objects/object.ts';
+import { isOurs } from '../../kube/objects/ours.ts';
 import { roleBindingType, roleType, serviceAccountType } from '../../kube/objects/rbac.ts';
 import { secretType } from '../../kube/objects/secret.ts';
-import { find, remove } from '../install.ts';
 import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
 import { type ClusterSetDeps, defaultClusterSet } from './deps.ts';
 

@@ -27,14 +27,13 @@ import {
 } from '../../clusterset/rules/broker-layout.ts';
 import { findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
-import type { Client } from '../../kube/client/client.ts';
-import { createClient } from '../../kube/client/client.ts';
+import { type Client, createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
+import { find, install, remove } from '../../kube/controller/apply.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { OwnerReference } from '../../kube/objects/object.ts';
 import { secretType } from '../../kube/objects/secret.ts';
-import { find, install, remove } from '../install.ts';
 import { addHomeOptions, type HomeFlags } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
 import { type ClusterSetDeps, defaultClusterSet } from './deps.ts';

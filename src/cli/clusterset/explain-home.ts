@@ -7,8 +7,8 @@ import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/se
 import { describeLease } from '../../clusterset/rules/leases/lease-memory.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { find } from '../../kube/controller/apply.ts';
 import type { Condition } from '../../kube/objects/object.ts';
-import { find } from '../install.ts';
 import { formatTable, type OutputFormat } from '../table.ts';
 import { clustersOf } from './status-home.ts';
 

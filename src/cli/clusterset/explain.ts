@@ -3,11 +3,12 @@
 
 import type { Command } from 'commander';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
-import { type ClusterFacts, foresee, readShard, recordProblem } from '../../clusterset/explain/foresee.ts';
+import { type ClusterFacts, foresee } from '../../clusterset/explain/foresee.ts';
 import { brokerFacts, readSetState, type SetState } from '../../clusterset/explain/set-state.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { describeLease, type LeaseMemory, whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
 import { explainMerge, type MergeExplanation } from '../../clusterset/rules/merge/explain-merge.ts';
+import { readShard, recordProblem } from '../../clusterset/rules/shard-record.ts';
 import { formatTable, type OutputFormat, parseOutput } from '../table.ts';
 import { addHomeOptions, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import type { ClusterSetDeps } from './deps.ts';

@@ -32,13 +32,15 @@ import { findOutside, findOverlaps, type NamedRange } from '../../clusterset/rul
 import { requestToken } from '../../kube/client/account-token.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
+import { find, install, remove } from '../../kube/controller/apply.ts';
 import { isAlreadyExists, isUnauthorized } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import { configMapType } from '../../kube/objects/config-map.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
-import { type Namespace, namespaceType, systemNamespace } from '../../kube/objects/namespace.ts';
+import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
-import { find, install, installDefinitions, remove } from '../install.ts';
+import { installDefinitions } from '../install.ts';
 import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
 import { brokerToken } from './broker-token.ts';

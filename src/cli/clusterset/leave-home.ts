@@ -8,31 +8,30 @@ import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { verdictsName } from '../../clusterset/membership/membership.ts';
 import {
   exportConditionTypes,
-  importedSliceManager,
   isMadeHere,
-  placedLabel,
-  policyExportLabel,
+  placementLabel,
+  policyLabel,
+  sliceManager,
 } from '../../clusterset/rules/agent-marks.ts';
 import { clusterSetDnsName } from '../../clusterset/rules/clusterset-dns.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { find, remove } from '../../kube/controller/apply.ts';
 import { configMapType } from '../../kube/objects/config-map.ts';
 import { endpointSliceType, sliceManagedByLabel, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
-import { isOurs, managedByLabel, managerName } from '../../kube/objects/manifest.ts';
-import { systemNamespace } from '../../kube/objects/namespace.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import { isOurs, managedByLabel, managerName, systemNamespace } from '../../kube/objects/ours.ts';
 import { serviceType } from '../../kube/objects/service.ts';
-import { find, remove } from '../install.ts';
 
 export async function cleanHome(home: Client, clusterId: string): Promise<void> {
-  const placed = { labelSelector: placedLabel };
+  const placed = { labelSelector: placementLabel };
   // Labels are copied with manifests; only what the agent made as what it is goes.
   const isMade = (object: KubernetesObject) => isMadeHere(object, clusterId);
   await removeAll(home, serviceExportType, placed, isMade);
   await removeAll(home, serviceType, placed, isMade);
-  await removeAll(home, serviceExportType, { labelSelector: policyExportLabel }, isMade);
+  await removeAll(home, serviceExportType, { labelSelector: policyLabel }, isMade);
   await removeAll(home, serviceImportType, { labelSelector: `${managedByLabel}=${managerName}` });
   await removeAll(home, endpointSliceType, {
-    labelSelector: `${sliceManagedByLabel}=${importedSliceManager},${sourceClusterLabel}`,
+    labelSelector: `${sliceManagedByLabel}=${sliceManager},${sourceClusterLabel}`,
   });
   await removeAll<AddressClaim>(home, addressClaimType, {}, ({ spec }) => spec.owner.kind === serviceImportType.kind);
   await clearConditions(home);

@@ -6,13 +6,13 @@ import type { Host } from '../../base/host.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { find } from '../../kube/controller/apply.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { AnyObject, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { applyServiceDefaults } from '../../kube/objects/service-defaults.ts';
-import { find } from '../install.ts';
 
 export interface PlannedObjects {
   /** By `namespace/name`. */

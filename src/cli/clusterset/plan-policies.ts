@@ -3,14 +3,9 @@
 
 import { byKey, listAll } from '../../clusterset/explain/set-state.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
-import {
-  exportOfPolicy,
-  policyFor,
-  policyLabel,
-  type ServiceExportPolicy,
-  serviceExportPolicyType,
-} from '../../clusterset/kinds/service-export-policy.ts';
-import { isMadeHere } from '../../clusterset/rules/agent-marks.ts';
+import { type ServiceExportPolicy, serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
+import { isMadeHere, policyLabel } from '../../clusterset/rules/agent-marks.ts';
+import { exportOfPolicy, policyFor } from '../../clusterset/rules/export-policies.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { keyOf } from '../../kube/objects/object.ts';

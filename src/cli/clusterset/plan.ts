@@ -11,7 +11,7 @@ import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find } from '../install.ts';
+import { find } from '../../kube/controller/apply.ts';
 import { formatCount, formatTable, type OutputFormat, parseOutput } from '../table.ts';
 import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
 import type { ClusterSetDeps } from './deps.ts';

@@ -7,10 +7,10 @@ import { sleep } from '../../base/world.ts';
 import { requireMembership, withBroker } from '../../clusterset/explain/consult.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
-import { madeAnnotation, placedLabel, policyExportLabel } from '../../clusterset/rules/agent-marks.ts';
+import { madeAnnotation, placementLabel, policyLabel } from '../../clusterset/rules/agent-marks.ts';
 import { recordName } from '../../clusterset/rules/names.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find, remove } from '../install.ts';
+import { find, remove } from '../../kube/controller/apply.ts';
 import { addHomeOptions, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import type { ClusterSetDeps } from './deps.ts';
 import { addWaitOptions, changeWarnings, foreseeHere, parseTimeout, type WaitFlags } from './export.ts';
@@ -62,11 +62,11 @@ export async function* unexportService(deps: ClusterSetDeps, request: UnexportRe
 function refuseMadeByOthers({ metadata: { labels = {}, annotations } }: ServiceExport, key: string): void {
   // A copy of what an agent made carries the label too, and nobody would make it again.
   if (!annotations?.[madeAnnotation]?.endsWith(`/${key}`)) return;
-  const policy = labels[policyExportLabel];
+  const policy = labels[policyLabel];
   if (policy !== undefined) {
     throw new Error(`export ${key}: ServiceExportPolicy ${policy} would make it again; change what that selects`);
   }
-  const template = labels[placedLabel];
+  const template = labels[placementLabel];
   if (template !== undefined) {
     throw new Error(`export ${key}: FederatedService ${template} would make it again; change that at the broker`);
   }

@@ -2,10 +2,10 @@
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { isDnsLabel } from '../../base/dns/labels.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
-import { isDnsLabel } from '../../kube/objects/names.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { type Peer, peerType, splitPem } from '../../peering/kinds/peer.ts';
 import {

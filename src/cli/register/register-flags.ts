@@ -1,8 +1,8 @@
 // The flags of `register` and `deregister` as values. Every error names the flag, what was found and what to write.
 
 import { parseIp } from '../../base/ip.ts';
-import type { Protocol } from '../../clusterset/rules/merge/shard.ts';
 import { checkDefaults, type HealthCheck, parseProbe } from '../../endpoints/health-check.ts';
+import type { Protocol } from '../../kube/objects/service.ts';
 
 /** One `--port [NAME=][SERVICE-PORT:]PORT[/PROTOCOL]`. */
 export interface PortFlag {

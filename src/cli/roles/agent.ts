@@ -2,9 +2,9 @@
 
 import type { Command } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
-import { logLevelOption, parseListen, processLog, untilStopped } from '../../main/process.ts';
+import { logLevelOption } from './options.ts';
 
-interface AgentFlags {
+export interface AgentFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly brokerKubeconfig?: string;
@@ -12,7 +12,7 @@ interface AgentFlags {
   readonly logLevel: LogLevel;
 }
 
-export function addAgentCommand(program: Command): void {
+export function addAgentCommand(program: Command, run: (flags: AgentFlags) => Promise<void>): void {
   program
     .command('agent')
     .description("a cluster's controllers, between its home and the broker")
@@ -33,54 +33,4 @@ other takes over. Example:
   portolan agent --kubeconfig east.kubeconfig --admin-listen 127.0.0.1:9465`,
     )
     .action(run);
-}
-
-async function run(flags: AgentFlags): Promise<void> {
-  const listen = parseListen(flags.adminListen, '--admin-listen');
-  const [{ createRealWorld }, { createRealHost }, { createMetrics }, { createClient }, { findHome }] =
-    await Promise.all([
-      import('../../base/real/world.ts'),
-      import('../../base/real/host.ts'),
-      import('../../base/metrics.ts'),
-      import('../../kube/client/client.ts'),
-      import('../../kube/client/kubeconfig.ts'),
-    ]);
-  const { notReady, startAgentRole } = await import('../../main/agent.ts');
-  const { startAdminEndpoint } = await import('../../base/real/admin-endpoint.ts');
-  const { Parts } = await import('../../base/parts.ts');
-  const world = createRealWorld();
-  const host = createRealHost();
-  const log = processLog(world, flags.logLevel);
-  const metrics = createMetrics();
-  const find = (kubeconfig: string | undefined, context?: string) =>
-    findHome({
-      host,
-      clock: world.clock,
-      ...(kubeconfig === undefined ? {} : { kubeconfig }),
-      ...(context === undefined ? {} : { context }),
-    });
-  const access = await find(flags.kubeconfig, flags.context);
-  const brokerAccess = flags.brokerKubeconfig === undefined ? undefined : await find(flags.brokerKubeconfig);
-  const home = createClient(world.network.http(access), { world, userAgent: 'portolan-agent' });
-  const parts = new Parts(log);
-  parts.add('home client', () => home.close());
-  const role = startAgentRole({
-    world,
-    log,
-    metrics,
-    home,
-    ...(brokerAccess === undefined ? {} : { brokerAccess }),
-  });
-  parts.add('agent', () => role.stop());
-  const status = () => role.state();
-  const admin = await startAdminEndpoint({ listen, metrics, notReady: () => notReady(status()), status }).catch(
-    async (error: unknown) => {
-      await parts.stop();
-      throw error;
-    },
-  );
-  parts.add('admin endpoint', () => admin.close());
-  const stopped = untilStopped(log, () => parts.stop());
-  process.stdout.write(`ready ${access.server}\nadmin ${admin.url}\n`);
-  await stopped;
 }

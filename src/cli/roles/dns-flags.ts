@@ -1,20 +1,23 @@
 // The flags of `portolan dns` and what they mean. Pure but for the files that flags name.
 
+import { isDnsLabel, isDnsSubdomain } from '../../base/dns/labels.ts';
 import type { TsigKey } from '../../base/dns/tsig.ts';
 import type { Host } from '../../base/host.ts';
 import type { HttpAccess } from '../../base/http.ts';
 import { parseIp, parseRange } from '../../base/ip.ts';
 import type { LogLevel } from '../../base/log.ts';
-import type { ListenOptions } from '../../dns/server.ts';
-import type { TrustConfig } from '../../dns/source/trust.ts';
-import type { StubZone } from '../../dns/stub-zones/stub-zones.ts';
-import type { TlsClient } from '../../dns/upstream/exchange.ts';
-import type { ForwardTimes } from '../../dns/upstream/forwarder.ts';
-import { parseServerAddress } from '../../dns/upstream/servers.ts';
+import {
+  type ForwardTimes,
+  type ListenOptions,
+  parseServerAddress,
+  type StubEndpoint,
+  type StubKeys,
+  type StubZone,
+  type TlsClient,
+  type TrustConfig,
+} from '../../dns/config/config.ts';
 import { parseTsigFile } from '../../federation/rules/tsig-secret.ts';
-import { isDnsLabel, isDnsSubdomain } from '../../kube/objects/names.ts';
-import { parseListen } from '../../main/process.ts';
-import type { StubEndpoint, StubKeys } from '../../main/resolver.ts';
+import { parseListen } from './options.ts';
 
 export interface DnsFlags {
   readonly listen: string[];

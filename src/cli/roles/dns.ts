@@ -1,12 +1,12 @@
 // `portolan dns`: a cluster's resolver for cluster.local, clusterset.local, stub zones and what lies beyond; a federation's
-// authority; or both in one server. The flags are here; what is made of them is in dns-process.ts.
+// authority; or both in one server. The flags are here; main/dns-process.ts builds the server from them.
 
 import { type Command, Option } from 'commander';
-import { systemNamespace } from '../../kube/objects/namespace.ts';
-import { logLevelOption } from '../../main/process.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 import type { DnsFlags } from './dns-flags.ts';
+import { logLevelOption } from './options.ts';
 
-export function addDnsCommand(program: Command): void {
+export function addDnsCommand(program: Command, run: (flags: DnsFlags) => Promise<void>): void {
   const command = program
     .command('dns')
     .description("the cluster's resolver, and a federation's authority")
@@ -59,7 +59,7 @@ NXDOMAIN. Examples:
   portolan dns --federation world --etcd http://127.0.0.1:2379 --peer 10.0.0.0/8
 `,
     )
-    .action(async (flags: DnsFlags) => (await import('../../main/dns-process.ts')).runDns(flags));
+    .action(run);
 }
 
 function addResolverOptions(command: Command): void {

@@ -5,7 +5,7 @@ import { errorText, type Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
-import { systemNamespace } from '../../kube/objects/namespace.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { isLeaving, type MembershipRecord, membershipSecretName, readMembership } from '../membership/membership.ts';
 

@@ -7,7 +7,7 @@ import type { Timer, World } from '../../base/world.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
-import { systemNamespace } from '../../kube/objects/namespace.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { type MembershipRecord, membershipData, membershipSecretName } from '../membership/membership.ts';
 

@@ -17,19 +17,13 @@ import { createPlacementStatusController } from '../controllers/placement-status
 import { createPolicyController } from '../controllers/policy.ts';
 import { createScribeController } from '../controllers/scribe.ts';
 import type { AgentContext } from '../copies/context.ts';
-import {
-  importKey,
-  importsByReason,
-  legacyKey,
-  localServiceKey,
-  policyLabel,
-  servicesByNamespace,
-} from '../copies/home-copies.ts';
+import { importKey, importsByReason, legacyKey, localServiceKey, servicesByNamespace } from '../copies/home-copies.ts';
 import type { LegacyRecords } from '../copies/legacy-records.ts';
 import type { ClusterProperty } from '../kinds/cluster-property.ts';
 import type { FederatedService } from '../kinds/federated-service.ts';
 import type { ServiceExportPolicy } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { policyLabel } from '../rules/agent-marks.ts';
 import { gateOf, keyed, own, recordKey, recordKeys, type Source } from './sources.ts';
 
 export interface WiringOptions {

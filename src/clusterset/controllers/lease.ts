@@ -8,7 +8,8 @@ import type { Client } from '../../kube/client/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
-import { type Member, type Members, memberLeaseName } from '../copies/members.ts';
+import type { Member, Members } from '../copies/members.ts';
+import { memberLeaseName } from '../rules/broker-layout.ts';
 import { LeaseJudge, type LeaseTimes, type LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import { PatientTimes } from '../rules/leases/patient-times.ts';
 import {

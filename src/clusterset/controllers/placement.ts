@@ -10,15 +10,13 @@ import { isInvalid } from '../../kube/objects/api-error.ts';
 import { apiVersionOf, type KubernetesObject } from '../../kube/objects/object.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import type { AgentContext } from '../copies/context.ts';
-import { type FederatedService, isPlacedIn } from '../kinds/federated-service.ts';
+import type { FederatedService } from '../kinds/federated-service.ts';
 import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
-import { isMadeHere, madeAnnotation, madeMark } from '../rules/agent-marks.ts';
+import { isMadeHere, madeAnnotation, madeMark, placementLabel } from '../rules/agent-marks.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
-import type { PlacementProblem } from '../rules/placement.ts';
-import { placementLabel, serviceFor, whyMadeAnew, withTemplate } from '../rules/plan-service.ts';
+import { isPlacedIn, type PlacementProblem } from '../rules/placement.ts';
+import { serviceFor, whyMadeAnew, withTemplate } from '../rules/plan-service.ts';
 import type { PlacementProblems } from './placement-problems.ts';
-
-export { placementLabel } from '../rules/plan-service.ts';
 
 /** What keeps a service out may go away without a word: other address ranges, another version of the home. */
 const retryMs = 300_000;

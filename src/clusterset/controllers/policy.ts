@@ -5,15 +5,11 @@ import type { WorkResult } from '../../base/queue.ts';
 import { ensure, ensureAbsent } from '../../kube/controller/apply.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
 import type { AgentContext } from '../copies/context.ts';
-import { exportsByPolicy, policyLabel } from '../copies/home-copies.ts';
+import { exportsByPolicy } from '../copies/home-copies.ts';
 import { serviceExportType } from '../kinds/service-export.ts';
-import {
-  exportOfPolicy,
-  policyFor,
-  type ServiceExportPolicy,
-  serviceExportPolicyType,
-} from '../kinds/service-export-policy.ts';
-import { isMadeHere } from '../rules/agent-marks.ts';
+import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
+import { isMadeHere, policyLabel } from '../rules/agent-marks.ts';
+import { exportOfPolicy, policyFor } from '../rules/export-policies.ts';
 import { parseServiceKey } from '../rules/names.ts';
 
 export interface PolicyController {

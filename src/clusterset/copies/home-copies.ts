@@ -19,8 +19,8 @@ import {
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
-import { policyLabel } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { policyLabel } from '../rules/agent-marks.ts';
 import { legacyOrigin } from '../rules/legacy-import.ts';
 import { formatServiceKey } from '../rules/names.ts';
 
@@ -44,7 +44,6 @@ export const servicesByNamespace = 'namespace';
 
 /** Index of `exports`, and the label it reads: the policy that made them. */
 export const exportsByPolicy = 'policy';
-export { policyLabel } from '../kinds/service-export-policy.ts';
 
 /** Index of `imports`: by the reason of their Ready condition. */
 export const importsByReason = 'ready-reason';

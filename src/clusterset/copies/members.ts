@@ -13,6 +13,7 @@ import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import type { KubernetesObject } from '../../kube/objects/object.ts';
 import { type Cluster, clusterType } from '../kinds/cluster.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
+import { memberLeaseName } from '../rules/broker-layout.ts';
 import { formatServiceKey, parseRecordName, recordName, type ServiceKey } from '../rules/names.ts';
 import { placementsAnnotation } from '../rules/placement.ts';
 import { publishedServiceKey } from '../rules/published-slice.ts';
@@ -272,9 +273,6 @@ export class Members {
     if (says !== said) for (const handler of this.#placementHandlers) handler();
   }
 }
-
-/** Each member renews the lease of this name in its own namespace. */
-export const memberLeaseName = 'portolan-agent';
 
 function hasMemberSynced(member: Member): boolean {
   return member.shards.hasSynced && member.slices.hasSynced && member.leases.hasSynced;

@@ -2,8 +2,8 @@
 // themselves when they joined, and the address ranges that follow from both.
 
 import { errorText } from '../../base/log.ts';
-import { find } from '../../cli/install.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { find } from '../../kube/controller/apply.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type Cluster, clusterType } from '../kinds/cluster.ts';

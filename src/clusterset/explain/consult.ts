@@ -2,10 +2,10 @@
 
 import { errorText } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
-import { find } from '../../cli/install.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
+import { find } from '../../kube/controller/apply.ts';
 import { ApiError, isForbidden, isUnauthorized } from '../../kube/objects/api-error.ts';
-import { systemNamespace } from '../../kube/objects/namespace.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { clusterSetType } from '../kinds/cluster-set.ts';
 import { type MembershipRecord, membershipSecretName, readMembership } from '../membership/membership.ts';

@@ -20,9 +20,6 @@ import { type ClusterAddresses, readAddressRules, readPublishing } from '../rule
 import type { SetPolicy } from '../rules/set-policy.ts';
 import { planShard, readShard, recordProblem } from '../rules/shard-record.ts';
 
-export { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
-export { readShard, recordProblem } from '../rules/shard-record.ts';
-
 /** What lies in one cluster's home, by `namespace/name`. */
 export interface ClusterFacts {
   readonly id: string;

@@ -2,10 +2,9 @@
 // what the exports of other clusters would say. By the rules of the agents, on what lies at the broker now.
 
 import type { WantedCondition } from '../../kube/objects/conditions.ts';
-import type { ServiceImport } from '../kinds/service-import.ts';
+import type { ImportType, ServiceImport } from '../kinds/service-import.ts';
 import { exportConditions } from '../rules/export-conditions.ts';
 import type { Conflict } from '../rules/merge/conflicts.ts';
-import type { ImportType } from '../rules/merge/shard.ts';
 import { type ClusterFacts, type Foreseen, foresee } from './foresee.ts';
 import { brokerFacts, type SetState } from './set-state.ts';
 

@@ -2,14 +2,15 @@
 // agent judged of it, and the records of the services asked for. Reads only.
 
 import { errorText } from '../../base/log.ts';
-import { find } from '../../cli/install.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { find } from '../../kube/controller/apply.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
-import { namespaceType, systemNamespace } from '../../kube/objects/namespace.ts';
+import { namespaceType } from '../../kube/objects/namespace.ts';
 import { type KubernetesObject, keyOf, type ResourceType } from '../../kube/objects/object.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import type { ClusterSet } from '../kinds/cluster-set.ts';
 import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
@@ -21,8 +22,9 @@ import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import { type LeaseMemory, parseLeaseMemory } from '../rules/leases/lease-memory.ts';
 import { legacyOrigin, legacyShardSpec } from '../rules/legacy-import.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../rules/names.ts';
+import { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
 import { type KnownMember, readClusterSet, readMembers } from './broker-state.ts';
-import { type ClusterFacts, readSetPolicy, type SetPolicy } from './foresee.ts';
+import type { ClusterFacts } from './foresee.ts';
 
 export interface MemberState extends KnownMember {
   readonly lease: Lease | undefined;

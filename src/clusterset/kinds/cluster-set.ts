@@ -2,8 +2,6 @@
 // left out; the constants here are the same, for those who have no ClusterSet yet.
 
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import type { StalenessPolicy } from '../rules/leases/staleness.ts';
-import type { PortPolicy } from '../rules/merge/ports.ts';
 
 export const clusterSetType: ResourceType = {
   group: 'portolan.dev',
@@ -71,3 +69,8 @@ export const clusterSetDefaults = {
 } as const satisfies ReadonlyDeep<ClusterSetSpec>;
 
 type ReadonlyDeep<T> = { readonly [K in keyof T]: ReadonlyDeep<T[K]> };
+
+export type PortPolicy = 'union' | 'intersection';
+
+/** Withdraw: as if it did not export. NotReady: its endpoints stay and are marked. Keep: nothing changes. */
+export type StalenessPolicy = 'Withdraw' | 'NotReady' | 'Keep';

@@ -1,7 +1,6 @@
 // Cluster: a member of the clusterset, at the broker in the namespace of the set. Its name is the cluster's id.
 
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import type { TranslationSpec } from '../rules/address-translation.ts';
 
 export const clusterType: ResourceType = {
   group: 'portolan.dev',
@@ -29,4 +28,9 @@ export interface ClusterSpec {
   translations?: TranslationSpec[];
   /** Where its resolver takes stub zones; the bundle is base64 of PEM. */
   resolver?: { endpoint: string; caBundle?: string };
+}
+
+export interface TranslationSpec {
+  from: string;
+  to: string;
 }

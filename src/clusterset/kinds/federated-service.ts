@@ -2,8 +2,7 @@
 // of the set. Its name is `<service>.<namespace>`.
 
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import type { Service, ServiceSpec } from '../../kube/objects/service.ts';
-import { parseRecordName } from '../rules/names.ts';
+import type { ServiceSpec } from '../../kube/objects/service.ts';
 
 export const federatedServiceType: ResourceType = {
   group: 'portolan.dev',
@@ -34,27 +33,5 @@ export interface FederatedServiceSpec {
       loadBalancerClass?: string;
       loadBalancerSourceRanges?: string[];
     };
-  };
-}
-
-export function isPlacedIn(federated: FederatedService, clusterId: string): boolean {
-  return federated.spec.clusters === undefined || federated.spec.clusters.includes(clusterId);
-}
-
-/** The Service that a cluster makes of it; undefined if its name is not that of a service. */
-export function serviceFromTemplate(federated: FederatedService): Service | undefined {
-  const key = parseRecordName(federated.metadata.name);
-  if (key === undefined) return undefined;
-  const { labels, annotations, spec } = structuredClone(federated.spec.template);
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: {
-      name: key.name,
-      namespace: key.namespace,
-      ...(labels === undefined ? {} : { labels }),
-      ...(annotations === undefined ? {} : { annotations }),
-    },
-    spec,
   };
 }

@@ -28,3 +28,5 @@ export function exportToOf(serviceExport: ServiceExport): string[] | undefined {
   const ids = text.split(',').map((id) => id.trim());
   return [...new Set(ids.filter((id) => id !== ''))].sort();
 }
+
+export const onStaleAnnotation = 'portolan.dev/on-stale';

@@ -1,7 +1,8 @@
 // ServiceImport of the Multi-Cluster Services API: a service of the clusterset as one cluster can use it.
 
+import type { IpFamily } from '../../base/ip.ts';
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import type { ImportType, IpFamily, Protocol, SessionAffinity } from '../rules/merge/shard.ts';
+import type { Protocol, SessionAffinity } from '../../kube/objects/service.ts';
 
 export const serviceImportType: ResourceType = {
   group: 'multicluster.x-k8s.io',
@@ -41,3 +42,5 @@ export interface ServiceImportStatus {
   conditions?: Condition[];
   endpointSliceObjects?: 'Present' | 'Absent';
 }
+
+export type ImportType = 'ClusterSetIP' | 'Headless';

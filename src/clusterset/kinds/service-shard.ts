@@ -1,10 +1,11 @@
 // ServiceShard: what one cluster exports of one service, at the broker in that cluster's namespace. Its name is
 // `<service>.<namespace>`; whose it is, is said by the namespace it lies in.
 
+import type { IpFamily } from '../../base/ip.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import type { StalenessPolicy } from '../rules/leases/staleness.ts';
-import type { ImportType, IpFamily, SessionAffinity } from '../rules/merge/shard.ts';
-import type { ServiceImportPort } from './service-import.ts';
+import type { SessionAffinity } from '../../kube/objects/service.ts';
+import type { StalenessPolicy } from './cluster-set.ts';
+import type { ImportType, ServiceImportPort } from './service-import.ts';
 
 export const serviceShardType: ResourceType = {
   group: 'portolan.dev',

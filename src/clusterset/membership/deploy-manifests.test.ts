@@ -2,12 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { placementLabel } from '../controllers/placement.ts';
-import { policyLabel } from '../copies/home-copies.ts';
-import { memberLeaseName as leaseOfAgents } from '../copies/members.ts';
-import { importedSliceManager, placedLabel, policyExportLabel } from '../rules/agent-marks.ts';
-import { memberLeaseName } from '../rules/broker-layout.ts';
-import { sliceManager } from '../rules/published-slice.ts';
 import { deployManifests } from './deploy-manifests.ts';
 
 const folder = fileURLToPath(new URL('../../../deploy/manifests/', import.meta.url));
@@ -34,16 +28,5 @@ describe('manifests', () => {
     const text = JSON.stringify(deployManifests());
     for (const word of ['"*"', '"escalate"', '"bind"', '"impersonate"', 'cluster-admin'])
       expect(text).not.toContain(word);
-  });
-});
-
-describe('names that agents and commands share', () => {
-  test('marks: what leaving looks for -> what the controllers write', () => {
-    expect([policyExportLabel, placedLabel, importedSliceManager, memberLeaseName]).toEqual([
-      policyLabel,
-      placementLabel,
-      sliceManager,
-      leaseOfAgents,
-    ]);
   });
 });

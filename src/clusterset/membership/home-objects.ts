@@ -2,7 +2,8 @@
 // controllers use. On the embedded home the same, where the agent is not the admin. Pure.
 
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
-import { namespaceType, systemNamespace } from '../../kube/objects/namespace.ts';
+import { namespaceType } from '../../kube/objects/namespace.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 import {
   clusterRoleBindingType,
   clusterRoleType,

@@ -2,7 +2,7 @@
 // reaches the broker, and the two properties of the About API. Pure.
 
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
-import { systemNamespace } from '../../kube/objects/namespace.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import {
   type ClusterProperty,

@@ -2,12 +2,8 @@
 // somewhere else when seen from outside, address for address, as a 1:1 NAT at its edge has it. Pure.
 
 import { formatIp, type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
+import type { TranslationSpec } from '../kinds/cluster.ts';
 import type { AddressRules } from './endpoint-address.ts';
-
-export interface TranslationSpec {
-  from: string;
-  to: string;
-}
 
 export interface Translation {
   readonly from: IpRange;

@@ -3,14 +3,14 @@
 
 import type { KubernetesObject } from '../../kube/objects/object.ts';
 
-/** On ServiceExports that a ServiceExportPolicy brought about. */
-export const policyExportLabel = 'portolan.dev/export-policy';
+/** On ServiceExports: the ServiceExportPolicy that made them. */
+export const policyLabel = 'portolan.dev/export-policy';
 
-/** On Services and ServiceExports that a FederatedService placed. */
-export const placedLabel = 'portolan.dev/federated-service';
+/** On Services and ServiceExports: the FederatedService they were made from. */
+export const placementLabel = 'portolan.dev/federated-service';
 
 /** Value of the managed-by label of EndpointSlices behind imports. */
-export const importedSliceManager = 'portolan.dev';
+export const sliceManager = 'portolan.dev';
 
 /** Conditions that an agent writes on a ServiceExport. */
 export const exportConditionTypes: readonly string[] = ['Valid', 'Ready', 'Conflict'];

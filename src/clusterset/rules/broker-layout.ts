@@ -1,7 +1,7 @@
 // How the broker is laid out: which namespaces a clusterset has, and how the things of its members are called. Pure.
 
 import { createHash } from 'node:crypto';
-import { isDnsLabel, isDnsSubdomain } from '../../kube/objects/names.ts';
+import { isDnsLabel, isDnsSubdomain } from '../../base/dns/labels.ts';
 
 /** Each member renews the lease of this name in its own namespace. */
 export const memberLeaseName = 'portolan-agent';

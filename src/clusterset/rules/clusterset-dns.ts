@@ -3,7 +3,7 @@
 
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
-import { systemNamespace } from '../../kube/objects/namespace.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type ClusterSetDns, clusterSetDefaults } from '../kinds/cluster-set.ts';
 
 export const clusterSetDnsName = 'portolan-clusterset-dns';

@@ -2,8 +2,8 @@
 // disagree. Pure; when they were last true is added by conditions.ts.
 
 import { clipText } from '../../base/clip-text.ts';
+import { isDns1035Label } from '../../base/dns/labels.ts';
 import type { WantedCondition } from '../../kube/objects/conditions.ts';
-import { isDns1035Label } from '../../kube/objects/names.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import { formatConflict } from './merge/conflicts.ts';
 import type { MergeWithConflicts } from './merge/merge.ts';

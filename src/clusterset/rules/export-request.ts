@@ -2,10 +2,11 @@
 // that cannot be read is never wider than what was asked.
 
 import type { Service } from '../../kube/objects/service.ts';
-import { exportToAnnotation, exportToOf, type ServiceExport } from '../kinds/service-export.ts';
+import type { StalenessPolicy } from '../kinds/cluster-set.ts';
+import { exportToAnnotation, exportToOf, onStaleAnnotation, type ServiceExport } from '../kinds/service-export.ts';
 import { clusterIdProblem } from './broker-layout.ts';
 import { readExportedMetadata } from './exported-metadata.ts';
-import { onStaleAnnotation, parseStaleness, type StalenessPolicy } from './leases/staleness.ts';
+import { parseStaleness } from './leases/staleness.ts';
 
 export interface ExportRequest {
   readonly labels: Readonly<Record<string, string>>;

@@ -2,8 +2,8 @@
 // what they leave out; readers leave out the same of what others wrote, so that nobody's record spoils an import.
 
 import { clipText } from '../../base/clip-text.ts';
+import { compareText } from '../../base/compare-text.ts';
 import { isLabelValue, isQualifiedName } from '../../kube/objects/names.ts';
-import { compareText } from './merge/precedence.ts';
 
 export interface ExportedMetadata {
   readonly labels: Readonly<Record<string, string>>;

@@ -95,3 +95,7 @@ function parseObject(text: string | undefined): Record<string, unknown> {
     return {};
   }
 }
+
+export function isPlacedIn(federated: FederatedService, clusterId: string): boolean {
+  return federated.spec.clusters === undefined || federated.spec.clusters.includes(clusterId);
+}

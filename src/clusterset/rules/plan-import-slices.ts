@@ -14,10 +14,10 @@ import {
 } from '../../kube/objects/endpoint-slice.ts';
 import { apiVersionOf, type OwnerReference } from '../../kube/objects/object.ts';
 import { type Translation, translate } from './address-translation.ts';
+import { sliceManager } from './agent-marks.ts';
 import { type AddressRules, refusal } from './endpoint-address.ts';
 import type { ServiceKey } from './names.ts';
 import { managedByLabel, manager } from './plan-import.ts';
-import { sliceManager } from './published-slice.ts';
 
 export interface ImportedSliceRequest {
   readonly service: ServiceKey;

@@ -3,11 +3,9 @@
 // last applied, is touched. Pure.
 
 import type { Service, ServicePort, ServiceSpec } from '../../kube/objects/service.ts';
-import { type FederatedService, serviceFromTemplate } from '../kinds/federated-service.ts';
-import { madeAnnotation, madeMark } from './agent-marks.ts';
-
-/** On Services and ServiceExports: the FederatedService they were made from. */
-export const placementLabel = 'portolan.dev/federated-service';
+import type { FederatedService } from '../kinds/federated-service.ts';
+import { madeAnnotation, madeMark, placementLabel } from './agent-marks.ts';
+import { parseRecordName } from './names.ts';
 
 /** On placed Services: what the template said when it was last applied, so that what it no longer says can be taken away. */
 export const appliedAnnotation = 'portolan.dev/applied-template';
@@ -111,4 +109,22 @@ function appliedTo(present: Service): Applied {
 
 function without<T extends object>(object: T | undefined, keys: readonly string[]): T {
   return Object.fromEntries(Object.entries(object ?? {}).filter(([key]) => !keys.includes(key))) as T;
+}
+
+/** The Service that a cluster makes of it; undefined if its name is not that of a service. */
+export function serviceFromTemplate(federated: FederatedService): Service | undefined {
+  const key = parseRecordName(federated.metadata.name);
+  if (key === undefined) return undefined;
+  const { labels, annotations, spec } = structuredClone(federated.spec.template);
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name: key.name,
+      namespace: key.namespace,
+      ...(labels === undefined ? {} : { labels }),
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    spec,
+  };
 }

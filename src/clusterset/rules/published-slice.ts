@@ -9,11 +9,11 @@ import {
   sliceManagedByLabel,
 } from '../../kube/objects/endpoint-slice.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
+import { sliceManager } from './agent-marks.ts';
 import { formatServiceKey, type ServiceKey } from './names.ts';
 import type { PublishedSlice } from './plan-export-slices.ts';
 
 export const serviceNamespaceLabel = 'portolan.dev/service-namespace';
-export const sliceManager = 'portolan.dev';
 
 export function publishedRecord(slice: PublishedSlice, service: ServiceKey, namespace: string): EndpointSlice {
   return {

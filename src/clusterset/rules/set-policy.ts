@@ -1,12 +1,9 @@
 // What the clusterset's ClusterSet object says, with everything it does not say filled in. Pure.
 
-import { type IpRange, parseRange } from '../../base/ip.ts';
-import { type ClusterSet, clusterSetDefaults } from '../kinds/cluster-set.ts';
+import { type IpFamily, type IpRange, parseRange } from '../../base/ip.ts';
+import { type ClusterSet, clusterSetDefaults, type PortPolicy, type StalenessPolicy } from '../kinds/cluster-set.ts';
 import { type DnsOptions, dnsOptionsOf } from './clusterset-dns.ts';
 import type { LeaseTimes } from './leases/lease-judge.ts';
-import type { StalenessPolicy } from './leases/staleness.ts';
-import type { PortPolicy } from './merge/ports.ts';
-import type { IpFamily } from './merge/shard.ts';
 import type { EndpointMode } from './plan-export-slices.ts';
 
 export interface SetPolicy {

@@ -7,18 +7,12 @@ import { createServer as createTcpServer, type Server, type Socket } from 'node:
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Timers } from '../../base/world.ts';
 import { Answer } from '../answer.ts';
+import type { TlsMaterial } from '../config/config.ts';
 import type { Tally } from '../metrics/tally.ts';
 import type { Responder } from '../responder.ts';
 import { headerBytes, messageBytesMax } from '../wire.ts';
 import { OpenConnections } from './open-connections.ts';
 import type { Listening } from './server-udp.ts';
-
-export interface TlsMaterial {
-  readonly certificate: string;
-  readonly key: string;
-  /** Whose client certificates are believed; clients without one are served all the same, as nobody in particular. */
-  readonly clientAuthority?: string;
-}
 
 export interface StreamOptions {
   readonly responder: Responder;

@@ -7,12 +7,11 @@ import type { LogFields } from '../../base/log.ts';
 import { siblingModule } from '../../base/sibling-module.ts';
 import type { CatalogMemory, CatalogNews } from '../../catalog/name-table.ts';
 import type { ChainConfig } from '../chain.ts';
+import type { ListenOptions, StubZone, TrustConfig } from '../config/config.ts';
 import { createCounters, tallyIn } from '../metrics/observe.ts';
 import { Responder } from '../responder.ts';
-import { type DnsOptions, type ListenOptions, openSockets, type Serving, tableOf } from '../server.ts';
+import { type DnsOptions, openSockets, type Serving, tableOf } from '../server.ts';
 import type { ZoneChange } from '../service.ts';
-import type { TrustConfig } from '../source/trust.ts';
-import type { StubZone } from '../stub-zones/stub-zones.ts';
 
 export interface WorkerSetup {
   readonly config: ChainConfig;

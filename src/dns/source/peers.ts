@@ -3,19 +3,11 @@
 import type { Random } from '../../base/world.ts';
 import type { ClusterPlace } from '../../catalog/places.ts';
 import type { Answer } from '../answer.ts';
+import type { PeerConfig } from '../config/config.ts';
 import { createAddressFilter } from '../handlers/acl.ts';
 import type { SourceTag } from '../upstream/question.ts';
 import { extendedError, type Query } from '../wire.ts';
 import { decodeSource, encodeSource, hopsMax, type SourceCluster } from './source-option.ts';
-
-export interface PeerConfig {
-  /** Address ranges of servers whose word is taken. */
-  readonly ranges: readonly string[];
-  /** Names in client certificates, over DoT. */
-  readonly identities: readonly string[];
-}
-
-export const nobody: PeerConfig = { ranges: [], identities: [] };
 
 export class Peers {
   #isInRange: (address: string) => boolean = () => false;

@@ -2,13 +2,8 @@
 // sign with. Plain data, so that a worker thread can be told.
 
 import type { TsigKey } from '../../base/dns/tsig.ts';
-import { type PeerConfig, Peers } from './peers.ts';
-
-export interface TrustConfig {
-  readonly peers: PeerConfig;
-  /** Keys that peers sign with; a good signature makes a peer believed. */
-  readonly keys: readonly TsigKey[];
-}
+import type { TrustConfig } from '../config/config.ts';
+import { Peers } from './peers.ts';
 
 export class Trust {
   readonly peers: Peers;

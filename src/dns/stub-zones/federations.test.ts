@@ -4,10 +4,10 @@ import { request as httpsRequest } from 'node:https';
 import { describe, expect, test } from 'vitest';
 import { silentLog } from '../../base/log.ts';
 import type { Disk } from '../../base/world.ts';
+import type { StubZone } from '../config/config.ts';
 import { listenFederations } from '../sockets/server-federations.ts';
 import { makeAuthority } from '../testing/edge/certs.ts';
 import { Federations, type FederationsOptions } from './federations.ts';
-import type { StubZone } from './stub-zones.ts';
 
 class MemoryDisk implements Disk {
   readonly files = new Map<string, Uint8Array>();

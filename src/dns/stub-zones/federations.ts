@@ -3,15 +3,13 @@
 // before it says yes.
 
 import { isIP } from 'node:net';
+import { isDnsLabel, isDnsSubdomain } from '../../base/dns/labels.ts';
 import { tryEncodeName } from '../../base/dns/name.ts';
 import type { TsigKey } from '../../base/dns/tsig.ts';
 import type { HttpRequest, HttpResponse } from '../../base/http.ts';
 import type { Log } from '../../base/log.ts';
 import type { Disk } from '../../base/world.ts';
-import { isDnsLabel, isDnsSubdomain } from '../../kube/objects/names.ts';
-import type { TlsClient } from '../upstream/exchange.ts';
-import { parseServerAddress } from '../upstream/servers.ts';
-import type { StubZone } from './stub-zones.ts';
+import { parseServerAddress, type StubZone, type TlsClient } from '../config/config.ts';
 
 export interface FederationsOptions {
   readonly disk: Disk;

@@ -2,22 +2,8 @@
 // table keeps what is known about servers that stay.
 
 import { encodeName, isWithin } from '../../base/dns/name.ts';
-import type { TsigKey } from '../../base/dns/tsig.ts';
-import type { TlsClient } from '../upstream/exchange.ts';
-import { parseServerAddress, ServerSet } from '../upstream/servers.ts';
-
-export interface StubZone {
-  /** Without a trailing dot. */
-  readonly zone: string;
-  /** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353` */
-  readonly nameservers: readonly string[];
-  /** Whether the servers are told which cluster asks: a federation's are, others are not. */
-  readonly sendsSource: boolean;
-  /** Signs what is sent there. */
-  readonly key?: TsigKey;
-  /** The servers are asked over TLS, and only that way: on port 853 unless they say another. */
-  readonly tls?: TlsClient;
-}
+import { parseServerAddress, type StubZone } from '../config/config.ts';
+import { ServerSet } from '../upstream/servers.ts';
 
 export interface StubEntry extends StubZone {
   readonly bytes: Uint8Array;

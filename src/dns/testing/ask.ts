@@ -1,7 +1,8 @@
 // For tests: a catalog from a few lines, a question from text, an answer as text. Questions and answers go through
 // dns-packet, so that a second opinion reads every message we write.
 
-import packet, { type DecodedPacket, type Answer as PacketAnswer, type PacketOpt } from 'dns-packet';
+import type { DecodedPacket, Answer as PacketAnswer, PacketOpt } from 'dns-packet';
+import packet from 'dns-packet';
 import { type LogFields, silentLog } from '../../base/log.ts';
 import type { Clock, Random, Timers, World } from '../../base/world.ts';
 import { Catalog, type CatalogOptions } from '../../catalog/catalog.ts';
@@ -9,10 +10,9 @@ import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import { Answer } from '../answer.ts';
 import type { ChainConfig } from '../chain.ts';
+import { nobody, type StubZone } from '../config/config.ts';
 import { createCounters } from '../metrics/observe.ts';
 import { DnsService } from '../service.ts';
-import { nobody } from '../source/peers.ts';
-import type { StubZone } from '../stub-zones/stub-zones.ts';
 import type { Exchange } from '../upstream/exchange.ts';
 import { defaultSourceOption, rcodeNames, type Transport } from '../wire.ts';
 

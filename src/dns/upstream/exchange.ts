@@ -1,6 +1,6 @@
 // How a question reaches another server and its reply comes back. The socket side is transport.ts; tests have their own.
 
-import type { ServerAddress } from './servers.ts';
+import type { ServerAddress, TlsClient } from '../config/config.ts';
 
 export interface ExchangeOptions {
   readonly server: ServerAddress;
@@ -10,16 +10,6 @@ export interface ExchangeOptions {
   readonly isTcp: boolean;
   /** Over TLS in any case, and as this client. */
   readonly tls?: TlsClient;
-}
-
-/** PEM texts. Plain data, so that a worker thread can be given it. */
-export interface TlsClient {
-  /** Who signs the server's certificate; the system's authorities if absent. */
-  readonly authority?: string;
-  /** In the server's certificate; its address if absent. */
-  readonly serverName?: string;
-  readonly certificate?: string;
-  readonly key?: string;
 }
 
 /** The same way to other servers, but over TLS. */

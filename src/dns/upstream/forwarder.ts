@@ -5,6 +5,7 @@
 import { signMessage, type TsigKey, verifyMessage } from '../../base/dns/tsig.ts';
 import type { World } from '../../base/world.ts';
 import { Answer } from '../answer.ts';
+import type { ForwardTimes, ServerAddress } from '../config/config.ts';
 import type { Later, Step } from '../handler.ts';
 import type { Tally } from '../metrics/tally.ts';
 import { extendedError, Query, rcode, udpPayloadMax } from '../wire.ts';
@@ -12,10 +13,10 @@ import { type CachedReply, isAnswer, type ReplyCache } from './cache.ts';
 import type { Exchange, ExchangeOptions } from './exchange.ts';
 import { type LoopProbe, loopProbeFor } from './loop-probe.ts';
 import { buildProbe, buildQuestion, type SourceTag, withoutOpt } from './question.ts';
-import { type RaceTimes, race } from './race.ts';
+import { race } from './race.ts';
 import { failureOf, type Reply, readReply } from './reply.ts';
 import type { ServerStats } from './server-stats.ts';
-import type { ServerAddress, ServerSet } from './servers.ts';
+import type { ServerSet } from './servers.ts';
 
 export interface ForwarderOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -35,16 +36,6 @@ export interface ForwarderOptions {
   readonly serverStats?: ServerStats;
   /** Told of every answer that came later than its query. */
   readonly onAnswered?: (query: Query, answer: Answer) => void;
-}
-
-/** How long other servers may take. */
-export interface ForwardTimes extends RaceTimes {
-  /** A server that does not answer a probe for so long is silent. */
-  readonly probeMs: number;
-  /** All that is waited for if all servers are silent. */
-  readonly silentMs: number;
-  /** After so long an old answer is served, if there is one (RFC 8767 section 5: 1.8 seconds). */
-  readonly staleAfterMs: number;
 }
 
 export const defaultForwardTimes: ForwardTimes = {

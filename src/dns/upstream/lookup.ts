@@ -4,9 +4,10 @@ import { formatAddress } from '../../base/dns/address.ts';
 import { decodeMessage, encodeMessage, type Message } from '../../base/dns/message.ts';
 import type { World } from '../../base/world.ts';
 import { recordType } from '../../catalog/answers.ts';
+import { parseServerAddress } from '../config/config.ts';
 import { classIn, rcode } from '../wire.ts';
 import type { Exchange } from './exchange.ts';
-import { parseServerAddress, ServerSet } from './servers.ts';
+import { ServerSet } from './servers.ts';
 
 export interface LookupOptions {
   readonly world: Pick<World, 'clock'>;

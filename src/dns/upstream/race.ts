@@ -2,14 +2,7 @@
 // one up; packets may be lost, so those that stay silent are asked once more. The first good reply counts.
 
 import type { Timer, Timers } from '../../base/world.ts';
-
-export interface RaceTimes {
-  /** After so long the next server is asked too. */
-  readonly hedgeMs: number;
-  /** After so long a silent server is asked again. */
-  readonly resendMs: number;
-  readonly totalMs: number;
-}
+import type { RaceTimes } from '../config/config.ts';
 
 export interface RaceOptions<Server, Reply> {
   readonly timers: Timers;

@@ -2,7 +2,7 @@
 // did not answer or answered with a failure, and whether it is silent at present. Rows carry the server's name, so that a
 // reader needs nothing but the memory; servers beyond the last row share it.
 
-import type { ServerAddress } from './servers.ts';
+import type { ServerAddress } from '../config/config.ts';
 
 const rowsMax = 32;
 /** The longest name is an IPv6 address in brackets with a port: 47 bytes, and one that ends it. */

@@ -2,12 +2,7 @@
 // out, for all that is known may be wrong by now. A server is silent when it does not even answer a probe; a name that takes
 // long to resolve says nothing about the server, or any client could take it away from all others. Pure but for the time.
 
-import { parseIp } from '../../base/ip.ts';
-
-export interface ServerAddress {
-  readonly host: string;
-  readonly port: number;
-}
+import type { ServerAddress } from '../config/config.ts';
 
 interface ServerState {
   readonly address: ServerAddress;
@@ -94,15 +89,4 @@ export class ServerSet {
   #state(address: ServerAddress): ServerState | undefined {
     return this.#servers.find((server) => server.address === address);
   }
-}
-
-/** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353`, `fd00::1`. */
-export function parseServerAddress(text: string, defaultPort = 53): ServerAddress {
-  const match =
-    /^\[([^\]]+)\](?::(\d+))?$/.exec(text) ?? /^([^:]+)(?::(\d+))?$/.exec(text) ?? /^([0-9a-fA-F:.]+)$/.exec(text);
-  const port = Number(match?.[2] ?? defaultPort);
-  if (!match || parseIp(match[1]!) === undefined || port < 1 || port > 65_535) {
-    throw new Error(`nameserver ${JSON.stringify(text)}: want an address with an optional port, such as 10.0.0.1:5353`);
-  }
-  return { host: match[1]!, port };
 }

@@ -5,8 +5,9 @@
 import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import type { Timer, World } from '../../base/world.ts';
+import type { TlsClient } from '../config/config.ts';
 import { headerBytes } from '../wire.ts';
-import type { ExchangeOptions, TlsClient } from './exchange.ts';
+import type { ExchangeOptions } from './exchange.ts';
 
 interface Waiting {
   readonly resolve: (reply: Uint8Array) => void;

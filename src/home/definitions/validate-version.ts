@@ -1,8 +1,8 @@
 // What one version of a definition may say: its schema, its columns, the fields it can be selected by.
 
+import { isDns1035Label } from '../../base/dns/labels.ts';
 import { checkOneOf, checkRequiredText, checkUnique } from '../../kube/objects/checks.ts';
 import { type FieldError, forbidden, invalid, required, tooMany } from '../../kube/objects/field-error.ts';
-import { isDns1035Label } from '../../kube/objects/names.ts';
 import type { Schema } from '../schema/schema.ts';
 import { validateStructural } from '../schema/structural.ts';
 import { columnTypes } from './columns.ts';

@@ -1,8 +1,8 @@
 // What a definition may say, beyond the types of its fields: the rules of Kubernetes for v1.
 
+import { isDns1035Label, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';
 import { checkOneOf, checkRequiredText, checkText, checkUnchanged } from '../../kube/objects/checks.ts';
 import { type FieldError, invalid, required } from '../../kube/objects/field-error.ts';
-import { isDns1035Label, isDnsSubdomain, type TextRule } from '../../kube/objects/names.ts';
 import { shown } from '../schema/walk.ts';
 import { isEstablished } from './accept.ts';
 import type { CustomResourceDefinition, DefinitionNames, DefinitionSpec } from './definition.ts';

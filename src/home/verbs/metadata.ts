@@ -1,16 +1,9 @@
 // The metadata of an object: brought into one form when it comes in, set where the server has the say, and checked.
 // What is unknown in it was removed before; what has the wrong type is refused here, as a malformed body.
 
+import { isDns1035Label, isDnsLabel, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';
 import { type FieldError, forbidden, invalid, required, tooLong } from '../../kube/objects/field-error.ts';
-import {
-  isDns1035Label,
-  isDnsLabel,
-  isDnsSubdomain,
-  isLabelValue,
-  isPathSegment,
-  isQualifiedName,
-  type TextRule,
-} from '../../kube/objects/names.ts';
+import { isLabelValue, isPathSegment, isQualifiedName } from '../../kube/objects/names.ts';
 import type { ObjectMeta, OwnerReference } from '../../kube/objects/object.ts';
 import type { KindBehaviour, NameRule } from '../kinds/kind.ts';
 import { badRequest } from '../request/status-errors.ts';

@@ -7,8 +7,9 @@ import type { Timer, World } from '../../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../objects/api-error.ts';
 import { type Lease, leaseType } from '../objects/lease.ts';
-import { namespaceType, systemNamespace } from '../objects/namespace.ts';
+import { namespaceType } from '../objects/namespace.ts';
 import { apiVersionOf } from '../objects/object.ts';
+import { systemNamespace } from '../objects/ours.ts';
 import {
   type PartName,
   partAnnotations,

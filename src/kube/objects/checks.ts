@@ -1,8 +1,9 @@
 // Small checks that several kinds share: each adds what it finds to the list of errors it is given.
 
+import type { TextRule } from '../../base/dns/labels.ts';
 import { isSameJson } from '../../base/same-json.ts';
 import { duplicate, type FieldError, invalid, notSupported, required } from './field-error.ts';
-import { isLabelValue, isQualifiedName, type TextRule } from './names.ts';
+import { isLabelValue, isQualifiedName } from './names.ts';
 
 export function checkText(errors: FieldError[], field: string, text: string, rule: TextRule): void {
   for (const why of rule(text)) errors.push(invalid(field, text, why));

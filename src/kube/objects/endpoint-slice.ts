@@ -1,7 +1,7 @@
 // The Kubernetes EndpointSlice, and the labels by which a slice says what it belongs to.
 
-import type { Protocol } from '../../clusterset/rules/merge/shard.ts';
 import type { KubernetesObject, ResourceType } from './object.ts';
+import type { Protocol } from './service.ts';
 
 export const endpointSliceType: ResourceType = {
   group: 'discovery.k8s.io',

@@ -2,14 +2,12 @@
 // and printed as a manifest for kubectl. Pure.
 
 import { apiVersionOf, type KubernetesObject, type ObjectMeta, type ResourceType } from './object.ts';
+import { managedByLabel, managerName } from './ours.ts';
 
 export interface Manifest<T extends KubernetesObject = KubernetesObject> {
   readonly type: ResourceType;
   readonly object: T;
 }
-
-export const managedByLabel = 'app.kubernetes.io/managed-by';
-export const managerName = 'portolan';
 
 /** With the label that says whose it is. */
 export function manifest<B extends object>(
@@ -20,8 +18,4 @@ export function manifest<B extends object>(
   const labels = { ...metadata.labels, [managedByLabel]: managerName };
   const object = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { ...metadata, labels }, ...body };
   return { type, object };
-}
-
-export function isOurs(object: { readonly metadata: { readonly labels?: Record<string, string> } }): boolean {
-  return object.metadata.labels?.[managedByLabel] === managerName;
 }

@@ -1,16 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  isConfigKey,
-  isDns1035Label,
-  isDnsLabel,
-  isDnsSubdomain,
-  isEnvironmentName,
-  isLabelValue,
-  isPathSegment,
-  isPortName,
-  isQualifiedName,
-  type TextRule,
-} from './names.ts';
+import { isDns1035Label, isDnsLabel, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';
+import { isConfigKey, isEnvironmentName, isLabelValue, isPathSegment, isPortName, isQualifiedName } from './names.ts';
 
 const rules: Readonly<Record<string, TextRule>> = {
   isConfigKey,

@@ -1,37 +1,17 @@
 // What names, label keys and label values may look like: the rules of Kubernetes. Pure. Lengths are checked before
 // patterns, so that no pattern ever sees a long text.
 
-/** What is wrong with a text; empty if nothing is. */
-export type TextRule = (text: string) => string[];
+import { bounded, edges, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';
 
-const labelPattern = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const label1035Pattern = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
-const subdomainPattern = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const qualifiedPattern = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const configKeyPattern = /^[-._a-zA-Z0-9]+$/;
 const pathSegmentLengthMax = 1024;
 const environmentNamePattern = /^[ -<>-~]+$/;
 
-const edges = 'begin and end with a letter or digit';
-const labelText = `must be lower case letters, digits or '-', and ${edges}`;
-const label1035Text = "must be lower case letters, digits or '-', begin with a letter and end with a letter or digit";
-const subdomainText = `must be lower case letters, digits, '-' or '.', and each part must ${edges}`;
 const qualifiedText = `must be letters, digits, '-', '_' or '.', and ${edges}`;
 const configKeyText = "must be letters, digits, '-', '_' or '.'";
 const environmentNameText = "must be printable ASCII characters other than '='";
 
-function bounded(lengthMax: number, pattern: RegExp, wording: string): TextRule {
-  return (text) => {
-    if (text.length > lengthMax) return [`must be no more than ${lengthMax} characters`];
-    return pattern.test(text) ? [] : [wording];
-  };
-}
-
-/** RFC 1123: one part of a host name. */
-export const isDnsLabel: TextRule = bounded(63, labelPattern, labelText);
-/** RFC 1035: the same, but it starts with a letter. */
-export const isDns1035Label: TextRule = bounded(63, label1035Pattern, label1035Text);
-export const isDnsSubdomain: TextRule = bounded(253, subdomainPattern, subdomainText);
 const isQualifiedPart: TextRule = bounded(63, qualifiedPattern, `name part ${qualifiedText}`);
 const isFilledLabelValue: TextRule = bounded(63, qualifiedPattern, `${qualifiedText}, or be empty`);
 

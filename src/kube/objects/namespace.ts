@@ -10,9 +10,6 @@ export const namespaceType: ResourceType = {
   isNamespaced: false,
 };
 
-/** Where Portolan keeps its own objects in every home. */
-export const systemNamespace = 'portolan-system';
-
 export interface Namespace extends KubernetesObject {
   status?: { phase?: 'Active' | 'Terminating' };
 }

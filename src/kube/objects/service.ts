@@ -1,6 +1,6 @@
 // The Kubernetes Service, as far as we read it.
 
-import type { IpFamily, Protocol, SessionAffinity } from '../../clusterset/rules/merge/shard.ts';
+import type { IpFamily } from '../../base/ip.ts';
 import type { KubernetesObject, ResourceType } from './object.ts';
 
 export const serviceType: ResourceType = {
@@ -51,3 +51,6 @@ export interface ServicePort {
 export function isHeadless(service: Service): boolean {
   return service.spec?.clusterIP === 'None';
 }
+
+export type Protocol = 'TCP' | 'UDP' | 'SCTP';
+export type SessionAffinity = 'None' | 'ClientIP';

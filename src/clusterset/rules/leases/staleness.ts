@@ -1,11 +1,7 @@
 // What becomes of a member's records when its lease has run out: the clusterset says, a service may say otherwise.
 
+import type { StalenessPolicy } from '../../kinds/cluster-set.ts';
 import type { LeaseVerdict } from './lease-judge.ts';
-
-/** Withdraw: as if it did not export. NotReady: its endpoints stay and are marked. Keep: nothing changes. */
-export type StalenessPolicy = 'Withdraw' | 'NotReady' | 'Keep';
-
-export const onStaleAnnotation = 'portolan.dev/on-stale';
 
 const words: ReadonlyMap<string, StalenessPolicy> = new Map([
   ['withdraw', 'Withdraw'],

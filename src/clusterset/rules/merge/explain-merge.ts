@@ -1,11 +1,11 @@
 // Explains one service's merge field by field: what each cluster says, who won, why, and what would change if a
 // cluster left. Pure; text and tables are made of it elsewhere.
 
+import { compareText } from '../../../base/compare-text.ts';
 import { type Conflict, formatPort } from './conflicts.ts';
 import { mergedFields } from './fields.ts';
 import { inPrecedence, type Merge, type MergeRequest, mergeOutcome, mergeShards } from './merge.ts';
 import { indexPorts } from './ports.ts';
-import { compareText } from './precedence.ts';
 import type { Shard } from './shard.ts';
 
 export interface MergeExplanation {

@@ -1,8 +1,8 @@
 // The fields of which only one value can hold, so that the oldest export decides. Each is said in one canonical text,
 // by which clusters are compared and which people read.
 
+import { compareText } from '../../../base/compare-text.ts';
 import type { ConflictReason } from './conflicts.ts';
-import { compareText } from './precedence.ts';
 import { affinityTimeoutSeconds, type Shard } from './shard.ts';
 
 export interface MergedField {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { PortPolicy } from '../../kinds/cluster-set.ts';
 import { formatConflict } from './conflicts.ts';
 import { mergeShards } from './merge.ts';
-import type { PortPolicy } from './ports.ts';
 import type { Shard } from './shard.ts';
 import { shardOf } from './shard-text.ts';
 

@@ -1,10 +1,15 @@
 // Merges all exports of one service into what its import says. Pure; the order of the input never matters, and the
 // merge has no memory. Who holds which address, and whose lease lives, is decided elsewhere.
 
+import { compareText } from '../../../base/compare-text.ts';
+import type { IpFamily } from '../../../base/ip.ts';
+import type { SessionAffinity } from '../../../kube/objects/service.ts';
+import type { PortPolicy } from '../../kinds/cluster-set.ts';
+import type { ImportType } from '../../kinds/service-import.ts';
 import { type Conflict, findConflicts } from './conflicts.ts';
-import { indexMerged, type MergedPort, mergePorts, type PortPolicy, portNames } from './ports.ts';
-import { byPrecedence, compareText } from './precedence.ts';
-import { affinityTimeoutSeconds, type ImportType, type IpFamily, type SessionAffinity, type Shard } from './shard.ts';
+import { indexMerged, type MergedPort, mergePorts, portNames } from './ports.ts';
+import { byPrecedence } from './precedence.ts';
+import { affinityTimeoutSeconds, type Shard } from './shard.ts';
 
 export interface MergeRequest {
   /** At most one per cluster; of several the one that wins by precedence counts. */

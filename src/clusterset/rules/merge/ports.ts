@@ -1,10 +1,9 @@
 // Merges the ports of one service. Pure; neither the order of the clusters nor that of their lists matters, and the
 // result never holds a name (the empty one included) or a (protocol, port) twice.
 
-import { compareText } from './precedence.ts';
+import { compareText } from '../../../base/compare-text.ts';
+import type { PortPolicy } from '../../kinds/cluster-set.ts';
 import type { Shard, ShardPort } from './shard.ts';
-
-export type PortPolicy = 'union' | 'intersection';
 
 export interface MergedPort extends ShardPort {
   /** The oldest cluster that declares it: its name and appProtocol are the port's. */

@@ -1,6 +1,8 @@
 // Who decides when clusters disagree: the oldest ServiceExport, ties by cluster id. Pure, total, and the same in every
 // cluster, because it reads nothing but what the shards say.
 
+import { compareText } from '../../../base/compare-text.ts';
+
 export interface Ranked {
   readonly cluster: string;
   /** creationTimestamp of the cluster's ServiceExport. */
@@ -12,12 +14,6 @@ export function byPrecedence(a: Ranked, b: Ranked): number {
   const ageB = ageOf(b);
   if (ageA !== ageB) return ageA < ageB ? -1 : 1;
   return compareText(a.cluster, b.cluster);
-}
-
-/** Order of UTF-16 code units: the same on every machine, whatever its locale. */
-export function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
 
 // A timestamp nobody can read never beats one that can be read.

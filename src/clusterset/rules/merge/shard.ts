@@ -1,12 +1,10 @@
 // What one cluster says of one service it exports, as merging reads it. How it lies at the broker is the business of
 // service-shard.ts; what an older agent left there is read into the same shape.
 
+import type { IpFamily } from '../../../base/ip.ts';
+import type { Protocol, SessionAffinity } from '../../../kube/objects/service.ts';
+import type { ImportType } from '../../kinds/service-import.ts';
 import type { Ranked } from './precedence.ts';
-
-export type ImportType = 'ClusterSetIP' | 'Headless';
-export type Protocol = 'TCP' | 'UDP' | 'SCTP';
-export type IpFamily = 'IPv4' | 'IPv6';
-export type SessionAffinity = 'None' | 'ClientIP';
 
 export interface ShardPort {
   /** Empty for the unnamed port. */

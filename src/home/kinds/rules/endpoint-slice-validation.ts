@@ -1,11 +1,12 @@
 // Defaults of an EndpointSlice, and what it must and must not say. Unlike Kubernetes it may name loopback addresses:
 // on a home without Kubernetes a process on this very machine is as good an endpoint as any.
 
+import { isDnsLabel, isDnsSubdomain, type TextRule } from '../../../base/dns/labels.ts';
 import { isInRange, parseIp, parseRange } from '../../../base/ip.ts';
 import { checkOneOf, checkPortNumber, checkText, checkUnchanged, checkUnique } from '../../../kube/objects/checks.ts';
 import type { Endpoint, EndpointPort, EndpointSlice } from '../../../kube/objects/endpoint-slice.ts';
 import { type FieldError, required, tooMany } from '../../../kube/objects/field-error.ts';
-import { isDnsLabel, isDnsSubdomain, isQualifiedName, type TextRule } from '../../../kube/objects/names.ts';
+import { isQualifiedName } from '../../../kube/objects/names.ts';
 
 const endpointsMax = 1000;
 const portsMax = 20_000;

@@ -1,6 +1,7 @@
 // What a Pod, or a template of one, must say, as far as names and references go. What only a machine that runs Pods
 // could judge (images, devices, security) is kept as it was given.
 
+import { isDnsLabel, isDnsSubdomain } from '../../../base/dns/labels.ts';
 import { parseIp } from '../../../base/ip.ts';
 import { isSameJson } from '../../../base/same-json.ts';
 import {
@@ -12,7 +13,7 @@ import {
   checkUnique,
 } from '../../../kube/objects/checks.ts';
 import { duplicate, type FieldError, forbidden, invalid, required } from '../../../kube/objects/field-error.ts';
-import { isDnsLabel, isDnsSubdomain, isEnvironmentName, isPortName } from '../../../kube/objects/names.ts';
+import { isEnvironmentName, isPortName } from '../../../kube/objects/names.ts';
 import type { Container, ContainerPort, Pod, PodSpec } from '../../../kube/objects/pod.ts';
 
 export function validatePod(pod: Pod, previous: Pod | undefined): FieldError[] {

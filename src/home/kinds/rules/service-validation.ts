@@ -1,6 +1,7 @@
 // What a Service must and must not say, whatever addresses the server has. Fields that belong to another type of
 // Service are refused only if they were set now: whoever changes the type need not clean up after the old one.
 
+import { isDnsLabel, isDnsSubdomain } from '../../../base/dns/labels.ts';
 import { parseIp, parseRange } from '../../../base/ip.ts';
 import { isSameJson } from '../../../base/same-json.ts';
 import {
@@ -12,7 +13,7 @@ import {
   checkUnique,
 } from '../../../kube/objects/checks.ts';
 import { type FieldError, forbidden, invalid, required, tooMany } from '../../../kube/objects/field-error.ts';
-import { isDnsLabel, isDnsSubdomain, isPortName, isQualifiedName } from '../../../kube/objects/names.ts';
+import { isPortName, isQualifiedName } from '../../../kube/objects/names.ts';
 import type { Service, ServicePort, ServiceSpec } from '../../../kube/objects/service.ts';
 
 const ipText = 'must be an IP address such as 10.9.8.7 or 2001:db8::7';

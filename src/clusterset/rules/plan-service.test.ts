@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { type FederatedService, isPlacedIn, serviceFromTemplate } from './federated-service.ts';
+import type { FederatedService } from '../kinds/federated-service.ts';
+import { isPlacedIn } from './placement.ts';
+import { serviceFromTemplate } from './plan-service.ts';
 
 const federated = (name: string, clusters?: string[]): FederatedService => ({
   apiVersion: 'portolan.dev/v1alpha1',

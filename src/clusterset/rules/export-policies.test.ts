@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type ServiceExportPolicySpec, selectsService, serviceExportPolicyType } from './service-export-policy.ts';
+import { type ServiceExportPolicySpec, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
+import { selectsService } from './export-policies.ts';
 
 function selects(
   spec: ServiceExportPolicySpec,

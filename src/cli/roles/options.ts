@@ -1,0 +1,21 @@
+// The options that several roles share, and how their texts are read.
+
+import { Option } from 'commander';
+import type { LogLevel } from '../../base/log.ts';
+
+/** The host is said outright: whoever wants all addresses writes 0.0.0.0 or [::]. */
+export function parseListen(text: string, flag = '--listen'): { host: string; port: number } {
+  const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
+  const port = Number(parts?.[3]);
+  if (parts === null || port > 65535) {
+    throw new Error(`${flag} ${text}: expected HOST:PORT, such as 127.0.0.1:6443, [::1]:6443 or 0.0.0.0:0`);
+  }
+  return { host: parts[1] ?? parts[2] ?? '', port };
+}
+
+/** `--log-level`, which every role has. */
+export function logLevelOption(level: LogLevel): Option {
+  return new Option('--log-level <level>', 'how much to say on standard error').choices(logLevels).default(level);
+}
+
+const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];

@@ -1,0 +1,119 @@
+// The configuration of the DNS role: what flags say, what the resolver and the authority are built from, and what a worker
+// thread is given. Plain data.
+
+import type { TsigKey } from '../../base/dns/tsig.ts';
+import { parseIp } from '../../base/ip.ts';
+
+export interface TlsMaterial {
+  readonly certificate: string;
+  readonly key: string;
+  /** Whose client certificates are believed; clients without one are served all the same, as nobody in particular. */
+  readonly clientAuthority?: string;
+}
+
+export interface ListenOptions {
+  /** One socket each. */
+  readonly hosts: readonly string[];
+  /** 0 takes a free one, the same for UDP and TCP and for every address. */
+  readonly port: number;
+  readonly tls?: { readonly port: number; readonly material: TlsMaterial };
+  readonly tcpIdleMs?: number;
+  readonly tcpConnectionsMax?: number;
+  readonly tlsHandshakeMs?: number;
+}
+
+/** PEM texts. Plain data, so that a worker thread can be given it. */
+export interface TlsClient {
+  /** Who signs the server's certificate; the system's authorities if absent. */
+  readonly authority?: string;
+  /** In the server's certificate; its address if absent. */
+  readonly serverName?: string;
+  readonly certificate?: string;
+  readonly key?: string;
+}
+
+export interface StubZone {
+  /** Without a trailing dot. */
+  readonly zone: string;
+  /** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353` */
+  readonly nameservers: readonly string[];
+  /** Whether the servers are told which cluster asks: a federation's are, others are not. */
+  readonly sendsSource: boolean;
+  /** Signs what is sent there. */
+  readonly key?: TsigKey;
+  /** The servers are asked over TLS, and only that way: on port 853 unless they say another. */
+  readonly tls?: TlsClient;
+}
+
+export interface PeerConfig {
+  /** Address ranges of servers whose word is taken. */
+  readonly ranges: readonly string[];
+  /** Names in client certificates, over DoT. */
+  readonly identities: readonly string[];
+}
+
+export const nobody: PeerConfig = { ranges: [], identities: [] };
+
+export interface TrustConfig {
+  readonly peers: PeerConfig;
+  /** Keys that peers sign with; a good signature makes a peer believed. */
+  readonly keys: readonly TsigKey[];
+}
+
+export interface ServerAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353`, `fd00::1`. */
+export function parseServerAddress(text: string, defaultPort = 53): ServerAddress {
+  const match =
+    /^\[([^\]]+)\](?::(\d+))?$/.exec(text) ?? /^([^:]+)(?::(\d+))?$/.exec(text) ?? /^([0-9a-fA-F:.]+)$/.exec(text);
+  const port = Number(match?.[2] ?? defaultPort);
+  if (!match || parseIp(match[1]!) === undefined || port < 1 || port > 65_535) {
+    throw new Error(`nameserver ${JSON.stringify(text)}: want an address with an optional port, such as 10.0.0.1:5353`);
+  }
+  return { host: match[1]!, port };
+}
+
+export interface StubKeys {
+  readonly keys: readonly TsigKey[];
+  /** Zone to the name of a key. */
+  readonly keyOfZone: ReadonlyMap<string, string>;
+  /** Zone to how its servers are asked over TLS. */
+  readonly tlsOfZone: ReadonlyMap<string, TlsClient>;
+}
+
+/** Where federations post their stub zones, and who may. */
+export interface StubEndpoint {
+  readonly host: string;
+  readonly port: number;
+  /** PEM, like the next two. */
+  readonly certificate: string;
+  readonly key: string;
+  /** Signs the certificates of those who may post. */
+  readonly clientAuthority: string;
+  /** Names in their certificates. */
+  readonly allowed: readonly string[];
+  /** Where what was posted survives a restart. */
+  readonly file: string;
+  readonly suffix?: string;
+}
+
+export interface RaceTimes {
+  /** After so long the next server is asked too. */
+  readonly hedgeMs: number;
+  /** After so long a silent server is asked again. */
+  readonly resendMs: number;
+  readonly totalMs: number;
+}
+
+/** How long other servers may take. */
+export interface ForwardTimes extends RaceTimes {
+  /** A server that does not answer a probe for so long is silent. */
+  readonly probeMs: number;
+  /** All that is waited for if all servers are silent. */
+  readonly silentMs: number;
+  /** After so long an old answer is served, if there is one (RFC 8767 section 5: 1.8 seconds). */
+  readonly staleAfterMs: number;
+}

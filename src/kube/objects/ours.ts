@@ -1,0 +1,11 @@
+// The names that everything of ours has in common, in every home. Pure.
+
+/** Where our own objects lie. */
+export const systemNamespace = 'portolan-system';
+
+export const managedByLabel = 'app.kubernetes.io/managed-by';
+export const managerName = 'portolan';
+
+export function isOurs(object: { readonly metadata: { readonly labels?: Record<string, string> } }): boolean {
+  return object.metadata.labels?.[managedByLabel] === managerName;
+}
