@@ -31,11 +31,13 @@ function columnOf(defined: PrinterColumn): Column {
   };
 }
 
-function cellOf(found: readonly unknown[], type: Column['type'], nowMs: number): Cell {
-  if (found.length === 0) return null;
-  if (type === 'string') return found.map(textOf).join(',');
-  const value = found[0];
+// As in Kubernetes, of several values the first is shown, also where the path has a wildcard. A column of the list itself
+// shows all of it, as JSON.
+function cellOf([value]: readonly unknown[], type: Column['type'], nowMs: number): Cell {
+  if (value === undefined) return null;
   switch (type) {
+    case 'string':
+      return textOf(value);
     case 'integer':
       return typeof value === 'number' ? Math.trunc(value) : null;
     case 'number':

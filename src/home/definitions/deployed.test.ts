@@ -440,3 +440,13 @@ describe('loadDefinitions', () => {
     expect(() => loadDefinitions(['apiVersion: v1\nkind: Pod'])).toThrow(/definition file 1 holds v1 Pod/);
   });
 });
+
+// A wildcard shows one value on a Kubernetes API server, which prints the first result of the path alone.
+test.each(definitions.map((each) => [each.metadata.name, each] as const))(
+  'deploy/crds: no column of %s has a wildcard, so that a real Kubernetes shows all of a list',
+  (_name, definition) => {
+    const { versions } = (definition as unknown as CustomResourceDefinition).spec;
+    const paths = versions.flatMap((version) => version.additionalPrinterColumns ?? []).map(({ jsonPath }) => jsonPath);
+    expect(paths.filter((path) => path.includes('*'))).toEqual([]);
+  },
+);
