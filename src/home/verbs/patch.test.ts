@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { messageOfKind } from '../kinds/messages/messages.ts';
 import { applyMergePatch } from '../patches/merge-patch.ts';
+import { applyStrategicPatch } from '../patches/strategic-patch.ts';
 import { configMap, createTestApi, type TestApi, widgetDefinition } from '../testing/test-api.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
@@ -8,6 +10,8 @@ const widgets = '/apis/example.com/v1/namespaces/default/widgets';
 const merge = { 'content-type': 'application/merge-patch+json' };
 const jsonPatch = { 'content-type': 'application/json-patch+json' };
 const strategic = { 'content-type': 'application/strategic-merge-patch+json' };
+
+const manyFinalizers = Array.from({ length: 100_000 }, (_, at) => `example.com/f${at}`);
 
 async function withMap(): Promise<TestApi> {
   const api = await createTestApi();
@@ -165,6 +169,46 @@ function doubling(times: number): object[] {
 }
 
 describe('strategic merge patch', () => {
+  test('keyed lists of 20,000 on 20,000, and 100,000 values taken from 100,000 -> work in proportion to their lengths', () => {
+    const ports = Array.from({ length: 20_000 }, (_, port) => ({ port, name: `p${port}` }));
+    const before = { spec: { ports: structuredClone(ports) }, metadata: { finalizers: manyFinalizers } };
+    const patch = {
+      spec: { ports: ports.toReversed().map(({ port }) => ({ port, ...(port % 2 === 0 && { $patch: 'delete' }) })) },
+      metadata: { '$deleteFromPrimitiveList/finalizers': manyFinalizers.toReversed() },
+    };
+    const startMs = performance.now();
+    const after = applyStrategicPatch(before, patch, messageOfKind('v1', 'Service')!);
+    // Seconds to a minute when each item was looked for in the whole list.
+    expect(performance.now() - startMs).toBeLessThan(2_000);
+    expect(after).toMatchObject({ metadata: { finalizers: [] } });
+    expect((after as { spec: { ports: unknown[] } }).spec.ports).toHaveLength(10_000);
+  });
+
+  test('several items with one key -> the first is merged, and deleted first', async () => {
+    const list = [
+      { port: 53, name: 'udp', protocol: 'UDP' },
+      { port: 53, name: 'tcp', protocol: 'TCP' },
+    ];
+    const apply = (ports: object[]) =>
+      applyStrategicPatch(
+        { spec: { ports: structuredClone(list) } },
+        { spec: { ports } },
+        messageOfKind('v1', 'Service')!,
+      );
+    expect(apply([{ port: 53, $patch: 'delete' }])).toEqual({ spec: { ports: [list[1]] } });
+    expect(apply([{ port: 53, name: 'x' }])).toEqual({ spec: { ports: [{ ...list[0], name: 'x' }, list[1]] } });
+  });
+
+  test.each(['finalizers', 'ownerReferences'])('a patch that adds the 101st of %s -> 422', async (field) => {
+    const { ok, send } = await withMap();
+    const owner = (at: number) => ({ apiVersion: 'v1', kind: 'ConfigMap', name: `o${at}`, uid: `u${at}` });
+    const items = (count: number) =>
+      Array.from({ length: count }, (_, at) => (field === 'finalizers' ? `example.com/f${at}` : owner(at)));
+    await ok(`PATCH ${maps}/a?dryRun=All`, { metadata: { [field]: items(100) } }, merge);
+    const { status, body } = await send(`PATCH ${maps}/a`, { metadata: { [field]: items(101) } }, merge);
+    expect([status, body.message]).toEqual([422, expect.stringContaining(`metadata.${field}: Too many: 101`)]);
+  });
+
   const service = {
     metadata: { name: 's' },
     spec: {

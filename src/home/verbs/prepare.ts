@@ -10,7 +10,7 @@ import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
 import { applySchemaDefaults } from '../schema/defaults.ts';
 import type { Schema } from '../schema/schema.ts';
 import { validateSchema } from '../schema/validate.ts';
-import { validateMetadata, validateMetadataUpdate } from './metadata.ts';
+import { validateMetadata, validateMetadataCounts, validateMetadataUpdate } from './metadata.ts';
 
 export function applyDefaults(served: Served, object: AnyObject): void {
   applySchemaDefaults(served.version.schema, object);
@@ -20,7 +20,9 @@ export function applyDefaults(served: Served, object: AnyObject): void {
 /** Throws StatusError Invalid with everything that is wrong. `before` is absent on create. */
 export function validateObject(served: Served, object: AnyObject, before: AnyObject | undefined): void {
   const { behaviour } = served.kind;
-  const errors = validateMetadata(object.metadata, behaviour);
+  const errors = validateMetadataCounts(object.metadata, before?.metadata);
+  if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
+  errors.push(...validateMetadata(object.metadata, behaviour));
   if (before !== undefined) errors.push(...validateMetadataUpdate(object.metadata, before.metadata));
   const ofSchema = validateSchema(compiledSchema(served), object);
   errors.push(...ofSchema);
