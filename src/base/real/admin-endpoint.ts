@@ -1,9 +1,10 @@
 // The admin endpoint of a role: metrics for Prometheus, and whether it lives and works, for who restarts it. Plain HTTP,
-// meant for loopback.
+// meant for loopback; web pages of other origins are refused by admin-guard.ts.
 
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Metrics } from '../metrics.ts';
+import { adminRefusal } from './admin-guard.ts';
 
 export interface AdminEndpointOptions {
   readonly listen: { readonly host: string; readonly port: number };
@@ -29,6 +30,8 @@ export interface AdminEndpoint {
 
 export function startAdminEndpoint(options: AdminEndpointOptions): Promise<AdminEndpoint> {
   const server = createServer((request, response) => {
+    const refusal = adminRefusal(request.headers, options.listen.host);
+    if (refusal !== undefined) return answer(response, 403, `${refusal}\n`);
     const [path = '', query = ''] = (request.url ?? '').split('?', 2);
     const route = options.routes?.[path];
     if (route !== undefined) return follow(route, { method: request.method ?? '', query }, response);

@@ -1,0 +1,61 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createMetrics } from '../metrics.ts';
+import { type AdminEndpoint, startAdminEndpoint } from './admin-endpoint.ts';
+
+let admin: AdminEndpoint;
+let port = '';
+let switched = 0;
+
+beforeAll(async () => {
+  admin = await startAdminEndpoint({
+    listen: { host: '127.0.0.1', port: 0 },
+    metrics: createMetrics(),
+    notReady: () => '',
+    status: () => ({ secret: 1 }),
+    routes: { '/switch': { methods: ['POST'], handle: async () => ({ switched: ++switched }) } },
+  });
+  port = new URL(admin.url).port;
+});
+afterAll(() => admin.close());
+
+function ask(method: string, path: string, headers: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, method, path, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    sent.once('error', reject).end();
+  });
+}
+
+describe('admin endpoint', () => {
+  test.each([
+    ['127.0.0.1', {}],
+    ['localhost', {}],
+    ['[::1]', {}],
+    ['10.1.2.3', {}],
+    ['127.0.0.1', { origin: 'same' }],
+    ['127.0.0.1', { 'sec-fetch-site': 'none' }],
+  ])('Host %s with %o -> answered', async (host, more: Record<string, string>) => {
+    const headers: Record<string, string> = { host: `${host}:${port}`, ...more };
+    if (headers['origin'] !== undefined) headers['origin'] = `http://${host}:${port}`;
+    expect(await ask('GET', '/status', headers)).toBe(200);
+  });
+
+  test.each([
+    ['evil.example', {}],
+    ['evil.example:PORT', {}],
+    ['localhost.evil.example:PORT', {}],
+    ['127.0.0.1:PORT', { origin: 'http://evil.example' }],
+    ['127.0.0.1:PORT', { origin: 'null' }],
+    ['127.0.0.1:PORT', { origin: 'http://127.0.0.1:1' }],
+    ['127.0.0.1:PORT', { 'sec-fetch-site': 'cross-site' }],
+  ])('Host %j with %o -> 403 on every path, and nothing happens', async (host, more: Record<string, string>) => {
+    const headers = { host: host.replace('PORT', port), ...more };
+    expect(await ask('GET', '/status', headers)).toBe(403);
+    expect(await ask('GET', '/metrics', headers)).toBe(403);
+    expect(await ask('POST', '/switch', headers)).toBe(403);
+    expect(switched).toBe(0);
+  });
+});
