@@ -56,8 +56,9 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     limits,
     log: options.log,
     memo: createEventMemo(),
-    watches: createOpenWatches(limits.openWatchesMax),
+    watches: createOpenWatches(limits.openWatchesMax, options.world.timers),
   };
+  const stopReviews = options.access.onChange?.(() => engine.watches.review());
   let state: 'not started' | 'starting' | 'started' | 'stopped' = 'not started';
   const definitions = createDefinitions(engine);
   await definitions.load();
@@ -80,6 +81,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     },
     stop: async () => {
       state = 'stopped';
+      stopReviews?.();
       engine.watches.closeAll();
       for (const part of parts.toReversed()) await part.stop();
     },

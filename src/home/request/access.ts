@@ -48,6 +48,8 @@ export interface Decision {
 }
 
 export interface Access {
+  /** Called after anything changed that a decision depends on. Answers with how to stop that. */
+  onChange?(listener: () => void): () => void;
   /** Throws StatusError Unauthorized for credentials that are wrong; anonymous when there are none. */
   authenticate(request: ApiRequest): Promise<User>;
   authorize(user: User, attributes: Attributes): Decision;

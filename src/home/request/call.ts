@@ -24,9 +24,18 @@ export interface Engine {
 /** The watches that are open, so that they can be counted and ended. */
 export interface OpenWatches {
   /** Throws StatusError TooManyRequests when there are too many. Returns how to leave. */
-  enter(userName: string, close: () => void): () => void;
+  enter(userName: string, watch: OpenWatch): () => void;
   count(): number;
   closeAll(): void;
+  /** Ends those whose right or account has gone, some at a time. */
+  review(): void;
+}
+
+export interface OpenWatch {
+  isStillAllowed(): Promise<boolean>;
+  end(): void;
+  /** Ends it and drops what waits in it. */
+  revoke(): void;
 }
 
 /** Where something is: a kind in one of its versions, a namespace, a name. */
@@ -44,6 +53,8 @@ export interface Call extends Place {
   readonly user: User;
   readonly nowMs: number;
   readonly isDryRun: boolean;
+  /** Whether the user may still do this: asked again and again by what outlives its request. */
+  readonly isStillAllowed: () => Promise<boolean>;
   /** Told to the client in Warning headers. */
   readonly warnings: string[];
 }

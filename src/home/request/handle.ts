@@ -67,11 +67,11 @@ async function answer(parts: HandlerParts, request: ApiRequest, route: Route | u
   if (!decision.isAllowed) throw forbidden(user, route.attributes, decision.reason);
   if (route.kind === 'path') return parts.answerPath(request, route);
   if (request.receiveBody !== undefined) await request.receiveBody();
-  return answerResource(parts.engine, request, route, user);
+  return answerResource(parts, request, route, user);
 }
 
 async function answerResource(
-  engine: Engine,
+  { engine, access }: HandlerParts,
   request: ApiRequest,
   route: ResourceRoute,
   user: User,
@@ -88,10 +88,21 @@ async function answerResource(
     request,
     user,
     nowMs: engine.world.clock.wallMs(),
+    isStillAllowed: () => isAllowed(access, request, route),
     isDryRun: route.query.size > 0 && route.query.getAll('dryRun').includes('All'),
     warnings: [],
   };
   return respond(call, form, await dispatch(engine, call, route, form));
+}
+
+/** Everything anew: the credentials, the account, whoever acts as somebody else, and the right. */
+async function isAllowed(access: Access, request: ApiRequest, route: ResourceRoute): Promise<boolean> {
+  try {
+    const user = await access.authenticate(request);
+    return access.authorize(user, route.attributes).isAllowed;
+  } catch {
+    return false;
+  }
 }
 
 const resourceForms: ReadonlySet<Form['kind']> = new Set(['json', 'table', 'metadata']);

@@ -8,6 +8,8 @@ export interface ApiLimits {
   readonly watchQueueBytesMax: number;
   /** A watch without timeoutSeconds ends after a random time between this and twice this. */
   readonly watchMsMin: number;
+  /** A longer timeoutSeconds counts as this. */
+  readonly watchMsMax: number;
   readonly bookmarkMs: number;
   /** How long a request waits for a revision that has not happened yet. */
   readonly futureRevisionMs: number;
@@ -19,6 +21,7 @@ export const defaultLimits: ApiLimits = {
   watchQueueEventsMax: 10_000,
   watchQueueBytesMax: 16 * 1024 * 1024,
   watchMsMin: 30 * 60_000,
+  watchMsMax: 60 * 60_000,
   bookmarkMs: 60_000,
   futureRevisionMs: 3_000,
 };

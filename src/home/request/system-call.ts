@@ -15,6 +15,7 @@ export function systemCall(engine: Engine, place: Place, body?: AnyObject): Call
     user: systemUser,
     nowMs: engine.world.clock.wallMs(),
     isDryRun: false,
+    isStillAllowed: async () => true,
     warnings: [],
   };
 }

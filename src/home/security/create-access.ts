@@ -8,7 +8,7 @@ import type { Access, ApiRequest, Attributes, Decision, User } from '../request/
 import { StatusError } from '../request/status.ts';
 import { forbidden } from '../request/status-errors.ts';
 import type { Store } from '../store/store.ts';
-import { follow } from './follow.ts';
+import { type Follower, follow } from './follow.ts';
 import { parseImpersonation } from './impersonation.ts';
 import { type BindingObject, RbacIndex, type RoleObject, type RoleRef } from './rbac-index.ts';
 import { allows, type PolicyRule } from './rules.ts';
@@ -63,8 +63,12 @@ export async function createAccess(options: AccessOptions): Promise<ApiAccess> {
     signingKey: options.serviceAccountKey,
     issuer,
   });
+  const listeners = new Set<() => void>();
+  const told = () => {
+    for (const listener of listeners) listener();
+  };
   const followings = await Promise.all(
-    followers(index, accounts).map((follower) => follow(sources(options), follower)),
+    followers(index, accounts).map((follower) => follow(sources(options), withNotice(follower, told))),
   );
   const authenticateToken = (token: string, audiences: readonly string[] = [issuer]) =>
     bearer({ token, audiences, accounts, options });
@@ -82,6 +86,10 @@ export async function createAccess(options: AccessOptions): Promise<ApiAccess> {
       return impersonate(request, user, authorize);
     },
     authorize,
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     authenticateToken,
     issueToken: (order) => accounts.issue(order),
     rulesOf: (user, namespace) => (isMaster(user) ? everything : index.rulesOf(user, namespace)),
@@ -126,6 +134,20 @@ function followers(index: RbacIndex, accounts: ServiceAccounts) {
       onRemove: (namespace: string, name: string) => accounts.remove(namespace, name),
     },
   ];
+}
+
+function withNotice(follower: Follower, told: () => void): Follower {
+  return {
+    type: follower.type,
+    onSet: (object) => {
+      follower.onSet(object);
+      told();
+    },
+    onRemove: (namespace, name) => {
+      follower.onRemove(namespace, name);
+      told();
+    },
+  };
 }
 
 function certified({ commonName, organizations }: NonNullable<ApiRequest['clientCertificate']>): User {

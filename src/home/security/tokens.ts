@@ -28,6 +28,8 @@ export interface NamedObject {
 export class TokenError extends Error {}
 
 const tokenLengthMax = 16 * 1024;
+/** Clocks of two homes with one key may differ, and a wall clock may be set back (RFC 7519 section 4.1.5). */
+const leewaySeconds = 60;
 
 export class TokenKey {
   readonly #privateKey: KeyObject;
@@ -53,7 +55,7 @@ export class TokenKey {
     const claims = this.#verifySignature(token);
     const nowSeconds = nowMs / 1000;
     if (!(nowSeconds < claims.exp)) throw new TokenError('token has expired');
-    if (nowSeconds < claims.nbf) throw new TokenError('token is not valid yet');
+    if (nowSeconds + leewaySeconds < claims.nbf) throw new TokenError('token is not valid yet');
     return claims;
   }
 

@@ -1,20 +1,25 @@
-// Counts the open watches, refuses one too many, and can end them all. No user gets more than half of what the others
-// leave, so that one who opens all they can does not keep the rest from watching.
+// Counts the open watches, refuses one too many, and ends those that lost their right, or all. No user gets more than
+// half of what the others leave, so that one who opens all they can does not keep the rest from watching.
 
-import type { OpenWatches } from '../request/call.ts';
+import { sleep, type Timers } from '../../base/world.ts';
+import type { OpenWatch, OpenWatches } from '../request/call.ts';
 import { tooManyRequests } from '../request/status-errors.ts';
 
-export function createOpenWatches(openMax: number): OpenWatches {
-  const open = new Set<() => void>();
+/** So many are looked at in one turn: nobody waits for it. */
+const reviewedAtOnce = 200;
+
+export function createOpenWatches(openMax: number, timers: Timers): OpenWatches {
+  const open = new Set<OpenWatch>();
   const countByUser = new Map<string, number>();
-  const leave = (userName: string, close: () => void) => {
-    if (!open.delete(close)) return;
+  const leave = (userName: string, watch: OpenWatch) => {
+    if (!open.delete(watch)) return;
     const left = (countByUser.get(userName) ?? 0) - 1;
     if (left > 0) countByUser.set(userName, left);
     else countByUser.delete(userName);
   };
+  const review = createReview(open, timers);
   return {
-    enter: (userName, close) => {
+    enter: (userName, watch) => {
       const own = countByUser.get(userName) ?? 0;
       const ownMax = Math.ceil((openMax - (open.size - own)) / 2);
       if (own >= ownMax) {
@@ -22,13 +27,42 @@ export function createOpenWatches(openMax: number): OpenWatches {
           `too many watches are open, ${own} of them yours, of at most ${openMax}; try again later`,
         );
       }
-      open.add(close);
+      open.add(watch);
       countByUser.set(userName, own + 1);
-      return () => leave(userName, close);
+      return () => leave(userName, watch);
     },
     count: () => open.size,
     closeAll: () => {
-      for (const close of [...open]) close();
+      for (const watch of [...open]) watch.end();
     },
+    review,
   };
+}
+
+/** Changes that come while a review runs lead to one more, from the start. */
+function createReview(open: ReadonlySet<OpenWatch>, timers: Timers): () => void {
+  let state: 'idle' | 'running' | 'stale' = 'idle';
+  const run = async () => {
+    do {
+      state = 'running';
+      await sleep(timers, 0);
+      await reviewAll([...open], timers);
+    } while ((state as string) === 'stale');
+    state = 'idle';
+  };
+  return () => {
+    if (state !== 'idle') state = 'stale';
+    else if (open.size > 0) void run();
+  };
+}
+
+async function reviewAll(watches: readonly OpenWatch[], timers: Timers): Promise<void> {
+  for (let at = 0; at < watches.length; at += reviewedAtOnce) {
+    if (at > 0) await sleep(timers, 0);
+    await Promise.all(watches.slice(at, at + reviewedAtOnce).map(revokeIfForbidden));
+  }
+}
+
+async function revokeIfForbidden(watch: OpenWatch): Promise<void> {
+  if (!(await watch.isStillAllowed())) watch.revoke();
 }

@@ -283,6 +283,15 @@ describe('watch', () => {
     },
   );
 
+  test('timeoutSeconds beyond the bound -> the bound', async () => {
+    const api = await createTestApi({ limits: { watchMsMax: 20_000 } });
+    const watch = (await api.watch(`${maps}?watch=true&timeoutSeconds=999999999`)).read();
+    await api.time.advance(19_000);
+    expect(watch.isEnded).toBe(false);
+    await api.time.advance(1_000);
+    expect(watch.isEnded).toBe(true);
+  });
+
   test('too many watches -> 429 with Retry-After; one that goes makes room', async () => {
     const api = await createTestApi({ limits: { openWatchesMax: 4 } });
     const first = (await api.watch(`${maps}?watch=true`)).read();

@@ -5,6 +5,7 @@ import type { Form } from '../encoding/negotiate.ts';
 import { parsePlace } from '../encoding/stored.ts';
 import { parseIncludeObject } from '../encoding/table.ts';
 import type { Answer, Call, Engine } from '../request/call.ts';
+import { StatusError } from '../request/status.ts';
 import { asStatusError, expired } from '../request/status-errors.ts';
 import { CompactedError, type Entry, type StoreEvent } from '../store/store.ts';
 import { listEntries, prefixOf } from '../verbs/list.ts';
@@ -70,7 +71,8 @@ function openStream(asked: Watching): EventStream {
     },
   });
   const end = () => stream.end();
-  closers.push(engine.watches.enter(call.user.name, end));
+  const revoke = () => stream.fail(errorLine(revoked(call)));
+  closers.push(engine.watches.enter(call.user.name, { isStillAllowed: call.isStillAllowed, end, revoke }));
   closers.push(call.served.onRetired(end));
   closers.push(followStore(asked, stream));
   const { signal } = call.request;
@@ -81,6 +83,11 @@ function openStream(asked: Watching): EventStream {
     if (signal.aborted) abandon();
   }
   return stream;
+}
+
+function revoked({ served, user }: Call): StatusError {
+  const who = `user ${JSON.stringify(user.name)}`;
+  return new StatusError('Forbidden', `${served.resource}: ${who} may no longer watch this; the watch has ended`);
 }
 
 const pageLength = 500;
@@ -155,7 +162,8 @@ function tooOld(revision: number, floor: number) {
 }
 
 function durationMs({ options, engine }: Watching): number {
-  if (options.timeoutSeconds > 0) return options.timeoutSeconds * 1000;
+  const { watchMsMax } = engine.limits;
+  if (options.timeoutSeconds > 0) return Math.min(options.timeoutSeconds * 1000, watchMsMax);
   return Math.round(engine.limits.watchMsMin * (1 + engine.world.random.float()));
 }
 
