@@ -1,7 +1,8 @@
 // Runs all tests, names those that were skipped and why, and ends with the line `N passed, N failed, N skipped`.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { formatProofs, proofsOf, readRules } from './proofs.mjs';
 import { root } from './setup.mjs';
 
 export function runTests({ node, args }) {
@@ -30,7 +31,22 @@ export function runTests({ node, args }) {
     (suite) => suite.status === 'failed' && !suite.assertionResults.some((test) => test.status === 'failed'),
   );
   const failed = tests.filter((test) => test.status === 'failed').length + broken.length;
-  console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped`);
+  // A part of the tests proves a part of the rules: only a whole run can tell that one is missing.
+  const problems = args.length === 0 ? checkProofs(tests) : [];
+  for (const problem of problems) console.log(`proofs: ${problem}`);
+  console.log(`${passed} passed, ${failed + problems.length} failed, ${skipped.length} skipped`);
+  if (problems.length > 0) return 1;
   if (process.env.PORTOLAN_FORBID_SKIPS === '1' && skipped.length > 0) return 1;
   return status === 0 && failed === 0 && passed > 0 ? 0 : 1;
+}
+
+/** Writes the table of rules and the tests that proved them in this run, and returns what is missing. */
+function checkProofs(tests) {
+  const rules = readRules(readFileSync(`${root}docs/seeds.md`, 'utf8'));
+  const titles = tests.filter((test) => test.status === 'passed').map((test) => test.fullName);
+  const proofs = proofsOf(rules, titles);
+  mkdirSync(`${root}dist`, { recursive: true });
+  writeFileSync(`${root}dist/proofs.md`, formatProofs(rules, proofs.tests));
+  console.log(`proofs: ${rules.all.length} rules, ${rules.open.size} open; the table is in dist/proofs.md`);
+  return proofs.problems;
 }

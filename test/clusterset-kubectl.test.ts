@@ -41,7 +41,7 @@ describeWith(['kubectl'], 'manifests', () => {
   const kubectl = (args: readonly string[], input = '') =>
     run(pathOf('kubectl')!, ['--kubeconfig', broker.kubeconfig, ...args], input);
 
-  test('manifests: what broker init prints, given to kubectl -> the layout that broker init itself makes', async () => {
+  test('manifests: what broker init prints, given to kubectl -> the layout that broker init itself makes [002-07]', async () => {
     const { out } = await run(portolan, ['broker', 'init', '--clusterset', 'prod', '--print']);
     const applied = await kubectl(['apply', '-f', '-'], out);
     expect(applied.errors).toBe('');
@@ -50,7 +50,7 @@ describeWith(['kubectl'], 'manifests', () => {
     expect(lines[0]).toBe('clusterset prod is laid out already');
   });
 
-  test('manifests: deploy/manifests/broker.yaml and agent.yaml -> accepted as they are', async () => {
+  test('manifests: deploy/manifests/broker.yaml and agent.yaml -> accepted as they are [003-12]', async () => {
     for (const name of ['broker.yaml', 'agent.yaml']) {
       const text = readFileSync(new URL(`../deploy/manifests/${name}`, import.meta.url), 'utf8');
       const applied = await kubectl(['apply', '-f', '-'], text);

@@ -131,7 +131,7 @@ describe('broker', () => {
 });
 
 describe('join', () => {
-  test('join: with a token -> the cluster knows its id, its set, and the broker; the token is used up', async () => {
+  test('join: with a token -> the cluster knows its id, its set, and the broker; the token is used up [003-09]', async () => {
     const text = await token('east', ' --region eu --zone a');
     expect(text).toMatch(/^portolan1\.[\w-]+\.[\w-]+$/);
     await at(east, `join ${text} --cluster-id east --pod-cidr 10.1.0.0/16 --service-cidr 10.96.0.0/12`);
@@ -150,7 +150,7 @@ describe('join', () => {
     expect(cluster.spec.namespace).not.toBe(memberNamespace('prod', 'west-eu'));
   });
 
-  test('join: an id in use -> refused, by the broker to the admin and to a second cluster', async () => {
+  test('join: an id in use -> refused, by the broker to the admin and to a second cluster [003-13]', async () => {
     await expect(token('east')).rejects.toThrow(/^cluster id east is in use since .*; choose another/);
     const again = await token('east', ' --renew');
     await expect(at(north, `join ${again}`)).rejects.toThrow(/^cluster id east is in use by another cluster since/);
@@ -222,7 +222,7 @@ describe('join', () => {
     await expect(at(south, `join ${text}`)).rejects.toThrow('used already or has expired');
   });
 
-  test('join: another id, another token, half a token, as an admin without one -> what to do', async () => {
+  test('join: another id, another token, half a token, as an admin without one -> what to do [003-14]', async () => {
     await expect(at(east, `join ${await token('other')}`)).rejects.toThrow(
       'this cluster is east in clusterset prod and would become other in prod; a changed id is leave and join',
     );
@@ -252,7 +252,7 @@ describe('join', () => {
 });
 
 describe('agents as processes', () => {
-  test('agent: one for each cluster -> they lead, are ready and measured', async () => {
+  test('agent: one for each cluster -> they lead, are ready and measured [003-12]', async () => {
     for (const home of [east, west, north]) {
       await makeNamespace(home.client, 'shop');
       await startAgent(home);
@@ -265,7 +265,7 @@ describe('agents as processes', () => {
     }
   });
 
-  test('export: in one cluster -> import and slices in the others', async () => {
+  test('export: in one cluster -> import and slices in the others [002-07, 002-18]', async () => {
     await at(east, `register ${key} --address 10.1.0.5 --port http=80:8080`);
     const { lines } = await at(east, `export ${key} --wait`);
     expect(lines).toEqual([`${key} is exported`, `${key} is ready: exported to the clusterset`]);
@@ -289,7 +289,7 @@ describe('agents as processes', () => {
     }
   });
 
-  test('export: a second cluster -> both behind the import, its id of two labels in the slices', async () => {
+  test('export: a second cluster -> both behind the import, its id of two labels in the slices [002-22]', async () => {
     await at(west, `register ${key} --address 10.2.0.5 --port http=80:8080`);
     await at(west, `export ${key} --wait`);
     for (const home of [east, west, north]) {
@@ -310,7 +310,7 @@ describe('rights', () => {
     expect(isForbidden(error), `expected a refusal, got ${error}`).toBe(true);
   }
 
-  test("rights: a member writes another's shard, slices, lease -> refused, however it tries", async () => {
+  test("rights: a member writes another's shard, slices, lease -> refused, however it tries [003-11]", async () => {
     const member = await memberAt(west);
     const things: [ResourceType, string][] = [
       [serviceShardType, record],
@@ -332,7 +332,7 @@ describe('rights', () => {
     member.close();
   });
 
-  test('rights: a member writes Cluster objects, its own too, or the ClusterSet -> refused', async () => {
+  test('rights: a member writes Cluster objects, its own too, or the ClusterSet -> refused [003-11]', async () => {
     const member = await memberAt(west);
     for (const name of ['east', 'west.eu']) {
       const present = await member.get<Cluster>(clusterType, { namespace: 'prod', name });
@@ -379,7 +379,7 @@ describe('rights', () => {
     member.close();
   });
 
-  test('rights: the namespace of older agents, if the set names one -> members keep imports and slices there, nothing else', async () => {
+  test('rights: the namespace of older agents, if the set names one -> members keep imports and slices there, nothing else [002-37]', async () => {
     await atBroker('init --legacy-namespace older');
     const member = await memberAt(west);
     const metadata = { name: 'checkout-shop-west', namespace: 'older' };
@@ -450,7 +450,7 @@ describe('what a person types', () => {
     await expect(at(north, 'status -o yaml')).rejects.toThrow('write text or json');
   });
 
-  test('plan: an export that would conflict -> said with exit code 2, and nothing is changed', async () => {
+  test('plan: an export that would conflict -> said with exit code 2, and nothing is changed [003-03]', async () => {
     await at(north, `register ${key} --address 10.3.0.5 --port http=81:8080`);
     const file = set.write('export.yaml', exportYaml('checkout'));
     const before = [await everything(broker.client), await everything(north.client)];
@@ -498,7 +498,7 @@ describe('what a person types', () => {
     );
   });
 
-  test('export: system namespaces, no such namespace, no service yet, unknown clusters -> refused, or warned', async () => {
+  test('export: system namespaces, no such namespace, no service yet, unknown clusters -> refused, or warned [003-38]', async () => {
     await expect(at(north, 'export kube-system/dns')).rejects.toThrow('give --allow-system if you mean it');
     await expect(at(north, 'export default/web')).rejects.toThrow('give --allow-system if you mean it');
     await expect(at(north, 'export none/web')).rejects.toThrow('there is no namespace none');
@@ -515,7 +515,7 @@ describe('what a person types', () => {
     expect((await at(north, 'unexport default/web')).lines).toEqual(['default/web is not exported']);
   });
 
-  test('export: another type than the oldest -> warned that it is not part of the import', async () => {
+  test('export: another type than the oldest -> warned that it is not part of the import [003-51]', async () => {
     await east.client.create({ ...serviceTypeOf() }, serviceObject('flip', '10.96.7.7'));
     await at(east, 'export shop/flip --wait');
     await west.client.create({ ...serviceTypeOf() }, serviceObject('flip', 'None'));
@@ -582,7 +582,7 @@ describe('agents that stop and start', () => {
 });
 
 describe('leaving', () => {
-  test('unexport: the oldest takes it back -> gone from the broker, the others decide', async () => {
+  test('unexport: the oldest takes it back -> gone from the broker, the others decide [002-29]', async () => {
     const { lines } = await at(east, `unexport ${key} --wait`);
     expect(lines.at(-1)).toBe(`${key} is withdrawn`);
     for (const home of [east, west, north]) {
@@ -596,7 +596,7 @@ describe('leaving', () => {
     ).toBeUndefined();
   });
 
-  test('leave: a member whose agent runs -> no trace at the broker nor at home; what people made stays', async () => {
+  test('leave: a member whose agent runs -> no trace at the broker nor at home; what people made stays [003-09]', async () => {
     const { lines } = await at(west, 'leave');
     expect(lines).toEqual(['this cluster has left clusterset prod']);
     await until('forgotten', async () =>
@@ -619,7 +619,7 @@ describe('leaving', () => {
     expect((await at(west, 'leave')).lines).toEqual(['this cluster is no member of a clusterset']);
   });
 
-  test('join: after leaving under another id, the agent still running -> it works for the new one', async () => {
+  test('join: after leaving under another id, the agent still running -> it works for the new one [003-14]', async () => {
     await at(west, `join ${await token('west-2')} --pod-cidr 10.2.0.0/16`);
     await until('exported again', async () => (await importLine(east.client, key)).includes('north,west-2'));
     expect(await stateOf(agents.get('west')!)).toBe('leading');
@@ -673,7 +673,7 @@ describe('leaving', () => {
     );
   });
 
-  test('leave: the last member -> the merged view is empty', async () => {
+  test('leave: the last member -> the merged view is empty [002-28]', async () => {
     await at(east, 'leave');
     await at(north, 'leave');
     const left = [...(await everything(broker.client)).keys()];

@@ -126,7 +126,7 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     for (const line of lines()) expect(() => run(line), line).not.toThrow();
   });
 
-  test('demo: an export in one cluster -> imported in another, under one name', () => {
+  test('demo: an export in one cluster -> imported in another, under one name [003-02, 003-19]', () => {
     expect(run(find('serviceimports'))).toMatch(/checkout\s+ClusterSetIP\s+243\.\S+\s+east,south,west/);
     expect(dig('west', 'checkout.shop.svc.clusterset.local')).toEqual([expect.stringMatching(/^243\./)]);
   });
@@ -135,7 +135,7 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     expect(dig('west', 'db.shop.svc.clusterset.local')).toEqual(['127.1.0.2', '127.1.0.3', '127.3.0.2', '127.3.0.3']);
   });
 
-  test('demo: a federated name asked in west -> its own cluster IP first, then its region, then the rest', () => {
+  test('demo: a federated name asked in west -> its own cluster IP first, then its region, then the rest [001-02]', () => {
     const answer = run(find('svc.federation')).split('\n');
     expect(answer).toEqual([expect.stringMatching(/^10\.102\./), '127.1.0.1', '127.3.0.1']);
   });
@@ -174,7 +174,7 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     expect(() => run(`bin/portolan dig x.y NONSENSE --dir ${directory}`)).toThrow('type NONSENSE is no type of record');
   });
 
-  test('demo: two clusters disagree -> the conflict says who won and why', () => {
+  test('demo: two clusters disagree -> the conflict says who won and why [003-30]', () => {
     expect(run(find('describe serviceexport cart'))).toContain('PortConflict,SessionAffinityConflict');
   });
 
@@ -183,14 +183,14 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     expect(dig('south', 'reports.shop.svc.clusterset.local')).toEqual([]);
   });
 
-  test('demo: a backend behind a name -> answers for itself', async () => {
+  test('demo: a backend behind a name -> answers for itself [003-02]', async () => {
     const [record] = dig('east', '_http._tcp.db.shop.svc.clusterset.local SRV');
     const [, , port, target] = (record as string).split(' ');
     const [address] = dig('east', target as string);
     expect(await (await fetch(`http://${address}:${port}/`)).text()).toContain(`from ${address}`);
   });
 
-  test('demo: east is cut off -> gone from answers, and back when it is healed', async () => {
+  test('demo: east is cut off -> gone from answers, and back when it is healed [003-21]', async () => {
     const wait = async (isDone: () => boolean) => {
       for (let tries = 0; tries < 120 && !isDone(); tries += 1)
         await new Promise((resolve) => setTimeout(resolve, 250));

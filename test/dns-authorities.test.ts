@@ -127,7 +127,7 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  test("exported shards -> one of the two writes the seed's records to etcd, both answer by them", async () => {
+  test("exported shards -> one of the two writes the seed's records to etcd, both answer by them [001-13]", async () => {
     await until('one leader', async () => (await leaders()).filter(Boolean).length === 1);
     await until('both records', async () => (await records.list()).records.length === 2);
     expect((await records.list()).records.map(({ key, value }) => [key, JSON.parse(value)])).toEqual([
@@ -140,7 +140,7 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
     expect(await askUdp(resolver.target, `${name} A`)).toBe('10.0.0.1, 104.32.64.2');
   });
 
-  test('a load balancer that has only a name -> looked up, and in its place among the others', async () => {
+  test('a load balancer that has only a name -> looked up, and in its place among the others [001-26]', async () => {
     const loadBalancer = [{ hostname: 'balancer.prod.svc.cluster.local' }];
     await share('bar', 'named', { clusterIPs: ['10.0.0.9'], loadBalancer });
     await share('foo', 'named', { clusterIPs: ['10.0.0.8'] });
@@ -148,7 +148,7 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
     await until('its address', async () => (await ask()) === '10.0.0.8, 10.96.77.1');
   });
 
-  test('the leader is killed -9 under load -> no failed lookup, and the other keeps the records', async () => {
+  test('the leader is killed -9 under load -> no failed lookup, and the other keeps the records [001-14]', async () => {
     const leader = (await leaders()).indexOf(true);
     const failed: string[] = [];
     let asked = 0;
@@ -176,7 +176,7 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
     authorities = authorities.filter((_, i) => i !== leader);
   });
 
-  test("a cluster's lease runs out -> its record is not ready, and nobody is sent there", async () => {
+  test("a cluster's lease runs out -> its record is not ready, and nobody is sent there [001-27]", async () => {
     clearInterval(renewing);
     renewing = setInterval(() => void renew('bar').catch(() => {}), 2000);
     await until('foo is left out', async () =>

@@ -34,7 +34,7 @@ type Place = (typeof clusters)[number];
 const federated = 'myservice.myns.world.svc.federation';
 const clustersetName = 'myservice.myns.svc.clusterset.local';
 
-describe.skipIf(why !== '')(`three network namespaces as three clusters${why}`, () => {
+describe.skipIf(why !== '')(`three network namespaces as three clusters${why} [003-79]`, () => {
   const directory = mkdtempSync(join(tmpdir(), 'portolan-netns-'));
   /** By namespace. */
   const helpers = new Map<string, ChildProcess>();
@@ -169,18 +169,18 @@ X`);
   test.each([
     [east, [east.clusterIP, west.address, south.address]],
     [west, [west.clusterIP, east.address, south.address]],
-  ])('a federated name by getent in $id -> its own address, its region, the rest', async (place, expected) => {
+  ])('a federated name by getent in $id -> its own address, its region, the rest [001-02]', async (place, expected) => {
     expect(await hosts(place, federated)).toEqual(expected);
   });
 
-  test('a federated name in south, alone in its region -> its own address first, then all others', async () => {
+  test('a federated name in south, alone in its region -> its own address first, then all others [001-03]', async () => {
     const [first, ...others] = await hosts(south, federated);
     expect(first).toBe(south.clusterIP);
     expect(others.sort()).toEqual([east.address, west.address]);
   });
 
   test.each(clusters)(
-    'curl by name in $id -> reaches its own backend, and a named cluster’s by its name',
+    'curl by name in $id -> reaches its own backend, and a named cluster’s by its name [001-35, 003-80]',
     async (place) => {
       expect(await fetchBy(place, federated)).toBe(place.id);
       expect(await fetchBy(place, clustersetName)).toBe(place.id);
@@ -188,7 +188,7 @@ X`);
     },
   );
 
-  test.each(clusters)('myservice alone in $id -> only the local service', async (place) => {
+  test.each(clusters)('myservice alone in $id -> only the local service [001-08, 001-41, 003-81]', async (place) => {
     expect(await hosts(place, 'myservice')).toEqual([place.clusterIP]);
     expect(await fetchBy(place, 'myservice')).toBe(place.id);
     expect(await hosts(place, 'myservice.myns.world')).toEqual([]);
@@ -201,7 +201,7 @@ X`);
     return performance.now() - startedMs;
   }
 
-  test('a cluster is cut off -> gone within its lease time plus 2 s; healed -> back within 2 s', async () => {
+  test('a cluster is cut off -> gone within its lease time plus 2 s; healed -> back within 2 s [003-21]', async () => {
     const hasEast = async () => (await hosts(west, federated)).includes(east.address);
     const rounds: { goneMs: number; backMs: number }[] = [];
     // A busy machine may make one round late; the design makes none late.
@@ -255,7 +255,7 @@ X`);
     await until('the shard of east', async () => (await answers()) === 1);
   });
 
-  test('the authority dead, or a black hole -> cluster.local p99 as it was', async () => {
+  test('the authority dead, or a black hole -> cluster.local p99 as it was [001-43]', async () => {
     const script = fileURLToPath(new URL('support/dns-latency.mjs', import.meta.url));
     const measureOnce = async () => {
       const args = [script, west.address, 'myservice.myns.svc.cluster.local', federated, '1500'];

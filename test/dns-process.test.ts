@@ -87,7 +87,7 @@ afterAll(async () => {
 });
 
 describe('portolan dns', () => {
-  test('queries run through the whole start-up -> SERVFAIL is seen, NXDOMAIN for an existing name never', async () => {
+  test('queries run through the whole start-up -> SERVFAIL is seen, NXDOMAIN for an existing name never [003-58]', async () => {
     await home.stop();
     const dns = await resolver();
     const seen: string[] = [];
@@ -294,7 +294,7 @@ describe('portolan dns', () => {
     socket.destroy();
   });
 
-  test('stub zones and zones of others given at start, an existing server for the cluster domain -> asked there', async () => {
+  test('stub zones and zones of others given at start, an existing server for the cluster domain -> asked there [001-10, 001-44, 001-50]', async () => {
     const other = await resolver();
     await other.whenReady();
     const dns = await resolver(
@@ -351,7 +351,7 @@ describe('portolan dns', () => {
       });
     }
 
-    test('a listed certificate posts -> asked there, also after a restart, until it deletes', async () => {
+    test('a listed certificate posts -> asked there, also after a restart, until it deletes [001-18]', async () => {
       const upstream = await resolver('--clusterset-domain', 'world.svc.federation');
       await upstream.whenReady();
       const nameservers = JSON.stringify({ nameservers: [`127.0.0.1:${upstream.port}`] });
@@ -380,7 +380,7 @@ describe('portolan dns', () => {
       expect(await send(dns, 'DELETE', 'listed')).toBe(200);
     });
 
-    test('an unlisted certificate, one of another authority, none, or nonsense -> refused, nothing changes', async () => {
+    test('an unlisted certificate, one of another authority, none, or nonsense -> refused, nothing changes [001-18]', async () => {
       const dns = await startWithEndpoint();
       const body = '{"nameservers": ["127.0.0.1:9"]}';
       expect(await send(dns, 'POST', 'unlisted', body)).toBe(403);

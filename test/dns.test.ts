@@ -144,16 +144,16 @@ describeWith(['etcd', 'dig'], 'federated DNS on a real etcd', () => {
     ['foo', ['10.0.3.64', '104.32.64.130', '108.120.45.12']],
     ['bar', ['10.0.4.20', '108.120.45.12', '104.32.64.128']],
     ['baz', ['10.56.62.6', '104.32.64.130', '104.32.64.128']],
-  ])("the seed's example asked with dig from cluster %s -> %j", async (cluster, expected) => {
+  ])("the seed's example asked with dig from cluster %s -> %j [001-33, 001-49]", async (cluster, expected) => {
     expect(await dig(resolvers.get(cluster)!.udpPort, '+short', name, 'A')).toEqual(expected);
   });
 
-  test("one shard by its cluster's name -> only that one", async () => {
+  test("one shard by its cluster's name -> only that one [001-04]", async () => {
     expect(await dig(resolvers.get('foo')!.udpPort, '+short', `bar.${name}`, 'A')).toEqual(['104.32.64.130']);
     expect(await dig(resolvers.get('bar')!.udpPort, '+short', `bar.${name}`, 'A')).toEqual(['10.0.4.20']);
   });
 
-  test('a record changes in etcd -> both authorities answer by it', async () => {
+  test('a record changes in etcd -> both authorities answer by it [001-28]', async () => {
     await records.put('/myfederation/myns/other/foo', '{"externalIP": "104.32.64.99", "clusterIP": "10.0.3.99"}');
     for (const { udpPort } of authorities) {
       const ask = () => dig(udpPort, '+short', 'other.myns.myfederation.svc.federation', 'A');
@@ -166,7 +166,7 @@ describeWith(['etcd', 'dig'], 'federated DNS on a real etcd', () => {
     }
   });
 
-  test('one of two authorities is killed under load -> no failed lookup', async () => {
+  test('one of two authorities is killed under load -> no failed lookup [001-12]', async () => {
     const target = { host: '127.0.0.1', port: resolvers.get('foo')!.udpPort };
     const answers = new Map<string, number>();
     const ask = async (n: number) => {

@@ -21,7 +21,7 @@ describeWith(['kubectl'], 'kubectl: access and custom kinds', () => {
 
   const robot = '--as=system:serviceaccount:shop:robot --as-group=system:authenticated';
 
-  test('auth can-i: as the admin -> everything; as a service account -> what its role says', async () => {
+  test('auth can-i: as the admin -> everything; as a service account -> what its role says [003-36]', async () => {
     expect(await kubectl.ok('auth can-i delete nodes')).toBe('yes');
     expect(await kubectl.ok(`auth can-i list services -n shop ${robot}`)).toBe('yes');
     const { code, out } = await kubectl.run(`auth can-i delete services -n shop ${robot}`);

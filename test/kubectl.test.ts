@@ -236,7 +236,7 @@ describeWith(['kubectl'], 'kubectl', () => {
     expect((await kubectl.ok('api-versions')).split('\n')).toContain('rbac.authorization.k8s.io/v1');
   });
 
-  test('explain: a built-in kind, one of ours, and all fields at once -> types and what they mean', async () => {
+  test('explain: a built-in kind, one of ours, and all fields at once -> types and what they mean [003-15]', async () => {
     const ports = await kubectl.ok('explain service.spec.ports');
     expect(ports).toMatch(/KIND: +Service\nVERSION: +v1/);
     expect(ports).toMatch(/targetPort\t<IntOrString>\n {4}\S/);

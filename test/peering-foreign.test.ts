@@ -113,7 +113,7 @@ test('foreign owner: fields that the home itself refuses -> NACK, not a stream t
   expect(owner.heard).toEqual(['register', expect.stringMatching(/^nack 3 description: Too long/), 'ack']);
 });
 
-test('foreign owner: another peer has the name -> an ACK like any other, whose message says so; never a second answer', async () => {
+test('foreign owner: another peer has the name -> an ACK like any other, whose message says so; never a second answer [000-07]', async () => {
   const { owner, ours } = await takeFromForeign();
   const other = await startMesh('other');
   closing.push(() => other.stop());
@@ -310,7 +310,7 @@ function foreignDraft(name: ForeignDraft['name']): ForeignDraft {
 const foreignDrafts = [foreignDraft('v1alpha1'), foreignDraft('v1alpha2')];
 
 test.each(foreignDrafts)(
-  'grpc-js as consumer -> full catalog, then changes; its answers are understood ($name)',
+  'grpc-js as consumer -> full catalog, then changes; its answers are understood ($name) [000-02]',
   async (draft) => {
     const { ours, consumer } = await giveToForeign();
     await eventually(() => consumer.held.size).toBe(3);
@@ -351,7 +351,7 @@ test.each(foreignDrafts)(
   },
 );
 
-test.each(foreignDrafts)('grpc-js as owner -> we take its catalog and follow it ($name)', async (draft) => {
+test.each(foreignDrafts)('grpc-js as owner -> we take its catalog and follow it ($name) [000-02]', async (draft) => {
   const ours = await ourMesh();
   const { certificate, key } = foreign.issue();
   const server = new grpc.Server();
@@ -416,7 +416,7 @@ test('the later draft on the same port, both sides at once -> neither waits for 
   for (const node of [one, two]) await eventually(async () => (await heldBy(node)).length).toBe(50);
 });
 
-test('the foreign peer is foreign -> it imports nothing from src', () => {
+test('the foreign peer is foreign -> it imports nothing from src [000-01]', () => {
   for (const file of ['owner.ts', 'consumer.ts', 'wire.ts']) {
     const code = readFileSync(new URL(`foreign-peer/${file}`, import.meta.url), 'utf8');
     expect(code).not.toMatch(/from '\.\.\//);

@@ -52,7 +52,7 @@ async function addressOf(name: string): Promise<string> {
   return items.find(({ spec }) => spec.name === name)?.status?.ips?.[0] ?? 'none yet';
 }
 
-test('a service that east shares -> answers in west at its FQDN and its alias, with its own address and port', async () => {
+test('a service that east shares -> answers in west at its FQDN and its alias, with its own address and port [000-05]', async () => {
   await eventually(() => ask(`${fqdn} A`)).toMatch(/^241\./);
   const address = await addressOf('checkout');
   for (const name of [fqdn, alias]) {
@@ -82,7 +82,7 @@ test('portolan dig -> the PeerService behind it, its peer and state', async () =
   expect(why.out).toMatch(/PeerService portolan-system\/east\.checkout\S+, peer east, Active, revision \d+, /);
 });
 
-test('peer services -> all that a proxy needs, for people and for programs', async () => {
+test('peer services -> all that a proxy needs, for people and for programs [000-06]', async () => {
   const address = await addressOf('checkout');
   const san = 'spiffe://east.example/ns/default/sa/checkout';
   const { out } = await west.peer('services', 'east');
@@ -104,7 +104,7 @@ test('peer services -> all that a proxy needs, for people and for programs', asy
   expect((await west.peer('services', '-o', 'yaml')).errors).toContain('write text or json');
 });
 
-test("peer routes -> all that the owner's ingress needs, for people and for programs", async () => {
+test("peer routes -> all that the owner's ingress needs, for people and for programs [000-06]", async () => {
   await runPortolan([
     'register',
     'default/checkout',
@@ -132,7 +132,7 @@ test("peer routes -> all that the owner's ingress needs, for people and for prog
   expect((await east.peer('routes', 'nobody')).errors).toContain('there is no such Peer');
 });
 
-test('withdrawn at the owner -> gone from DNS in the consumer, within moments', async () => {
+test('withdrawn at the owner -> gone from DNS in the consumer, within moments [000-05]', async () => {
   await share(east, 'billing');
   await eventually(() => ask('billing.east.svc.peers.local A')).toMatch(/^241\./);
   await east.client.delete(peerExportType, { namespace: 'default', name: 'billing' });

@@ -190,7 +190,7 @@ for (const [kind, command, start] of [
     const name = `myservice.myns.myfederation.svc.federation.${zone}`;
     const seedShards = [shard('foo', '104.32.64.128'), shard('bar', '104.32.64.130'), shard('baz', '108.120.45.12')];
 
-    test("the seed's example -> exactly its external record; the second run writes nothing", async () => {
+    test("the seed's example -> exactly its external record; the second run writes nothing [001-05, 001-38]", async () => {
       expect(await publish([service('myservice', seedShards)], { hasPlaceNames: false })).toMatchObject({
         written: 1,
         failed: 0,
@@ -223,7 +223,7 @@ for (const [kind, command, start] of [
       expect(dig(server.port, `www.${zone}`, 'A')).toEqual(['192.0.2.80']);
     });
 
-    test('a wrong key -> refused, nothing changes', async () => {
+    test('a wrong key -> refused, nothing changes [001-20]', async () => {
       const wrong = provider({ ...key, secret: randomBytes(32) });
       await expect(wrong.read()).rejects.toThrow(/transfer of example\.org/);
       const change = {
@@ -236,7 +236,7 @@ for (const [kind, command, start] of [
       expect(dig(server.port, `x.${zone}`, 'A')).toEqual([]);
     });
 
-    test('1,000 random creates, updates, deletes, joins and leaves -> the zone equals what is wanted', async () => {
+    test('1,000 random creates, updates, deletes, joins and leaves -> the zone equals what is wanted [001-37]', async () => {
       const random = seeded(4711);
       const clusters = new Map<string, { zone: string; region: string }>();
       const services = new Map<string, Map<string, string>>();
@@ -371,13 +371,13 @@ describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () =
     provider: { type: 'RFC2136', rfc2136: { server: `127.0.0.1:${server.port}`, tsigSecret: { name: 'dns-key' } } },
   });
 
-  test('a federation that says nothing of it -> nothing is published', async () => {
+  test('a federation that says nothing of it -> nothing is published [001-21]', async () => {
     await until('the status', async () => (await statusOf())?.services === 2);
     expect(published()).toEqual([]);
     expect((await statusOf())?.publicRecords).toBeUndefined();
   });
 
-  test('a domain without its Secret -> said in the status; with it -> exactly the external addresses', async () => {
+  test('a domain without its Secret -> said in the status; with it -> exactly the external addresses [001-22]', async () => {
     await changeFederation({ public: publicDns() });
     await until('the problem', async () => (await statusOf())?.conditions?.[0]?.reason === 'PublicZoneFailed');
     const data = { name: key.name, algorithm: key.algorithm, secret: secret.toString('base64') };
@@ -389,7 +389,7 @@ describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () =
     await until('all well', async () => (await statusOf())?.conditions?.[0]?.status === 'True');
   });
 
-  test('a shard is withdrawn, then a cluster leaves -> gone from the zone, foreign records stay', async () => {
+  test('a shard is withdrawn, then a cluster leaves -> gone from the zone, foreign records stay [001-37]', async () => {
     await client.delete(serviceShardType, { namespace: 'prod-m-bar', name: 'myservice.myns' });
     await until('one address', () => published().join() === '104.32.64.128');
     await client.delete(clusterType, { namespace: 'prod', name: 'foo' });

@@ -44,7 +44,7 @@ async function change(client: Client, spec: object): Promise<void> {
 }
 
 describe('conflict', () => {
-  test('conflict: both agree -> one import of both clusters, the same in both, no conflict', async () => {
+  test('conflict: both agree -> one import of both clusters, the same in both, no conflict [002-01, 002-22, 003-16, 003-40]', async () => {
     const { east, west } = await bothExport({ east: {}, west: {} });
     for (const client of [east, west]) {
       expect(await importLine(client, key)).toBe('ClusterSetIP http:80/TCP from east,west');
@@ -53,7 +53,7 @@ describe('conflict', () => {
     }
   });
 
-  test('conflict: ports differ, then agree by an update -> union and conflict on both, then none', async () => {
+  test('conflict: ports differ, then agree by an update -> union and conflict on both, then none [002-02, 002-21, 002-39]', async () => {
     const { east, west, settle } = await bothExport({
       east: ports(['http', 80]),
       west: ports(['http', 80], ['admin', 81]),
@@ -75,7 +75,7 @@ describe('conflict', () => {
     }
   });
 
-  test('conflict: ports differ, then one unexports -> the other is alone and agrees with itself', async () => {
+  test('conflict: ports differ, then one unexports -> the other is alone and agrees with itself [002-27]', async () => {
     const { east, west, settle } = await bothExport({ east: ports(['http', 80]), west: ports(['http', 8080]) });
     expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east,west');
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
@@ -86,12 +86,12 @@ describe('conflict', () => {
     expect(await eventLines(west, key)).toContain('Normal DeciderChanged');
   });
 
-  test('conflict: two names for one port -> the oldest name, and imported slices carry it', async () => {
+  test('conflict: two names for one port -> the oldest name, and imported slices carry it [002-21]', async () => {
     const { east } = await bothExport({ east: ports(['http', 80]), west: ports(['web', 80]) });
     expect(await sliceLines(east, key)).toEqual(['east: 10.1.0.1 on http>8080', 'west: 10.2.0.1 on http>8080']);
   });
 
-  test('conflict: intersection -> only what both have', async () => {
+  test('conflict: intersection -> only what both have [002-10]', async () => {
     const { east } = await bothExport(
       { east: ports(['http', 80], ['debug', 82]), west: ports(['http', 80], ['admin', 81]) },
       { set: { ports: 'intersection' } },
@@ -101,7 +101,7 @@ describe('conflict', () => {
     expect(await exportLine(east, key)).toBe(inConflict('PortConflict'));
   });
 
-  test('conflict: types differ, then fixed -> the younger is left out but valid, then part of it', async () => {
+  test('conflict: types differ, then fixed -> the younger is left out but valid, then part of it [002-12, 002-25, 002-29]', async () => {
     const { east, west, settle } = await bothExport({ east: {}, west: { clusterIP: 'None' } });
     expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
@@ -202,7 +202,7 @@ describe('conflict', () => {
     expect(await timeouts()).toEqual([200, 200, 200]);
   });
 
-  test('conflict: the oldest unexports -> the next one decides at once, and the IP stays until all have left', async () => {
+  test('conflict: the oldest unexports -> the next one decides at once, and the IP stays until all have left [002-08, 003-54, 002-29]', async () => {
     const { east, west, settle } = await bothExport({ east: { sessionAffinity: 'ClientIP' }, west: {} });
     const ips = await importedIps(west, key);
     await east.delete(serviceExportType, ref);

@@ -22,7 +22,7 @@ async function twoClusters(options: Partial<SimClusterSetOptions> = {}) {
 }
 
 describe('export', () => {
-  test('export: service, slice and export in east -> import and slices in both clusters, conditions say so', async () => {
+  test('export: service, slice and export in east -> import and slices in both clusters, conditions say so [002-18, 003-01, 003-48]', async () => {
     const { east, west, settle } = await twoClusters();
     await exportService(east, key, { endpoints: ['10.1.0.1', '!10.1.0.2'] });
     await settle();
@@ -35,7 +35,7 @@ describe('export', () => {
     expect(await exportLine(east, key)).toBe(exported);
   });
 
-  test('export: made before its service -> NoService, exported once the service is there', async () => {
+  test('export: made before its service -> NoService, exported once the service is there [003-32]', async () => {
     const { east, west, settle } = await twoClusters();
     await east.create(serviceExportType, serviceExport(key));
     await settle();
@@ -48,7 +48,7 @@ describe('export', () => {
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
   });
 
-  test('export: service deleted and made again -> withdrawn everywhere with an Event, then back', async () => {
+  test('export: service deleted and made again -> withdrawn everywhere with an Event, then back [003-34]', async () => {
     const { east, west, settle } = await twoClusters();
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
     await settle();
@@ -62,7 +62,7 @@ describe('export', () => {
     expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
   });
 
-  test('export: type becomes ExternalName -> refused and withdrawn; becomes ClusterIP again -> exported', async () => {
+  test('export: type becomes ExternalName -> refused and withdrawn; becomes ClusterIP again -> exported [003-53]', async () => {
     const { east, west, settle } = await twoClusters();
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
     await settle();
@@ -100,7 +100,7 @@ describe('export', () => {
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1! on http>8080']);
   });
 
-  test('export: ports, affinity, policies and exported metadata change -> the import follows', async () => {
+  test('export: ports, affinity, policies and exported metadata change -> the import follows [003-34, 003-77]', async () => {
     const { east, west, settle } = await twoClusters();
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
     await settle();
@@ -140,7 +140,7 @@ describe('export', () => {
     expect(imported?.metadata.annotations).toEqual({ owner: 'team a' });
   });
 
-  test('export: the metadata of the Service itself -> never exported', async () => {
+  test('export: the metadata of the Service itself -> never exported [002-19]', async () => {
     const { east, west, settle } = await twoClusters();
     const labelled = service(key);
     labelled.metadata.labels = { secret: 'yes' };
@@ -151,7 +151,7 @@ describe('export', () => {
     expect(imported?.metadata.labels).not.toHaveProperty('secret');
   });
 
-  test('export: the same name in two namespaces -> two imports with different addresses', async () => {
+  test('export: the same name in two namespaces -> two imports with different addresses [003-10]', async () => {
     const { set, east, west, settle } = await twoClusters();
     for (const id of ['east', 'west']) await createNamespace(set.home(id), 'bank');
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
@@ -162,7 +162,7 @@ describe('export', () => {
     expect(await importedIps(west, key)).not.toEqual(await importedIps(west, 'bank/checkout'));
   });
 
-  test('export: deleted -> import, slices, shard and published slices are gone everywhere', async () => {
+  test('export: deleted -> import, slices, shard and published slices are gone everywhere [002-26, 002-28, 003-35, 003-44]', async () => {
     const { set, east, west, settle } = await twoClusters();
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
     await settle();
@@ -179,7 +179,7 @@ describe('export', () => {
     expect((await east.list(endpointSliceType, { namespace: 'shop' })).items).toHaveLength(1);
   });
 
-  test('export: both clusters have the service, only east exports it -> only east is behind the import', async () => {
+  test('export: both clusters have the service, only east exports it -> only east is behind the import [003-18, 003-25, 003-33, 003-40]', async () => {
     const { east, west, settle } = await twoClusters();
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
     const made = await west.create(serviceType, service(key));
@@ -189,7 +189,7 @@ describe('export', () => {
     expect((await find(west, serviceType, key))?.metadata.resourceVersion).toBe(made.metadata.resourceVersion);
   });
 
-  test('export: endpoints change -> one slice changes at the broker and in each importing cluster, nothing else', async () => {
+  test('export: endpoints change -> one slice changes at the broker and in each importing cluster, nothing else [003-67]', async () => {
     const { set, east, west, settle } = await twoClusters();
     await exportService(east, key, { endpoints: ['10.1.0.1', '10.1.0.2'] });
     await east.create(endpointSliceType, slice(key, { endpoints: ['10.1.0.3', '10.1.0.4'], suffix: 'b' }));
@@ -235,7 +235,7 @@ describe('export', () => {
     expect(await exportLine(east, key)).toBe(exported);
   });
 
-  test('export: a hostname whose clusterset name is too long for DNS -> Ready says so, everything else goes on', async () => {
+  test('export: a hostname whose clusterset name is too long for DNS -> Ready says so, everything else goes on [003-63]', async () => {
     const id = `${'c'.repeat(36)}.${'d'.repeat(12)}`;
     const { set } = await twoClusters({ clusters: [id] });
     const namespace = 'n'.repeat(63);
@@ -251,7 +251,7 @@ describe('export', () => {
     expect(await exportLine(client, `${namespace}/${name}`)).toBe(exported);
   });
 
-  test('export: annotated with export-to -> only the named clusters and the exporter itself import it', async () => {
+  test('export: annotated with export-to -> only the named clusters and the exporter itself import it [003-03]', async () => {
     const set = await new SimClusterSet({ clusters: ['east', 'west', 'north'] }).start({ namespaces: ['shop'] });
     const east = set.home('east').admin;
     await east.create(serviceType, service(key));
@@ -287,7 +287,7 @@ describe('export', () => {
     });
   }
 
-  test('export: a cluster id of two labels -> works from end to end', async () => {
+  test('export: a cluster id of two labels -> works from end to end [003-13]', async () => {
     const { east, west, settle } = await twoClusters({ clusters: ['east.prod', 'west.prod'] });
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
     await settle();
@@ -296,7 +296,7 @@ describe('export', () => {
 });
 
 describe('export: clusterset policies', () => {
-  test('export: endpoints ClusterIP -> the slice holds the service address, and none while no pod is ready', async () => {
+  test('export: endpoints ClusterIP -> the slice holds the service address, and none while no pod is ready [002-24, 002-30, 002-32]', async () => {
     const { east, west, settle } = await twoClusters({ set: { endpoints: 'ClusterIP' } });
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
     await settle();
@@ -308,7 +308,7 @@ describe('export: clusterset policies', () => {
     expect(await sliceLines(west, key)).toEqual(['east:  on http>80']);
   });
 
-  test('export: endpoints ClusterIP and a headless service -> its pods', async () => {
+  test('export: endpoints ClusterIP and a headless service -> its pods [002-24, 002-30]', async () => {
     const { east, west, settle } = await twoClusters({ set: { endpoints: 'ClusterIP' } });
     await exportService(east, key, { spec: { clusterIP: 'None' }, endpoints: ['10.1.0.1'] });
     await settle();
@@ -316,7 +316,7 @@ describe('export: clusterset policies', () => {
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
   });
 
-  test('export: clusterSetIP none, or headless -> the import has no IP but says its families', async () => {
+  test('export: clusterSetIP none, or headless -> the import has no IP but says its families [002-04, 003-49]', async () => {
     for (const [set, spec] of [
       [{ clusterSetIP: 'none' }, {}],
       [{}, { clusterIP: 'None' }],
@@ -333,7 +333,7 @@ describe('export: clusterset policies', () => {
     }
   });
 
-  test('export: a dual-stack service -> an IPv4 and an IPv6 clusterset IP, in the order of the families', async () => {
+  test('export: a dual-stack service -> an IPv4 and an IPv6 clusterset IP, in the order of the families [003-24]', async () => {
     const { east, west, settle } = await twoClusters();
     await exportService(east, key, {
       spec: { ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv6', 'IPv4'] },
@@ -351,7 +351,7 @@ describe('export: clusterset policies', () => {
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
   });
 
-  test('export: the cluster publishes translated addresses -> others get those, it keeps its own; changed -> follows', async () => {
+  test('export: the cluster publishes translated addresses -> others get those, it keeps its own; changed -> follows [002-31]', async () => {
     const translations = [{ from: '10.1.0.0/16', to: '100.64.0.0/24' }];
     const set = new SimClusterSet({
       clusters: ['east', 'west'],

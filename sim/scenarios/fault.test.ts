@@ -205,7 +205,7 @@ describe('definitions', () => {
   };
 
   for (const plural of ['serviceexports', 'serviceimports']) {
-    test(`definitions: ${plural} are not there, come, go and come again -> noticed without a restart`, async () => {
+    test(`definitions: ${plural} are not there, come, go and come again -> noticed without a restart [003-82]`, async () => {
       const set = new SimClusterSet({ clusters: ['east', 'west'], hasDefinitions: true });
       await set.start({ namespaces: ['shop'], agents: [] });
       const name = `${plural}.multicluster.x-k8s.io`;

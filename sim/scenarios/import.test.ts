@@ -28,7 +28,7 @@ async function exportedFromEast(
 }
 
 describe('import', () => {
-  test('import: the namespace does not exist -> nothing; created later -> imported then; deleted -> gone', async () => {
+  test('import: the namespace does not exist -> nothing; created later -> imported then; deleted -> gone [002-23, 003-39]', async () => {
     const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start();
     await createNamespace(set.home('east'), 'shop');
     await exportService(set.home('east').admin, key, { endpoints: ['10.1.0.1'] });
@@ -44,7 +44,7 @@ describe('import', () => {
     expect(await find(west, namespaceType, '/shop')).toBeUndefined();
   });
 
-  test('import: edited by hand -> put back, addresses included', async () => {
+  test('import: edited by hand -> put back, addresses included [003-43]', async () => {
     const { west, settle } = await exportedFromEast();
     const before = await find<ServiceImport>(west, serviceImportType, key);
     const spec = { ports: [{ port: 9999, protocol: 'UDP' }], ips: ['243.9.9.9'], sessionAffinity: 'ClientIP' };
@@ -116,7 +116,7 @@ describe('import', () => {
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
   });
 
-  test('import: foreign slices, also with the label of the service -> left alone, also when the import goes', async () => {
+  test('import: foreign slices, also with the label of the service -> left alone, also when the import goes [003-05, 003-45]', async () => {
     const { east, west, settle } = await exportedFromEast();
     const foreign = {
       apiVersion: 'discovery.k8s.io/v1',
@@ -141,7 +141,7 @@ describe('import', () => {
     expect(items.map(({ metadata }) => metadata.name)).toEqual(['foreign']);
   });
 
-  test('import: slices -> owned by their import, one source cluster each, kept from kube-proxy', async () => {
+  test('import: slices -> owned by their import, one source cluster each, kept from kube-proxy [002-03, 002-09, 003-45, 003-66]', async () => {
     const { west } = await exportedFromEast();
     const owner = await find(west, serviceImportType, key);
     const { items } = await west.list<EndpointSlice>(endpointSliceType, { namespace: 'shop' });
@@ -161,7 +161,7 @@ describe('import', () => {
     });
   });
 
-  test('import: gone and back within the hold time -> the same address; a claim says who holds it', async () => {
+  test('import: gone and back within the hold time -> the same address; a claim says who holds it [003-54]', async () => {
     const { east, west, settle } = await exportedFromEast();
     const ips = await importedIps(west, key);
     await east.delete(serviceExportType, ref);
@@ -179,7 +179,7 @@ describe('import', () => {
     expect(again.items.map(({ spec }) => spec.releasedAt)).toEqual([undefined]);
   });
 
-  test('import: range exhausted -> Exhausted on the one without, and an address once another is freed for good', async () => {
+  test('import: range exhausted -> Exhausted on the one without, and an address once another is freed for good [003-55]', async () => {
     const addressRanges = { clusterSet: ['243.0.0.1/32'] };
     const { set, east, west, settle } = await exportedFromEast({
       clusters: ['east', 'west'],
@@ -201,7 +201,7 @@ describe('import', () => {
     expect(fed?.status?.conditions?.[0]).toMatchObject({ status: 'True', reason: 'Ready' });
   });
 
-  test('import: records that lie about their cluster -> counted for the namespace they lie in', async () => {
+  test('import: records that lie about their cluster -> counted for the namespace they lie in [002-19]', async () => {
     const lines: string[] = [];
     const onLog = (line: string) => void lines.push(line);
     const { set, west, settle } = await exportedFromEast({ clusters: ['east', 'west'], onLog });
@@ -247,7 +247,7 @@ describe('import', () => {
     expect(lines.join('')).toContain('record of no service, ignored');
   });
 
-  test('import: a member writes where it may not -> refused; vandalises the merged view -> nothing follows, view put right', async () => {
+  test('import: a member writes where it may not -> refused; vandalises the merged view -> nothing follows, view put right [002-06]', async () => {
     const { set, west, settle } = await exportedFromEast();
     const rights = set.memberClient('west');
     const shard = (await set.broker.admin.list(serviceShardType, { namespace: memberNamespace('east') })).items[0]!;
@@ -275,7 +275,7 @@ describe('import', () => {
     expect(await importLine(set.broker.admin, `${setName}/checkout.shop`)).toBe('ClusterSetIP http:80/TCP from east');
   });
 
-  test('import: a cluster is removed from the set -> all it exported is gone', async () => {
+  test('import: a cluster is removed from the set -> all it exported is gone [003-21]', async () => {
     const { set, west, settle } = await exportedFromEast();
     await set.leave('east');
     await settle();

@@ -27,13 +27,13 @@ async function bothExport(options: Partial<SimClusterSetOptions> = {}) {
 }
 
 describe('lease', () => {
-  test('lease: renewed every 10 s -> all stay, for as long as it lasts', async () => {
+  test('lease: renewed every 10 s -> all stay, for as long as it lasts [003-69]', async () => {
     const { set, west } = await bothExport();
     await set.time.advance(600_000);
     expect(await sliceLines(west, key)).toEqual(bothAlive);
   });
 
-  test('lease: runs out, Withdraw -> as if it did not export, the next one decides, an Event says so; IP stays', async () => {
+  test('lease: runs out, Withdraw -> as if it did not export, the next one decides, an Event says so; IP stays [003-68]', async () => {
     const { set, west } = await bothExport();
     const ips = await importedIps(west, key);
     set.killAgent('east');
@@ -70,7 +70,7 @@ describe('lease', () => {
     for (const home of [east, west]) expect(await sliceLines(home, key)).toEqual(bothAlive);
   });
 
-  test('lease: runs out, NotReady -> endpoints stay and are marked, the import stays as it was', async () => {
+  test('lease: runs out, NotReady -> endpoints stay and are marked, the import stays as it was [003-70]', async () => {
     const { set, west } = await bothExport({ set: { staleness: 'NotReady' } });
     set.killAgent('east');
     await set.time.advance(50_000);
@@ -81,7 +81,7 @@ describe('lease', () => {
     expect(await sliceLines(west, key)).toEqual(bothAlive);
   });
 
-  test('lease: runs out, Keep -> nothing changes', async () => {
+  test('lease: runs out, Keep -> nothing changes [003-70]', async () => {
     const { set, west } = await bothExport({ set: { staleness: 'Keep' } });
     set.killAgent('east');
     await set.time.advance(300_000);
@@ -104,7 +104,7 @@ describe('lease', () => {
     });
   }
 
-  test('lease: comes back the first time -> trusted at once', async () => {
+  test('lease: comes back the first time -> trusted at once [003-69]', async () => {
     const { set, west } = await bothExport();
     set.killAgent('east');
     await set.time.advance(60_000);
@@ -113,7 +113,7 @@ describe('lease', () => {
     expect(await sliceLines(west, key)).toEqual(bothAlive);
   });
 
-  test('lease: flaps -> held down before it is trusted again', async () => {
+  test('lease: flaps -> held down before it is trusted again [003-69]', async () => {
     const { set, west } = await bothExport();
     for (let round = 0; round < 2; round += 1) {
       set.killAgent('east');
@@ -127,7 +127,7 @@ describe('lease', () => {
     expect(await sliceLines(west, key)).toEqual(bothAlive);
   });
 
-  test('lease: the broker is away for an hour -> nothing is emptied anywhere, and all goes on afterwards', async () => {
+  test('lease: the broker is away for an hour -> nothing is emptied anywhere, and all goes on afterwards [003-71]', async () => {
     const { set, east, west } = await bothExport();
     for (const id of ['east', 'west']) set.setBrokerLink(id, 'refused');
     await set.time.advance(3_600_000);
@@ -140,7 +140,7 @@ describe('lease', () => {
     expect(await sliceLines(east, key)).toEqual([bothAlive[0]]);
   });
 
-  test('lease: only our own way to the broker is cut -> we keep everything, the others do without us', async () => {
+  test('lease: only our own way to the broker is cut -> we keep everything, the others do without us [003-71]', async () => {
     const { set, east, west } = await bothExport();
     set.setBrokerLink('east', 'silent');
     await set.time.advance(120_000);

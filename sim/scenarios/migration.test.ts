@@ -32,7 +32,7 @@ async function olderNames(set: SimClusterSet): Promise<string[]> {
 }
 
 describe('migration', () => {
-  test('migration: a cluster of the older form -> imported by its service address, merged with the others', async () => {
+  test('migration: a cluster of the older form -> imported by its service address, merged with the others [003-05]', async () => {
     const { set, east, west, address } = await northIsOld();
     expect(await importLine(east, key)).toBe('ClusterSetIP http:80/TCP from north');
     expect(await sliceLines(west, key)).toEqual([`north: ${address} on http>80`]);
@@ -42,7 +42,7 @@ describe('migration', () => {
     expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080', `north: ${address} on http>80`]);
   });
 
-  test('migration: while one is old -> the new ones publish their older form too, and the view names only new ones', async () => {
+  test('migration: while one is old -> the new ones publish their older form too, and the view names only new ones [002-34]', async () => {
     const { set, east } = await northIsOld();
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
     await set.time.advance(4_000);
@@ -60,7 +60,7 @@ describe('migration', () => {
     expect(await olderNames(set)).toEqual(['checkout-shop-north']);
   });
 
-  test('migration: the old one is upgraded under continuous reading -> no service is ever missing, the older form goes', async () => {
+  test('migration: the old one is upgraded under continuous reading -> no service is ever missing, the older form goes [002-35]', async () => {
     // Slow links, so that the first shard is seen long before the last one.
     const { set, east, west, north } = await northIsOld({ latencyMs: { min: 50, max: 150 } });
     const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `shop/${name}`);
@@ -147,7 +147,7 @@ describe('migration', () => {
     expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from north');
   });
 
-  test('migration: an old service without ready pods -> nobody is sent there', async () => {
+  test('migration: an old service without ready pods -> nobody is sent there [002-33]', async () => {
     const { set, west } = await northIsOld();
     const health: EndpointSlice = {
       ...slice(key, { endpoints: ['!10.3.0.1'] }),
@@ -166,7 +166,7 @@ describe('migration', () => {
     expect(await sliceLines(west, key)).toEqual(['north:  on http>80']);
   });
 
-  test('migration: the ClusterSet names no namespace -> records of the older form are not read', async () => {
+  test('migration: the ClusterSet names no namespace -> records of the older form are not read [002-37]', async () => {
     const set = new SimClusterSet({ clusters: ['east'] });
     await set.start({ namespaces: ['shop'] });
     await createNamespace(set.broker, legacyNamespace);

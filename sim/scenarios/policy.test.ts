@@ -40,7 +40,7 @@ async function exportedKeys(client: Client): Promise<string[]> {
 }
 
 describe('policy', () => {
-  test('policy: by namespace and label -> what it selects is exported, and no longer when it does not', async () => {
+  test('policy: by namespace and label -> what it selects is exported, and no longer when it does not [003-04, 003-26]', async () => {
     const { east, west, settle } = await twoClusters();
     await createService(east, 'shop/checkout', { export: 'yes' });
     await createService(east, 'shop/internal');
@@ -66,7 +66,7 @@ describe('policy', () => {
     expect(await importLine(west, 'shop/checkout')).toBe('none');
   });
 
-  test('policy: by the labels of namespaces -> follows them, but kube-system and default only if named', async () => {
+  test('policy: by the labels of namespaces -> follows them, but kube-system and default only if named [003-37]', async () => {
     const { set, east, settle } = await twoClusters();
     await createNamespace(set.home('east'), 'kube-system').catch(() => {});
     for (const key of ['shop/a', 'default/b', 'kube-system/c']) await createService(east, key);
@@ -88,7 +88,7 @@ describe('policy', () => {
     expect(await exportedKeys(east)).toEqual(['default/b', 'shop/a']);
   });
 
-  test('policy: deleted -> what it made goes, what was made by hand stays', async () => {
+  test('policy: deleted -> what it made goes, what was made by hand stays [003-86]', async () => {
     const { east, settle } = await twoClusters();
     await createService(east, 'shop/checkout');
     await createService(east, 'shop/cart');
@@ -193,7 +193,7 @@ async function placementLines(set: SimClusterSet): Promise<string[]> {
 }
 
 describe('placement', () => {
-  test('placement: a federated service for one cluster -> service and export there, imported everywhere; moved -> moved', async () => {
+  test('placement: a federated service for one cluster -> service and export there, imported everywhere; moved -> moved [001-23]', async () => {
     const { set, east, west, settle } = await twoClusters();
     await set.broker.admin.create(federatedServiceType, federated({ clusters: ['east'], template }));
     await settle();
@@ -256,7 +256,7 @@ describe('placement', () => {
     expect((await find(admin, serviceType, 'shop/checkout'))?.metadata.annotations).toMatchObject({ label: 'c' });
   });
 
-  test('placement: a service that somebody else made -> left alone; its placement is not forced upon it', async () => {
+  test('placement: a service that somebody else made -> left alone; its placement is not forced upon it [001-24, 003-08]', async () => {
     const { set, east, settle } = await twoClusters();
     const made = await east.create(serviceType, service('shop/checkout', { ports: [{ name: 'mine', port: 9 }] }));
     await set.broker.admin.create(federatedServiceType, federated({ template }));
@@ -271,7 +271,7 @@ describe('placement', () => {
     ]);
   });
 
-  test('placement: placed, refused, no namespace, no such member -> the status says which, and follows', async () => {
+  test('placement: placed, refused, no namespace, no such member -> the status says which, and follows [001-24]', async () => {
     const { set, east, west } = await twoClusters();
     await east.create(serviceType, service('shop/checkout', { ports: [{ name: 'mine', port: 9 }] }));
     await set.broker.admin.create(

@@ -113,7 +113,7 @@ describe('catalog attached to a home', () => {
     attachment.stop();
   });
 
-  test('Services and slices -> cluster.local', async () => {
+  test('Services and slices -> cluster.local [001-09]', async () => {
     const { sim, home, attach, addressesOf } = await setUp();
     await home.start();
     await home.admin.create(serviceType, {

@@ -26,7 +26,7 @@ describe('locality', () => {
     expect(distance({ cluster: 'a', zone: 'rack-1' }, { cluster: 'b', zone: 'rack-1' })).toBe(1);
   });
 
-  test('locality: sorted -> nearest first, equally near ones in the order they came', () => {
+  test('locality: sorted -> nearest first, equally near ones in the order they came [001-01]', () => {
     const items = ['far', 'west/eu/eu-2', 'west/eu/eu-1', 'other', 'east'];
     expect(nearestFirst(here, items, place)).toEqual(['east', 'west/eu/eu-1', 'west/eu/eu-2', 'far', 'other']);
   });

@@ -63,7 +63,7 @@ describe("federation authority: the seed's example", () => {
     ['baz', '10.56.62.6, 104.32.64.130, 104.32.64.128'],
     ['elsewhere', '104.32.64.130, 108.120.45.12, 104.32.64.128'],
   ])(
-    'asked from %s -> its cluster IP first, then the external addresses of the others: %s',
+    'asked from %s -> its cluster IP first, then the external addresses of the others: %s [001-04, 001-33, 001-39]',
     async (cluster, expected) => {
       expect(await asker.ask(`${name} A`, { source: from(cluster) })).toBe(expected);
     },
@@ -83,8 +83,8 @@ describe("federation authority: the seed's example", () => {
     ['myfederation.svc.federation A', 'foo', 'NODATA'],
     ['federation SOA', 'foo', 'SOA federation'],
     // Only in full: what a search list makes of it is not found.
-    ['myservice.myns.svc.federation A', 'foo', 'NXDOMAIN'],
-    [`${name}.myns.svc.federation A`, 'foo', 'NXDOMAIN'],
+    ['myservice.myns.svc.federation A [001-29, 001-40]', 'foo', 'NXDOMAIN'],
+    [`${name}.myns.svc.federation A [001-41]`, 'foo', 'NXDOMAIN'],
   ])('ask %s from %s -> %s', async (question, cluster, expected) => {
     expect(await asker.ask(question, { source: from(cluster) })).toBe(expected);
   });
@@ -104,13 +104,13 @@ describe('federation authority', () => {
     shard('c1', '4', { zone: 'z1', region: 'us' }),
   ];
 
-  test('own cluster, same zone, same region, the rest -> in this order', async () => {
+  test('own cluster, same zone, same region, the rest -> in this order [001-01]', async () => {
     const { asker } = authority(placed);
     expect(await asker.ask(question, { source: from('a2') })).toBe('10.0.0.2, 104.0.0.1, 104.0.0.3, 104.0.0.4');
     expect(await asker.ask(question, { source: from('c1') })).toBe('10.0.0.4, 104.0.0.1, 104.0.0.2, 104.0.0.3');
   });
 
-  test('a cluster without a shard -> its zone and region as it says them', async () => {
+  test('a cluster without a shard -> its zone and region as it says them [001-03]', async () => {
     const { asker } = authority(placed);
     const source = from('new', { zone: 'z2', region: 'eu' });
     expect(await asker.ask(question, { source })).toBe('104.0.0.3, 104.0.0.1, 104.0.0.2, 104.0.0.4');
@@ -153,7 +153,7 @@ describe('federation authority', () => {
     ['local-only-if-healthy', 'a2', '10.0.0.2'],
     ['nearest-only', 'b2', '104.0.0.3'],
     ['local-only-if-healthy', 'b2', '104.0.0.3, 104.0.0.1, 104.0.0.2, 104.0.0.4'],
-  ] as const)('policy %s, asked from %s -> %s', async (policy, cluster, expected) => {
+  ] as const)('policy %s, asked from %s -> %s [001-34]', async (policy, cluster, expected) => {
     const { asker, federation, table } = authority(placed);
     table.places.place({ id: 'b2', zone: 'z2', region: 'eu' });
     federation.setPolicy('fed', policy);
@@ -185,7 +185,7 @@ describe('federation authority', () => {
     expect(await asker.ask('web.shop.fed.svc.federation AAAA', { source: from('a1') })).toBe('fd00::1');
   });
 
-  test('the option from a peer that may not send it -> dropped: no cluster IP for a liar', async () => {
+  test('the option from a peer that may not send it -> dropped: no cluster IP for a liar [001-31]', async () => {
     const { asker } = authority(placed);
     expect(await asker.ask(question, { source: from('a2'), address: '127.0.0.2' })).toBe(
       '104.0.0.1, 104.0.0.2, 104.0.0.3, 104.0.0.4',
@@ -242,7 +242,7 @@ describe('federation authority', () => {
   });
 });
 
-test("federation record: written and read back -> the same; the plain form has only the seed's two fields", () => {
+test("federation record: written and read back -> the same; the plain form has only the seed's two fields [001-28]", () => {
   const plain = { clusterIPs: ['10.0.0.1'], externalIPs: ['104.0.0.1'], hostnames: [], ports: [], isReady: true };
   expect(formatShardRecord(plain)).toBe('{"externalIP":"104.0.0.1","clusterIP":"10.0.0.1"}');
   const full = {

@@ -46,7 +46,7 @@ describe('clusterset.local', () => {
 
   test.each([
     // the zone itself
-    ['dns-version.clusterset.local TXT', '"1.0.0"'],
+    ['dns-version.clusterset.local TXT [003-57]', '"1.0.0"'],
     ['clusterset.local SOA', 'SOA clusterset.local'],
     ['clusterset.local NS', 'ns.dns.clusterset.local'],
     ['clusterset.local A', 'NODATA'],
@@ -55,13 +55,13 @@ describe('clusterset.local', () => {
     [`nowhere.${svc} A`, 'NXDOMAIN'],
     [`empty.${svc} A`, 'NXDOMAIN'],
     // ClusterSetIP
-    [`checkout.shop.${svc} A`, '243.0.0.7'],
+    [`checkout.shop.${svc} A [003-19, 003-56]`, '243.0.0.7'],
     [`checkout.shop.${svc} AAAA`, 'fd00:243::7'],
     [`CheckOut.Shop.SVC.clusterSET.local A`, '243.0.0.7'],
     [`checkout.shop.${svc} MX`, 'NODATA'],
     [`missing.shop.${svc} A`, 'NXDOMAIN'],
     [`checkout.other.${svc} A`, 'NXDOMAIN'],
-    [`_http._tcp.checkout.shop.${svc} SRV`, `80 checkout.shop.${svc}`],
+    [`_http._tcp.checkout.shop.${svc} SRV [002-15, 003-57]`, `80 checkout.shop.${svc}`],
     [`_dns._udp.checkout.shop.${svc} SRV`, `53 checkout.shop.${svc}`],
     [`_http._tcp.checkout.shop.${svc} A`, 'NODATA'],
     [`_tcp.checkout.shop.${svc} SRV`, 'NODATA'],
@@ -71,13 +71,13 @@ describe('clusterset.local', () => {
     [`east.checkout.shop.${svc} A`, 'NXDOMAIN'],
     [`10-1-0-1.east.checkout.shop.${svc} A`, 'NXDOMAIN'],
     // Headless
-    [`db.shop.${svc} A`, '10.1.0.2, 10.3.0.2, 10.3.0.3'],
+    [`db.shop.${svc} A [003-59]`, '10.1.0.2, 10.3.0.2, 10.3.0.3'],
     [`db.shop.${svc} AAAA`, 'fd00::2'],
-    [`db-0.east.db.shop.${svc} A`, '10.1.0.2'],
+    [`db-0.east.db.shop.${svc} A [003-60]`, '10.1.0.2'],
     [`db-0.east.db.shop.${svc} AAAA`, 'fd00::2'],
-    [`db-1.east.db.shop.${svc} A`, 'NXDOMAIN'],
+    [`db-1.east.db.shop.${svc} A [003-62]`, 'NXDOMAIN'],
     [`10-3-0-2.south.eu.db.shop.${svc} A`, '10.3.0.2'],
-    [`db-0.south.eu.db.shop.${svc} A`, '10.3.0.3'],
+    [`db-0.south.eu.db.shop.${svc} A [003-61]`, '10.3.0.3'],
     [
       `_sql._tcp.db.shop.${svc} SRV`,
       `5432 db-0.east.db.shop.${svc}, 5433 10-3-0-2.south.eu.db.shop.${svc}, 5433 db-0.south.eu.db.shop.${svc}`,
@@ -133,7 +133,7 @@ describe('clusterset.local with names of clusters', () => {
     [`west.${name} A`, '10.2.0.1'],
     [`north.${name} A`, 'NXDOMAIN'],
     // That cluster's own port, not the merged one.
-    [`_http._tcp.east.${name} SRV`, `8080 east.${name}`],
+    [`_http._tcp.east.${name} SRV [002-14]`, `8080 east.${name}`],
     [`${name} A`, '243.0.0.7'],
     ['south.eu.db.shop.svc.clusterset.local A', '10.3.0.2, 10.3.0.3'],
   ])('ask %s -> %s', async (question, expected) => {
@@ -160,12 +160,12 @@ describe('clusterset.local without a clusterset IP', () => {
     return { catalog, asker: new Asker(catalog) };
   }
 
-  test('the local cluster is healthy -> only its address', async () => {
+  test('the local cluster is healthy -> only its address [002-17]', async () => {
     const { asker } = without([slice('east', '10.1.0.1'), slice('south', '10.3.0.1'), slice('west', '10.2.0.1')]);
     for (let i = 0; i < 4; i++) expect(await asker.ask(`${name} A`)).toBe('10.2.0.1');
   });
 
-  test('the local cluster is unhealthy -> the others in turn; healthy again -> back', async () => {
+  test('the local cluster is unhealthy -> the others in turn; healthy again -> back [002-05, 002-13]', async () => {
     const { asker, catalog } = without([
       slice('east', '10.1.0.1'),
       slice('south', '10.3.0.1'),
@@ -190,7 +190,7 @@ describe('clusterset.local without a clusterset IP', () => {
     expect(new Set(answers)).toEqual(new Set(['10.1.0.1', '10.3.0.1']));
   });
 
-  test('nobody is healthy -> NODATA, for the import exists', async () => {
+  test('nobody is healthy -> NODATA, for the import exists [002-33]', async () => {
     const { asker } = without([slice('east', '10.1.0.1', false)]);
     expect(await asker.ask(`${name} A`)).toBe('NODATA');
     expect(await asker.ask(`_http._tcp.${name} SRV`)).toBe(`80 ${name}`);
@@ -200,7 +200,7 @@ describe('clusterset.local without a clusterset IP', () => {
 describe('clusterset.local follows its facts', () => {
   const name = 'db.shop.svc.clusterset.local';
 
-  test('slice before import -> nothing, then both; import gone before slice -> nothing', async () => {
+  test('slice before import -> nothing, then both; import gone before slice -> nothing [003-41]', async () => {
     const catalog = makeCatalog();
     catalog.upsertEndpointSlice(makeSlice('shop/db', { cluster: 'east', endpoints: ['10.1.0.1'] }));
     syncAll(catalog);
@@ -228,7 +228,7 @@ describe('clusterset.local follows its facts', () => {
     expect(await new Asker(catalog).ask(`${name} A`)).toBe('10.1.0.1');
   });
 
-  test('two addresses under one hostname -> one record each', async () => {
+  test('two addresses under one hostname -> one record each [003-61]', async () => {
     const catalog = makeCatalog();
     const endpoints = [
       { ip: '10.1.0.1', hostname: 'db-0' },
@@ -239,7 +239,7 @@ describe('clusterset.local follows its facts', () => {
     expect(await new Asker(catalog).ask(`db-0.east.${name} A`)).toBe('10.1.0.1, 10.1.0.2');
   });
 
-  test('headless answers rotate -> every endpoint comes first in turn', async () => {
+  test('headless answers rotate -> every endpoint comes first in turn [002-16]', async () => {
     const catalog = makeCatalog();
     addImport(catalog, 'shop/db', {
       type: 'Headless',
@@ -267,7 +267,7 @@ describe('clusterset.local follows its facts', () => {
     expect(await asker.ask('cache.shop.svc.clusterset.local A')).toBe('10.1.0.1');
   });
 
-  test('a Service of the same name -> cluster.local answers as before', async () => {
+  test('a Service of the same name -> cluster.local answers as before [001-07, 003-06, 003-64, 003-78]', async () => {
     const catalog = makeCatalog();
     addImport(catalog, 'shop/db', { ips: ['243.0.0.1'] });
     addService(catalog, 'shop/db', { ips: ['10.96.0.1'] });
@@ -277,7 +277,7 @@ describe('clusterset.local follows its facts', () => {
     expect(await asker.ask(`${name} A`)).toBe('243.0.0.1');
   });
 
-  test('a name too long for DNS -> that one is left out, the rest is served', async () => {
+  test('a name too long for DNS -> that one is left out, the rest is served [003-63]', async () => {
     const catalog = makeCatalog();
     const cluster = Array.from({ length: 4 }, () => 'c'.repeat(55)).join('.');
     addImport(catalog, 'shop/db', { type: 'Headless', slices: [{ cluster, endpoints: ['10.1.0.1'] }] });

@@ -122,7 +122,7 @@ describe('dns forwarding', () => {
     expect(net.asked).toHaveLength(2);
   });
 
-  test('our own zones -> never asked upstream', async () => {
+  test('our own zones -> never asked upstream [001-45]', async () => {
     const { net, asker } = setUp();
     expect(await asker.ask('web.shop.svc.cluster.local A')).toBe('10.96.0.7');
     expect(await asker.ask('no.shop.svc.cluster.local A')).toBe('NXDOMAIN');
@@ -431,7 +431,7 @@ describe('dns forwarding', () => {
     expect(await asker.ask('www.example.com A', { flags: 0 })).toBe('REFUSED');
   });
 
-  test('EDNS options of a client -> go no further than this server', async () => {
+  test('EDNS options of a client -> go no further than this server [001-31]', async () => {
     const { net, asker } = setUp();
     net.servers.set('192.0.2.53:53', (query) => {
       expect(query.additionals![0]!.options).toEqual([]);
@@ -457,7 +457,7 @@ describe('dns stub zones', () => {
     edns: { options: [{ code: 65001, data: Buffer.from(text as string) }] },
   });
 
-  test('a name under the zone -> its servers, told which cluster asks', async () => {
+  test('a name under the zone -> its servers, told which cluster asks [001-30]', async () => {
     const { net, asker } = stub();
     net.servers.set('192.0.2.1:53', answering('104.32.64.128'));
     expect(await asker.ask(question)).toBe('104.32.64.128');
@@ -466,7 +466,7 @@ describe('dns stub zones', () => {
     ]);
   });
 
-  test('what a pod says about its cluster -> dropped', async () => {
+  test('what a pod says about its cluster -> dropped [001-31]', async () => {
     const { net, asker } = stub();
     net.servers.set('192.0.2.1:53', answering('104.32.64.128'));
     await asker.ask(question, source('east'));
@@ -538,7 +538,7 @@ describe('dns stub zones', () => {
     expect(await asker.ask(question)).toBe('104.32.64.130');
   });
 
-  test('a federation that is a black hole -> cluster.local is answered without waiting', async () => {
+  test('a federation that is a black hole -> cluster.local is answered without waiting [001-42]', async () => {
     const { net, asker } = stub();
     net.servers.set('192.0.2.1:53', () => new Promise(() => {}));
     void asker.ask(question);

@@ -88,7 +88,7 @@ describe('dns: a service of a peer', () => {
     });
   });
 
-  test('neighbours of an FQDN, above, beside and below it -> go upstream', async () => {
+  test('neighbours of an FQDN, above, beside and below it -> go upstream [000-05]', async () => {
     const { ask, asked } = synced();
     const neighbours = ['east.example', 'www.east.example', 'a.db.east.example', '_acme-challenge.db.east.example'];
     for (const name of neighbours) expect(await ask(`${name} A`)).toBe('203.0.113.1');

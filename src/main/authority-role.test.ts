@@ -165,7 +165,7 @@ function publicServer(clock: Clock, written: Buffer[]): DnsConnection {
 }
 
 describe('stub zones of a federation', () => {
-  test('a member joins -> posted to its resolver; nameservers change -> posted again; it leaves -> deleted', async () => {
+  test('a member joins -> posted to its resolver; nameservers change -> posted again; it leaves -> deleted [001-16]', async () => {
     const { sim, admin, startResolver, join, start, change, serversOf } = await setUp();
     await startResolver('east');
     await startResolver('west');
@@ -196,7 +196,7 @@ describe('stub zones of a federation', () => {
     await sim.time.until(() => zone() === 'world.svc.fed.example.org', { withinMs: 5000 });
   });
 
-  test('a member leaves while no authority runs -> deleted when one does', async () => {
+  test('a member leaves while no authority runs -> deleted when one does [001-16]', async () => {
     const { sim, admin, startResolver, join, start, serversOf } = await setUp();
     await startResolver('east');
     await join('east');
@@ -210,7 +210,7 @@ describe('stub zones of a federation', () => {
     await sim.time.until(() => serversOf('east') === '', { withinMs: 30_000 });
   });
 
-  test('a resolver is away -> Failed in the status, and told when it is back', async () => {
+  test('a resolver is away -> Failed in the status, and told when it is back [001-17]', async () => {
     const { sim, startResolver, join, start, serversOf, statusIs } = await setUp();
     await join('east');
     start('authority');
@@ -237,7 +237,7 @@ describe('stub zones of a federation', () => {
 });
 
 describe('an authority that leads', () => {
-  test('two authorities -> one leads; the leader dies -> the other takes over', async () => {
+  test('two authorities -> one leads; the leader dies -> the other takes over [001-14]', async () => {
     const { sim, startResolver, join, start, serversOf, change } = await setUp();
     await startResolver('east');
     await join('east');

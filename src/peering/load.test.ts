@@ -137,7 +137,7 @@ async function burst(first: 'is well' | 'stalls' | 'breaks off') {
   return { consumers, lag, stalledBytesMax };
 }
 
-test('load: one of ten consumers stalls -> the others’ deliveries are the same to the millisecond, its buffers bounded', async () => {
+test('load: one of ten consumers stalls -> the others’ deliveries are the same to the millisecond, its buffers bounded [000-10]', async () => {
   const calm = await burst('is well');
   const stalled = await burst('stalls');
   for (let n = 1; n < 10; n += 1) expect(stalled.consumers[n]?.arrivals).toEqual(calm.consumers[n]?.arrivals);

@@ -64,7 +64,7 @@ async function changeDuringOutage({ owner }: Pair): Promise<void> {
 }
 
 test.each<Mode>(['exact', 'quiescence'])(
-  'outage, %s: adds, updates and deletes while the owner is away -> equal catalogs, not one valid entry gone on the way',
+  'outage, %s: adds, updates and deletes while the owner is away -> equal catalogs, not one valid entry gone on the way [000-21]',
   async (mode) => {
     const pair = await synced(mode);
     pair.all.network.setFault(pair.owner.address, 'refused');
@@ -103,7 +103,7 @@ test('outage: a silent owner -> noticed by keep-alive within 30 s, shown as away
   expect((await pair.owner.peer('consumer')).status?.owner?.state).toBe('Idle');
 });
 
-test('outage: the owner is away -> entries kept and marked stale since when; it comes back -> active again', async () => {
+test('outage: the owner is away -> entries kept and marked stale since when; it comes back -> active again [000-23]', async () => {
   const pair = await synced('exact', 5);
   pair.all.network.setFault(pair.owner.address, 'refused');
   await pair.all.time.advance(45_000);
@@ -115,7 +115,7 @@ test('outage: the owner is away -> entries kept and marked stale since when; it 
   expect(pair.vanished).toEqual([]);
 });
 
-test('outage: longer than the retention time -> withdrawn; retention 0 -> kept for ever', async () => {
+test('outage: longer than the retention time -> withdrawn; retention 0 -> kept for ever [000-22]', async () => {
   const bounded = await synced('exact', 3, { retentionSeconds: 600 });
   bounded.all.network.setFault(bounded.owner.address, 'refused');
   await bounded.all.time.advance(560_000);
@@ -235,7 +235,7 @@ test('outage: the consumer is killed at any moment of a sync -> it serves what i
   }
 }, 60_000);
 
-test("outage: the consumer's home is away -> nothing is acknowledged that is not stored; it comes back -> all is", async () => {
+test("outage: the consumer's home is away -> nothing is acknowledged that is not stored; it comes back -> all is [000-43]", async () => {
   const pair = await synced('exact', 5);
   pair.consumer.home.kill();
   await pair.owner.describe('s1', 'unseen');

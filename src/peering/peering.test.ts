@@ -40,7 +40,7 @@ const idsAt = async (node: TestMeshNode) => (await node.peerServices()).map(({ s
 const exportAt = (node: TestMeshNode, name = 'all') =>
   node.client.get<PeerExport>(peerExportType, { namespace: 'shop', name });
 
-test('peering: services are exported -> the consumer has them, with everything a proxy needs', async () => {
+test('peering: services are exported -> the consumer has them, with everything a proxy needs [000-04]', async () => {
   const { owner, consumer } = await pair();
   await owner.addService('db', {
     labels: { tier: 'gold', internal: 'yes' },
@@ -63,7 +63,7 @@ test('peering: services are exported -> the consumer has them, with everything a
   });
 });
 
-test('peering: create, update, delete at the owner -> the same at the consumer, acknowledged and told', async () => {
+test('peering: create, update, delete at the owner -> the same at the consumer, acknowledged and told [000-10, 000-25]', async () => {
   const { owner, consumer } = await pair();
   await owner.exportServices({ peers: ['consumer'] });
   await owner.addService('a');
@@ -196,7 +196,7 @@ test('peering: allowed domains shrink -> what may no longer be named goes', asyn
   expect((await consumer.peerServices())[0]?.spec.fqdn).toBeUndefined();
 });
 
-test('peering: the Peer is deleted (deregisterConsumer) -> all its services go at once', async () => {
+test('peering: the Peer is deleted (deregisterConsumer) -> all its services go at once [000-24, 000-39]', async () => {
   const { owner, consumer } = await pair();
   for (const name of ['a', 'b', 'c']) await owner.addService(name);
   await owner.exportServices({ peers: ['consumer'] });
@@ -206,7 +206,7 @@ test('peering: the Peer is deleted (deregisterConsumer) -> all its services go a
   await eventually(() => owner.peering.owner.report('consumer')).toBeUndefined();
 });
 
-test('peering: the Peer was deleted while nobody looked -> its services go at the next start', async () => {
+test('peering: the Peer was deleted while nobody looked -> its services go at the next start [000-24]', async () => {
   const { owner, consumer } = await pair();
   await owner.addService('a');
   await owner.exportServices({ peers: ['consumer'] });
@@ -217,7 +217,7 @@ test('peering: the Peer was deleted while nobody looked -> its services go at th
   await eventually(() => idsAt(consumer)).toEqual([]);
 });
 
-test('peering: two owners claim one name -> the older keeps it, the other has its alias, both are told', async () => {
+test('peering: two owners claim one name -> the older keeps it, the other has its alias, both are told [000-03, 000-07]', async () => {
   const consumer = await mesh('consumer');
   const [one, two] = [await mesh('one'), await mesh('two')];
   for (const owner of [one, two]) {
@@ -299,7 +299,7 @@ test('peering: aliases of the Peer -> further names of that service', async () =
   ]);
 });
 
-test('peering: versions are switched off for a peer or globally -> Unimplemented, and the other is used', async () => {
+test('peering: versions are switched off for a peer or globally -> Unimplemented, and the other is used [000-27]', async () => {
   const { owner, consumer } = await pair({ asConsumer: { versions: ['v1alpha2'] } });
   await owner.addService('db');
   await owner.exportServices({ peers: ['consumer'] });
@@ -313,7 +313,7 @@ test('peering: versions are switched off for a peer or globally -> Unimplemented
   expect(await idsAt(consumer)).toEqual(['db.shop.owner.example']);
 });
 
-test('peering: the owner does not trust us -> Unauthenticated, no retry; retried when asked, and when our certificate changes', async () => {
+test('peering: the owner does not trust us -> Unauthenticated, no retry; retried when asked, and when our certificate changes [000-34]', async () => {
   const { owner, consumer } = await pair({ asConsumer: { trust: { domain: 'x.example', bundle: strangerBundle } } });
   await owner.addService('db');
   await owner.exportServices({ peers: ['consumer'] });
@@ -417,7 +417,7 @@ test('peering: our certificate was refused and is replaced -> tried again at onc
   await eventually(() => state()?.kind).toBe('waiting');
 });
 
-test('peering: an edited ServiceID -> a delete and a create', async () => {
+test('peering: an edited ServiceID -> a delete and a create [000-45]', async () => {
   const { owner, consumer } = await pair();
   await owner.addService('db');
   await owner.exportServices({ peers: ['consumer'], serviceId: 'first.owner.example' });

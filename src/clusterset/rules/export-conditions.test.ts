@@ -38,7 +38,7 @@ describe('export conditions', () => {
     expect(message('shop/checkout')).toBe('NoService: service shop/checkout does not exist in this cluster; create it');
   });
 
-  test('export conditions: no service -> NoService, nothing exported', () => {
+  test('export conditions: no service -> NoService, nothing exported [003-28]', () => {
     const validity = judgeService(undefined, 'shop/checkout');
     expect(said({ validity })).toEqual({
       Valid: 'False/NoService',
@@ -47,12 +47,12 @@ describe('export conditions', () => {
     });
   });
 
-  test('export conditions: ExternalName -> InvalidServiceType', () => {
+  test('export conditions: ExternalName -> InvalidServiceType [003-28]', () => {
     const validity = judgeService(service({ type: 'ExternalName', externalName: 'example.org' }), 'shop/checkout');
     expect(said({ validity })['Valid']).toBe('False/InvalidServiceType');
   });
 
-  test('export conditions: NodePort, LoadBalancer and headless -> valid', () => {
+  test('export conditions: NodePort, LoadBalancer and headless -> valid [003-52]', () => {
     expect(judgeService(service({ type: 'NodePort' }), 'a/b').kind).toBe('valid');
     expect(judgeService(service({ type: 'LoadBalancer' }), 'a/b').kind).toBe('valid');
     expect(judgeService(service({ clusterIP: 'None' }), 'a/b').kind).toBe('valid');
@@ -66,7 +66,7 @@ describe('export conditions', () => {
     expect(said({ merge: undefined })['Ready']).toBe('False/Pending');
   });
 
-  test('export conditions: type conflict -> loser not ready but valid, winner ready, both in conflict', () => {
+  test('export conditions: type conflict -> loser not ready but valid, winner ready, both in conflict [002-12]', () => {
     const shards = ['west 2019 http:80 type=Headless', 'east 2020 http:80'].map(shardOf);
     const merge = mergeShards({ shards, ports: 'union' });
     expect(said({ merge })).toEqual({ Valid: 'True/Valid', Ready: 'False/Failed', Conflict: 'True/TypeConflict' });
@@ -114,7 +114,7 @@ describe('conditions: writing them', () => {
     expect(withConditions(present, wanted, stamp)).toBe(present);
   });
 
-  test('conditions: message changed -> transition time stays; status changed -> it moves; foreign ones stay', () => {
+  test('conditions: message changed -> transition time stays; status changed -> it moves; foreign ones stay [003-31]', () => {
     const reworded = withConditions(
       present,
       [{ type: 'Valid', status: 'True', reason: 'Valid', message: 'fine' }],

@@ -29,7 +29,7 @@ const slice = (
 const ready = (address: string) => ({ addresses: [address], conditions: { ready: true } });
 
 describe('plan slices', () => {
-  test('plan slices: each source slice -> one published slice of its own name, never re-packed', () => {
+  test('plan slices: each source slice -> one published slice of its own name, never re-packed [003-46]', () => {
     const sources = [slice('a', [ready('10.1.0.1')]), slice('b', [ready('10.1.0.2')])];
     const { slices, readyCount } = planSlices({ service: service(), sources, mode: 'Pods', rules, dns });
     expect(slices.map(({ name }) => name)).toEqual(['a.shop.pods', 'b.shop.pods']);
@@ -122,7 +122,7 @@ describe('plan slices', () => {
     expect(other.slices[0]).not.toBe(plan().slices[0]);
   });
 
-  test('plan slices: translated ranges -> addresses as others reach them, in both modes; what has none is left out and said', () => {
+  test('plan slices: translated ranges -> addresses as others reach them, in both modes; what has none is left out and said [002-31]', () => {
     const { translations } = readTranslations([
       { from: '10.1.0.0/16', to: '100.64.0.0/24' },
       { from: '10.96.0.0/16', to: '100.96.0.0/16' },

@@ -53,7 +53,7 @@ function setUp(options: Partial<FederationsOptions> = {}) {
 describe('stub-zone endpoint', () => {
   const body = '{"nameservers": ["108.45.90.180", "108.180.64.128:5353"]}';
 
-  test('POST, GET, DELETE -> the stub zone is there, shown, and gone', async () => {
+  test('POST, GET, DELETE -> the stub zone is there, shown, and gone [001-11]', async () => {
     const { send, told } = setUp();
     expect(await send('POST', '/federations/myfederation', body)).toMatch(/^200 /);
     expect(told.at(-1)).toEqual([
@@ -105,14 +105,14 @@ describe('stub-zone endpoint', () => {
     ]);
   });
 
-  test("the seed's own body, a key without quotes -> understood", async () => {
+  test("the seed's own body, a key without quotes -> understood [001-19]", async () => {
     const { send } = setUp();
     expect(await send('POST', '/federations/f', '{\n  nameservers: ["108.45.90.180", "108.180.64.128"]\n}')).toMatch(
       /^200 /,
     );
   });
 
-  test('a restart -> what was posted is still there', async () => {
+  test('a restart -> what was posted is still there [001-47]', async () => {
     const { send, make, told } = setUp();
     await send('POST', '/federations/myfederation', body);
     const again = make();
@@ -121,7 +121,7 @@ describe('stub-zone endpoint', () => {
     expect(again.zones()).toHaveLength(1);
   });
 
-  test('zones given at start -> replaced by a post of the same federation until it is deleted', async () => {
+  test('zones given at start -> replaced by a post of the same federation until it is deleted [001-52]', async () => {
     const fixed = [{ zone: 'f.svc.federation', nameservers: ['10.0.0.1'], sendsSource: true }];
     const { send, federations } = setUp({ fixed });
     expect(federations.zones()).toEqual(fixed);
@@ -173,7 +173,7 @@ describe('stub-zone endpoint', () => {
 
   test.each([
     ['no certificate', 'POST', '/federations/f', body, '', 401],
-    ['an unlisted certificate', 'POST', '/federations/f', body, 'somebody', 403],
+    ['an unlisted certificate [001-46]', 'POST', '/federations/f', body, 'somebody', 403],
     ['an unlisted certificate reading', 'GET', '/federations', undefined, 'somebody', 403],
     ['no JSON', 'POST', '/federations/f', 'hello', 'agent', 400],
     ['no nameservers', 'POST', '/federations/f', '{"nameservers": []}', 'agent', 400],
@@ -181,8 +181,8 @@ describe('stub-zone endpoint', () => {
     ['a port out of range', 'POST', '/federations/f', '{"nameservers": ["10.0.0.1:70000"]}', 'agent', 400],
     ['a body too large', 'POST', '/federations/f', ' '.repeat(20_000), 'agent', 413],
     ['a name with a dot', 'POST', '/federations/a.b', body, 'agent', 404],
-    ['another path', 'GET', '/metrics', undefined, 'agent', 404],
-    ['another method', 'PATCH', '/federations/f', body, 'agent', 405],
+    ['another path [001-11, 001-48]', 'GET', '/metrics', undefined, 'agent', 404],
+    ['another method [001-48]', 'PATCH', '/federations/f', body, 'agent', 405],
   ])('%s -> %s %s is refused', async (_what, method, path, text, identity, status) => {
     const { send, told } = setUp();
     expect(await send(method, path, text, identity)).toMatch(new RegExp(`^${status} `));
@@ -190,7 +190,7 @@ describe('stub-zone endpoint', () => {
   });
 });
 
-test("stub-zone endpoint over HTTPS: a listed certificate posts; another authority's or none does not", async () => {
+test("stub-zone endpoint over HTTPS: a listed certificate posts; another authority's or none does not [001-15]", async () => {
   const authority = makeAuthority('set');
   const stranger = makeAuthority('stranger');
   const { federations } = setUp();

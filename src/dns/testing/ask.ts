@@ -190,8 +190,9 @@ export class Asker {
   }
 }
 
+/** A question as in a table of tests: name, type, and perhaps ids of the rules that it proves. */
 export function encodeQuestion(question: string, options: AskOptions = {}): Buffer {
-  const [name, type, recordClass] = question.split(' ') as [string, string, string?];
+  const [name, type, recordClass] = question.replace(/ \[[\d, -]+\]$/, '').split(' ') as [string, string, string?];
   const edns = options.edns === true ? {} : options.edns;
   const additionals = edns
     ? [

@@ -19,7 +19,7 @@ const text = (services: PublicService[], more: Partial<Parameters<typeof wantedZ
   wantedZone(services, { ...options, ...more }).sets.map((set) => `${set.name} ${set.type} ${set.values.join(' ')}`);
 
 describe('wanted public zone', () => {
-  test("the seed's example -> exactly its external record", () => {
+  test("the seed's example -> exactly its external record [001-36, 001-39]", () => {
     const shards = [shard('foo', '104.32.64.128'), shard('bar', '104.32.64.130'), shard('baz', '108.120.45.12')];
     expect(text([service('myservice', shards)])).toEqual([
       'myservice.myns.myfederation.svc.federation.ubernetes.io A 104.32.64.128 104.32.64.130 108.120.45.12',
@@ -39,7 +39,7 @@ describe('wanted public zone', () => {
     expect(text([service('a', [shard('bar', '1.0.0.2', sick)])])).toEqual([]);
   });
 
-  test('a load balancer with a name -> CNAME if it is alone, left out beside addresses', () => {
+  test('a load balancer with a name -> CNAME if it is alone, left out beside addresses [001-53]', () => {
     const named = shard('foo', undefined, { hostnames: ['LB.example.'] });
     expect(text([service('a', [named])])).toEqual(['a.myns.myfederation.svc.federation.ubernetes.io CNAME lb.example']);
     const wanted = wantedZone([service('a', [named, shard('bar', '1.0.0.2')])], options);

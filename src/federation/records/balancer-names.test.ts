@@ -28,7 +28,7 @@ function setUp() {
 const named = '{"clusterIP": "10.0.0.1", "hostnames": ["lb.cloud.example"]}';
 
 describe('load balancers with only a name', () => {
-  test('its name is looked up -> its addresses stand for the shard, and follow it', async () => {
+  test('its name is looked up -> its addresses stand for the shard, and follow it [001-26]', async () => {
     const { sim, answers, put, external } = setUp();
     answers.set('lb.cloud.example', ['203.0.113.2', '203.0.113.1']);
     put(named);

@@ -88,7 +88,7 @@ async function setUp() {
 }
 
 describe('federation attached to a broker', () => {
-  test('exported shards of every member -> records with addresses, place and health', async () => {
+  test('exported shards of every member -> records with addresses, place and health [001-25]', async () => {
     const { table, attachment } = await setUp();
     expect(table.shardsOf(key)).toMatchObject([
       { cluster: 'east', clusterIPs: ['10.0.0.1'], externalIPs: ['104.0.0.1'], zone: 'a', region: 'eu', isReady: true },
@@ -118,7 +118,7 @@ describe('federation attached to a broker', () => {
     attachment.stop();
   });
 
-  test('a shard is withdrawn, a member leaves -> gone from the records', async () => {
+  test('a shard is withdrawn, a member leaves -> gone from the records [001-27]', async () => {
     const { sim, admin, table, attachment } = await setUp();
     await admin.delete(serviceShardType, { namespace: 'prod-m-east', name: 'web.shop' });
     await sim.time.until(() => table.shardsOf(key).length === 1, { withinMs: 2000 });

@@ -72,7 +72,7 @@ describe('federation records in etcd', () => {
     expect(mood.writes).toBe(1);
   });
 
-  test('etcd is away for a while, or somebody spoils a record -> made good afterwards', async () => {
+  test('etcd is away for a while, or somebody spoils a record -> made good afterwards [001-13]', async () => {
     const { sim, etcd, shards, run, mood } = setUp();
     shards.setSynced();
     run();

@@ -88,7 +88,7 @@ describe('definitions of deploy/crds', () => {
   });
 
   test.each(['ServiceExport', 'ServiceImport', 'ClusterProperty'])(
-    'crds: %s -> v1beta1 preferred and stored, v1alpha1 served with the same schema',
+    'crds: %s -> v1beta1 preferred and stored, v1alpha1 served with the same schema [003-15, 003-83]',
     (name) => {
       const { versions, storageVersion } = kindOf(name);
       expect(versions.map((version) => [version.name, version.isServed])).toEqual([
@@ -273,12 +273,15 @@ const missing = kinds.map(({ kind }) => kind).filter((kind) => !(kind in valid))
 describe('objects of our kinds', () => {
   test('crds: every kind has an example here', () => expect(missing).toEqual([]));
 
-  test.each(Object.entries(valid))('%s: complete example -> taken, nothing lost or added', (kind, text) => {
-    const { object, wrong } = create(kind, text);
-    expect(wrong).toEqual([]);
-    const given = parse(text);
-    expect(object).toMatchObject(given);
-  });
+  test.each(Object.entries(valid))(
+    '%s: complete example -> taken, nothing lost or added [003-27, 003-47]',
+    (kind, text) => {
+      const { object, wrong } = create(kind, text);
+      expect(wrong).toEqual([]);
+      const given = parse(text);
+      expect(object).toMatchObject(given);
+    },
+  );
 
   test('ClusterSet: no spec -> the defaults that the model knows', () => {
     const { object, wrong } = create('ClusterSet', 'metadata: { name: prod }');

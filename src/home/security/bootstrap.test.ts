@@ -43,7 +43,7 @@ describe('bootstrap: roles every home has', () => {
     ['create', 'discovery.k8s.io/endpointslices', false, false, false],
     ['escalate', 'rbac.authorization.k8s.io/roles', false, false, false],
   ];
-  test.each(table)('bootstrap: %s %s -> admin %s, edit %s, view %s', async (verb, what, ...expected) => {
+  test.each(table)('bootstrap: %s %s -> admin %s, edit %s, view %s [003-36]', async (verb, what, ...expected) => {
     const home = await openStaffedHome();
     expect(['admin', 'edit', 'view'].map((user) => may(home, user, verb, what))).toEqual(expected);
   });

@@ -43,7 +43,7 @@ const plan = (facts: Partial<RouteFacts>) =>
   planRoutes({ exports: [], services: [service('db')], slices: [], peers: [peer('west')], mesh, ...facts });
 const one = peerExport('one', '2026-01-01T00:00:00Z', { services: ['db'] });
 
-test('routes: a service is exported -> its SNI leads to its ready endpoints, for clients of that peer', () => {
+test('routes: a service is exported -> its SNI leads to its ready endpoints, for clients of that peer [000-06]', () => {
   expect(plan({ exports: [one], slices: [slice('db'), slice('other')] })).toEqual({
     routes: [
       {

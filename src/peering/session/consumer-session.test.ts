@@ -84,7 +84,7 @@ function texts(outputs: readonly ConsumerOutput[]): string[] {
   });
 }
 
-test('consumer: a service arrives -> stored first, acknowledged only when it is on disk', () => {
+test('consumer: a service arrives -> stored first, acknowledged only when it is on disk [000-19]', () => {
   const { take, stored, session } = open();
   expect(take(upsert('n1', 'a'))).toEqual(['store a as 1']);
   expect(session.state.kind).toBe('updating');
@@ -92,7 +92,7 @@ test('consumer: a service arrives -> stored first, acknowledged only when it is 
   expect(session.state.kind).toBe('receiving');
 });
 
-test('consumer: the same content again -> acknowledged without a write', () => {
+test('consumer: the same content again -> acknowledged without a write [000-12]', () => {
   const { take, stored } = open({ holds: ['a'] });
   expect(take(upsert('n1', 'a'))).toEqual(['confirmed a', 'ack n1']);
   expect(take(upsert('n2', 'a', { tags: ['x'] }))).toEqual(['store a as 1']);
@@ -210,7 +210,7 @@ test('consumer: CREATE of a known id with other content -> an update', () => {
   expect(stored(1)).toEqual(['ack n1']);
 });
 
-test('consumer: DELETE of what is held, and of what is unknown -> both acknowledged', () => {
+test('consumer: DELETE of what is held, and of what is unknown -> both acknowledged [000-12]', () => {
   const { take, stored } = open({ holds: ['a'] });
   expect(take({ kind: 'delete', nonce: 'n1', id: 'a' })).toEqual(['remove a as 1']);
   expect(stored(1)).toEqual(['ack n1']);
@@ -226,7 +226,7 @@ test('consumer: an owner without nonces -> each message is answered, in the orde
 });
 
 test.each<{ name: string; changes: Parameters<typeof serviceOf>[1]; field: string }>([
-  { name: 'no FQDN', changes: { fqdn: '' }, field: 'fqdn: Required value' },
+  { name: 'no FQDN [000-41]', changes: { fqdn: '' }, field: 'fqdn: Required value' },
   {
     name: 'an FQDN outside the allowed domains',
     changes: { fqdn: 'db.other.org' },
@@ -238,11 +238,11 @@ test.each<{ name: string; changes: Parameters<typeof serviceOf>[1]; field: strin
     field: 'fqdn: Forbidden: x.svc.cluster.local is inside our own zone',
   },
   { name: 'no SAN', changes: { san: '' }, field: 'san: Required value' },
-  { name: 'a bad SAN', changes: { san: 'https://example.com' }, field: 'san: Invalid value' },
-  { name: 'no protocols', changes: { protocols: [] }, field: 'protocols: Required value' },
-  { name: 'no mesh ingress', changes: { endpoints: [] }, field: 'endpoints: Required value' },
+  { name: 'a bad SAN [000-41]', changes: { san: 'https://example.com' }, field: 'san: Invalid value' },
+  { name: 'no protocols [000-41]', changes: { protocols: [] }, field: 'protocols: Required value' },
+  { name: 'no mesh ingress [000-48]', changes: { endpoints: [] }, field: 'endpoints: Required value' },
   {
-    name: 'a port out of range',
+    name: 'a port out of range [000-48]',
     changes: { endpoints: [{ address: '192.0.2.1', port: 70000 }] },
     field: 'endpoints[0].port: Invalid value: 70000',
   },
@@ -254,7 +254,7 @@ test.each<{ name: string; changes: Parameters<typeof serviceOf>[1]; field: strin
   { name: 'an FQDN that is none', changes: { fqdn: 'no name' }, field: 'fqdn: Invalid value' },
   { name: 'a protocol that is none', changes: { protocols: ['http', ''] }, field: 'protocols[1]: Invalid value' },
   {
-    name: 'an address that is none',
+    name: 'an address that is none [000-48]',
     changes: { endpoints: [{ address: '300.1.2.3', port: 1 }] },
     field: 'endpoints[0].address: Invalid value',
   },
@@ -274,7 +274,7 @@ test.each([
   expect(nack).toContain(`nack n1 ${codes.invalidArgument} ${field}`);
 });
 
-test('consumer: several fields are wrong -> one NACK names them all', () => {
+test('consumer: several fields are wrong -> one NACK names them all [000-15]', () => {
   const [, nack] = open().take(upsert('n1', 'a', { san: '', protocols: [] }));
   expect(nack).toContain('san: Required value');
   expect(nack).toContain('protocols: Required value');
@@ -395,7 +395,7 @@ test('consumer: a foreign owner is slow to begin -> its catalog is awaited after
   expect(tick(105_000)).toEqual(['suspect gone']);
 });
 
-test('consumer: a peer that floods -> InvalidArgument', () => {
+test('consumer: a peer that floods -> InvalidArgument [000-35]', () => {
   const { take } = open({ pendingMax: 2 });
   take(upsert('n1', 'a'));
   take(upsert('n2', 'b'));

@@ -46,7 +46,7 @@ function viewOf(...ids: string[]): TestView {
   return view;
 }
 
-test('owner: a consumer registers -> the full catalog, one CREATE each', () => {
+test('owner: a consumer registers -> the full catalog, one CREATE each [000-13]', () => {
   const { say, session } = open(viewOf('a', 'b', 'c'));
   expect(session.state.kind).toBe('accepting');
   expect(say(subscribe)).toEqual(['1 create a', '2 create b', '3 create c']);
@@ -83,20 +83,20 @@ test('owner: the consumer leaves (seed 000, deregisterConsumer) -> closed, and n
   expect(change('a')).toEqual([]);
 });
 
-test('owner: no services -> nothing is sent, and the session waits', () => {
+test('owner: no services -> nothing is sent, and the session waits [000-18]', () => {
   const { say, session } = open(viewOf());
   expect(say(subscribe)).toEqual([]);
   expect(session.state.kind).toBe('waiting');
 });
 
-test('owner: strict window -> one message in flight, the next after its answer', () => {
+test('owner: strict window -> one message in flight, the next after its answer [000-11]', () => {
   const { say, ack } = open(viewOf('a', 'b'), { window: 1 });
   expect(say(subscribe)).toEqual(['1 create a']);
   expect(ack('1')).toEqual(['accepted a', '2 create b']);
   expect(ack('2')).toEqual(['accepted b']);
 });
 
-test('owner: create, update and delete after the snapshot -> whole objects under new nonces', () => {
+test('owner: create, update and delete after the snapshot -> whole objects under new nonces [000-14]', () => {
   const view = viewOf('a');
   const { say, ack, change, session } = open(view);
   say(subscribe);
@@ -133,7 +133,7 @@ test('owner: a service comes and goes before it was sent -> nothing is said of i
   expect(ack('1')).toEqual(['accepted a']);
 });
 
-test('owner: equal content announced again -> nothing is sent', () => {
+test('owner: equal content announced again -> nothing is sent [000-12]', () => {
   const view = viewOf('a');
   const { say, ack, change } = open(view);
   say(subscribe);
@@ -141,7 +141,7 @@ test('owner: equal content announced again -> nothing is sent', () => {
   expect(change(view.put(serviceOf('a')))).toEqual([]);
 });
 
-test('owner: a NACK -> that service is kept back until it changes, the rest goes on', () => {
+test('owner: a NACK -> that service is kept back until it changes, the rest goes on [000-15]', () => {
   const view = viewOf('bad', 'good');
   const { say, ack, nack, change } = open(view);
   say(subscribe);
@@ -169,7 +169,7 @@ test('owner: the consumer asked for the end of the snapshot -> it follows the la
   expect(ack('3')).toEqual(['snapshotAccepted']);
 });
 
-test('owner: an empty catalog for a consumer that asked -> the end alone', () => {
+test('owner: an empty catalog for a consumer that asked -> the end alone [000-18]', () => {
   expect(open(viewOf(), { hasSnapshotEnd: true }).say(subscribe)).toEqual(['1 end 0']);
 });
 
@@ -211,7 +211,7 @@ test('owner: a consumer refuses a DELETE -> the same service can be offered agai
   expect(change(view.put(serviceOf('a')))).toEqual(['3 create a']);
 });
 
-test('owner: a consumer registers again on its stream -> a new catalog; before the last one is complete -> InvalidArgument', () => {
+test('owner: a consumer registers again on its stream -> a new catalog; before the last one is complete -> InvalidArgument [000-36]', () => {
   const { say, ack } = open(viewOf('a', 'b'), { window: 1 });
   say(subscribe);
   expect(say(subscribe)[0]).toContain(`close ${codes.invalidArgument} the consumer registered again`);
@@ -222,7 +222,7 @@ test('owner: a consumer registers again on its stream -> a new catalog; before t
   expect(ack('1')).toEqual([]);
 });
 
-test('owner: its own catalog has not synced -> Unavailable, never an empty catalog', () => {
+test('owner: its own catalog has not synced -> Unavailable, never an empty catalog [000-49]', () => {
   const view = viewOf();
   view.hasSynced = false;
   expect(open(view).say(subscribe)).toEqual([`close ${codes.unavailable} the owner's catalog has not synced yet`]);

@@ -110,7 +110,7 @@ function call(port: number, changes: Partial<DialOptions> = {}): Caller {
   return { events, call: client, until };
 }
 
-test('transport: a trusted peer -> messages both ways, its name and identity told', async () => {
+test('transport: a trusted peer -> messages both ways, its name and identity told [000-09]', async () => {
   const { server, calls } = await serve();
   const caller = call(server.port);
   caller.call.send(Buffer.from('hello'));
@@ -129,7 +129,7 @@ test.each<[string, Partial<DialOptions>, string]>([
   ["a foreign CA's certificate", stranger.issue(), 'no peer has the identity spiffe://stranger.example/mesh'],
   ["another peer's certificate", other.issue(), 'no peer has the identity spiffe://other.example/mesh'],
   [
-    'a certificate of A with an identity of B',
+    'a certificate of A with an identity of B [000-31]',
     acme.issue({ identities: ['spiffe://owner.example/mesh'] }),
     'no peer has the identity spiffe://owner.example/mesh',
   ],
@@ -165,7 +165,7 @@ test('transport: a server that refuses our certificate in the handshake -> its a
   expect(closed.toLowerCase()).toContain('alert');
 });
 
-test('transport: plaintext -> no HTTP/2 is spoken, the connection ends', async () => {
+test('transport: plaintext -> no HTTP/2 is spoken, the connection ends [000-29]', async () => {
   const { server, calls } = await serve();
   const client = http2.connect(`http://127.0.0.1:${server.port}`);
   const stream = client.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
@@ -184,7 +184,7 @@ test('transport: a method that is not served -> Unimplemented', async () => {
   expect(await caller.until('closed')).toContain(`closed ${codes.unimplemented}`);
 });
 
-test('transport: a request too large -> InvalidArgument, with the size', async () => {
+test('transport: a request too large -> InvalidArgument, with the size [000-35]', async () => {
   const { server } = await serve();
   const caller = call(server.port);
   caller.call.send(Buffer.alloc(2000));
@@ -203,7 +203,7 @@ test('transport: an owner sends a message too large -> it is skipped and told, t
   expect(caller.events).toEqual(['opened', 'oversized 200000', 'message after']);
 });
 
-test('transport: an owner that is still starting -> Unavailable even for those it does not know yet', async () => {
+test('transport: an owner that is still starting -> Unavailable even for those it does not know yet [000-33]', async () => {
   const { server } = await serve({ whyUnavailable: () => 'still starting' });
   expect(await call(server.port, other.issue()).until('closed')).toBe(`closed ${codes.unavailable} still starting`);
 });
@@ -277,7 +277,7 @@ test('transport: a peer that cannot be served for now -> Unavailable, also on it
   expect(await call(state.server.port, stranger.issue()).until('closed')).toContain(`closed ${codes.unauthenticated}`);
 });
 
-test('transport: a consumer half-closes or cancels -> the owner hears that it left', async () => {
+test('transport: a consumer half-closes or cancels -> the owner hears that it left [000-20]', async () => {
   const { server, heard } = await serve();
   const caller = call(server.port);
   await caller.until('opened');
@@ -315,7 +315,7 @@ test('transport: far away -> a megabyte may be on its way in either direction, o
 
 const pairOf = ({ certificate: cert, key }: { certificate: string; key: string }) => ({ cert, key });
 
-test('transport: a half-open connection -> both sides notice within two keep-alive times', async () => {
+test('transport: a half-open connection -> both sides notice within two keep-alive times [000-20]', async () => {
   const { server, heard } = await serve({ keepAliveMs: 50 });
   const relay = await relayTo(server.port);
   const caller = call(relay.port, { keepAliveMs: 50 });

@@ -74,7 +74,7 @@ const five = { fqdn, id, san, protocols, endpoints };
 const foreign = (service: SharedService) => encode('Service1', { ...service, san: `URI:${service.san}` });
 
 describe('wire v1alpha1: the payload examples of the seed', () => {
-  test('createFederatedService of the seed -> the bytes of another encoder, all nine fields', () => {
+  test('createFederatedService of the seed -> the bytes of another encoder, all nine fields [000-28, 000-40]', () => {
     const offer = v1alpha1.encodeOffer(created);
     expect(hex(offer.bytes)).toBe(hex(encode('Service1', created)));
     const ours: OwnerMessage = { kind: 'create', nonce: '1', offer };
@@ -82,13 +82,13 @@ describe('wire v1alpha1: the payload examples of the seed', () => {
     expect(hex(v1alpha1.encodeOwnerMessage(ours))).toBe(hex(encode('Response1', theirs)));
   });
 
-  test('createFederatedService of the seed, its SAN with URI: in front -> read in the plain form', () => {
+  test('createFederatedService of the seed, its SAN with URI: in front -> read in the plain form [000-42]', () => {
     const resource = { type_url: url, value: foreign(created) };
     const bytes = encode('Response1', { nonce: 'n', resource_url: url, resource, operation: 1 });
     expect(v1alpha1.decodeOwnerMessage(bytes)).toMatchObject({ kind: 'upsert', nonce: 'n', service: created });
   });
 
-  test('updateFederatedService of the seed -> UPDATE with the whole object, both ways', () => {
+  test('updateFederatedService of the seed -> UPDATE with the whole object, both ways [000-17, 000-47]', () => {
     const offer = v1alpha1.encodeOffer(updated);
     const bytes = v1alpha1.encodeOwnerMessage({ kind: 'update', nonce: '2', offer });
     const resource = { type_url: url, value: encode('Service1', updated) };
@@ -96,7 +96,7 @@ describe('wire v1alpha1: the payload examples of the seed', () => {
     expect(v1alpha1.decodeOwnerMessage(bytes)).toMatchObject({ kind: 'upsert', service: updated });
   });
 
-  test('deleteFederatedService of the seed, only the ServiceID -> read; ours carries the whole last object', () => {
+  test('deleteFederatedService of the seed, only the ServiceID -> read; ours carries the whole last object [000-44]', () => {
     const resource = { type_url: url, value: encode('Service1', { id: 'outbound_.8080_.v1_.db.mongo.com' }) };
     const bytes = encode('Response1', { nonce: '3', resource_url: url, resource, operation: 3 });
     expect(v1alpha1.decodeOwnerMessage(bytes)).toEqual({

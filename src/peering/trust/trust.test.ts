@@ -16,7 +16,7 @@ function judge(pem: string, trusted = peers, nowMs = Date.now()): string {
   return verdict.kind === 'trusted' ? `${verdict.peer} as ${verdict.identity}` : verdict.reason;
 }
 
-test('trust: a certificate of a peer, directly or through an intermediate -> trusted', () => {
+test('trust: a certificate of a peer, directly or through an intermediate -> trusted [000-31]', () => {
   expect(judge(acme.issue().certificate)).toBe('acme as spiffe://acme.example/mesh');
   expect(judge(acme.intermediate().issue().certificate)).toBe('acme as spiffe://acme.example/mesh');
 });

@@ -36,7 +36,7 @@ describe('lease judge', () => {
     expect(new Scene().step({ theirs: true }, 100).verdict).toBe('alive');
   });
 
-  test('lease judge: unchanged for 30 s while we renew -> stale, not before', () => {
+  test('lease judge: unchanged for 30 s while we renew -> stale, not before [003-68]', () => {
     const scene = new Scene().step({ theirs: true }, 2);
     expect(scene.step({ theirs: false }, 2).verdict).toBe('alive');
     expect(scene.step({ theirs: false }, 1).verdict).toBe('stale');

@@ -110,7 +110,7 @@ describe('merge: properties', () => {
     );
   });
 
-  test('merge: the decider leaves -> what the explanation said beforehand is what happens', () => {
+  test('merge: the decider leaves -> what the explanation said beforehand is what happens [003-50]', () => {
     fc.assert(
       fc.property(request, (base) => {
         const explained = explainMerge(base)!;

@@ -44,14 +44,15 @@ describe('merge: ports', () => {
       conflicts: '',
     },
     {
-      title: 'each has one that the other lacks -> the union, each cluster serves only its own, conflict',
+      title:
+        'each has one that the other lacks -> the union, each cluster serves only its own, conflict [002-11, 003-73]',
       shards: ['east 2020 http:80', 'west 2021 admin:81'],
       ports: 'http:80/TCP admin:81/TCP',
       serves: { east: 'http>http', west: 'admin>admin' },
       conflicts: 'PortConflict',
     },
     {
-      title: 'the same under intersection -> no port at all, conflict',
+      title: 'the same under intersection -> no port at all, conflict [002-10]',
       shards: ['east 2020 http:80', 'west 2021 admin:81'],
       policy: 'intersection',
       ports: '',
@@ -67,7 +68,7 @@ describe('merge: ports', () => {
       conflicts: 'PortConflict',
     },
     {
-      title: 'one name for two numbers -> the oldest wins, the other does not serve it',
+      title: 'one name for two numbers -> the oldest wins, the other does not serve it [003-74]',
       shards: ['west 2021 http:8080', 'east 2020 http:80'],
       ports: 'http:80/TCP',
       serves: { east: 'http>http', west: '' },
@@ -95,14 +96,14 @@ describe('merge: ports', () => {
       conflicts: 'PortConflict',
     },
     {
-      title: 'one number in two protocols -> two ports',
+      title: 'one number in two protocols -> two ports [003-75]',
       shards: ['east 2020 dns:53/UDP dns-tcp:53', 'west 2021 dns:53/UDP dns-tcp:53'],
       ports: 'dns-tcp:53/TCP dns:53/UDP',
       serves: { west: 'dns-tcp>dns-tcp dns>dns' },
       conflicts: '',
     },
     {
-      title: 'appProtocols differ -> the oldest decides, both serve, conflict',
+      title: 'appProtocols differ -> the oldest decides, both serve, conflict [003-75]',
       shards: ['east 2020 http:80=h2c', 'west 2021 http:80'],
       ports: 'http:80/TCP=h2c',
       serves: { east: 'http>http', west: 'http>http' },
@@ -131,7 +132,7 @@ describe('merge: one value for all', () => {
     expect(mergeShards({ shards: [], ports: 'union' })).toBeUndefined();
   });
 
-  test('merge: types differ -> the oldest decides, the other cluster is left out with its ports', () => {
+  test('merge: types differ -> the oldest decides, the other cluster is left out with its ports [003-76]', () => {
     const merged = merge(['west 2021 http:80 admin:81 type=Headless', 'east 2020 http:80']);
     expect(merged.type).toBe('ClusterSetIP');
     expect(merged.clusters).toEqual(['east']);
@@ -141,7 +142,7 @@ describe('merge: one value for all', () => {
     expect(reasons(merged)).toBe('PortConflict,TypeConflict');
   });
 
-  test('merge: exports of the same age -> the smaller cluster id decides', () => {
+  test('merge: exports of the same age -> the smaller cluster id decides [003-72]', () => {
     const merged = merge(['west 2020 http:80 affinity=ClientIP', 'east 2020 http:80']);
     expect(merged.decider.cluster).toBe('east');
     expect(merged.sessionAffinity).toBe('None');
@@ -164,7 +165,7 @@ describe('merge: one value for all', () => {
     ['families=IPv4,IPv6', 'families=IPv4', 'IPFamilyConflict'],
   ];
   for (const [older, newer, reason] of fields) {
-    test(`merge: ${older} against ${newer || 'the default'} -> the oldest decides, ${reason}`, () => {
+    test(`merge: ${older} against ${newer || 'the default'} -> the oldest decides, ${reason} [003-77]`, () => {
       const merged = merge([`west 2021 http:80 ${newer}`, `east 2020 http:80 ${older}`]);
       expect(reasons(merged)).toBe(reason);
       const { decider } = merged;
@@ -182,7 +183,7 @@ describe('merge: one value for all', () => {
     expect(reasons(merge(['a 2020 http:80 families=IPv4,IPv6', 'b 2021 http:80 families=IPv6,IPv4']))).toBe('');
   });
 
-  test('merge: everything differs -> all conflicts at once, each once in the reason', () => {
+  test('merge: everything differs -> all conflicts at once, each once in the reason [002-20, 003-72]', () => {
     const merged = merge([
       'east 2020 http:80 affinity=ClientIP label:a=1 annotation:b=1 internal=Local distribution=PreferClose families=IPv6',
       'north 2021 http:80 type=Headless affinity=None',
@@ -204,7 +205,7 @@ describe('merge: conflict messages', () => {
   ]);
   const type = merged.conflicts[0]!;
 
-  test('merge: a conflict -> field, winner, why, how many disagree and what would change are said', () => {
+  test('merge: a conflict -> field, winner, why, how many disagree and what would change are said [003-29]', () => {
     expect(formatConflict(type, 'south')).toBe(
       'spec.type: using "ClusterSetIP" of cluster east, the oldest export (2020-01-01T00:00:00Z); ' +
         '2 of 4 clusters disagree (north says "Headless", south says "Headless"), this cluster is one of them; ' +
@@ -238,7 +239,7 @@ describe('merge: conflict messages', () => {
     expect(conflicts[0]?.ifWinnerLeft).toBe('it would become "http" TCP/8080 of cluster b');
   });
 
-  test('merge: many disagree -> five are named, the others counted', () => {
+  test('merge: many disagree -> five are named, the others counted [003-30]', () => {
     const others = ['b', 'c', 'd', 'e', 'f', 'g', 'h'].map((id) => `${id} 2021 http:80 affinity=ClientIP`);
     const text = formatConflict(merge(['a 2020 http:80', ...others]).conflicts[0]!, 'a');
     expect(text).toContain('7 of 8 clusters disagree');
