@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { type ClusterSet, type ClusterSetDns, clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { readDnsOptions } from '../../src/clusterset/rules/clusterset-dns.ts';
+import { readLocality } from '../../src/clusterset/rules/locality.ts';
 import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 
@@ -28,4 +30,22 @@ test('clusterset dns: options of the ClusterSet -> at every home, and again when
   await change({ ...wanted, ttlSeconds: 20 });
   await set.time.advance(120_000);
   expect(await revision()).toBe(before);
+});
+
+test('clusterset dns: places of the members and how near traffic stays -> at every home, and again when a member moves', async () => {
+  const places: Record<string, { zone?: string; region?: string }> = { east: { zone: 'eu-1', region: 'eu' } };
+  const set = await new SimClusterSet({
+    clusters: ['east', 'west'],
+    set: { locality: 'NearestFirst' },
+    member: (id) => places[id] ?? {},
+  }).start();
+  const locality = async (id: string) => readLocality(await set.home(id).admin.get<ConfigMap>(configMapType, ref));
+  await set.time.advance(3000);
+  const before = { preference: 'NearestFirst', clusters: new Map([['east', places['east']]]) };
+  expect([await locality('east'), await locality('west')]).toEqual([before, before]);
+  const { admin } = set.broker;
+  const west = await admin.get<Cluster>(clusterType, { namespace: setName, name: 'west' });
+  await admin.update(clusterType, { ...west, spec: { ...west.spec, region: 'us' } } as Cluster);
+  await set.time.advance(3000);
+  expect((await locality('east')).clusters.get('west')).toEqual({ region: 'us' });
 });

@@ -3,7 +3,9 @@
 // watches the home (attach.ts) and somebody else answers (src/dns).
 
 import { ByteWriter } from '../base/dns/bytes.ts';
+import { isSameJson } from '../base/same-json.ts';
 import type { Clock, Timer, Timers } from '../base/world.ts';
+import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
 import {
   type EndpointSlice,
   importedServiceNameLabel,
@@ -102,6 +104,7 @@ export class Catalog {
   /** Slices that were read and that their owners do not know yet: a list brings those of one owner one after the other. */
   readonly #unsettled = new Map<string, string[]>();
   #hasClusterNames: boolean;
+  #locality: SetLocality = unknownLocality;
   #timer: Timer | undefined;
 
   constructor(options: CatalogOptions) {
@@ -228,15 +231,27 @@ export class Catalog {
 
   setClusterNames(hasClusterNames: boolean): void {
     if (hasClusterNames === this.#hasClusterNames) return;
-    if (this.#stage.i === 'reading') {
+    this.#remakeImports(() => {
       this.#hasClusterNames = hasClusterNames;
-      return;
-    }
+    });
+  }
+
+  /** Where clusters lie and how far traffic goes, for endpoints that clients reach by name. */
+  setLocality(locality: SetLocality): void {
+    if (isSameLocality(locality, this.#locality)) return;
+    this.#remakeImports(() => {
+      this.#locality = locality;
+    });
+  }
+
+  /** What all names of imports depend on changes rarely. */
+  #remakeImports(change: () => void): void {
+    if (this.#stage.i === 'reading') return change();
     for (const _ of this.fill('imports'));
     this.flush();
     const imports = [...this.#owners.textKeys()].filter((key) => key[0] === 'i');
     for (const key of imports) this.#dirty.set(key, { before: this.namesOf(key), sinceMs: this.#nowMs() });
-    this.#hasClusterNames = hasClusterNames;
+    change();
     this.flush();
   }
 
@@ -283,7 +298,11 @@ export class Catalog {
     const input = { owner, slices, name, ordinalOf: (cluster: string) => this.table.places.ordinalOf(cluster) };
     return zone === this.clusterZone
       ? namesOfService(input)
-      : namesOfImport(input, { hasClusterNames: this.#hasClusterNames });
+      : namesOfImport(input, {
+          hasClusterNames: this.#hasClusterNames,
+          locality: this.#locality,
+          self: this.#options.cluster,
+        });
   }
 
   /** Also gives back the memory that reading it all left. */
@@ -452,6 +471,10 @@ function nameIn(zone: Zone, namespace: string, service: string): string {
 
 function serviceIn(ownerKey: string): string {
   return ownerKey.slice(ownerKey.lastIndexOf('/') + 1);
+}
+
+function isSameLocality(a: SetLocality, b: SetLocality): boolean {
+  return a.preference === b.preference && isSameJson(Object.fromEntries(a.clusters), Object.fromEntries(b.clusters));
 }
 
 function splitKey(key: string): [namespace: string, name: string] {

@@ -8,6 +8,7 @@ import {
   addServicePorts,
   addSrv,
   endpointName,
+  endpointNames,
   noteUnready,
   type OwnerInput,
   OwnerNames,
@@ -55,8 +56,11 @@ function addHeadless(names: OwnerNames, { slices, name }: OwnerInput): void {
         continue;
       }
       ready.push(endpoint);
+      for (const label of endpointNames(endpoint)) {
+        const host = `${label}.${name}`;
+        byHost.set(host, [...(byHost.get(host) ?? []), endpoint]);
+      }
       const target = `${endpointName(endpoint)}.${name}`;
-      byHost.set(target, [...(byHost.get(target) ?? []), endpoint]);
       for (const port of slice.ports) sources.push({ port, target, cluster: 0 });
     }
   }
@@ -64,7 +68,8 @@ function addHeadless(names: OwnerNames, { slices, name }: OwnerInput): void {
   addAddresses(names, name, records(ready), order.rotating);
   for (const [host, endpoints] of byHost) {
     addAddresses(names, host, records(endpoints), order.fixed);
-    for (const { address } of endpoints) names.point(address, host);
+    for (const endpoint of endpoints)
+      if (host === `${endpointName(endpoint)}.${name}`) names.point(endpoint.address, host);
   }
-  addSrv(names, name, sources);
+  addSrv(names, name, { sources });
 }

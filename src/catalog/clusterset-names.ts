@@ -1,35 +1,50 @@
 // The names of one ServiceImport under clusterset.local, as the Multi-Cluster Services DNS specification 1.0.0 says, and
-// what users of earlier systems rely on: answers without a clusterset IP, and, if wanted, names of single clusters. Pure.
+// what users of earlier systems rely on: answers without a clusterset IP, and, if wanted, names of single clusters. Names
+// that lead to endpoints lead to those that the locality rule chooses for this cluster. Pure.
 
-import { order } from './answers.ts';
-import type { EndpointFacts } from './facts.ts';
+import type { SetLocality } from '../clusterset/rules/locality.ts';
+import { type Order, order } from './answers.ts';
+import type { EndpointFacts, PortFacts } from './facts.ts';
+import { endpointsToUse, type Place, preferenceOf } from './locality.ts';
 import {
   addAddresses,
   addServicePorts,
   addSrv,
   endpointName,
+  endpointNames,
+  existPorts,
   noteUnready,
   type OwnerInput,
   OwnerNames,
   type SrvSource,
 } from './owner-names.ts';
+import type { ClusterPlace } from './places.ts';
 
 export interface ClustersetNamesOptions {
   /** Whether `<clusterid>.<svc>.<ns>.svc.<zone>` names the service in that cluster alone. The specification says no. */
   readonly hasClusterNames: boolean;
+  readonly locality: SetLocality;
+  /** Where the clients are that ask for these names. */
+  readonly self: ClusterPlace;
 }
 
 interface ReadyEndpoint extends EndpointFacts {
   readonly cluster: string;
   readonly ordinal: number;
+  /** Of its slice. */
+  readonly ports: readonly PortFacts[];
 }
 
 export function namesOfImport(input: OwnerInput, options: ClustersetNamesOptions): OwnerNames {
   const names = new OwnerNames(input.name);
   if (!input.owner.isPresent) return names;
   const ready = readyEndpoints(names, input);
-  if (input.owner.kind === 'Headless') addHeadless(names, input, ready);
-  else addClustersetIp(names, input, ready);
+  const isHeadless = input.owner.kind === 'Headless';
+  // The import exists even if nothing is behind it at the moment: other types and empty answers are NODATA.
+  if (!isHeadless) names.exist(input.name);
+  if (!isHeadless) existPorts(names, input.name, input.owner.ports);
+  if (!isHeadless && input.owner.ips.length > 0) addClustersetIp(names, input);
+  else addEndpoints(names, input.name, { ready, used: usedOf(names, input, { ready, ...options }), isHeadless });
   if (options.hasClusterNames) addClusterNames(names, input, ready);
   return names;
 }
@@ -39,82 +54,92 @@ function readyEndpoints(names: OwnerNames, { slices, ordinalOf }: OwnerInput): R
   for (const slice of slices) {
     const ordinal = ordinalOf(slice.cluster);
     for (const endpoint of slice.endpoints) {
-      const { address, hostname, isReady } = endpoint;
-      if (isReady) ready.push({ address, hostname, isReady, cluster: slice.cluster, ordinal });
+      const { address, hostname, isReady, zone } = endpoint;
+      const { cluster, ports } = slice;
+      if (isReady) ready.push({ address, hostname, isReady, zone, cluster, ordinal, ports });
       else noteUnready(names, slice, endpoint);
     }
   }
   return ready;
 }
 
-function addClustersetIp(names: OwnerNames, { owner, name }: OwnerInput, ready: readonly ReadyEndpoint[]): void {
-  // The import exists even if nothing is behind it at the moment: other types and empty answers are NODATA.
-  names.exist(name);
-  if (owner.ips.length > 0) {
-    addAddresses(
-      names,
-      name,
-      owner.ips.map((address) => ({ address, cluster: 0 })),
-      order.fixed,
-    );
-  } else {
-    addAddresses(names, name, recordsOf(ready), order.localFirst);
-  }
+function addClustersetIp(names: OwnerNames, { owner, name }: OwnerInput): void {
+  const records = owner.ips.map((address) => ({ address, cluster: 0 }));
+  addAddresses(names, name, records, order.fixed);
   addServicePorts(names, name, owner.ports);
 }
 
-function addHeadless(
+interface Used {
+  readonly endpoints: readonly ReadyEndpoint[];
+  readonly isNearest: boolean;
+}
+
+function usedOf(
   names: OwnerNames,
-  { slices, name, ordinalOf }: OwnerInput,
-  ready: readonly ReadyEndpoint[],
+  { owner, name }: OwnerInput,
+  { ready, locality, self }: ClustersetNamesOptions & { readonly ready: readonly ReadyEndpoint[] },
+): Used {
+  const preference = preferenceOf(locality.preference, owner.trafficDistribution);
+  const own = locality.clusters.get(self.id);
+  const from: Place = { cluster: self.id, zone: self.zone || own?.zone, region: self.region || own?.region };
+  const placeOf = ({ cluster, zone }: ReadyEndpoint): Place => {
+    const location = cluster === self.id ? from : locality.clusters.get(cluster);
+    return { cluster, zone: zone || location?.zone, region: location?.region };
+  };
+  const endpoints = endpointsToUse(ready, { from, preference, placeOf });
+  const far = ready.length - endpoints.length;
+  if (far > 0) names.leftOut.push({ what: `${far} of ${ready.length} ready endpoints of ${name}`, why: fartherAway });
+  return { endpoints, isNearest: preference === 'NearestFirst' };
+}
+
+const fartherAway = 'nearer ones are ready, and the service or its clusterset asks for the nearest';
+
+/** Each ready endpoint has a name of its own; the service's name leads to those in use. */
+function addEndpoints(
+  names: OwnerNames,
+  name: string,
+  { ready, used, isHeadless }: { ready: readonly ReadyEndpoint[]; used: Used; isHeadless: boolean },
 ): void {
-  addAddresses(names, name, recordsOf(ready), order.rotating);
-  const byHost = new Map<string, ReadyEndpoint[]>();
-  for (const endpoint of ready) {
-    const host = hostOf(endpoint, endpoint.cluster, name);
-    const sharing = byHost.get(host);
-    if (sharing) sharing.push(endpoint);
-    else byHost.set(host, [endpoint]);
+  // Without a clusterset IP clients stay in their own cluster while it can serve them (seed 002).
+  const isLocalFirst = !isHeadless && !used.isNearest;
+  const how: Order = isLocalFirst ? order.localFirst : order.rotating;
+  addAddresses(names, name, recordsOf(used.endpoints), how);
+  const byHost = Map.groupBy(
+    ready.flatMap((endpoint) =>
+      endpointNames(endpoint).map((label) => ({ host: hostOf(label, endpoint, name), endpoint })),
+    ),
+    ({ host }) => host,
+  );
+  for (const [host, sharing] of byHost) {
+    const endpoints = sharing.map(({ endpoint }) => endpoint);
+    addAddresses(names, host, recordsOf(endpoints), order.fixed);
   }
-  for (const [host, endpoints] of byHost) addAddresses(names, host, recordsOf(endpoints), order.fixed);
-  const sources: SrvSource[] = [];
-  for (const slice of slices) {
-    const cluster = ordinalOf(slice.cluster);
-    for (const endpoint of slice.endpoints) {
-      if (!endpoint.isReady) continue;
-      const target = hostOf(endpoint, slice.cluster, name);
-      for (const port of slice.ports) sources.push({ port, target, cluster });
-    }
-  }
-  addSrv(names, name, sources);
+  const sources = sourcesOf(used.endpoints, (endpoint) => hostOf(endpointName(endpoint), endpoint, name));
+  addSrv(names, name, { sources, how: isLocalFirst ? order.localFirst : order.fixed });
 }
 
 /** A/AAAA of one cluster and SRV with that cluster's own ports, from its slices. */
-function addClusterNames(names: OwnerNames, input: OwnerInput, ready: readonly ReadyEndpoint[]): void {
-  const { slices, name, ordinalOf, owner } = input;
-  for (const cluster of new Set(slices.map((slice) => slice.cluster))) {
-    const own = ready.filter((endpoint) => endpoint.cluster === cluster);
-    if (own.length === 0) continue;
+function addClusterNames(names: OwnerNames, { name, owner }: OwnerInput, ready: readonly ReadyEndpoint[]): void {
+  const isByEndpoint = owner.kind === 'Headless' || owner.ips.length === 0;
+  for (const [cluster, own] of Map.groupBy(ready, (endpoint) => endpoint.cluster)) {
     const at = `${cluster.toLowerCase()}.${name}`;
     addAddresses(names, at, recordsOf(own), order.rotating);
-    const sources: SrvSource[] = [];
-    for (const slice of slices) {
-      if (slice.cluster !== cluster) continue;
-      const targets = owner.kind === 'Headless' ? hostsOf(slice.endpoints, cluster, name) : [at];
-      for (const target of targets) {
-        for (const port of slice.ports) sources.push({ port, target, cluster: ordinalOf(cluster) });
-      }
-    }
-    addSrv(names, at, sources);
+    const targetOf = (endpoint: ReadyEndpoint) => (isByEndpoint ? hostOf(endpointName(endpoint), endpoint, name) : at);
+    addSrv(names, at, { sources: sourcesOf(own, targetOf) });
   }
 }
 
-function hostsOf(endpoints: readonly EndpointFacts[], cluster: string, name: string): string[] {
-  return endpoints.filter((endpoint) => endpoint.isReady).map((endpoint) => hostOf(endpoint, cluster, name));
+function sourcesOf(endpoints: readonly ReadyEndpoint[], targetOf: (endpoint: ReadyEndpoint) => string): SrvSource[] {
+  const sources: SrvSource[] = [];
+  for (const endpoint of endpoints) {
+    const target = targetOf(endpoint);
+    for (const port of endpoint.ports) sources.push({ port, target, cluster: endpoint.ordinal });
+  }
+  return sources;
 }
 
-function hostOf(endpoint: EndpointFacts, cluster: string, name: string): string {
-  return `${endpointName(endpoint)}.${cluster.toLowerCase()}.${name}`;
+function hostOf(label: string, { cluster }: ReadyEndpoint, name: string): string {
+  return `${label}.${cluster.toLowerCase()}.${name}`;
 }
 
 function recordsOf(endpoints: readonly ReadyEndpoint[]): { address: Uint8Array; cluster: number }[] {

@@ -1,9 +1,10 @@
-// The clusterset's DNS options as a resolver follows them: names of clusters and the TTL while it runs, the zone's own name
-// when it starts. What was given as a flag stays.
+// The clusterset's DNS options as a resolver follows them: names of clusters, places and the TTL while it runs, the zone's
+// own name when it starts. What was given as a flag stays.
 
 import { errorText, type Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import { clusterSetDnsName, type DnsOptions, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
+import { readLocality } from '../clusterset/rules/locality.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer } from '../kube/controller/informer.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
@@ -39,7 +40,10 @@ export function followDnsOptions({ world, log, home, catalog, onTtl, fixed }: Fo
   }
 
   // A cluster that left, or never joined, has none: what holds then is what holds by default.
-  informer.on((_key, next) => follow(readDnsOptions(next ?? {})));
+  informer.on((_key, next) => {
+    follow(readDnsOptions(next ?? {}));
+    catalog.setLocality(readLocality(next ?? {}));
+  });
   informer.start();
   return () => informer.stop();
 }

@@ -3,7 +3,7 @@
 
 import { parseAddress, parseIpv4Number } from '../base/dns/address.ts';
 import { ByteReader, type ByteWriter } from '../base/dns/bytes.ts';
-import { type EndpointSlice, isReady } from '../kube/objects/endpoint-slice.ts';
+import { type Endpoint, type EndpointSlice, isReady } from '../kube/objects/endpoint-slice.ts';
 import type { Protocol, Service } from '../kube/objects/service.ts';
 
 export interface PortFacts {
@@ -18,6 +18,8 @@ export interface EndpointFacts {
   /** Empty if it has none of its own. */
   readonly hostname: string;
   readonly isReady: boolean;
+  /** Empty if unknown; only of imported slices. */
+  readonly zone: string;
 }
 
 /** When and in which form the fact was seen: what `explain` says of a record. */
@@ -52,6 +54,8 @@ export interface OwnerFacts extends Seen {
   readonly ips: readonly Uint8Array[];
   readonly ports: readonly PortFacts[];
   readonly externalName: string;
+  /** Of an import; empty if it has none. */
+  readonly trafficDistribution: string;
   /** Names of its slices, in the same namespace, each once. */
   readonly slices: readonly string[];
 }
@@ -62,6 +66,7 @@ export const absentOwner: OwnerFacts = {
   ips: [],
   ports: [],
   externalName: '',
+  trafficDistribution: '',
   slices: [],
   resourceVersion: '',
   seenMs: 0,
@@ -74,6 +79,7 @@ export interface ImportLike {
     readonly type?: string;
     readonly ips?: readonly string[];
     readonly ports?: readonly { name?: string; protocol?: string; port: number }[];
+    readonly trafficDistribution?: string;
   };
 }
 
@@ -85,6 +91,7 @@ export function factsOfImport(object: ImportLike, seenMs: number): Omit<OwnerFac
     ips: addressesOf(spec?.ips),
     ports: portsOf(spec?.ports),
     externalName: '',
+    trafficDistribution: spec?.trafficDistribution ?? '',
     resourceVersion: object.metadata.resourceVersion ?? '',
     seenMs,
   };
@@ -99,6 +106,7 @@ export function factsOfService(object: Service, seenMs: number): Omit<OwnerFacts
     ips: addressesOf(ips),
     ports: portsOf(spec?.ports),
     externalName: spec?.externalName ?? '',
+    trafficDistribution: '',
     resourceVersion: object.metadata.resourceVersion ?? '',
     seenMs,
   };
@@ -142,7 +150,7 @@ export function packOwner(writer: ByteWriter, owner: OwnerFacts, service: string
   writer.u8(owner.ips.length);
   for (const ip of owner.ips) writer.u8(ip.length).raw(ip);
   packPorts(writer, owner.ports);
-  writer.text(owner.externalName).u16(owner.slices.length);
+  writer.text(owner.externalName).text(owner.trafficDistribution).u16(owner.slices.length);
   for (const slice of owner.slices) packBehind(writer, slice, service);
   return writer.view();
 }
@@ -155,8 +163,9 @@ export function unpackOwner(bytes: Uint8Array, at: number, service: string): Own
   const ips = repeat(reader.u8(), () => reader.raw(reader.u8()));
   const ports = unpackPorts(reader);
   const externalName = reader.text();
+  const trafficDistribution = reader.text();
   const slices = repeat(reader.u16(), () => unpackBehind(reader, service));
-  return { isPresent, kind, ips, ports, externalName, slices, resourceVersion, seenMs };
+  return { isPresent, kind, ips, ports, externalName, trafficDistribution, slices, resourceVersion, seenMs };
 }
 
 /** Straight from the object: no list brings more of anything than of slices. */
@@ -168,20 +177,33 @@ export function packSlice(writer: ByteWriter, slice: EndpointSlice, owner: Slice
     .text(owner.cluster);
   packSeen(writer, { resourceVersion: metadata.resourceVersion ?? '', seenMs });
   packPorts(writer, portsOf(ports));
+  const zones = owner.isImported ? zonesOf(endpoints ?? []) : [];
+  writer.u8(zones.length);
+  for (const zone of zones) writer.text(zone);
   const countAt = writer.length;
   writer.u16(0);
   // Names stand for addresses: a slice of FQDNs has none to give.
-  writer.setU16(countAt, addressType === 'FQDN' ? 0 : packEndpoints(writer, endpoints ?? []));
+  writer.setU16(countAt, addressType === 'FQDN' ? 0 : packEndpoints(writer, endpoints ?? [], zones));
   return writer.view();
 }
 
-function packEndpoints(writer: ByteWriter, endpoints: NonNullable<EndpointSlice['endpoints']>): number {
+/** Those that its endpoints lie in, each once: their endpoints name them by number. */
+function zonesOf(endpoints: readonly Endpoint[]): string[] {
+  const zones = new Set<string>();
+  for (const { zone } of endpoints) if (zone && zones.size < zonesMax) zones.add(zone);
+  return [...zones];
+}
+
+const zonesMax = 250;
+
+function packEndpoints(writer: ByteWriter, endpoints: readonly Endpoint[], zones: readonly string[]): number {
   let count = 0;
   for (const endpoint of endpoints) {
     const mark = isReady(endpoint) ? 0x80 : 0;
     for (const text of endpoint.addresses ?? []) {
       if (!packAddress(writer, text, mark)) continue;
       writer.text(endpoint.hostname ?? '');
+      if (zones.length > 0) writer.u8(zones.indexOf(endpoint.zone ?? '') + 1);
       count += 1;
     }
   }
@@ -208,10 +230,13 @@ export function unpackSlice(bytes: Uint8Array, at: number, name: string): NamedS
   const cluster = reader.text();
   const { resourceVersion, seenMs } = unpackSeen(reader);
   const ports = unpackPorts(reader);
+  const zones = repeat(reader.u8(), () => reader.text());
   const endpoints = repeat(reader.u16(), () => {
     const head = reader.u8();
     const address = reader.raw(head & 0x7f);
-    return { address, hostname: reader.text(), isReady: head >= 0x80 };
+    const hostname = reader.text();
+    const zone = zones.length === 0 ? '' : (zones[reader.u8() - 1] ?? '');
+    return { address, hostname, isReady: head >= 0x80, zone };
   });
   return { name, service, isImported, cluster, ports, endpoints, resourceVersion, seenMs };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { distance, nearest, nearestFirst, type Place } from './locality.ts';
+import { endpointsToUse, type Place, preferenceOf, tierOf } from './locality.ts';
 
 const place = (text: string): Place => {
   const [cluster = '', region, zone] = text.split('/');
@@ -9,30 +9,58 @@ const here = place('east/eu/eu-1');
 
 describe('locality', () => {
   const table: [string, number][] = [
-    ['east/eu/eu-1', 0],
-    ['east', 0],
-    ['west/eu/eu-1', 1],
-    ['west/eu/eu-2', 2],
-    ['west/us/eu-1', 3],
-    ['west/us/us-1', 3],
-    ['west', 3],
-    ['west//', 3],
+    ['east/eu/eu-1', 1],
+    ['east/eu/eu-2', 2],
+    ['east', 2],
+    ['west/eu/eu-1', 3],
+    ['west/eu/eu-2', 4],
+    ['west/eu', 4],
+    ['west/us/eu-1', 5],
+    ['west/us/us-1', 5],
+    ['west', 5],
+    ['west//', 5],
   ];
-  for (const [text, far] of table) {
-    test(`locality: from east/eu/eu-1 to ${text} -> ${far}`, () => expect(distance(here, place(text))).toBe(far));
+  for (const [text, tier] of table) {
+    test(`locality: from east/eu/eu-1 to ${text} -> tier ${tier}`, () => expect(tierOf(here, place(text))).toBe(tier));
   }
 
-  test('locality: nobody says a region -> zones are compared by name', () => {
-    expect(distance({ cluster: 'a', zone: 'rack-1' }, { cluster: 'b', zone: 'rack-1' })).toBe(1);
+  test('locality: no region is known -> zones are compared by name', () => {
+    expect(tierOf({ cluster: 'a', zone: 'rack-1' }, { cluster: 'b', zone: 'rack-1' })).toBe(3);
+    expect(tierOf({ cluster: 'a' }, { cluster: 'b' })).toBe(5);
   });
 
-  test('locality: sorted -> nearest first, equally near ones in the order they came [001-01]', () => {
-    const items = ['far', 'west/eu/eu-2', 'west/eu/eu-1', 'other', 'east'];
-    expect(nearestFirst(here, items, place)).toEqual(['east', 'west/eu/eu-1', 'west/eu/eu-2', 'far', 'other']);
-  });
+  const values: [string, string | undefined, string][] = [
+    ['Spread', undefined, 'Spread'],
+    ['NearestFirst', undefined, 'NearestFirst'],
+    ['Spread', 'PreferClose', 'NearestFirst'],
+    ['Spread', 'PreferSameZone', 'NearestFirst'],
+    ['Spread', 'PreferSameNode', 'NearestFirst'],
+    ['Spread', '', 'Spread'],
+    ['Spread', 'PreferTheMoon', 'Spread'],
+    ['NearestFirst', 'PreferTheMoon', 'NearestFirst'],
+  ];
+  for (const [set, distribution, outcome] of values) {
+    test(`locality: the set says ${set}, the service ${distribution} -> ${outcome}`, () => {
+      expect(preferenceOf(set as 'Spread', distribution)).toBe(outcome);
+    });
+  }
 
-  test('locality: the nearest -> all of the nearest kind that has any', () => {
-    expect(nearest(here, ['far', 'west/eu/eu-2', 'north/eu/eu-3'], place)).toEqual(['west/eu/eu-2', 'north/eu/eu-3']);
-    expect(nearest(here, [], place)).toEqual([]);
-  });
+  const all = ['far', 'west/eu/eu-2', 'west/eu/eu-1', 'east', 'east/eu/eu-1', 'north/eu/eu-1'];
+  const nearest: [string[], string[]][] = [
+    [all, ['east/eu/eu-1']],
+    [all.filter((text) => text !== 'east/eu/eu-1'), ['east']],
+    [all.filter((text) => !text.startsWith('east')), ['west/eu/eu-1', 'north/eu/eu-1']],
+    [['far', 'west/eu/eu-2', 'other'], ['west/eu/eu-2']],
+    [
+      ['far', 'other'],
+      ['far', 'other'],
+    ],
+    [[], []],
+  ];
+  for (const [ready, used] of nearest) {
+    test(`locality: NearestFirst of ${ready.join(', ') || 'none'} -> ${used.join(', ') || 'none'}`, () => {
+      expect(endpointsToUse(ready, { from: here, preference: 'NearestFirst', placeOf: place })).toEqual(used);
+      expect(endpointsToUse(ready, { from: here, preference: 'Spread', placeOf: place })).toEqual(ready);
+    });
+  }
 });

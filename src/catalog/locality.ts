@@ -1,36 +1,50 @@
-// Which of several places is nearest to a reader: its own cluster, then its zone, its region, then anywhere. Pure, and
-// stable: places equally near stay in the order they came in.
+// The locality rule, one for DNS, the node proxy and xDS: how near an endpoint is to whoever wants to reach it, and which of
+// several endpoints are used. Pure, and stable: endpoints stay in the order they came in.
+
+import type { LocalityPreference } from '../clusterset/kinds/cluster-set.ts';
 
 export interface Place {
   readonly cluster: string;
-  /** Empty or absent if nobody said. */
+  /** Empty or absent if unknown. Of a node or an endpoint its own zone, else that of its cluster. */
   readonly zone?: string;
   readonly region?: string;
 }
 
-/** Smaller is nearer. What is not known is never near. */
-export type Distance = 0 | 1 | 2 | 3;
+/** 1 own cluster and zone, 2 own cluster, 3 another cluster in the same zone, 4 in the same region, 5 anywhere. */
+export type Tier = 1 | 2 | 3 | 4 | 5;
 
-export function distance(from: Place, to: Place): Distance {
-  if (from.cluster === to.cluster) return 0;
+/** What is not known is never near. */
+export function tierOf(from: Place, to: Place): Tier {
   // A zone's name means something only inside its region.
   const isSameRegion = isKnownSame(from.region, to.region);
-  if (isKnownSame(from.zone, to.zone) && (isSameRegion || (!from.region && !to.region))) return 1;
-  return isSameRegion ? 2 : 3;
+  const isSameZone = isKnownSame(from.zone, to.zone);
+  if (from.cluster === to.cluster) return isSameZone ? 1 : 2;
+  if (isSameZone && (isSameRegion || (!from.region && !to.region))) return 3;
+  return isSameRegion ? 4 : 5;
 }
 
-export function nearestFirst<T>(from: Place, items: readonly T[], placeOf: (item: T) => Place): T[] {
-  return items
-    .map((item) => ({ item, far: distance(from, placeOf(item)) }))
-    .sort((a, b) => a.far - b.far)
-    .map(({ item }) => item);
+/**
+ * What holds for one service: its own `trafficDistribution`, else the set's preference. Imported slices do not say which
+ * node an endpoint runs on, so PreferSameNode is the nearest that can be told. A value of tomorrow changes nothing.
+ */
+export function preferenceOf(set: LocalityPreference, trafficDistribution: string | undefined): LocalityPreference {
+  return nearestValues.has(trafficDistribution ?? '') ? 'NearestFirst' : set;
 }
 
-/** Those of the nearest kind that has any. */
-export function nearest<T>(from: Place, items: readonly T[], placeOf: (item: T) => Place): T[] {
-  const far = items.map((item) => distance(from, placeOf(item)));
-  const least = Math.min(...far);
-  return items.filter((_, index) => far[index] === least);
+const nearestValues: ReadonlySet<string> = new Set(['PreferClose', 'PreferSameZone', 'PreferSameNode']);
+
+export interface LocalityChoice<T> {
+  readonly from: Place;
+  readonly preference: LocalityPreference;
+  readonly placeOf: (endpoint: T) => Place;
+}
+
+/** Of endpoints that are ready, those to use: all of them, or those of the nearest tier that has any. */
+export function endpointsToUse<T>(ready: readonly T[], choice: LocalityChoice<T>): readonly T[] {
+  if (choice.preference === 'Spread') return ready;
+  const tiers = ready.map((endpoint) => tierOf(choice.from, choice.placeOf(endpoint)));
+  const nearest = tiers.reduce<number>((least, tier) => Math.min(least, tier), 5);
+  return ready.filter((_, index) => tiers[index] === nearest);
 }
 
 function isKnownSame(a: string | undefined, b: string | undefined): boolean {

@@ -1,7 +1,7 @@
 // The names of one Service or ServiceImport, made from its facts: what each answers, which reverse names point at it, and
 // what was left out and why. Shared by the two zones; what differs between them is in cluster-names.ts and clusterset-names.ts.
 
-import { dashedAddress } from '../base/dns/address.ts';
+import { dashedAddress, dashedGroups } from '../base/dns/address.ts';
 import { reverseName, tryEncodeName } from '../base/dns/name.ts';
 import {
   type Order,
@@ -48,17 +48,21 @@ export class OwnerNames {
     const sets = this.#setsOf(name);
     if (!sets) return;
     sets.push(set);
-    for (let parent = parentOf(name); parent.length > this.#apex.length; parent = parentOf(parent)) {
-      if (this.sets.has(parent)) break;
-      this.sets.set(parent, []);
-    }
-    // RFC 8020: a name with something below it exists.
-    if (!this.sets.has(this.#apex)) this.sets.set(this.#apex, []);
+    this.#existAbove(name);
   }
 
   /** The name exists, with or without records. */
   exist(name: string): void {
-    this.#setsOf(name);
+    if (this.#setsOf(name)) this.#existAbove(name);
+  }
+
+  /** RFC 8020: a name with something below it exists. */
+  #existAbove(name: string): void {
+    for (let parent = parentOf(name); parent.length > this.#apex.length; parent = parentOf(parent)) {
+      if (this.sets.has(parent)) break;
+      this.sets.set(parent, []);
+    }
+    if (!this.sets.has(this.#apex)) this.sets.set(this.#apex, []);
   }
 
   point(address: Uint8Array, target: string): void {
@@ -134,17 +138,18 @@ function areSameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length;
 }
 
+/** The name of a port exists whether anybody serves it at the moment or not. */
+export function existPorts(names: OwnerNames, name: string, ports: readonly PortFacts[]): void {
+  for (const port of ports) if (port.name !== '') names.exist(serviceLabel(port, name));
+}
+
 function serviceLabel(port: PortFacts, name: string): string {
   return `_${port.name}._${port.protocol.toLowerCase()}.${name}`;
 }
 
 /** SRV of a service with addresses of its own: one per named port, pointing at the service. */
 export function addServicePorts(names: OwnerNames, name: string, ports: readonly PortFacts[]): void {
-  addSrv(
-    names,
-    name,
-    ports.map((port) => ({ port, target: name, cluster: 0 })),
-  );
+  addSrv(names, name, { sources: ports.map((port) => ({ port, target: name, cluster: 0 })) });
 }
 
 export interface SrvSource {
@@ -153,13 +158,19 @@ export interface SrvSource {
   readonly cluster: number;
 }
 
+export interface SrvOptions {
+  readonly sources: readonly SrvSource[];
+  readonly how?: Order;
+}
+
 /** SRV under `_port._proto` for each named port, and under the bare name one per target and number. */
-export function addSrv(names: OwnerNames, name: string, sources: readonly SrvSource[]): void {
+export function addSrv(names: OwnerNames, name: string, { sources, how = order.fixed }: SrvOptions): void {
+  const add = (at: string, some: readonly SrvSource[]) => addSrvSet(names, at, { service: name, sources: some, how });
   const [only] = sources;
   if (only !== undefined && sources.length === 1) {
     if (only.port.name === '') return;
-    addSrvSet(names, serviceLabel(only.port, name), sources, name);
-    addSrvSet(names, name, sources, name);
+    add(serviceLabel(only.port, name), sources);
+    add(name, sources);
     return;
   }
   const byName = new Map<string, Map<string, SrvSource>>();
@@ -174,10 +185,14 @@ export function addSrv(names: OwnerNames, name: string, sources: readonly SrvSou
     put(serviceLabel(source.port, name), source);
     put(name, source);
   }
-  for (const [at, known] of byName) addSrvSet(names, at, [...known.values()], name);
+  for (const [at, known] of byName) add(at, [...known.values()]);
 }
 
-function addSrvSet(names: OwnerNames, at: string, sources: readonly SrvSource[], service: string): void {
+function addSrvSet(
+  names: OwnerNames,
+  at: string,
+  { service, sources, how }: { service: string; sources: readonly SrvSource[]; how: Order },
+): void {
   // The target is not compressed (RFC 2782): as a message has it, it is two bytes longer than as text.
   const kept = keepWhatFits(names, `SRV records of ${at}`, sources, ({ target }) => srvHeadBytes + target.length + 2);
   const records: PackedRecord[] = [];
@@ -185,7 +200,7 @@ function addSrvSet(names: OwnerNames, at: string, sources: readonly SrvSource[],
     const record = srvRecord(source, service);
     if (record) records.push(record);
   }
-  names.add(at, { type: recordType.SRV, order: order.fixed, records });
+  names.add(at, { type: recordType.SRV, order: how, records });
 }
 
 function srvRecord(source: SrvSource, service: string): PackedRecord | undefined {
@@ -197,6 +212,14 @@ function srvRecord(source: SrvSource, service: string): PackedRecord | undefined
 
 export function endpointName(endpoint: EndpointFacts): string {
   return (endpoint.hostname || dashedAddress(endpoint.address)).toLowerCase();
+}
+
+/** All that it answers to: its name, and for an IPv6 address the form with all its groups. */
+export function endpointNames(endpoint: EndpointFacts): string[] {
+  const name = endpointName(endpoint);
+  if (endpoint.hostname || endpoint.address.length === 4) return [name];
+  const groups = dashedGroups(endpoint.address);
+  return groups === name ? [name] : [name, groups];
 }
 
 export function noteUnready(names: OwnerNames, slice: NamedSlice, endpoint: EndpointFacts): void {

@@ -29,6 +29,7 @@ const keyNames = [
   'endpoints',
   'addresses',
   'hostname',
+  'zone',
   'conditions',
   'ready',
   importedServiceNameLabel,
@@ -193,16 +194,18 @@ function readPort(scanner: JsonScanner): EndpointPort {
 function readEndpoint(scanner: JsonScanner): Endpoint {
   let addresses: string[] = [];
   let hostname: string | undefined;
+  let zone: string | undefined;
   let ready: boolean | undefined;
   if (scanner.enterObject()) {
     while (scanner.nextKey()) {
       if (scanner.isKey(key.addresses)) addresses = readArray(scanner, readText);
       else if (scanner.isKey(key.hostname)) hostname = scanner.text();
+      else if (scanner.isKey(key.zone)) zone = scanner.text();
       else if (scanner.isKey(key.conditions)) ready = readReady(scanner);
       else scanner.skip();
     }
   }
-  return { addresses, hostname, conditions: { ready } };
+  return { addresses, hostname, zone, conditions: { ready } };
 }
 
 function readReady(scanner: JsonScanner): boolean | undefined {

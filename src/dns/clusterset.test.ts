@@ -190,10 +190,28 @@ describe('clusterset.local without a clusterset IP', () => {
     expect(new Set(answers)).toEqual(new Set(['10.1.0.1', '10.3.0.1']));
   });
 
+  test('ports differ by cluster -> SRV has the endpoints of those that serve the asked port, with their own ports', async () => {
+    const catalog = makeCatalog({ cluster: { id: 'west' } });
+    const slices = [
+      { cluster: 'east', ports: ['http:8080', 'admin:9000'], endpoints: ['10.1.0.1'] },
+      { cluster: 'south', ports: ['http:3000'], endpoints: ['10.3.0.1'] },
+    ];
+    addImport(catalog, 'shop/checkout', { ports: ['http:80', 'admin:90'], slices });
+    syncAll(catalog);
+    const asker = new Asker(catalog);
+    for (let i = 0; i < 2; i++) {
+      expect(await asker.ask(`_admin._tcp.${name} SRV`)).toBe(`9000 10-1-0-1.east.${name}`);
+    }
+    const turns = [await asker.ask(`_http._tcp.${name} SRV`), await asker.ask(`_http._tcp.${name} SRV`)];
+    expect(turns.sort()).toEqual([`3000 10-3-0-1.south.${name}`, `8080 10-1-0-1.east.${name}`]);
+    expect(await asker.ask(`10-3-0-1.south.${name} A`)).toBe('10.3.0.1');
+  });
+
   test('nobody is healthy -> NODATA, for the import exists [002-33]', async () => {
     const { asker } = without([slice('east', '10.1.0.1', false)]);
     expect(await asker.ask(`${name} A`)).toBe('NODATA');
-    expect(await asker.ask(`_http._tcp.${name} SRV`)).toBe(`80 ${name}`);
+    expect(await asker.ask(`_http._tcp.${name} SRV`)).toBe('NODATA');
+    expect(await asker.ask(`_https._tcp.${name} SRV`)).toBe('NXDOMAIN');
   });
 });
 
@@ -284,5 +302,29 @@ describe('clusterset.local follows its facts', () => {
     syncAll(catalog);
     expect(await new Asker(catalog).ask(`${name} A`)).toBe('10.1.0.1');
     expect(catalog.namesOf('i/shop/db').leftOut[0]?.why).toMatch(/no valid domain name/);
+  });
+});
+
+describe('names of IPv6 endpoints', () => {
+  const name = 'db.shop.svc.clusterset.local';
+  test.each([
+    ['fd00:240::1:13', 'fd00-240--1-13', 'fd00-240-0-0-0-0-1-13'],
+    ['fd00:240::', 'fd00-240--0', 'fd00-240-0-0-0-0-0-0'],
+    ['fd00:1:2:3:4:5:6:7', 'fd00-1-2-3-4-5-6-7', 'fd00-1-2-3-4-5-6-7'],
+  ])('%s -> %s, and with all groups; SRV leads to the first, in both zones', async (ip, usual, groups) => {
+    const catalog = makeCatalog();
+    addImport(catalog, 'shop/db', {
+      type: 'Headless',
+      slices: [{ cluster: 'east', ports: ['sql:5432'], endpoints: [ip] }],
+    });
+    addService(catalog, 'shop/db', { slices: [{ ports: ['sql:5432'], endpoints: [ip] }] });
+    syncAll(catalog);
+    const asker = new Asker(catalog);
+    for (const zone of [`east.${name}`, 'db.shop.svc.cluster.local']) {
+      expect(await asker.ask(`${usual}.${zone} AAAA`)).toBe(ip);
+      expect(await asker.ask(`${groups}.${zone} AAAA`)).toBe(ip);
+    }
+    expect(await asker.ask(`_sql._tcp.${name} SRV`)).toBe(`5432 ${usual}.east.${name}`);
+    expect(await asker.ask('_sql._tcp.db.shop.svc.cluster.local SRV')).toBe(`5432 ${usual}.db.shop.svc.cluster.local`);
   });
 });

@@ -22,6 +22,7 @@ import { type ClusterProperty, clusterPropertyType } from '../kinds/cluster-prop
 import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { localityOf } from '../rules/locality.ts';
 import { recordKeys } from './sources.ts';
 import { type ControllerName, type Controllers, runControllers } from './wiring.ts';
 
@@ -115,7 +116,10 @@ export function createAgent(options: AgentOptions): Agent {
     log,
     home,
     systemNamespace: options.systemNamespace ?? 'portolan-system',
-    wanted: () => policy.current.dns,
+    wanted: () => ({
+      dns: policy.current.dns,
+      locality: localityOf(policy.current.locality, [...members.clusters.values()]),
+    }),
   });
   const parts = [copies, members, policy, views, policies, federated, properties];
   const stopping = new AbortController();
@@ -149,7 +153,7 @@ export function createAgent(options: AgentOptions): Agent {
   }
 
   function policyChanged(): void {
-    if (policy.hasSynced) dnsOptions.nudge();
+    if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
     lease.timesChanged();
     legacy.follow(policy.current.legacyNamespace);
     const keys = new Set([...copies.exports.keys(), ...copies.imports.keys(), ...recordKeys(views)]);
@@ -160,6 +164,7 @@ export function createAgent(options: AgentOptions): Agent {
 
   /** A member that comes or goes, or whose ranges change, concerns the services it has; we ourselves all of them. */
   function memberChanged(clusterId: string, member: Member | undefined): void {
+    if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
     if (clusterId === membership.clusterId) return policyChanged();
     for (const key of members.servicesOf(clusterId)) controllers?.add(merging, key);
     placementsChanged();

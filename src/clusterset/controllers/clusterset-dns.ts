@@ -1,4 +1,4 @@
-// Keeps the ClusterSet's DNS options at home, where the resolver reads them.
+// Keeps the ClusterSet's DNS options and the places of its members at home, where resolvers and proxies read them.
 
 import { errorText, type Log } from '../../base/log.ts';
 import { createQueue } from '../../base/queue.ts';
@@ -8,13 +8,14 @@ import { ensure } from '../../kube/controller/apply.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
 import { type DnsOptions, dnsOptionsManifest } from '../rules/clusterset-dns.ts';
+import type { SetLocality } from '../rules/locality.ts';
 
 export interface ClusterSetDnsOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly home: Client;
   readonly systemNamespace: string;
-  readonly wanted: () => DnsOptions;
+  readonly wanted: () => { readonly dns: DnsOptions; readonly locality: SetLocality };
 }
 
 export interface ClusterSetDnsController {
@@ -27,7 +28,8 @@ export function runClusterSetDns(options: ClusterSetDnsOptions): ClusterSetDnsCo
   const { world, log, home } = options;
 
   async function write(): Promise<undefined> {
-    const { type, object: wanted } = dnsOptionsManifest(options.wanted(), options.systemNamespace);
+    const { dns, locality } = options.wanted();
+    const { type, object: wanted } = dnsOptionsManifest(dns, { locality, namespace: options.systemNamespace });
     const present = await home.get<ConfigMap>(type, wanted.metadata).catch(absentIsFine);
     await ensure({ client: home, type, present, wanted });
     return undefined;

@@ -21,6 +21,8 @@ export interface ClusterSetSpec {
   endpoints?: 'Pods' | 'ClusterIP';
   clusterSetIP?: 'allocate' | 'none';
   staleness?: StalenessPolicy;
+  /** How far traffic goes when several clusters have ready endpoints; a service's trafficDistribution goes before it. */
+  locality?: LocalityPreference;
   lease?: ClusterSetLease;
   addressRanges?: AddressRanges;
   /** How long a released address is kept for the one who had it. */
@@ -29,6 +31,9 @@ export interface ClusterSetSpec {
   /** Where agents of the older form keep one import per cluster; not read unless named. */
   legacyNamespace?: string;
 }
+
+/** Spread: all ready endpoints alike. NearestFirst: the nearest that are ready. */
+export type LocalityPreference = 'Spread' | 'NearestFirst';
 
 export interface ClusterSetLease {
   renewSeconds?: number;
@@ -58,6 +63,7 @@ export const clusterSetDefaults = {
   endpoints: 'Pods',
   clusterSetIP: 'allocate',
   staleness: 'Withdraw',
+  locality: 'Spread',
   lease: { renewSeconds: 10, durationSeconds: 30, holdDownSeconds: 60, holdDownMaxSeconds: 600 },
   addressRanges: {
     clusterSet: ['243.0.0.0/12', 'fd70:6f72:74f3::/64'],

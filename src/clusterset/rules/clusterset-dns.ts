@@ -1,10 +1,11 @@
-// The DNS options of the clusterset as a member's home has them: a ConfigMap in the system namespace that the agent copies
-// from the ClusterSet, for resolvers that see no broker. Pure.
+// The DNS options of the clusterset, and where its members are, as a member's home has them: a ConfigMap in the system namespace that the agent copies
+// from the ClusterSet, for resolvers and proxies that see no broker. Pure.
 
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type ClusterSetDns, clusterSetDefaults } from '../kinds/cluster-set.ts';
+import { localityData, type SetLocality, unknownLocality } from './locality.ts';
 
 export const clusterSetDnsName = 'portolan-clusterset-dns';
 
@@ -15,8 +16,12 @@ export function dnsOptionsOf(dns: ClusterSetDns | undefined): DnsOptions {
   return { ...clusterSetDefaults.dns, ...dns };
 }
 
-export function dnsOptionsManifest({ zone, ttlSeconds, clusterNames }: DnsOptions, namespace = systemNamespace) {
-  const data = { zone, ttlSeconds: String(ttlSeconds), clusterNames };
+export function dnsOptionsManifest(
+  options: DnsOptions,
+  { locality = unknownLocality, namespace = systemNamespace }: { locality?: SetLocality; namespace?: string } = {},
+) {
+  const { zone, ttlSeconds, clusterNames } = options;
+  const data = { zone, ttlSeconds: String(ttlSeconds), clusterNames, ...localityData(locality) };
   return manifest(configMapType, { name: clusterSetDnsName, namespace }, { data }) as Manifest<ConfigMap>;
 }
 

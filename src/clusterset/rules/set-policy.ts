@@ -1,7 +1,13 @@
 // What the clusterset's ClusterSet object says, with everything it does not say filled in. Pure.
 
 import { type IpFamily, type IpRange, parseRange } from '../../base/ip.ts';
-import { type ClusterSet, clusterSetDefaults, type PortPolicy, type StalenessPolicy } from '../kinds/cluster-set.ts';
+import {
+  type ClusterSet,
+  clusterSetDefaults,
+  type LocalityPreference,
+  type PortPolicy,
+  type StalenessPolicy,
+} from '../kinds/cluster-set.ts';
 import { type DnsOptions, dnsOptionsOf } from './clusterset-dns.ts';
 import type { LeaseTimes } from './leases/lease-judge.ts';
 import type { EndpointMode } from './plan-export-slices.ts';
@@ -11,6 +17,7 @@ export interface SetPolicy {
   readonly endpoints: EndpointMode;
   readonly clusterSetIps: 'allocate' | 'none';
   readonly staleness: StalenessPolicy;
+  readonly locality: LocalityPreference;
   readonly lease: LeaseTimes & { readonly renewMs: number };
   /** Where clusterset IPs come from, one per family at most. */
   readonly ranges: ReadonlyMap<IpFamily, IpRange>;
@@ -34,6 +41,7 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
     endpoints: spec.endpoints,
     clusterSetIps: spec.clusterSetIP,
     staleness: spec.staleness,
+    locality: spec.locality,
     lease: {
       leaseMs,
       renewMs: lease.renewSeconds * 1000,

@@ -26,6 +26,7 @@ interface EndpointSpec {
   readonly ip: string | string[];
   readonly hostname?: string;
   readonly ready?: boolean;
+  readonly zone?: string;
 }
 
 export interface SliceSpec {
@@ -49,6 +50,7 @@ export function makeSlice(key: string, spec: SliceSpec): EndpointSlice {
     return {
       addresses: [full.ip].flat(),
       ...(full.hostname ? { hostname: full.hostname } : {}),
+      ...(full.zone ? { zone: full.zone } : {}),
       ...(full.ready === undefined ? {} : { conditions: { ready: full.ready } }),
     };
   });
@@ -69,14 +71,16 @@ export interface ImportSpec {
   readonly type?: 'ClusterSetIP' | 'Headless';
   readonly ips?: string[];
   readonly ports?: string[];
+  readonly trafficDistribution?: string;
   readonly slices?: SliceSpec[];
 }
 
 export function addImport(catalog: Catalog, key: string, spec: ImportSpec): void {
   const [namespace, name] = key.split('/') as [string, string];
+  const { type = 'ClusterSetIP', ips = [], ports = [], trafficDistribution } = spec;
   catalog.upsertServiceImport({
     metadata: { name, namespace, resourceVersion: '7' },
-    spec: { type: spec.type ?? 'ClusterSetIP', ips: spec.ips ?? [], ports: (spec.ports ?? []).map(port) },
+    spec: { type, ips, ports: ports.map(port), trafficDistribution },
   });
   for (const slice of spec.slices ?? []) catalog.upsertEndpointSlice(makeSlice(key, slice));
 }
