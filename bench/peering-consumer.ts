@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { dial } from '../src/base/grpc/transport-client.ts';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { createClient } from '../src/kube/client/client.ts';
@@ -10,7 +11,6 @@ import { startHome } from '../src/main/home.ts';
 import { ConsumerLink } from '../src/peering/consumer/consumer-link.ts';
 import { PeerServiceStore } from '../src/peering/consumer/peer-service-store.ts';
 import { peerDefaults } from '../src/peering/kinds/peer.ts';
-import { dial } from '../src/peering/transport/transport-client.ts';
 
 export interface BenchAccess {
   readonly address: string;

@@ -1,7 +1,7 @@
 // A consumer that keeps what it is told in memory, so that many of them measure the owner and the wire, not our disk.
 
+import { type ClientCall, dial } from '../src/base/grpc/transport-client.ts';
 import { ConsumerSession } from '../src/peering/session/consumer-session.ts';
-import { type ClientCall, dial } from '../src/peering/transport/transport-client.ts';
 import { snapshotHeader, v1alpha1 } from '../src/peering/transport/wire.ts';
 import type { BenchAccess } from './peering-consumer.ts';
 

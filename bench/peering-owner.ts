@@ -1,13 +1,13 @@
 // The owner's half of the peering benchmark, a process of its own: a catalog made up in memory, served over mutual TLS.
 
 import { X509Certificate } from 'node:crypto';
+import { serveGrpc } from '../src/base/grpc/transport-server.ts';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import type { Service } from '../src/kube/objects/service.ts';
 import type { PeerExport } from '../src/peering/kinds/peer-export.ts';
 import { Owner } from '../src/peering/owner/owner.ts';
 import { OwnerCatalog } from '../src/peering/owner/owner-catalog.ts';
-import { servePeering } from '../src/peering/transport/transport-server.ts';
 import { judgeCertificate } from '../src/peering/trust/trust.ts';
 
 export type Order =
@@ -68,9 +68,10 @@ async function start({ certificate, key, roots }: Extract<Order, { kind: 'start'
     identities: [],
     roots: [new X509Certificate(pem)],
   }));
-  const server = await servePeering({
-    ...{ host: '127.0.0.1', port: 0, certificate, key, log: silentLog },
+  const server = await serveGrpc({
+    ...{ host: '127.0.0.1', port: 0, tls: { certificate, key }, log: silentLog },
     judge: (presented) => judgeCertificate(presented, trusted, clock.wallMs()),
+    callerKey: ({ peer }) => peer,
     accept: (call) => owner.accept(call),
     messageBytesMax: 65_536,
     keepAliveMs: 10_000,

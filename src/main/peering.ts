@@ -1,5 +1,7 @@
 // The parts of `portolan peering`: this mesh's certificate, its card for others, and the two sides of sharing.
 
+import { dial } from '../base/grpc/transport-client.ts';
+import { serveGrpc } from '../base/grpc/transport-server.ts';
 import { errorText, type Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
@@ -13,8 +15,6 @@ import type { PeerVersion } from '../peering/kinds/peer.ts';
 import type { MeshDefaults } from '../peering/kinds/peer-export.ts';
 import { type Peering, startPeering } from '../peering/peering.ts';
 import { meshCardData, meshCardName } from '../peering/rules/peer-introduction.ts';
-import { dial } from '../peering/transport/transport-client.ts';
-import { servePeering } from '../peering/transport/transport-server.ts';
 import { openIdentity } from '../peering/trust/identity.ts';
 
 export interface PeeringRoleOptions {
@@ -57,7 +57,7 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
       credentials: identity,
       versions: options.versions,
       isReplicated: options.isReplicated,
-      serve: servePeering,
+      serve: serveGrpc,
       dial,
     });
     parts.add('peering', () => peering.stop());

@@ -2,6 +2,18 @@
 // catalogs. Sockets come from outside, so that the same parts run under a virtual clock.
 
 import type { X509Certificate } from 'node:crypto';
+import type {
+  CallHandlers,
+  GrpcServer,
+  GrpcServerOptions,
+  PlainAnswer,
+  PlainRequest,
+  PlainRoute,
+  RefusedCaller,
+  ServerCall,
+} from '../base/grpc/server-options.ts';
+import { codes } from '../base/grpc/status.ts';
+import type { Dial } from '../base/grpc/transport-client.ts';
 import type { Log } from '../base/log.ts';
 import { LogBudget } from '../base/log-budget.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -24,20 +36,10 @@ import { catalogPath, introductionPath } from './rules/peer-introduction.ts';
 import { consumerStatus, ownerStatus } from './status/peer-status.ts';
 import { type AbsentConsumer, measurePeering, type PeeringMeter } from './status/peering-metrics.ts';
 import { StatusWriter, type WrittenStatus } from './status/status-writer.ts';
-import type { Dial } from './transport/transport-client.ts';
-import type {
-  CallHandlers,
-  PeeringServer,
-  PeeringServerOptions,
-  PlainAnswer,
-  PlainRequest,
-  RefusedCaller,
-  ServerCall,
-} from './transport/transport-server.ts';
 import { v1alpha1 } from './transport/wire.ts';
 import type { OwnCredentials } from './trust/credentials.ts';
 import { fingerprintOf, type KnownPeer, linkConfigOf, PeerRegistry } from './trust/peer-registry.ts';
-import { judgeCertificate, type Verdict } from './trust/trust.ts';
+import { judgeCertificate, type PeerCaller, type PeerVerdict } from './trust/trust.ts';
 
 /** Our own certificate and key, from wherever they are kept. */
 export interface CredentialsSource {
@@ -45,6 +47,8 @@ export interface CredentialsSource {
   /** Returns what takes the handler off again. */
   onChanged(handler: () => void): () => void;
 }
+
+export type PeeringServerOptions = GrpcServerOptions<PeerCaller>;
 
 export interface PeeringOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -62,7 +66,7 @@ export interface PeeringOptions {
   readonly versions?: readonly PeerVersion[];
   /** Several processes share this home: one of them takes from peers, all of them serve. */
   readonly isReplicated?: boolean;
-  readonly serve: (options: PeeringServerOptions) => Promise<PeeringServer>;
+  readonly serve: (options: PeeringServerOptions) => Promise<GrpcServer>;
   readonly dial: Dial;
   readonly limits?: Partial<LinkLimits>;
 }
@@ -100,7 +104,7 @@ class PeeringParts implements Peering {
   readonly #refused: RefusedCallers;
   readonly #refusedLines: LogBudget;
   readonly #stops: (() => unknown)[] = [];
-  #server: PeeringServer | undefined;
+  #server: GrpcServer | undefined;
   #revision = 0;
   readonly #startedMs: number;
   #consumer: Consumer | undefined;
@@ -182,13 +186,12 @@ class PeeringParts implements Peering {
     const own = await this.#ownCredentials();
     this.#server = await serve({
       ...listen,
-      ...own,
-      // A peer that is not known yet must not hear that it is not trusted: it would not come back.
-      whyUnavailable: () => (this.#hasSynced() ? undefined : "the owner's catalog has not synced yet"),
+      tls: own,
+      callerKey: ({ peer }) => peer,
       judge: (presented) => this.#judge(presented),
       accept: (call) => this.#accept(call),
       onRefused: (caller) => this.#refusedCaller(caller),
-      answer: (request) => this.#answer(request),
+      route: (request) => this.#route(request),
       messageBytesMax,
       keepAliveMs: serverKeepAliveMs,
       log,
@@ -246,16 +249,20 @@ class PeeringParts implements Peering {
     return this.#revision;
   }
 
-  #judge(presented: readonly X509Certificate[]): Verdict {
+  // A peer that is not known yet must not hear that it is not trusted: it would not come back.
+  #judge(presented: readonly X509Certificate[]): PeerVerdict {
+    if (!this.#hasSynced())
+      return { kind: 'refused', code: codes.unavailable, reason: "the owner's catalog has not synced yet" };
     return judgeCertificate(presented, this.#registry.trusted(), this.#options.world.clock.wallMs());
   }
 
-  #accept(call: ServerCall): CallHandlers | undefined {
-    this.#refused.forget(call.peer);
+  #accept(call: ServerCall<PeerCaller>): CallHandlers | undefined {
+    this.#refused.forget(call.caller.peer);
     return this.owner.accept(call);
   }
 
-  #refusedCaller({ claimed, reason, from }: RefusedCaller): void {
+  #refusedCaller({ code, claimed, reason, from }: RefusedCaller): void {
+    if (code !== codes.unauthenticated) return;
     const fields = this.#refusedLines.take();
     if (fields !== undefined) this.#options.log.warn('peering call refused', { reason, from, ...fields });
     this.#meter.unauthenticated(claimed);
@@ -382,28 +389,27 @@ class PeeringParts implements Peering {
     return lastContact === undefined ? {} : { lastContactMs: Date.parse(lastContact), awayMs: awaySeconds * 1000 };
   }
 
-  #answer(request: PlainRequest): Promise<PlainAnswer> | undefined {
+  #route({ path, verdict }: PlainRequest<PeerCaller>): PlainRoute | undefined {
     const { client, namespace, world } = this.#options;
-    if (request.path === introductionPath)
-      return introduce({ client, namespace, nowMs: world.clock.wallMs(), body: request.body });
-    if (request.path === catalogPath) return Promise.resolve(this.#listCatalog(request.verdict));
-    return undefined;
+    if (path === introductionPath)
+      return { withBody: (body) => introduce({ client, namespace, nowMs: world.clock.wallMs(), body }) };
+    return path === catalogPath ? this.#listCatalog(verdict) : undefined;
   }
 
   /** For `portolan peer diff`: what this peer is offered, by content, and what it refused. */
-  #listCatalog(verdict: Verdict): PlainAnswer {
+  #listCatalog(verdict: PeerVerdict): PlainAnswer {
     if (verdict.kind !== 'trusted')
       return {
-        status: verdict.kind === 'refused' ? 401 : 503,
+        status: verdict.code === codes.unauthenticated ? 401 : 503,
         body: JSON.stringify({ message: verdict.reason }),
       };
-    if (!this.#hasSynced()) return { status: 503, body: '{"message":"the catalog has not synced yet"}' };
-    const view = this.catalog.view(verdict.peer, v1alpha1, {
+    const { peer } = verdict.caller;
+    const view = this.catalog.view(peer, v1alpha1, {
       epoch: '',
       revision: () => 0,
       hasSynced: () => true,
     });
-    const refusals = this.owner.report(verdict.peer)?.refusals;
+    const refusals = this.owner.report(peer)?.refusals;
     const services = Array.from(view.ids, (id) => ({
       id,
       service: view.offer(id)?.service,

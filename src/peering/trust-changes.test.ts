@@ -1,9 +1,9 @@
 // Trust that changes while meshes talk to each other: whom that ends, whom it only holds up, and who is told.
 
 import { afterEach, expect, test } from 'vitest';
+import { codes } from '../base/grpc/status.ts';
 import { type Secret, secretType } from '../kube/objects/secret.ts';
 import { peerType } from './kinds/peer.ts';
-import { codes } from './session/messages.ts';
 import { introduceTo, namespace, startMesh, type TestMeshNode } from './testing/edge/memory-home.ts';
 import { meshOf } from './testing/edge/mesh.ts';
 

@@ -6,6 +6,8 @@
 
 import { X509Certificate } from 'node:crypto';
 import { Backoff } from '../../base/backoff.ts';
+import { type Code, codes } from '../../base/grpc/status.ts';
+import type { ClientCall, ClientHandlers, Dial } from '../../base/grpc/transport-client.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
 import type { Timer, World } from '../../base/world.ts';
@@ -17,9 +19,8 @@ import {
   ConsumerSession,
   type ReconcileMode,
 } from '../session/consumer-session.ts';
-import { type Code, type ConsumerMessage, codes, type SnapshotEnd } from '../session/messages.ts';
+import type { ConsumerMessage, SnapshotEnd } from '../session/messages.ts';
 import { afterClose, reconnectBackoff } from '../session/reconnect.ts';
-import type { ClientCall, ClientHandlers, Dial } from '../transport/transport-client.ts';
 import { type Draft, drafts, snapshotHeader } from '../transport/wire.ts';
 import { whatIsWrongWithChain } from '../trust/trust.ts';
 import type { PeerServiceStore } from './peer-service-store.ts';

@@ -1,6 +1,7 @@
 // All peers that we take from: a link and a store for each, and who holds which name among them. Follows the Peers of
 // this cluster: a new one is dialed, a changed one starts anew, one that is gone takes its services with it at once.
 
+import type { Dial } from '../../base/grpc/transport-client.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -8,7 +9,6 @@ import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
 import { aliasOf, type PeerService, peerLabel, peerServiceType } from '../kinds/peer-service.ts';
 import { type LinkConfig, type LinkLimits, mayHold } from '../rules/link-config.ts';
 import { NameClaims } from '../rules/name-claims.ts';
-import type { Dial } from '../transport/transport-client.ts';
 import { ConsumerLink, type LinkReport } from './consumer-link.ts';
 import { PeerServiceStore, type StoredService } from './peer-service-store.ts';
 

@@ -2,6 +2,7 @@
 // becomes a Peer. The token carries ours to it. An introduction from which no Peer comes can be used again.
 
 import { createHash } from 'node:crypto';
+import type { PlainAnswer } from '../../base/grpc/server-options.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { ApiError, isAlreadyExists, isNotFound } from '../../kube/objects/api-error.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
@@ -13,7 +14,6 @@ import {
   parseIntroductionReply,
 } from '../rules/peer-introduction.ts';
 import { homeRefusal, isRefusedForGood } from '../rules/reason.ts';
-import type { PlainAnswer } from '../transport/transport-server.ts';
 
 export interface IntroduceOptions {
   readonly client: Client;

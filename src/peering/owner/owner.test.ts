@@ -1,3 +1,4 @@
+import type { CallHandlers, ServerCall } from '../../base/grpc/server-options.ts';
 // What a consumer can make its owner keep and write, however it answers.
 
 import { setFlagsFromString } from 'node:v8';
@@ -7,8 +8,8 @@ import { type Log, silentLog } from '../../base/log.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import type { PeerExport } from '../kinds/peer-export.ts';
 import { exportStatus, ownerStatus } from '../status/peer-status.ts';
-import type { CallHandlers, ServerCall } from '../transport/transport-server.ts';
 import { v1alpha1 } from '../transport/wire.ts';
+import type { PeerCaller } from '../trust/trust.ts';
 import { type ConsumerReport, Owner } from './owner.ts';
 import { OwnerCatalog } from './owner-catalog.ts';
 
@@ -42,8 +43,8 @@ function start(services: number) {
   };
   for (let n = 0; n < services; n += 1) put(`s${n}`);
   const nonces: string[] = [];
-  const call: ServerCall = {
-    ...{ path: v1alpha1.path, headers: {}, peer: 'acme', identity: 'spiffe://acme.example' },
+  const call: ServerCall<PeerCaller> = {
+    ...{ path: v1alpha1.path, headers: {}, caller: { peer: 'acme', identity: 'spiffe://acme.example' } },
     sendHeaders: () => {},
     send: (bytes) => {
       nonces.push(v1alpha1.decodeOwnerMessage(Buffer.from(bytes))?.nonce ?? '');

@@ -1,14 +1,15 @@
 // The owner's side of every stream: one session for each peer that is connected, fed with the changes of its catalog.
 // A second stream of the same peer replaces the first. A consumer that is slow or stalls holds up nobody but itself.
 
+import type { CallHandlers, ServerCall } from '../../base/grpc/server-options.ts';
+import { type Code, codes } from '../../base/grpc/status.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
 import type { Clock } from '../../base/world.ts';
 import type { PeerVersion } from '../kinds/peer.ts';
-import { type Code, codes } from '../session/messages.ts';
 import { type OwnerInput, type OwnerOutput, OwnerSession, type OwnerState } from '../session/owner-session.ts';
-import type { CallHandlers, ServerCall } from '../transport/transport-server.ts';
 import { type Draft, drafts, snapshotHeader } from '../transport/wire.ts';
+import type { PeerCaller } from '../trust/trust.ts';
 import type { OwnerCatalog } from './owner-catalog.ts';
 
 export interface ServedPeer {
@@ -95,8 +96,8 @@ export class Owner {
   }
 
   /** For the transport: undefined is Unimplemented. */
-  accept(call: ServerCall): CallHandlers | undefined {
-    const peer = this.#options.peer(call.peer);
+  accept(call: ServerCall<PeerCaller>): CallHandlers | undefined {
+    const peer = this.#options.peer(call.caller.peer);
     const draft = drafts.find(({ path }) => path === call.path);
     if (peer === undefined || draft === undefined || !peer.versions.includes(draft.name)) return undefined;
     if (!this.#mayOpen(peer.name)) {
@@ -169,7 +170,7 @@ export class Owner {
 }
 
 interface StreamOptions extends OwnerOptions {
-  readonly call: ServerCall;
+  readonly call: ServerCall<PeerCaller>;
   readonly draft: Draft;
   readonly served: ServedPeer;
   /** Of the peer, across its streams. */
@@ -309,7 +310,7 @@ class Stream implements CallHandlers {
     const session = this.#session;
     return {
       peer: this.peer,
-      identity: this.#options.call.identity,
+      identity: this.#options.call.caller.identity,
       version: this.#options.draft.name,
       state: session.state.kind,
       sinceMs: this.#sinceMs,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { codes } from '../../base/grpc/status.ts';
 import { serviceOf } from '../testing/services.ts';
 import { v1alpha1 } from '../transport/wire.ts';
 import {
@@ -7,7 +8,7 @@ import {
   ConsumerSession,
   type ConsumerSessionOptions,
 } from './consumer-session.ts';
-import { codes, exclusiveOr, type ReceivedMessage } from './messages.ts';
+import { exclusiveOr, type ReceivedMessage } from './messages.ts';
 
 const hashOf = (id: string, changes = {}) => v1alpha1.encodeOffer(serviceOf(id, changes)).hash;
 

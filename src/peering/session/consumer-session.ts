@@ -5,17 +5,10 @@
 // Nothing is acknowledged before the store said that it is on disk. Whoever stores must keep the order per id, and must
 // try again for as long as the fault is its own: a refusal would make the owner keep the service back.
 
+import { type Code, codes } from '../../base/grpc/status.ts';
 import { type NamesAllowed, type SharedService, validateSharedService } from '../kinds/shared-service.ts';
 import { idLengthMax, reasonOf } from '../rules/reason.ts';
-import {
-  type Code,
-  type ConsumerMessage,
-  codes,
-  exclusiveOr,
-  isSameHash,
-  type ReceivedMessage,
-  type SnapshotEnd,
-} from './messages.ts';
+import { type ConsumerMessage, exclusiveOr, isSameHash, type ReceivedMessage, type SnapshotEnd } from './messages.ts';
 
 export type ConsumerState =
   /** registerConsumer was sent; nothing came yet. */

@@ -2,25 +2,6 @@
 
 import type { SharedService } from '../kinds/shared-service.ts';
 
-/** A gRPC status code, by the names of the protocol's error table and those our stack can give. */
-export const codes = {
-  ok: 0,
-  cancelled: 1,
-  unknown: 2,
-  invalidArgument: 3,
-  deadlineExceeded: 4,
-  permissionDenied: 7,
-  resourceExhausted: 8,
-  failedPrecondition: 9,
-  aborted: 10,
-  unimplemented: 12,
-  internal: 13,
-  unavailable: 14,
-  unauthenticated: 16,
-} as const;
-
-export type Code = (typeof codes)[keyof typeof codes];
-
 /** A service as its owner offers it, encoded once for all consumers. */
 export interface Offer {
   readonly service: SharedService;

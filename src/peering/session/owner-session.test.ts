@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import { codes } from '../../base/grpc/status.ts';
 import { serviceOf, TestView } from '../testing/services.ts';
 import { v1alpha1 } from '../transport/wire.ts';
-import { type ConsumerMessage, codes } from './messages.ts';
+import type { ConsumerMessage } from './messages.ts';
 import { type OwnerOutput, OwnerSession } from './owner-session.ts';
 
 const resourceUrl = v1alpha1.resourceUrl;

@@ -4,7 +4,8 @@
 // Memory is bounded by the number of services: ids that changed are kept once, however often they changed, and one
 // message per id is in flight at a time, so a slow consumer gets the newest state and not every state in between.
 
-import { type Code, type ConsumerMessage, codes, exclusiveOr, type Offer, type OwnerMessage } from './messages.ts';
+import { type Code, codes } from '../../base/grpc/status.ts';
+import { type ConsumerMessage, exclusiveOr, type Offer, type OwnerMessage } from './messages.ts';
 
 /** What this consumer may see now. Shared by all consumers with the same rights, and never changed during a step. */
 export interface OwnerView {

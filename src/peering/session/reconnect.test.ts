@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Backoff } from '../../base/backoff.ts';
-import { codes } from './messages.ts';
+import { codes } from '../../base/grpc/status.ts';
 import { afterClose, reconnectBackoff } from './reconnect.ts';
 
 test.each<[string, number, boolean, string]>([

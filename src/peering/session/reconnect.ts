@@ -1,7 +1,7 @@
 // What a consumer does after its stream ended: the protocol's error table (seed 000, Appendix B) as one function. Pure.
 
 import type { BackoffOptions } from '../../base/backoff.ts';
-import { type Code, codes } from './messages.ts';
+import { type Code, codes } from '../../base/grpc/status.ts';
 
 export type AfterClose =
   /** State 6 or 8 of the client (Appendix A): tries again after an exponential back-off. */

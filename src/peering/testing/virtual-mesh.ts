@@ -9,8 +9,8 @@ import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { type Peer, type PeerSpec, peerType } from '../kinds/peer.ts';
 import { type PeerExport, peerExportType } from '../kinds/peer-export.ts';
 import { type PeerService, peerServiceType } from '../kinds/peer-service.ts';
+import type { PeeringServerOptions } from '../peering.ts';
 import { type Peering, type PeeringOptions, startPeering } from '../peering.ts';
-import type { PeeringServerOptions } from '../transport/transport-server.ts';
 import { meshOf } from './edge/mesh.ts';
 import { VirtualPeering } from './virtual-peering.ts';
 

@@ -1,10 +1,12 @@
 // For tests under the virtual clock: peering's own sockets, simulated. Messages take a latency, a way that is full says so,
 // a consumer can stall, an owner can vanish with or without a word. Who calls is what its certificate text says.
 
+import type { CallHandlers, GrpcServer, ServerCall } from '../../base/grpc/server-options.ts';
+import { type Code, codes } from '../../base/grpc/status.ts';
+import type { ClientCall, ClientHandlers, Dial, DialOptions } from '../../base/grpc/transport-client.ts';
 import type { Timers } from '../../base/world.ts';
-import { type Code, codes } from '../session/messages.ts';
-import type { ClientCall, ClientHandlers, Dial, DialOptions } from '../transport/transport-client.ts';
-import type { CallHandlers, PeeringServer, PeeringServerOptions, ServerCall } from '../transport/transport-server.ts';
+import type { PeeringServerOptions } from '../peering.ts';
+import type { PeerCaller } from '../trust/trust.ts';
 
 export interface VirtualPeeringOptions {
   readonly timers: Timers;
@@ -79,7 +81,7 @@ export class VirtualPeering {
     this.#options = options;
   }
 
-  serve(address: string): (options: PeeringServerOptions) => Promise<PeeringServer> {
+  serve(address: string): (options: PeeringServerOptions) => Promise<GrpcServer> {
     return async (options) => {
       this.#servers.set(address, options);
       return {
@@ -166,8 +168,9 @@ export class VirtualPeering {
       if (!isOpen) return;
       if (server === undefined || (this.#faults.get(address) ?? 'up') !== 'up')
         return connection.close(codes.unavailable, `${address} is not there`);
-      const unavailable = server.whyUnavailable?.();
-      if (unavailable !== undefined) return connection.close(codes.unavailable, unavailable);
+      const verdict = server.judge([]);
+      const isStarting = verdict.kind === 'refused' && verdict.code === codes.unavailable;
+      if (isStarting) return connection.close(codes.unavailable, verdict.reason);
       this.#connections.add(connection);
       served = server.accept(call);
       if (served === undefined) return connection.close(codes.unimplemented, `${options.path} is not served here`);
@@ -191,14 +194,13 @@ export class VirtualPeering {
     handlers: ClientHandlers,
     connection: Connection,
     isOpen: () => boolean,
-  ): ServerCall {
+  ): ServerCall<PeerCaller> {
     let hasHeaders = false;
     const { toConsumer } = connection;
     return {
       path: options.path,
       headers: options.headers,
-      peer: options.certificate,
-      identity: `spiffe://${options.certificate}`,
+      caller: { peer: options.certificate, identity: `spiffe://${options.certificate}` },
       sendHeaders: (headers) => {
         if (hasHeaders) return;
         hasHeaders = true;

@@ -7,12 +7,14 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import type { GrpcServer, ServerCall } from '../../base/grpc/server-options.ts';
+import { codes } from '../../base/grpc/status.ts';
+import { type DialOptions, dial } from '../../base/grpc/transport-client.ts';
+import { serveGrpc } from '../../base/grpc/transport-server.ts';
 import { silentLog } from '../../base/log.ts';
-import { codes } from '../session/messages.ts';
+import type { PeeringServerOptions } from '../peering.ts';
 import { meshOf } from '../testing/edge/mesh.ts';
-import { judgeCertificate, type TrustedPeer } from '../trust/trust.ts';
-import { type DialOptions, dial } from './transport-client.ts';
-import { type PeeringServer, type PeeringServerOptions, type ServerCall, servePeering } from './transport-server.ts';
+import { judgeCertificate, type PeerCaller, type TrustedPeer } from '../trust/trust.ts';
 
 const owner = meshOf('owner.example');
 const acme = meshOf('acme.example');
@@ -26,22 +28,23 @@ afterEach(async () => {
 });
 
 interface TestServer {
-  readonly server: PeeringServer;
-  readonly calls: ServerCall[];
+  readonly server: GrpcServer;
+  readonly calls: ServerCall<PeerCaller>[];
   readonly heard: string[];
   peers: TrustedPeer[];
 }
 
 /** Echoes each message, and remembers who called. */
 async function serve(changes: Partial<PeeringServerOptions> = {}): Promise<TestServer> {
-  const calls: ServerCall[] = [];
+  const calls: ServerCall<PeerCaller>[] = [];
   const heard: string[] = [];
   const credentials = owner.issue();
-  const state = { calls, heard, peers: [acme.trusted()] } as unknown as TestServer & { server: PeeringServer };
-  const server = await servePeering({
+  const state = { calls, heard, peers: [acme.trusted()] } as unknown as TestServer & { server: GrpcServer };
+  const server = await serveGrpc<PeerCaller>({
     host: '127.0.0.1',
     port: 0,
-    ...credentials,
+    tls: credentials,
+    callerKey: ({ peer }) => peer,
     judge: (presented) => judgeCertificate(presented, state.peers, Date.now()),
     accept: (call) => {
       if (call.path !== path) return undefined;
@@ -115,7 +118,7 @@ test('transport: a trusted peer -> messages both ways, its name and identity tol
   const caller = call(server.port);
   caller.call.send(Buffer.from('hello'));
   await caller.until('message hello');
-  expect(calls[0]).toMatchObject({ peer: 'acme', identity: 'spiffe://acme.example/mesh' });
+  expect(calls[0]?.caller).toEqual({ peer: 'acme', identity: 'spiffe://acme.example/mesh' });
 });
 
 test('transport: a certificate through an intermediate -> trusted', async () => {
@@ -204,7 +207,9 @@ test('transport: an owner sends a message too large -> it is skipped and told, t
 });
 
 test('transport: an owner that is still starting -> Unavailable even for those it does not know yet [000-33]', async () => {
-  const { server } = await serve({ whyUnavailable: () => 'still starting' });
+  const { server } = await serve({
+    judge: () => ({ kind: 'refused', code: codes.unavailable, reason: 'still starting' }),
+  });
   expect(await call(server.port, other.issue()).until('closed')).toBe(`closed ${codes.unavailable} still starting`);
 });
 

@@ -13,7 +13,7 @@ const peers = [acme.trusted(), other.trusted({ identities: ['spiffe://other.exam
 function judge(pem: string, trusted = peers, nowMs = Date.now()): string {
   const chain = [...pem.matchAll(/-----BEGIN[\s\S]*?END CERTIFICATE-----\n/g)].map(([one]) => new X509Certificate(one));
   const verdict = judgeCertificate(chain, trusted, nowMs);
-  return verdict.kind === 'trusted' ? `${verdict.peer} as ${verdict.identity}` : verdict.reason;
+  return verdict.kind === 'trusted' ? `${verdict.caller.peer} as ${verdict.caller.identity}` : verdict.reason;
 }
 
 test('trust: a certificate of a peer, directly or through an intermediate -> trusted [000-31]', () => {

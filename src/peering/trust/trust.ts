@@ -1,9 +1,10 @@
 // Whom we believe: each peer's roots vouch for that peer's trust domain alone. Pure, with time passed in.
 //
-// TLS itself lets any certificate through, or none, because a handshake that fails looks to the other side like a network
-// fault, which it would retry for ever; what is decided here is told to it as Unauthenticated.
+// A caller that is not trusted gets Unauthenticated, which it does not retry; one that may be served later, Unavailable.
 
 import type { X509Certificate } from 'node:crypto';
+import type { Refusal, Verdict } from '../../base/grpc/server-options.ts';
+import { codes } from '../../base/grpc/status.ts';
 import { trustDomainOf } from '../kinds/shared-service.ts';
 
 export interface TrustedPeer {
@@ -17,12 +18,13 @@ export interface TrustedPeer {
   readonly unavailable?: string;
 }
 
-export type Verdict =
-  | { readonly kind: 'trusted'; readonly peer: string; readonly identity: string }
-  /** It may well be who it says; it is to try again later. */
-  | { readonly kind: 'unavailable'; readonly peer: string; readonly reason: string }
-  /** `claimed` is the peer whose trust domain it named, if there is one. */
-  | { readonly kind: 'refused'; readonly claimed?: string; readonly reason: string };
+export interface PeerCaller {
+  readonly peer: string;
+  readonly identity: string;
+}
+
+/** A refusal claims the peer whose trust domain the certificate names, if there is one. */
+export type PeerVerdict = Verdict<PeerCaller>;
 
 const chainLengthMax = 8;
 
@@ -31,18 +33,18 @@ export function judgeCertificate(
   presented: readonly X509Certificate[],
   peers: Iterable<TrustedPeer>,
   nowMs: number,
-): Verdict {
+): PeerVerdict {
   const leaf = presented[0];
   if (leaf === undefined) return refused('no certificate was presented');
   const identities = identitiesOf(leaf);
   if (identities.length !== 1)
     return refused(`the certificate carries ${identities.length} SPIFFE identities, one is needed`);
   const identity = identities[0] as string;
-  let verdict: Verdict = refused(`no peer has the identity ${identity}`);
+  let verdict: PeerVerdict = refused(`no peer has the identity ${identity}`);
   for (const peer of peers) {
     const judged = judgeAs(peer, { presented, identity, nowMs });
     if (judged?.kind === 'trusted') return judged;
-    if (verdict.kind !== 'unavailable') verdict = judged ?? verdict;
+    if (!isUnavailable(verdict)) verdict = judged ?? verdict;
   }
   return verdict;
 }
@@ -54,7 +56,7 @@ interface Caller {
 }
 
 /** Undefined if it claims nothing of this peer. */
-function judgeAs(peer: TrustedPeer, { presented, identity, nowMs }: Caller): Verdict | undefined {
+function judgeAs(peer: TrustedPeer, { presented, identity, nowMs }: Caller): PeerVerdict | undefined {
   if (trustDomainOf(identity) !== peer.domain) return undefined;
   const claimed = peer.peer;
   if (!mayBe(identity, peer)) return { ...refused(`no peer has the identity ${identity}`), claimed };
@@ -64,8 +66,8 @@ function judgeAs(peer: TrustedPeer, { presented, identity, nowMs }: Caller): Ver
   const wrong = isJudgeable ? whatIsWrongWithChain(presented, peer.roots, nowMs) : undefined;
   if (wrong !== undefined) return { ...refused(`${identity}: ${wrong}`), claimed };
   return unavailable === undefined
-    ? { kind: 'trusted', peer: peer.peer, identity }
-    : { kind: 'unavailable', peer: peer.peer, reason: unavailable };
+    ? { kind: 'trusted', caller: { peer: peer.peer, identity } }
+    : { kind: 'refused', code: codes.unavailable, reason: unavailable, claimed };
 }
 
 export function mayBe(identity: string, peer: Pick<TrustedPeer, 'domain' | 'identities'>): boolean {
@@ -113,6 +115,10 @@ function whatIsWrongWithTime(certificate: X509Certificate, nowMs: number): strin
   return undefined;
 }
 
-function refused(reason: string): Verdict & { readonly kind: 'refused' } {
-  return { kind: 'refused', reason };
+function isUnavailable(verdict: PeerVerdict): boolean {
+  return verdict.kind === 'refused' && verdict.code === codes.unavailable;
+}
+
+function refused(reason: string): Refusal {
+  return { kind: 'refused', code: codes.unauthenticated, reason };
 }

@@ -1,6 +1,8 @@
 // For tests over real sockets: a home in memory with every kind of ours, and a mesh around it.
 
 import { readdirSync, readFileSync } from 'node:fs';
+import { dial } from '../../../base/grpc/transport-client.ts';
+import { serveGrpc } from '../../../base/grpc/transport-server.ts';
 import { silentLog } from '../../../base/log.ts';
 import { createMetrics, type Metrics } from '../../../base/metrics.ts';
 import { createRealWorld } from '../../../base/real/world.ts';
@@ -17,8 +19,6 @@ import { type PeerExport, type PeerExportSpec, peerExportType } from '../../kind
 import { type PeerService, peerServiceType } from '../../kinds/peer-service.ts';
 import { type Peering, type PeeringOptions, startPeering } from '../../peering.ts';
 import type { LinkLimits } from '../../rules/link-config.ts';
-import { dial } from '../../transport/transport-client.ts';
-import { servePeering } from '../../transport/transport-server.ts';
 import type { OwnCredentials } from '../../trust/credentials.ts';
 import { meshOf, type TestMesh } from './mesh.ts';
 
@@ -105,7 +105,7 @@ export async function startMesh(name: string, options: NodeOptions = {}): Promis
           return () => handlers.delete(handler);
         },
       },
-      serve: servePeering,
+      serve: serveGrpc,
       dial,
       ...options,
       ...changes,

@@ -3,13 +3,12 @@
 
 import type { X509Certificate } from 'node:crypto';
 import http2 from 'node:http2';
-import type { PeerCertificate, TLSSocket } from 'node:tls';
-import { errorText } from '../../base/log.ts';
-import { type Code, codes } from '../session/messages.ts';
+import type { PeerCertificate } from 'node:tls';
+import { errorText } from '../log.ts';
 import { FrameReader, frameOf } from './frames.ts';
+import { type Code, codeOfFailure, codes, statusIn } from './status.ts';
 import { presentedOn } from './transport-certificates.ts';
 import { keepAlive } from './transport-keep-alive.ts';
-import { codeOfFailure, statusIn } from './transport-status.ts';
 
 export interface DialOptions {
   /** `https://150.214.141.1:8008` or with an FQDN. */
@@ -120,7 +119,7 @@ function callOn(stream: http2.ClientHttp2Stream, finish: Finish): ClientCall {
     },
     pause: () => void stream.pause(),
     resume: () => void stream.resume(),
-    presented: () => presentedOn(stream.session?.socket as TLSSocket | undefined),
+    presented: () => presentedOn(stream.session?.socket),
     cancel: (code = codes.cancelled, reason = 'cancelled by us') => {
       stream.close(http2.constants.NGHTTP2_CANCEL);
       finish(code, reason);

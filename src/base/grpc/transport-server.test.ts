@@ -1,0 +1,130 @@
+// The generic server on the loopback, with a plain HTTP/2 client: streams in the clear, and what strangers can make us hold.
+
+import http2 from 'node:http2';
+import { afterEach, expect, test } from 'vitest';
+import { silentLog } from '../log.ts';
+import { FrameReader, frameOf } from './frames.ts';
+import type { GrpcServer, GrpcServerOptions, RefusedCaller } from './server-options.ts';
+import { codes } from './status.ts';
+import { serveGrpc } from './transport-server.ts';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const stranger = { kind: 'refused', code: codes.unauthenticated, reason: 'not trusted' } as const;
+
+async function serve(changes: Partial<GrpcServerOptions<string>> = {}): Promise<GrpcServer> {
+  const server = await serveGrpc<string>({
+    ...{ host: '127.0.0.1', port: 0, messageBytesMax: 1000, keepAliveMs: 10_000, log: silentLog },
+    judge: () => ({ kind: 'trusted', caller: 'local' }),
+    callerKey: (caller) => caller,
+    accept: (call) => ({ onMessage: (message) => call.send(message), onDrain() {}, onClosed() {} }),
+    ...changes,
+  });
+  closing.push(() => server.close());
+  return server;
+}
+
+function connect(server: GrpcServer): http2.ClientHttp2Session {
+  const session = http2.connect(`http://127.0.0.1:${server.port}`);
+  session.on('error', () => {});
+  closing.push(() => session.destroy());
+  return session;
+}
+
+function post(session: http2.ClientHttp2Session, type: string, path = '/a/b'): http2.ClientHttp2Stream {
+  const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': type });
+  stream.on('error', () => {});
+  return stream;
+}
+
+const statusOf = (stream: http2.ClientHttp2Stream) =>
+  new Promise<string>((resolve) => {
+    stream.on('response', (headers) => resolve(`${headers[':status']} ${headers['grpc-status'] ?? ''}`.trim()));
+    stream.on('close', () => resolve('closed'));
+  });
+
+test('grpc server: without TLS, several streams on one connection -> each gets its own messages', async () => {
+  const session = connect(await serve());
+  const answers = await Promise.all(
+    ['one', 'two', 'three'].map((text) => {
+      const stream = post(session, 'application/grpc');
+      const reader = new FrameReader({ messageBytesMax: 1000 });
+      stream.write(frameOf(Buffer.from(text)));
+      return new Promise<string>((resolve) => stream.on('data', (chunk) => resolve(String(reader.read(chunk)[0]))));
+    }),
+  );
+  expect(answers).toEqual(['one', 'two', 'three']);
+});
+
+test('grpc server: a refused caller that goes on sending -> answered at once, nothing of its body is read', async () => {
+  const refused: RefusedCaller[] = [];
+  let read = 0;
+  const server = await serve({
+    judge: () => stranger,
+    onRefused: (caller) => refused.push(caller),
+    route: ({ verdict }) =>
+      verdict.kind === 'refused'
+        ? { status: 401, body: '{}' }
+        : { withBody: async () => ({ status: ++read, body: '' }) },
+  });
+  const session = connect(server);
+  const streams = ['application/grpc', 'application/json'].map((type) => post(session, type));
+  for (const stream of streams) stream.write(Buffer.alloc(60_000));
+  expect(await Promise.all(streams.map(statusOf))).toEqual([`200 ${codes.unauthenticated}`, '401']);
+  expect(refused).toMatchObject([{ from: '127.0.0.1', reason: 'not trusted' }]);
+  expect(read).toBe(0);
+});
+
+test('grpc server: more strangers than allowed -> the others are cut off, trusted callers are served', async () => {
+  let isStranger = true;
+  const server = await serve({
+    judge: () => (isStranger ? stranger : { kind: 'trusted', caller: 'local' }),
+    limits: { strangers: 3 },
+  });
+  const statuses: string[] = [];
+  for (let n = 0; n < 5; n += 1) statuses.push(await statusOf(post(connect(server), 'application/grpc')));
+  expect(statuses).toEqual([...Array(3).fill(`200 ${codes.unauthenticated}`), 'closed', 'closed']);
+  isStranger = false;
+  const trusted = post(connect(server), 'application/grpc');
+  trusted.write(frameOf(Buffer.from('hello')));
+  await new Promise((resolve) => trusted.once('data', resolve));
+});
+
+test('grpc server: a stranger that stays -> its connection ends', async () => {
+  const session = connect(await serve({ judge: () => stranger, limits: { strangerMs: 50 } }));
+  await new Promise((resolve) => session.on('close', resolve));
+});
+
+test('grpc server: more connections of one caller than allowed -> its oldest idle one gives way', async () => {
+  const server = await serve({ limits: { connectionsPerCaller: 2 } });
+  const sessions = [connect(server), connect(server)];
+  await Promise.all(sessions.map((session) => new Promise((resolve) => session.once('remoteSettings', resolve))));
+  const first = new Promise<string>((resolve) => sessions[0]?.on('close', () => resolve('first')));
+  const stream = post(connect(server), 'application/grpc');
+  stream.write(frameOf(Buffer.from('hello')));
+  await new Promise((resolve) => stream.once('data', resolve));
+  expect(await first).toBe('first');
+});
+
+test('grpc server: unfinished bodies -> so many at once, each for so long', async () => {
+  const server = await serve({
+    judge: () => stranger,
+    route: () => ({ withBody: async (body) => ({ status: 200, body: String(body.length) }) }),
+    limits: { bodies: 2, bodyMs: 100 },
+  });
+  const session = connect(server);
+  const unfinished = [1, 2].map(() => post(session, 'application/json'));
+  for (const stream of unfinished) stream.write('{');
+  const ended = Promise.all(unfinished.map(statusOf));
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  const third = post(session, 'application/json');
+  third.end('{}');
+  expect(await statusOf(third)).toBe('503');
+  expect(await ended).toEqual(['closed', 'closed']);
+  const fourth = post(session, 'application/json');
+  fourth.end('{}');
+  expect(await statusOf(fourth)).toBe('200');
+});
