@@ -46,7 +46,7 @@ function compile(outDir) {
 
 // Reading YAML would be a good part of every start: it is done once, by the program's own rules.
 async function compileDefinitions(outDir) {
-  const { loadDefinitions } = await import(`${outDir}/src/home/definitions/load.js`);
+  const { loadDefinitions } = await import(`${outDir}/src/home/definitions/bundled.js`);
   const folder = `${outDir}/deploy/crds`;
   const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'));
   const definitions = loadDefinitions(files.sort().map((name) => readFileSync(`${folder}/${name}`, 'utf8')));

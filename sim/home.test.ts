@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isSameJson } from '../src/base/same-json.ts';
+import { isSameJson } from '../src/base/json.ts';
 import { createInformer } from '../src/kube/controller/informer.ts';
 import type { AnyObject, ResourceType } from '../src/kube/objects/object.ts';
 import { startHome } from './home.ts';

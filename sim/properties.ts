@@ -2,7 +2,7 @@
 // in words; an empty list is a clusterset in order.
 
 import { type AddressClaim, addressClaimType } from '../src/addresses/address-claim.ts';
-import { isSameJson } from '../src/base/same-json.ts';
+import { isSameJson } from '../src/base/json.ts';
 import { type FederatedService, federatedServiceType } from '../src/clusterset/kinds/federated-service.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';

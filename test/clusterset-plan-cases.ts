@@ -8,7 +8,7 @@ import { memberNamespace, SimClusterSet, setName } from '../sim/clusterset.ts';
 import { service, serviceExport, slice } from '../sim/manifests.ts';
 import { chance, pick, randomService } from '../sim/steps.ts';
 import type { Host } from '../src/base/host.ts';
-import { isSameJson } from '../src/base/same-json.ts';
+import { isSameJson } from '../src/base/json.ts';
 import type { Random } from '../src/base/world.ts';
 import { type ExportPlan, planExports } from '../src/cli/clusterset/plan.ts';
 import { readPlanFile } from '../src/cli/clusterset/plan-file.ts';

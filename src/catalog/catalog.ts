@@ -3,7 +3,7 @@
 // watches the home (attach.ts) and somebody else answers (src/dns).
 
 import { ByteWriter } from '../base/dns/bytes.ts';
-import { isSameJson } from '../base/same-json.ts';
+import { isSameJson } from '../base/json.ts';
 import type { Clock, Timer, Timers } from '../base/world.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
 import {

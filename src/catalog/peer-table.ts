@@ -10,8 +10,15 @@ import { zoneMark } from './answers.ts';
 import type { NameTable } from './name-table.ts';
 import type { OwnerNames } from './owner-names.ts';
 import { PackedMap } from './packed-map.ts';
-import { factsOfPeerService, type PeerFacts, packPeer, packTexts, unpackPeer, unpackTexts } from './peer-facts.ts';
-import { namesOfPeer } from './peer-names.ts';
+import {
+  factsOfPeerService,
+  namesOfPeer,
+  type PeerFacts,
+  packPeer,
+  packTexts,
+  unpackPeer,
+  unpackTexts,
+} from './peer-facts.ts';
 import { fixedNames, makeZone, type Zone } from './zones.ts';
 
 export interface PeerTableOptions {

@@ -5,7 +5,7 @@ import { FederationTable } from '../catalog/federation-table.ts';
 import { buildChain, type ChainParts } from './chain.ts';
 import { nobody } from './config/config.ts';
 import { CatalogReader } from './reader.ts';
-import { Trust } from './source/trust.ts';
+import { Trust } from './source/trusted-servers.ts';
 import { StubZones } from './stub-zones/stub-zones.ts';
 import { makeCatalog, stillClock } from './testing/ask.ts';
 

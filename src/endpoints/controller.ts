@@ -1,9 +1,9 @@
 // Keeps the slices of every Service with a selector in step with its Pods. Which Pods a Service has, and which Services a
 // Pod belongs to, is looked up in indexes by label: the cost of one change depends on the Service, not on the home.
 
+import { isSameJson } from '../base/json.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { isSameJson } from '../base/same-json.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer, type Informer } from '../kube/controller/informer.ts';

@@ -5,7 +5,7 @@
 // slice, which says that there are none, rather than that nobody has looked yet.
 
 import type { IpFamily } from '../base/ip.ts';
-import { isSameJson } from '../base/same-json.ts';
+import { isSameJson } from '../base/json.ts';
 import { digestOf } from '../kube/objects/bounded-name.ts';
 import {
   type Endpoint,

@@ -1,9 +1,9 @@
 // Keeps a Federation's status: asks those who know, compares, writes what differs. Told that something changed, it waits a
 // moment for the rest.
 
+import { isSameJson } from '../base/json.ts';
 import { errorText, type Log } from '../base/log.ts';
 import { createQueue } from '../base/queue.ts';
-import { isSameJson } from '../base/same-json.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../kube/client/client.ts';
 import type { InformerReader } from '../kube/controller/informer.ts';

@@ -6,11 +6,10 @@ import { silentLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { createApi } from './api.ts';
 import { type Bench, openBench, openTestPki, sendHttp2 } from './edge/testing/bench.ts';
-import { builtinKinds } from './kinds/index.ts';
+import { builtinKinds, securityKinds } from './kinds/index.ts';
 import type { AuditEvent } from './security/audit.ts';
 import { ensureBootstrap } from './security/bootstrap.ts';
 import { createAccess } from './security/create-access.ts';
-import { securityKinds } from './security/index.ts';
 import { parseKubeconfig } from './security/kubeconfig.ts';
 import { createMemoryStore } from './store/open.ts';
 

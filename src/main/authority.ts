@@ -4,9 +4,9 @@
 import type { Log } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
+import { keepNamesCopy, type NamesCopy } from '../catalog/copy-keeper.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
-import { keepNamesCopy, type NamesCopy } from '../catalog/names-copy.ts';
 import type { ListenOptions } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { createLookup } from '../dns/upstream/lookup.ts';

@@ -8,7 +8,7 @@ import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { World } from '../base/world.ts';
 import { zoneAtStart } from '../catalog/clusterset-options.ts';
-import { clustersetZoneIn, findNamesCopy, type NamesCopy } from '../catalog/names-copy.ts';
+import { clustersetZoneIn, findNamesCopy, type NamesCopy } from '../catalog/copy-keeper.ts';
 import {
   checkFlags,
   type DnsFlags,

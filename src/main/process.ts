@@ -35,9 +35,9 @@ export function untilStopped(log: Log, stop: () => Promise<void>): Promise<void>
   });
 }
 
-/** The program of this checkout, as a person would type it from where they are. */
+/** As a person would type it from where they are. The program runs compiled, in dist/src. */
 export function portolanPath(): string {
-  const path = resolve(import.meta.dirname, '../../bin/portolan');
+  const path = resolve(import.meta.dirname, '../../../bin/portolan');
   const fromHere = relative(process.cwd(), path);
   return fromHere.startsWith('..') ? path : fromHere;
 }

@@ -1,7 +1,7 @@
 // One xDS resource before it is encoded. Generators make these as plain values; encoding, versions and sending are left
 // to others.
 
-import type { JsonObject } from '../base/json-object.ts';
+import type { JsonObject } from '../base/json.ts';
 
 export const xdsTypes = ['cluster', 'endpoints', 'listener', 'route', 'secret'] as const;
 

@@ -2,7 +2,7 @@
 // far this cluster is behind what lies at the broker.
 
 import type { Command } from 'commander';
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
 import { type Foreseen, foresee } from '../../clusterset/explain/foresee.ts';
 import { brokerFacts, byKey, listAll, type MemberState, readSetState } from '../../clusterset/explain/set-state.ts';

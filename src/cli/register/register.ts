@@ -1,7 +1,7 @@
 // `portolan register`: puts a process on some machine behind a Service. Doing it twice is doing it once.
 
 import type { Command } from 'commander';
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import type { HealthCheck } from '../../endpoints/health-check.ts';
 import {
   madeByAnnotation,

@@ -1,6 +1,6 @@
 // What a ServiceImport's status says: the clusters it is made of, and whether it can be used here.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { formatTime, type WantedCondition, withConditions } from '../../kube/objects/conditions.ts';
 import type { AgentContext } from '../copies/context.ts';

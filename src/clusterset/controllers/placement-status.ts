@@ -1,8 +1,8 @@
 // Writes into each FederatedService what became of it in every cluster. One member writes, the first by id that lives;
 // people read it, nothing of ours derives from it. What it says comes from what members have in their own namespaces.
 
+import { isSameJson } from '../../base/json.ts';
 import type { WorkResult } from '../../base/queue.ts';
-import { isSameJson } from '../../base/same-json.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
 import { createPutBacks } from '../../kube/controller/put-backs.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';

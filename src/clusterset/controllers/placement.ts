@@ -1,9 +1,9 @@
 // Places the FederatedServices of the broker in this cluster: makes the Service and its ServiceExport where the template
 // says so, and takes them away again. What somebody else made under the same name is left alone, and said.
 
+import { isSameJson } from '../../base/json.ts';
 import { errorText } from '../../base/log.ts';
 import type { WorkResult } from '../../base/queue.ts';
-import { isSameJson } from '../../base/same-json.ts';
 import { ensure, ensureAbsent } from '../../kube/controller/apply.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
 import { isInvalid } from '../../kube/objects/api-error.ts';

@@ -2,8 +2,8 @@
 // one scribe, the oldest exporter whose lease lives. People and older tools read it; nothing of ours derives from it. Only
 // upgraded clusters are in it: to be named there is how a cluster is known to be one (seed 002, Migration).
 
+import { isSameJson } from '../../base/json.ts';
 import type { WorkResult } from '../../base/queue.ts';
-import { isSameJson } from '../../base/same-json.ts';
 import { ensure, isAsWanted } from '../../kube/controller/apply.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
 import { createPutBacks } from '../../kube/controller/put-backs.ts';

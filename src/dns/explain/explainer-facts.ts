@@ -1,5 +1,5 @@
-// What the catalog knows about the service behind a name, in the form explanations use it: the object, its slices or shards,
-// and why something is not in the answer. For people, not for the path.
+// What the catalog knows about the service behind a name, in the form explanations use it: the object, its slices, shards
+// or peer, and why something is not in the answer. For people, not for the path.
 
 import { formatAddress, parseAddress } from '../../base/dns/address.ts';
 import type { Clock } from '../../base/world.ts';
@@ -7,10 +7,9 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { OwnerFacts, SliceFacts } from '../../catalog/facts.ts';
 import type { FederationTable } from '../../catalog/federation-table.ts';
 import type { LeftOut } from '../../catalog/owner-names.ts';
-import type { PeerTable } from '../../catalog/peer-table.ts';
+import type { Claimant, PeerTable } from '../../catalog/peer-table.ts';
 import type { Zone } from '../../catalog/zones.ts';
 import type { RecordSource } from './explanation.ts';
-import { explainPeerName, withoutPorts } from './peer-explainer.ts';
 
 export interface FactSources {
   readonly clock: Clock;
@@ -154,4 +153,43 @@ function factsOfShards(federation: FederationTable, name: string, clock: Clock):
 function usualSpelling(address: string): string {
   const bytes = parseAddress(address);
   return bytes ? formatAddress(bytes) : address;
+}
+
+export interface ExplainedPeerName {
+  readonly owner: RecordSource;
+  readonly leftOut: readonly { readonly what: string; readonly why: string }[];
+}
+
+/** Undefined for a name that no peer has anything to do with. */
+export function explainPeerName(peers: PeerTable, name: string, clock: Clock): ExplainedPeerName | undefined {
+  const report = peers.report(name);
+  const owner: RecordSource = { kind: 'zone', name: peers.zone.name };
+  if (report === undefined) {
+    if (!name.endsWith(`.${peers.zone.name}`)) return undefined;
+    return { owner, leftOut: [{ what: name, why: 'no PeerService that was taken has this name' }] };
+  }
+  const { holder, others, why } = report;
+  const whyNot = holder === undefined ? why : `PeerService ${holder.key} of peer ${holder.facts.peer} has this name`;
+  const leftOut = others.map(({ key, facts }) => ({ what: `PeerService ${key} of peer ${facts.peer}`, why: whyNot }));
+  if (holder === undefined) return { owner, leftOut };
+  if (holder.facts.ips.length > 0) return { owner: sourceOf(holder, clock), leftOut };
+  const noAddress = { what: `addresses of ${name}`, why: `PeerService ${holder.key} has no virtual address yet` };
+  return { owner: sourceOf(holder, clock), leftOut: [noAddress, ...leftOut] };
+}
+
+function sourceOf({ key, facts }: Claimant, clock: Clock): RecordSource {
+  const { peer, state, since, resourceVersion: revision, seenMs } = facts;
+  return {
+    kind: 'PeerService',
+    name: key,
+    peer,
+    state: since === '' ? state : `${state} since ${since}`,
+    revision,
+    ageMs: Math.max(0, clock.monotonicMs() - seenMs),
+  };
+}
+
+/** `_http._tcp.db.example` belongs to `db.example`. */
+export function withoutPorts(name: string): string {
+  return name.replace(/^(_[^.]*\.)+/, '');
 }

@@ -3,7 +3,7 @@
 
 import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
-import { type SourceTagger, sayDropped } from '../source/peers.ts';
+import { type SourceTagger, sayDropped } from '../source/trusted-servers.ts';
 import type { StubEntry, StubZones } from '../stub-zones/stub-zones.ts';
 import { overTls } from '../upstream/exchange.ts';
 import { Forwarder, type ForwarderOptions } from '../upstream/forwarder.ts';

@@ -1,5 +1,5 @@
-// Counts every answer by zone, rcode and time taken, in memory that another thread can read at any moment; and, while
-// somebody has switched it on, writes a line for each query.
+// Counts every answer by zone, rcode and time taken, and what else a thread counts (dropped packets, closed connections, use
+// of the cache), in memory that another thread can read at any moment; writes a line for each query while that is on.
 
 import { decodeName } from '../../base/dns/name.ts';
 import type { LogFields } from '../../base/log.ts';
@@ -9,7 +9,16 @@ import type { Answer } from '../answer.ts';
 import type { Observer } from '../responder.ts';
 import { readServerStats, ServerStats, type ServerTotals, serverStatsCells } from '../upstream/server-stats.ts';
 import { type Query, rcodeNames } from '../wire.ts';
-import { readTally, Tally, type TallyName, tallyNames } from './tally.ts';
+
+export const tallyNames = [
+  /** Packets from port 0, which nobody could be answered at. */
+  'droppedPortZero',
+  /** Packets and queries that ended in an error of ours. */
+  'droppedFault',
+  'cacheHits',
+  'cacheMisses',
+  'cacheStale',
+] as const;
 
 /** Upper bounds in seconds; the last bucket has none. */
 export const latencyBounds: readonly number[] = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.1, 1];
@@ -127,4 +136,24 @@ export function readCounters(all: readonly SharedArrayBuffer[]): CounterTotals {
 function latencyOf(sums: Float64Array, row: number): ZoneLatency {
   const at = bucketsAt + row * latencySlots;
   return { zone: row - 1, counts: [...sums.subarray(at, at + sumSlot)], sumSeconds: sums[at + sumSlot]! };
+}
+
+export type TallyName = (typeof tallyNames)[number];
+
+export class Tally {
+  readonly #cells: Float64Array;
+
+  constructor(cells: Float64Array) {
+    this.#cells = cells;
+  }
+
+  add(name: TallyName): void {
+    this.#cells[indexOf[name]]! += 1;
+  }
+}
+
+const indexOf = Object.fromEntries(tallyNames.map((name, i) => [name, i])) as Readonly<Record<TallyName, number>>;
+
+export function readTally(cells: Float64Array): Record<TallyName, number> {
+  return Object.fromEntries(tallyNames.map((name, i) => [name, cells[i]!])) as Record<TallyName, number>;
 }

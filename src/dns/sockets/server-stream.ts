@@ -8,7 +8,7 @@ import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Timers } from '../../base/world.ts';
 import { Answer } from '../answer.ts';
 import type { TlsMaterial } from '../config/config.ts';
-import type { Tally } from '../metrics/tally.ts';
+import type { Tally } from '../metrics/observe.ts';
 import type { Responder } from '../responder.ts';
 import { headerBytes, messageBytesMax } from '../wire.ts';
 import { OpenConnections } from './open-connections.ts';

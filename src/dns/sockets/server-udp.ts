@@ -5,7 +5,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { Answer } from '../answer.ts';
-import type { Tally } from '../metrics/tally.ts';
+import type { Tally } from '../metrics/observe.ts';
 import type { Responder } from '../responder.ts';
 import { udpPayloadMax } from '../wire.ts';
 

@@ -5,8 +5,8 @@ import { hashBytes } from '../../base/dns/name.ts';
 import type { PlacesReader, Standpoint } from '../../catalog/places.ts';
 import type { Answer } from '../answer.ts';
 import type { Query } from '../wire.ts';
-import { type Peers, sayDropped } from './peers.ts';
 import { decodeSource } from './source-option.ts';
+import { type Peers, sayDropped } from './trusted-servers.ts';
 
 const rememberedMax = 10_000;
 /** Whoever sends the option is another server, and no pod of this cluster: nothing here is its own. */

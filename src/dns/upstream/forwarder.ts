@@ -7,7 +7,7 @@ import type { World } from '../../base/world.ts';
 import { Answer } from '../answer.ts';
 import type { ForwardTimes, ServerAddress } from '../config/config.ts';
 import type { Later, Step } from '../handler.ts';
-import type { Tally } from '../metrics/tally.ts';
+import type { Tally } from '../metrics/observe.ts';
 import { extendedError, Query, rcode, udpPayloadMax } from '../wire.ts';
 import { type CachedReply, isAnswer, type ReplyCache } from './cache.ts';
 import type { Exchange, ExchangeOptions } from './exchange.ts';

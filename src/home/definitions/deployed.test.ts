@@ -23,10 +23,10 @@ import { applySchemaDefaults } from '../schema/defaults.ts';
 import { pruneUnknownFields } from '../schema/prune.ts';
 import { validateSchema } from '../schema/validate.ts';
 import { acceptDefinition } from './accept.ts';
+import { loadDefinitions } from './bundled.ts';
 import type { CustomResourceDefinition } from './definition.ts';
 import { kindsFromDefinition } from './kind-of.ts';
-import { loadDefinitions } from './load.ts';
-import { definitionWarnings } from './warnings.ts';
+import { definitionWarnings } from './validate.ts';
 
 const folder = new URL('../../../deploy/crds/', import.meta.url);
 const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'));

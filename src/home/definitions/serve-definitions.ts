@@ -1,7 +1,7 @@
 // Makes CustomResourceDefinitions true: their kinds are served as long as they are there, their status says so, and
 // when one is deleted its objects go first.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { removeAllBelow } from '../background/emptying.ts';
 import { type Background, followStore } from '../background/follow.ts';

@@ -1,8 +1,10 @@
-// What a definition may say, beyond the types of its fields: the rules of Kubernetes for v1.
+// What a definition may say, beyond the types of its fields: the rules of Kubernetes for v1; and the warnings about what it
+// asks for and does not get here.
 
 import { isDns1035Label, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';
 import { checkOneOf, checkRequiredText, checkText, checkUnchanged } from '../../kube/objects/checks.ts';
 import { type FieldError, invalid, required } from '../../kube/objects/field-error.ts';
+import type { Schema } from '../schema/schema.ts';
 import { shown } from '../schema/walk.ts';
 import { isEstablished } from './accept.ts';
 import type { CustomResourceDefinition, DefinitionNames, DefinitionSpec } from './definition.ts';
@@ -108,4 +110,37 @@ function checkUpdate(now: CustomResourceDefinition, before: CustomResourceDefini
     const reason = `objects may be stored in this version: it stays in spec.versions until it is taken out of here`;
     errors.push(invalid(`status.storedVersions[${index}]`, version, reason));
   }
+}
+
+export function definitionWarnings(definition: CustomResourceDefinition): string[] {
+  return definition.spec.versions.flatMap((version, index) => {
+    const path = `spec.versions[${index}]`;
+    const schema = version.schema?.openAPIV3Schema;
+    const withRules = schema === undefined ? [] : pathsWithRules(schema, `${path}.schema.openAPIV3Schema`);
+    const warnings: string[] = [];
+    if (withRules.length > 0) {
+      warnings.push(`x-kubernetes-validations are stored but not enforced by this server: ${shortList(withRules)}`);
+    }
+    if (version.subresources?.scale !== undefined) {
+      warnings.push(`${path}.subresources.scale is stored but not served by this server`);
+    }
+    return warnings;
+  });
+}
+
+function pathsWithRules(schema: Schema, path: string): string[] {
+  const found = (schema['x-kubernetes-validations'] ?? []).length > 0 ? [path] : [];
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    found.push(...pathsWithRules(property, `${path}.properties[${name}]`));
+  }
+  if (schema.items !== undefined) found.push(...pathsWithRules(schema.items, `${path}.items`));
+  if (typeof schema.additionalProperties === 'object') {
+    found.push(...pathsWithRules(schema.additionalProperties, `${path}.additionalProperties`));
+  }
+  return found;
+}
+
+function shortList(paths: readonly string[]): string {
+  const first = paths.slice(0, 3).join(', ');
+  return paths.length > 3 ? `${first} and ${paths.length - 3} more` : first;
 }

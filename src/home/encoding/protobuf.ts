@@ -1,7 +1,7 @@
 // Request bodies in application/vnd.kubernetes.protobuf: from bytes to the object that the same request would have
 // carried as JSON. One decoder for all built-in kinds, over the table of messages; answers are always JSON.
 
-import { setMember } from '../../base/json-object.ts';
+import { setMember } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { type Field, isMessage, messageOf, messageOfKind, type Scalar } from '../kinds/messages/messages.ts';
 import { StatusError } from '../request/status.ts';

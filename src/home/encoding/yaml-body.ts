@@ -4,7 +4,7 @@
 import { yaml } from '../../base/yaml.ts';
 import { StatusError } from '../request/status.ts';
 import { badRequest, nestedTooDeep } from '../request/status-errors.ts';
-import { isDeeperThan, nestingDepthMax } from '../schema/depth.ts';
+import { isDeeperThan, nestingDepthMax } from '../schema/walk.ts';
 import type { DecodedBody } from './body.ts';
 import { textOf } from './stored.ts';
 

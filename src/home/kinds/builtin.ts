@@ -7,9 +7,8 @@ import type { Schema } from '../schema/schema.ts';
 import { ageColumn, nameColumn } from './columns.ts';
 import type { Column, Kind, KindBehaviour, KindVersion, NameRule } from './kind.ts';
 import { messageOf, messageOfKind, protobufName } from './messages/messages.ts';
-import { normalizeMessage } from './messages/normalize.ts';
+import { hasTypesOf, normalizeMessage } from './messages/normalize.ts';
 import { kindSchemaOf } from './messages/schemas.ts';
-import { hasTypesOf } from './messages/types.ts';
 
 export interface BuiltinKind<T extends KubernetesObject> {
   readonly group: string;

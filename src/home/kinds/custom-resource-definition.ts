@@ -1,8 +1,7 @@
 // CustomResourceDefinition, the kind of which kinds are made. Its rules are in `definitions/`.
 
 import { applyDefinitionDefaults, type CustomResourceDefinition } from '../definitions/definition.ts';
-import { validateDefinition } from '../definitions/validate.ts';
-import { definitionWarnings } from '../definitions/warnings.ts';
+import { definitionWarnings, validateDefinition } from '../definitions/validate.ts';
 import { builtinKind } from './builtin.ts';
 import { nameColumn } from './columns.ts';
 import type { Column, Kind } from './kind.ts';

@@ -1,5 +1,6 @@
 // All built-in kinds. Those that need to know who may do what are made elsewhere and handed in.
 
+import type { ApiAccess } from '../security/create-access.ts';
 import { configMapKind, secretKind } from './config.ts';
 import { endpointSliceKind } from './endpoint-slice.ts';
 import { eventKind, newEventKind } from './event.ts';
@@ -8,7 +9,10 @@ import { leaseKind } from './lease.ts';
 import { namespaceKind } from './namespace.ts';
 import { nodeKind } from './node.ts';
 import { podKind } from './pod.ts';
+import { createRbacKinds } from './rbac.ts';
+import { createReviewKinds } from './reviews.ts';
 import { createServiceKind, type ServiceKindOptions } from './service.ts';
+import { createServiceAccountKind } from './service-account.ts';
 import { deploymentKind, statefulSetKind } from './workload.ts';
 
 export interface BuiltinKindsOptions extends ServiceKindOptions {
@@ -32,4 +36,8 @@ export function builtinKinds(options: BuiltinKindsOptions): Kind[] {
     statefulSetKind,
     ...(options.extra ?? []),
   ];
+}
+
+export function securityKinds(access: ApiAccess): Kind[] {
+  return [createServiceAccountKind(access), ...createRbacKinds(access), ...createReviewKinds(access)];
 }

@@ -4,8 +4,7 @@ import { type Container, type ContainerStatus, type Pod, podType } from '../../k
 import { builtinKind } from './builtin.ts';
 import { column, formatAge, nameColumn, orNone, wideColumn } from './columns.ts';
 import type { Kind } from './kind.ts';
-import { applyPodDefaults } from './rules/pod-defaults.ts';
-import { validatePod } from './rules/pod-validation.ts';
+import { applyPodDefaults, validatePod } from './rules/pod-rules.ts';
 
 export const podKind: Kind = builtinKind<Pod>({
   ...podType,

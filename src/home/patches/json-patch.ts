@@ -1,8 +1,7 @@
 // RFC 6902: JSON patch. Changes the document in place and returns it. What a patch gets wrong is a PatchError; after
 // one the document is of no use.
 
-import { isObject, setMember } from '../../base/json-object.ts';
-import { isSameJson } from '../../base/same-json.ts';
+import { isObject, isSameJson, setMember } from '../../base/json.ts';
 
 export class PatchError extends Error {}
 

@@ -1,6 +1,6 @@
 // RFC 7386: JSON merge patch. Changes the target where it can, and returns what it has become.
 
-import { isObject, setMember } from '../../base/json-object.ts';
+import { isObject, setMember } from '../../base/json.ts';
 
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;

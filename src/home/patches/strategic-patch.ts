@@ -2,7 +2,7 @@
 // from the same table that schemas and protobuf come from. Changes the target where it can. The work grows with the
 // lengths of the lists, never with their product.
 
-import { isObject, type JsonObject, setMember } from '../../base/json-object.ts';
+import { isObject, type JsonObject, setMember } from '../../base/json.ts';
 import { type Field, flatFields } from '../kinds/messages/messages.ts';
 import { specialSchemas } from '../kinds/messages/schemas.ts';
 import { PatchError } from './json-patch.ts';

@@ -4,15 +4,13 @@ import type { HttpResponse } from '../../base/http.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import { aggregatedDiscovery, coreVersions, groupAnswer, groupList, resourceList } from '../discovery/discovery.ts';
 import type { OpenApi } from '../discovery/openapi.ts';
-import { answerOpenApiV2 } from '../discovery/openapi-v2.ts';
 import { type Form, negotiate } from '../encoding/negotiate.ts';
 import { jsonResponse, textResponse } from '../encoding/respond.ts';
+import type { Store } from '../store/store.ts';
 import type { ApiRequest } from './access.ts';
 import type { Engine } from './call.ts';
-import { answerHealth } from './health.ts';
 import type { PathRoute } from './route.ts';
 import { methodNotAllowed, noSuchResource } from './status-errors.ts';
-import { versionAnswer } from './version.ts';
 
 export type PathHandler = (request: ApiRequest, route: PathRoute) => Promise<HttpResponse>;
 
@@ -103,4 +101,74 @@ function discoveryResponse(value: unknown, version: string): HttpResponse {
   const response = jsonResponse(value);
   const contentType = `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
   return { ...response, headers: { ...response.headers, 'content-type': contentType, vary: 'Accept' } };
+}
+
+interface Check {
+  readonly name: string;
+  /** Undefined if all is well; otherwise what is wrong. */
+  run(): string | undefined;
+}
+
+export interface HealthState {
+  readonly store: Store;
+  /** What readiness still waits for; undefined once everything is there. */
+  waitsFor(): string | undefined;
+}
+
+export function answerHealth(name: string, state: HealthState, query: URLSearchParams): HttpResponse {
+  const checks = name === 'livez' ? livenessChecks() : readinessChecks(state);
+  const results = checks.map((check) => ({ name: check.name, failure: check.run() }));
+  const isWell = results.every((result) => result.failure === undefined);
+  if (isWell && !query.has('verbose')) return textResponse('ok');
+  const lines = results.map(({ name: check, failure }) =>
+    failure === undefined ? `[+]${check} ok` : `[-]${check} failed: ${failure}`,
+  );
+  lines.push(isWell ? `${name} check passed` : `${name} check failed`);
+  return textResponse(`${lines.join('\n')}\n`, isWell ? 200 : 503);
+}
+
+function livenessChecks(): Check[] {
+  return [{ name: 'ping', run: () => undefined }];
+}
+
+function readinessChecks({ store, waitsFor }: HealthState): Check[] {
+  return [
+    ...livenessChecks(),
+    { name: 'store', run: () => store.writeFailure()?.message },
+    { name: 'started', run: waitsFor },
+  ];
+}
+
+/** Major and minor are those of the Kubernetes API that is spoken here: kubectl compares them with its own. */
+export const versionAnswer = {
+  major: '1',
+  minor: '33',
+  gitVersion: 'v1.33.0-portolan',
+  gitCommit: '',
+  gitTreeState: 'clean',
+  buildDate: '1970-01-01T00:00:00Z',
+  goVersion: '',
+  compiler: '',
+  platform: '',
+} as const;
+
+// Asked for with an @ before the last part, which Go does not read in an answer.
+const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+const document = { swagger: '2.0', info: { title: 'Portolan', version: 'unversioned' }, paths: {} };
+
+/** A document that describes nothing: version 3 has it all. kubectl asks here about kinds it did not find there. */
+export function answerOpenApiV2(request: ApiRequest): HttpResponse {
+  if (!request.headers['accept']?.includes('+protobuf')) return jsonResponse(document);
+  return { status: 200, headers: { 'content-type': protobufType, vary: 'Accept' }, body: encoded() };
+}
+
+/** openapi.v2.Document: swagger is field 1, info is 2 (title 1, version 2), paths is 8. */
+function encoded(): Uint8Array {
+  const info = Buffer.concat([lengthed(1, document.info.title), lengthed(2, document.info.version)]);
+  return Buffer.concat([lengthed(1, document.swagger), lengthed(2, info), lengthed(8, '')]);
+}
+
+function lengthed(field: number, value: string | Uint8Array): Buffer {
+  const bytes = Buffer.from(value as string);
+  return Buffer.concat([Uint8Array.of((field << 3) | 2, bytes.length), bytes]);
 }

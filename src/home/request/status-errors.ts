@@ -2,7 +2,7 @@
 // on them.
 
 import type { Served } from '../kinds/registry.ts';
-import { nestingDepthMax } from '../schema/depth.ts';
+import { nestingDepthMax } from '../schema/walk.ts';
 import { CompactedError, FutureRevisionError, StoreUnavailableError } from '../store/store.ts';
 import type { Attributes, User } from './access.ts';
 import { type StatusDetails, StatusError } from './status.ts';

@@ -1,7 +1,7 @@
 // Checks of objects and arrays: what must be there, how many, which items repeat, and the values inside.
 
+import { canonicalJson } from '../../base/json.ts';
 import { duplicate, invalid, required, tooMany, wrongType } from '../../kube/objects/field-error.ts';
-import { canonicalJson } from './canonical.ts';
 import type { Schema } from './schema.ts';
 import { type Check, type Compile, joinPath, pathOf, report, shown, type Walk } from './walk.ts';
 

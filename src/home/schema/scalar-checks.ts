@@ -1,7 +1,7 @@
 // Checks of one value by itself: its type, its enum, and what strings and numbers may be.
 
+import { canonicalJson } from '../../base/json.ts';
 import { invalid, notSupported, tooLong, wrongType } from '../../kube/objects/field-error.ts';
-import { canonicalJson } from './canonical.ts';
 import { formatCheck } from './formats.ts';
 import { compilePattern } from './pattern.ts';
 import type { Schema } from './schema.ts';

@@ -3,14 +3,13 @@
 
 import { type FieldError, forbidden, invalid, required } from '../../kube/objects/field-error.ts';
 import { compileSchema } from './compile.ts';
-import { isDeeperThan, nestingDepthMax } from './depth.ts';
 import { forbiddenKeywords, keywordSchema, structureKeywords } from './keywords.ts';
 import { checkListAndMapTypes } from './list-types.ts';
 import { compilePattern } from './pattern.ts';
+import { pruneUnknownFields } from './prune.ts';
 import type { Schema } from './schema.ts';
-import { checkDefaults } from './structural-defaults.ts';
 import { validateSchema } from './validate.ts';
-import { shown } from './walk.ts';
+import { isDeeperThan, nestingDepthMax, shown } from './walk.ts';
 
 type Place = 'root' | 'property' | 'items';
 
@@ -186,4 +185,35 @@ function notOutside(around: Schema | undefined, path: string, what: string): Fie
   const outer = path.replace(/(\.(allOf|anyOf|oneOf)\[\d+\]|\.not).*$/, '');
   const reason = around === undefined ? 'and so must what it lies in' : `because it is defined in ${path}.${what}`;
   return required(`${outer}.${what}`, reason);
+}
+
+/** For a schema that is sound otherwise. */
+export function checkDefaults(schema: Schema, path: string, errors: FieldError[], isInMetadata = false): void {
+  if (schema.default !== undefined) {
+    if (isInMetadata) errors.push(forbidden(`${path}.default`, 'must not be set in metadata'));
+    else checkDefault(schema, `${path}.default`, errors);
+  }
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const isMetadata = isInMetadata || (name === 'metadata' && isResource(schema, path));
+    checkDefaults(property, `${path}.properties[${name}]`, errors, isMetadata);
+  }
+  if (schema.items !== undefined) checkDefaults(schema.items, `${path}.items`, errors, isInMetadata);
+  if (typeof schema.additionalProperties === 'object') {
+    checkDefaults(schema.additionalProperties, `${path}.additionalProperties`, errors, isInMetadata);
+  }
+}
+
+function isResource(schema: Schema, path: string): boolean {
+  return path.endsWith('openAPIV3Schema') || schema['x-kubernetes-embedded-resource'] === true;
+}
+
+function checkDefault(schema: Schema, field: string, errors: FieldError[]): void {
+  const value = structuredClone(schema.default);
+  const isEmbedded = schema['x-kubernetes-embedded-resource'] === true;
+  const unknown = pruneUnknownFields(schema, value, { isRoot: isEmbedded });
+  if (unknown.length > 0) {
+    errors.push(invalid(field, shown(schema.default), `must not have unknown fields: ${unknown.join(', ')}`));
+  }
+  // As Kubernetes does, without the defaults inside it: `default: {}` does not satisfy what is required there.
+  errors.push(...validateSchema(schema, schema.default, field));
 }

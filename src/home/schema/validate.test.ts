@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { compileSchema } from './compile.ts';
-import { nestingDepthMax } from './depth.ts';
 import type { Schema } from './schema.ts';
 import { validateSchema } from './validate.ts';
+import { nestingDepthMax } from './walk.ts';
 
 function messages(schema: Schema, value: unknown, path = ''): string[] {
   return validateSchema(schema, value, path).map(({ field, message }) => `${field}: ${message}`);

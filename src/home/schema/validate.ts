@@ -2,8 +2,8 @@
 
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
-import { isDeeperThan, nestingDepthMax } from './depth.ts';
 import type { Schema } from './schema.ts';
+import { isDeeperThan, nestingDepthMax } from './walk.ts';
 
 /** A schema used more than once should be compiled once. `path` is where the value lies; empty for a whole object. */
 export function validateSchema(schema: CompiledSchema | Schema, value: unknown, path = ''): FieldError[] {

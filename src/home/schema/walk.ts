@@ -1,4 +1,5 @@
-// Where a walk over a value is, in the words of Kubernetes: `spec.ports[0].port`.
+// Where a walk over a value is, in the words of Kubernetes: `spec.ports[0].port`; and the bound on nesting that is checked
+// before any walk by recursion.
 
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import type { Schema } from './schema.ts';
@@ -40,4 +41,18 @@ export function shown(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const text = JSON.stringify(value);
   return text.length > 1024 ? `${text.slice(0, 1024)}...` : value;
+}
+
+/** Far above what any kind needs, far below what a stack can hold. */
+export const nestingDepthMax = 256;
+
+export function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels <= 0) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (isDeeperThan(item, levels - 1)) return true;
+    return false;
+  }
+  for (const key in value) if (isDeeperThan((value as Record<string, unknown>)[key], levels - 1)) return true;
+  return false;
 }

@@ -4,7 +4,7 @@
 
 import type { HttpResponse } from '../../base/http.ts';
 import { readBody } from '../../base/http.ts';
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { ApiRequest } from '../request/access.ts';
 import { type BootstrapBinding, type BootstrapRole, bootstrapBindings, bootstrapRoles } from './bootstrap-roles.ts';

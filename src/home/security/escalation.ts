@@ -1,7 +1,7 @@
 // Nobody gives away what they do not have: a role or a binding may only grant what its writer holds, unless the writer
 // was given the verb `escalate` (roles) or `bind` (bindings) on it.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Admission } from '../kinds/kind.ts';
 import type { Attributes, User } from '../request/access.ts';

@@ -3,8 +3,7 @@
 
 import type { LabelSelector } from '../../kube/objects/label-selector.ts';
 import type { User } from '../request/access.ts';
-import { type AggregableRole, effectiveRules } from './aggregation.ts';
-import type { PolicyRule } from './rules.ts';
+import { type AggregableRole, effectiveRules, type PolicyRule } from './rules.ts';
 
 export interface RoleObject {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Record<string, string> };

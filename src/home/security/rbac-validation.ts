@@ -1,6 +1,6 @@
 // Defaults and checks of roles and bindings: the rules of Kubernetes. Pure.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import { checkRequiredText } from '../../kube/objects/checks.ts';
 import { type FieldError, invalid, notSupported, required } from '../../kube/objects/field-error.ts';
 import { isPathSegment } from '../../kube/objects/names.ts';

@@ -1,5 +1,7 @@
-// What a rule of RBAC allows, and when a set of rules holds everything another one gives. Pure, as Kubernetes has it.
+// What a rule of RBAC allows, when a set of rules holds everything another one gives, and the rules of a ClusterRole that
+// aggregates others. Pure, as Kubernetes has it.
 
+import { type LabelSelector, selectsLabels } from '../../kube/objects/label-selector.ts';
 import type { Attributes } from '../request/access.ts';
 
 export interface PolicyRule {
@@ -119,4 +121,32 @@ export function formatRule(rule: PolicyRule): string {
   ];
   const texts = fields.flatMap(([name, list]) => (list === undefined ? [] : [`${name}:${JSON.stringify(list)}`]));
   return `{${texts.join(', ')}}`;
+}
+
+export interface AggregableRole {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly rules: readonly PolicyRule[];
+  /** Set: `rules` count for nothing, the roles these choose do. */
+  readonly selectors?: readonly LabelSelector[];
+}
+
+/** Roles may be made of roles that are made of roles; one that is reached twice counts once. */
+export function effectiveRules(role: AggregableRole, all: Iterable<AggregableRole>): readonly PolicyRule[] {
+  if (role.selectors === undefined) return role.rules;
+  const roles = [...all];
+  const reached = new Set([role.name]);
+  const rules = new Map<string, PolicyRule>();
+  const waiting: AggregableRole[] = [role];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { selectors } = next;
+    if (selectors === undefined) for (const rule of next.rules) rules.set(JSON.stringify(rule), rule);
+    if (selectors === undefined) continue;
+    for (const chosen of roles) {
+      if (reached.has(chosen.name) || !selectors.some((selector) => selectsLabels(selector, chosen.labels))) continue;
+      reached.add(chosen.name);
+      waiting.push(chosen);
+    }
+  }
+  return [...rules.values()];
 }

@@ -1,8 +1,10 @@
-// The last look of a kind at a write, and what it adds to the commit.
+// The last look of a kind at a write, and what it adds to the commit. A write that loses a race to another one is tried
+// again from the beginning; every race has a winner, so this ends.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Admission } from '../kinds/kind.ts';
 import { type Call, contextOf, type Engine } from '../request/call.ts';
+import { StatusError } from '../request/status.ts';
 
 export type AdmissionOf = Pick<Admission, 'operation' | 'object' | 'previous'>;
 
@@ -23,4 +25,17 @@ export function isHeld(object: AnyObject): boolean {
 export function namespaceFinalizers(object: AnyObject): readonly string[] {
   if (object.kind !== 'Namespace' || object.apiVersion !== 'v1') return [];
   return (object['spec'] as { finalizers?: string[] } | undefined)?.finalizers ?? [];
+}
+
+export const again: unique symbol = Symbol('again');
+
+const attemptsMax = 100;
+
+export async function tryUntilDone<T>(what: string, attempt: () => Promise<T | typeof again>): Promise<T> {
+  for (let count = 0; count < attemptsMax; count++) {
+    const result = await attempt();
+    if (result !== again) return result;
+  }
+  const message = `${what}: other writes came first ${attemptsMax} times in a row; try again later`;
+  throw new StatusError('TooManyRequests', message, { details: { retryAfterSeconds: 1 } });
 }

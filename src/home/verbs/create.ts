@@ -4,12 +4,11 @@
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { checkWriteOptions, readObject } from '../encoding/body.ts';
 import { encodeStored, objectKey } from '../encoding/stored.ts';
-import { again, tryUntilDone } from '../request/attempts.ts';
 import { type Answer, type Call, contextOf, type Engine } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
 import { alreadyExists, badRequest, methodNotAllowed } from '../request/status-errors.ts';
 import type { Compare } from '../store/store.ts';
-import { admit } from './admission.ts';
+import { admit, again, tryUntilDone } from './admission.ts';
 import { generateName, setOnCreate } from './metadata.ts';
 import { openNamespace } from './open-namespace.ts';
 import { applyDefaults, checkPlace, validateFields, validateObject } from './prepare.ts';

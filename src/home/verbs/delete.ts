@@ -1,13 +1,12 @@
 // Deletes an object, or marks it for deletion if something still holds it: a finalizer of its own, or one that the
 // propagation policy asks for.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { encodeStored, objectKey, parseStored } from '../encoding/stored.ts';
-import { again, tryUntilDone } from '../request/attempts.ts';
 import type { Answer, Call, Engine } from '../request/call.ts';
 import { conflict, detailsOf, notFound } from '../request/status-errors.ts';
-import { admit, isHeld } from './admission.ts';
+import { admit, again, isHeld, tryUntilDone } from './admission.ts';
 import { type DeleteOptions, type Propagation, readDeleteOptions } from './delete-options.ts';
 import { formatTime } from './metadata.ts';
 import { removeNow } from './modify.ts';

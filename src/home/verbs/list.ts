@@ -1,14 +1,13 @@
-// A list at one revision, whole or page by page. Entries are looked into only if a selector asks for more than names.
+// A list at one revision, whole or page by page. Entries are looked into only if a selector asks for more than names. The
+// token of the next page is opaque to clients; one that they make up is refused.
 
 import { objectKey, parsePlace, parseStored } from '../encoding/stored.ts';
 import type { Served } from '../kinds/registry.ts';
 import type { Answer, Call, Engine, ListAnswer, Place } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
-import { expired, tooOldForList } from '../request/status-errors.ts';
-import type { Entry, RangeResult } from '../store/store.ts';
-import { CompactedError } from '../store/store.ts';
+import { badRequest, expired, tooOldForList } from '../request/status-errors.ts';
+import { CompactedError, type Entry, type RangeResult } from '../store/store.ts';
 import { waitForRevision } from '../watch/revisions.ts';
-import { type ContinueToken, formatContinueToken, parseContinueToken } from './continue-token.ts';
 import { type ListOptions, parseListOptions } from './list-options.ts';
 import { parseSelection, type Selection } from './selectors.ts';
 
@@ -150,4 +149,38 @@ function tooOld(token: ContinueToken | undefined): StatusError {
     'the continue token is too old; list again from the start, or go on with the token of this answer, which shows the rest as it is now';
   const continueToken = formatContinueToken({ revision: -1, after: token.after });
   return new StatusError('Expired', message, { metadata: { continue: continueToken } });
+}
+
+export interface ContinueToken {
+  /** -1 continues at whatever the newest revision is: an inconsistent list, for those who accept one. */
+  readonly revision: number;
+  /** Below the prefix of the list, so that a token never leads out of it. */
+  readonly after: string;
+  /** How many items come after it, if that is known. It is only for showing: anybody can write it. */
+  readonly remaining?: number;
+}
+
+export function formatContinueToken(token: ContinueToken): string {
+  const { revision, after, remaining } = token;
+  return Buffer.from(JSON.stringify({ v: 1, rev: revision, after, left: remaining })).toString('base64url');
+}
+
+export function parseContinueToken(text: string): ContinueToken {
+  let raw: { v?: unknown; rev?: unknown; after?: unknown; left?: unknown };
+  try {
+    raw = JSON.parse(Buffer.from(text, 'base64url').toString());
+  } catch {
+    throw invalidToken();
+  }
+  const { rev, after, left } = raw ?? {};
+  if (raw?.v !== 1 || !isRevision(rev) || typeof after !== 'string' || after === '') throw invalidToken();
+  return { revision: rev, after, ...(Number.isSafeInteger(left) ? { remaining: left as number } : {}) };
+}
+
+function isRevision(value: unknown): value is number {
+  return Number.isSafeInteger(value) && ((value as number) > 0 || value === -1);
+}
+
+function invalidToken() {
+  return badRequest('continue key is not valid: it was not made by this server');
 }

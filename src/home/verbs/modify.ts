@@ -2,17 +2,15 @@
 // change what is stored. A change that changes nothing is not written; the last finalizer of an object that is being
 // deleted takes the object with it.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameExcept, isSameJson } from '../../base/json.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { encodeStored, objectKey, parseStored } from '../encoding/stored.ts';
-import { again, tryUntilDone } from '../request/attempts.ts';
 import type { Answer, Call, Engine } from '../request/call.ts';
 import { conflict, notFound, wasModified } from '../request/status-errors.ts';
 import type { Entry } from '../store/store.ts';
-import { admit, isHeld } from './admission.ts';
+import { admit, again, isHeld, tryUntilDone } from './admission.ts';
 import { setOnUpdate } from './metadata.ts';
 import { applyDefaults, validateObject } from './prepare.ts';
-import { isSameExcept } from './same-except.ts';
 
 export interface Change {
   /** Main leaves status alone, status leaves the rest alone, all is for the server's own parts. */

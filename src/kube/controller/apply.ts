@@ -1,7 +1,7 @@
 // Brings one object to what is wanted: writes only what differs, so that a restart moves no revision. Whoever changed it
 // meanwhile makes the write fail with a conflict, and the key is worked on again from fresh copies.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import type { Client, ObjectRef } from '../client/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../objects/api-error.ts';
 import type { Manifest } from '../objects/manifest.ts';

@@ -2,7 +2,7 @@
 // that was put back to an older copy, and has written enough since, takes our revision for one of its own: only what
 // happened at that revision tells the two histories apart.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import type { KubernetesObject } from '../objects/object.ts';
 import { keyOf } from '../objects/object.ts';
 

@@ -8,8 +8,8 @@
 // - A new list is applied page by page on top of the old copy and its deletes come last: during a re-list readers see a
 //   mixture of old and new, never less than either, and memory peaks at one page above the copy.
 
+import { isSameJson } from '../../base/json.ts';
 import { type Log, silentLog } from '../../base/log.ts';
-import { isSameJson } from '../../base/same-json.ts';
 import type { World } from '../../base/world.ts';
 import type { Client, Selection } from '../client/client.ts';
 import type { AnyObject, KubernetesObject, ResourceType } from '../objects/object.ts';

@@ -2,7 +2,7 @@
 // one place (members of whom each takes itself for the scribe, another implementation in the same cluster) would otherwise
 // write as fast as the network carries it. Whoever wants something new is never held up.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import type { Clock } from '../../base/world.ts';
 
 export interface PutBacks {

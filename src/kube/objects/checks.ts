@@ -1,7 +1,7 @@
 // Small checks that several kinds share: each adds what it finds to the list of errors it is given.
 
 import type { TextRule } from '../../base/dns/labels.ts';
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import { duplicate, type FieldError, invalid, notSupported, required } from './field-error.ts';
 import { isLabelValue, isQualifiedName } from './names.ts';
 

@@ -1,6 +1,6 @@
 // The Kubernetes Secret: small amounts of data that not everybody may read, in base64.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import { checkText, checkUnchanged } from './checks.ts';
 import { type FieldError, forbidden, invalid, required, tooLong } from './field-error.ts';
 import { isConfigKey } from './names.ts';

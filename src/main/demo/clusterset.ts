@@ -4,7 +4,7 @@
 import type { Log } from '../../base/log.ts';
 import type { Parts } from '../../base/parts.ts';
 import { sleep, type World } from '../../base/world.ts';
-import { findNamesCopy } from '../../catalog/names-copy.ts';
+import { findNamesCopy } from '../../catalog/copy-keeper.ts';
 import { brokerInit } from '../../cli/clusterset/broker-init.ts';
 import { brokerToken } from '../../cli/clusterset/broker-token.ts';
 import type { ClusterSetDeps } from '../../cli/clusterset/deps.ts';

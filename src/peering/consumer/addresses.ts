@@ -5,9 +5,9 @@ import { type AddressClaim, addressClaimType } from '../../addresses/address-cla
 import { type Allocator, claimsByOwner, createAllocator } from '../../addresses/allocator.ts';
 import { ownerKey } from '../../addresses/claim.ts';
 import { type IpRange, parseRange } from '../../base/ip.ts';
+import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { createQueue } from '../../base/queue.ts';
-import { isSameJson } from '../../base/same-json.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer } from '../../kube/controller/informer.ts';

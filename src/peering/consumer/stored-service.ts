@@ -1,7 +1,7 @@
 // One service of a peer as it lies in our home: what is remembered of the object, how the object is written, and whether
 // somebody else has changed it since. Pure.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import {
   contentHashAnnotation,
   firstSeenAnnotation,

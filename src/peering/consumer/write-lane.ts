@@ -1,7 +1,7 @@
 // What is to be done for one service of a peer in our home: what is wanted of it, what is to be said of it, who waits, and
 // what the home told meanwhile. Pure.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import type { PeerService, PeerServiceSpec, PeerServiceStatus } from '../kinds/peer-service.ts';
 import type { StoredService } from './stored-service.ts';
 

@@ -1,7 +1,7 @@
 // What each peer may see, kept current change by change: one Service that changes touches the ids it stands for and
 // nothing else. A service shared with many peers is one object, encoded once for each draft of the protocol.
 
-import { isSameJson } from '../../base/same-json.ts';
+import { isSameJson } from '../../base/json.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import { exportsService, type MeshDefaults, type PeerExport, sharedServiceOf } from '../kinds/peer-export.ts';
 import { type SharedService, validateSharedService } from '../kinds/shared-service.ts';

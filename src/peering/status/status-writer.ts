@@ -1,9 +1,9 @@
 // Writes what is known of Peers and PeerExports to their status, a little after it changed and once in a while, so that
 // a burst of changes is one write and a sign of life is never old.
 
+import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { createQueue, type Queue } from '../../base/queue.ts';
-import { isSameJson } from '../../base/same-json.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';

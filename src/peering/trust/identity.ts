@@ -2,8 +2,8 @@
 // does, from an authority of its own that is made at the first start and kept in a Secret.
 
 import { X509Certificate } from 'node:crypto';
+import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
-import { isSameJson } from '../../base/same-json.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { issueCertificate } from '../../base/x509/certificates.ts';
 import { generatePrivateKey } from '../../base/x509/edge/keys.ts';

@@ -1,8 +1,10 @@
 // Brings what a client sent of a built-in kind into the one form the schemas describe: a quantity may be written as a
-// number. That null means absent is the business of schema defaults; what has a wrong type is left for the schema.
+// number. Also tells whether a value has the types of the message table, before defaults and validation look at it; the
+// schema tells the client what is wrong.
 
-import { isObject } from '../../../base/json-object.ts';
-import { type Field, flatFields } from './messages.ts';
+import { isObject } from '../../../base/json.ts';
+import { type Field, flatFields, type Scalar } from './messages.ts';
+import { specialSchemas } from './schemas.ts';
 
 const quantity = 'resource.Quantity';
 
@@ -47,4 +49,39 @@ function normalizeQuantities(parent: Record<string, unknown>, field: Field): voi
 /** `1e21` is written with its exponent in both worlds: a quantity may have one. */
 function formatNumber(value: number): string {
   return String(value).replace('e+', 'e');
+}
+
+const typeofScalar: Readonly<Record<Scalar, string>> = {
+  string: 'string',
+  bytes: 'string',
+  bool: 'boolean',
+  int32: 'number',
+  int64: 'number',
+  double: 'number',
+};
+
+/** Missing and unknown fields are no matter of types. */
+export function hasTypesOf(message: string, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const object = value as Record<string, unknown>;
+  return flatFields(message).every((field) => {
+    const child = object[field.name];
+    return child === undefined || hasFieldType(field, child);
+  });
+}
+
+function hasFieldType(field: Field, value: unknown): boolean {
+  if (field.shape === 'single') return hasValueType(field, value);
+  if (field.shape === 'list') return Array.isArray(value) && value.every((item) => hasValueType(field, item));
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((item) => hasValueType(field, item));
+}
+
+function hasValueType(field: Field, value: unknown): boolean {
+  if ('scalar' in field.type) return typeof value === typeofScalar[field.type.scalar];
+  const special = specialSchemas[field.type.message];
+  if (special === undefined) return hasTypesOf(field.type.message, value);
+  if (special['x-kubernetes-int-or-string'] === true) return typeof value === 'string' || typeof value === 'number';
+  if (special.type === 'array') return Array.isArray(value);
+  return special.type === undefined || (typeof value === special.type && value !== null);
 }

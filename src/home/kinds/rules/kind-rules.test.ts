@@ -10,11 +10,9 @@ import type { Lease } from '../../../kube/objects/lease.ts';
 import { type Node, validateNode } from '../../../kube/objects/node.ts';
 import type { Pod } from '../../../kube/objects/pod.ts';
 import { applySecretDefaults, type Secret, validateSecret } from '../../../kube/objects/secret.ts';
-import { applyEndpointSliceDefaults, validateEndpointSlice } from './endpoint-slice-validation.ts';
-import { type NewEvent, validateEvent, validateNewEvent } from './event-validation.ts';
-import { validateLease } from './lease-validation.ts';
-import { applyPodDefaults } from './pod-defaults.ts';
-import { validatePod } from './pod-validation.ts';
+import { applyEndpointSliceDefaults, validateEndpointSlice } from '../endpoint-slice.ts';
+import { type NewEvent, validateEvent, validateNewEvent } from '../event.ts';
+import { validateLease } from '../lease.ts';
 import {
   applyDeploymentDefaults,
   applyStatefulSetDefaults,
@@ -22,7 +20,8 @@ import {
   type StatefulSet,
   validateDeployment,
   validateStatefulSet,
-} from './workload.ts';
+} from '../workload.ts';
+import { applyPodDefaults, validatePod } from './pod-rules.ts';
 
 function made<T>(fields: object): T {
   return { apiVersion: '', kind: '', metadata: { name: 'a', namespace: 'shop' }, ...structuredClone(fields) } as T;

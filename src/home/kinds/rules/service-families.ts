@@ -2,7 +2,7 @@
 // Pure: changes the Service it is given and says what is wrong; taking the addresses is left to the caller.
 
 import { formatIp, type IpFamily, parseIp } from '../../../base/ip.ts';
-import { isSameJson } from '../../../base/same-json.ts';
+import { isSameJson } from '../../../base/json.ts';
 import { type FieldError, invalid } from '../../../kube/objects/field-error.ts';
 import type { Service, ServiceSpec } from '../../../kube/objects/service.ts';
 

@@ -3,7 +3,7 @@
 
 import { isDnsLabel, isDnsSubdomain } from '../../../base/dns/labels.ts';
 import { parseIp, parseRange } from '../../../base/ip.ts';
-import { isSameJson } from '../../../base/same-json.ts';
+import { isSameJson } from '../../../base/json.ts';
 import {
   checkLabels,
   checkOneOf,

@@ -5,13 +5,12 @@ import { readBody } from '../../../base/http.ts';
 import { silentLog } from '../../../base/log.ts';
 import { generatePrivateKey } from '../../../base/x509/edge/keys.ts';
 import { createApi } from '../../api.ts';
-import { builtinKinds } from '../../kinds/index.ts';
+import { builtinKinds, securityKinds } from '../../kinds/index.ts';
 import type { ApiRequest } from '../../request/access.ts';
 import { createMemoryStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
 import { ensureBootstrap } from '../bootstrap.ts';
 import { type AccessOptions, type ApiAccess, createAccess } from '../create-access.ts';
-import { securityKinds } from '../index.ts';
 
 export interface Reply {
   readonly status: number;

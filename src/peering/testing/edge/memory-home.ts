@@ -7,7 +7,7 @@ import { silentLog } from '../../../base/log.ts';
 import { createMetrics, type Metrics } from '../../../base/metrics.ts';
 import { createRealWorld } from '../../../base/real/world.ts';
 import { createApi } from '../../../home/api.ts';
-import { loadDefinitions } from '../../../home/definitions/load.ts';
+import { loadDefinitions } from '../../../home/definitions/bundled.ts';
 import { customResourceDefinitionKind } from '../../../home/kinds/custom-resource-definition.ts';
 import { builtinKinds } from '../../../home/kinds/index.ts';
 import type { Access } from '../../../home/request/access.ts';

@@ -1,10 +1,31 @@
-// Types that are no data (RFC 6895 section 3.1) have no place in a question, but for transfers, which nobody gets here: neither
-// answered nor passed on. ANY is data enough and left to the others.
+// The handlers that only refuse: an EDNS version we do not speak, types that are not data, and, at the end of the chain,
+// names that nobody here answers for.
 
 import { recordType } from '../../catalog/answers.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Step } from '../handler.ts';
 import { extendedError, type Query, rcode } from '../wire.ts';
+
+export function refuseHandler(): Handler {
+  return {
+    name: 'refuse',
+    handle(_query: Query, answer: Answer): Step {
+      answer.fail(rcode.REFUSED, extendedError.prohibited, 'this server neither holds this zone nor forwards');
+      return 'done';
+    },
+  };
+}
+
+export function ednsHandler(): Handler {
+  return {
+    name: 'edns',
+    handle(query: Query, answer: Answer): Step {
+      if (query.ednsVersion === 0) return 'next';
+      answer.fail(rcode.BADVERS);
+      return 'done';
+    },
+  };
+}
 
 const firstMeta = 249;
 

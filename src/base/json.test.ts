@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isSameJson } from './same-json.ts';
+import { isSameJson } from './json.ts';
 
 describe('same json', () => {
   const same: [unknown, unknown][] = [

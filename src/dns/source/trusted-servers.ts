@@ -1,9 +1,11 @@
-// Who may tell us on whose behalf it asks. Everybody else's word about that is dropped; the query itself is served.
+// DNS servers trusted to name the client's cluster: by address, by certificate, by TSIG key. The option of any other server
+// is dropped and its query served. The lists may be replaced while the server runs.
 
+import type { TsigKey } from '../../base/dns/tsig.ts';
 import type { Random } from '../../base/world.ts';
 import type { ClusterPlace } from '../../catalog/places.ts';
 import type { Answer } from '../answer.ts';
-import type { PeerConfig } from '../config/config.ts';
+import type { PeerConfig, TrustConfig } from '../config/config.ts';
 import { createAddressFilter } from '../handlers/acl.ts';
 import type { SourceTag } from '../upstream/question.ts';
 import { extendedError, type Query } from '../wire.ts';
@@ -102,5 +104,24 @@ export class SourceTagger {
     const payload = encodeSource({ cluster, zone, region, hops: hops + 1, passed: [...passed, this.#mark] });
     const key = JSON.stringify([cluster, zone ?? '', region ?? '']);
     return { optionCode: this.#optionCode, payload, key, way: hops === 0 ? '' : `${hops} ${passed.join()}` };
+  }
+}
+
+export class Trust {
+  readonly peers: Peers;
+  #keys: readonly TsigKey[];
+
+  constructor(config: TrustConfig) {
+    this.peers = new Peers(config.peers);
+    this.#keys = config.keys;
+  }
+
+  get keys(): readonly TsigKey[] {
+    return this.#keys;
+  }
+
+  replace(config: TrustConfig): void {
+    this.peers.replace(config.peers);
+    this.#keys = config.keys;
   }
 }
