@@ -2,8 +2,8 @@
 // lease times by which living members would be called dead. Pure; one sentence for each, with what to do.
 
 import { parseRange } from '../../base/ip.ts';
+import { refusedWithin } from '../../base/special-ranges.ts';
 import { type ClusterSetSpec, clusterSetDefaults } from '../kinds/cluster-set.ts';
-import { specialRange } from './endpoint-address.ts';
 
 /** Of renewals that one lease must outlast: one may be lost without the member being called dead. */
 const renewalsPerLease = 2;
@@ -33,7 +33,7 @@ function rangeProblems(what: string, cidrs: readonly string[]): string[] {
   const ranges = cidrs.map((cidr) => ({ cidr, range: parseRange(cidr) }));
   const problems: string[] = [];
   for (const [index, { cidr, range }] of ranges.entries()) {
-    const special = range && specialRange(range);
+    const special = range && refusedWithin(range);
     if (special !== undefined) problems.push(`${what} ${cidr} holds ${special} addresses; give another`);
     const twin = ranges.slice(0, index).find((other) => other.range?.family === range?.family);
     if (range !== undefined && twin !== undefined)
