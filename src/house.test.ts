@@ -132,6 +132,28 @@ describe('house: every file and folder says what it promises', () => {
   });
 });
 
+const filesPerFolderMax = 25;
+
+describe('house: a folder can be read at a glance', () => {
+  const folders = new Set(sources.map((file) => dirname(file)).filter((folder) => !folder.startsWith('src/gen')));
+  test.each([...folders])(`%s has at most ${filesPerFolderMax} files of the product`, (folder) => {
+    const files = sources.filter((file) => dirname(file) === folder && !isTest(file));
+    expect(files.length, `${folder} has ${files.length} files; split it by subject`).toBeLessThanOrEqual(
+      filesPerFolderMax,
+    );
+  });
+});
+
+test('house: no file imports itself by way of others, not even for a type', () => {
+  const product = sources.filter((file) => !isTest(file) && !file.startsWith('src/gen/'));
+  expect(cyclesIn(new Map(product.map((file) => [file, importsOf(file)])))).toEqual([]);
+});
+
+test('house: a cycle of imports would be found, whichever file it is entered by', () => {
+  const graph = { a: ['b'], b: ['c', 'd'], c: [], d: ['b', 'e'], e: ['e'] };
+  expect(cyclesIn(new Map(Object.entries(graph)))).toEqual(['b -> d -> b', 'e -> e']);
+});
+
 test('house: the lock file names no download addresses', () => {
   expect(read('package-lock.json')).not.toMatch(/"resolved":/);
 });
@@ -148,6 +170,24 @@ function importsOf(file: string): string[] {
   return [...withoutComments(read(file)).matchAll(pattern)]
     .map((match) => relative(root, resolve(dirname(join(root, file)), match[1] ?? '')))
     .filter((target) => target.startsWith('src/'));
+}
+
+/** Each cycle once, as the path that closes it. Imports of a path that is loaded when it is needed count as well. */
+function cyclesIn(imports: ReadonlyMap<string, readonly string[]>): string[] {
+  const cycles: string[] = [];
+  const done = new Set<string>();
+  const path: string[] = [];
+  const visit = (file: string): void => {
+    const start = path.indexOf(file);
+    if (start >= 0) cycles.push([...path.slice(start), file].join(' -> '));
+    if (start >= 0 || done.has(file)) return;
+    path.push(file);
+    for (const target of imports.get(file) ?? []) visit(target);
+    path.pop();
+    done.add(file);
+  };
+  for (const file of imports.keys()) visit(file);
+  return cycles;
 }
 
 /** The room of the import table that a file lies in: the longest one that is part of its path. */

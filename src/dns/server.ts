@@ -9,25 +9,15 @@ import type { FederationTable } from '../catalog/federation-table.ts';
 import type { NameTable } from '../catalog/name-table.ts';
 import type { PeerTable } from '../catalog/peer-table.ts';
 import type { ChainConfig, ForwardConfig, PeerNamesConfig } from './chain.ts';
-import {
-  type ForwardTimes,
-  type ListenOptions,
-  nobody,
-  type PeerConfig,
-  type StubZone,
-  type TrustConfig,
-} from './config/config.ts';
+import { type ForwardTimes, type ListenOptions, nobody, type PeerConfig, type StubZone } from './config/config.ts';
 import type { ExplainRequest } from './explain/explainer.ts';
 import type { Explanation } from './explain/explanation.ts';
 import { createSelfExplainer } from './explain/self-explainer.ts';
 import { defaultClients } from './handlers/acl.ts';
 import { reverseTrees } from './handlers/reverse.ts';
-import { createFaultLog } from './metrics/fault-log.ts';
-import { createCounters, type Tally } from './metrics/observe.ts';
-import type { Responder } from './responder.ts';
-import { DnsService, type ZoneChange } from './service.ts';
-import { listenStream } from './sockets/server-stream.ts';
-import { type Listening, listenUdp } from './sockets/server-udp.ts';
+import { createCounters } from './metrics/observe.ts';
+import { DnsService } from './service.ts';
+import { openSockets, type Serving } from './sockets/open-sockets.ts';
 import { startWorkers } from './sockets/server-workers.ts';
 import { markOf } from './source/trusted-servers.ts';
 import type { CacheOptions } from './upstream/cache.ts';
@@ -66,27 +56,9 @@ export interface DnsOptions {
   readonly sourceOption?: number;
 }
 
-interface Sockets {
-  readonly udpPort: number;
-  readonly tcpPort: number;
-  readonly tlsPort: number | undefined;
-  close(): Promise<void>;
-}
-
-export interface DnsServer extends Sockets {
+export interface DnsServer extends Serving {
   /** Why a question gets the answer it gets. */
   explain(request: ExplainRequest): Promise<Explanation>;
-  /** For `readCounters` and `registerDnsMetrics`; one per thread. */
-  counters(): readonly SharedArrayBuffer[];
-  /** How many threads had to be replaced. */
-  workerRestarts(): number;
-  /** A line per query in the log, from now on or no longer. */
-  setQueryLog(isOn: boolean): void;
-  setStubZones(zones: readonly StubZone[]): void;
-  /** Whom to believe from now on. */
-  setTrust(trust: TrustConfig): void;
-  /** Names of zones, their TTLs, and how peers say who asks, from now on. */
-  changeZones(change: ZoneChange): void;
 }
 
 export async function startDns(options: DnsOptions): Promise<DnsServer> {
@@ -99,8 +71,8 @@ export async function startDns(options: DnsOptions): Promise<DnsServer> {
   const exchange = createTransport(world);
   const explainer = createSelfExplainer({ ...options, config, table, exchange, stubZones });
   const serving = workers
-    ? await startWorkers({ ...options, stubZones, config, workers })
-    : await startHere({ ...options, stubZones, config, exchange });
+    ? await startWorkers({ world, log: options.log, listen: options.listen, table, stubZones, config, workers })
+    : await startHere({ ...options, table, stubZones, config, exchange });
   let closing: Promise<void> | undefined;
   async function close(): Promise<void> {
     explainer.close();
@@ -123,14 +95,10 @@ export async function startDns(options: DnsOptions): Promise<DnsServer> {
   };
 }
 
-/** All that serves; explaining is added around it. */
-export type Serving = Omit<DnsServer, 'explain'>;
-
 async function startHere(
-  options: DnsOptions & { readonly config: ChainConfig; readonly exchange: Exchange },
+  options: DnsOptions & { readonly table: NameTable; readonly config: ChainConfig; readonly exchange: Exchange },
 ): Promise<Serving> {
-  const { world, log, config, exchange } = options;
-  const table = tableOf(options);
+  const { world, log, table, config, exchange } = options;
   const { memory } = table;
   const counters = createCounters();
   const writeLine = (fields: LogFields) => log.info('query', fields);
@@ -167,7 +135,7 @@ function clusterStubs({ catalog, clusterDomainForward: nameservers = [] }: DnsOp
 }
 
 /** The one table all zones of this server lie in. */
-export function tableOf(options: Pick<DnsOptions, 'catalog' | 'federations' | 'peerTable'>): NameTable {
+function tableOf(options: Pick<DnsOptions, 'catalog' | 'federations' | 'peerTable'>): NameTable {
   const { catalog, federations = [], peerTable } = options;
   const tables = new Set([catalog, peerTable, ...federations].flatMap((part) => (part ? [part.table] : [])));
   const [table, ...others] = tables;
@@ -202,74 +170,4 @@ function peerNamesOf({ catalog, peerTable }: DnsOptions): PeerNamesConfig | unde
   if (peerTable === undefined) return undefined;
   const own = (catalog?.zones ?? []).map(({ bytes }) => bytes);
   return { zone: peerTable.zone, elsewhere: [...own, ...reverseTrees] };
-}
-
-interface SocketParts {
-  readonly world: Pick<World, 'timers' | 'clock'>;
-  readonly log: Log;
-  readonly listen: ListenOptions;
-  readonly responder: Responder;
-  readonly config: ChainConfig;
-  readonly tally: Tally;
-  readonly reusePort: boolean;
-}
-
-const portTries = 20;
-
-/** UDP and TCP on the same port: with port 0 the kernel chooses for UDP, and a taken TCP port means another try. */
-export async function openSockets(parts: SocketParts): Promise<Sockets> {
-  for (let tries = 1; ; tries++) {
-    const opened: Listening[] = [];
-    try {
-      return await openOnce(parts, opened);
-    } catch (error) {
-      await Promise.all(opened.map((socket) => socket.close()));
-      const isTaken = (error as { code?: string }).code === 'EADDRINUSE';
-      if (parts.listen.port !== 0 || !isTaken || tries === portTries) throw error;
-    }
-  }
-}
-
-async function openOnce(parts: SocketParts, opened: Listening[]): Promise<Sockets> {
-  const { listen, responder, reusePort, log, tally } = parts;
-  const nsid = Buffer.from(parts.config.serverId);
-  const { clock } = parts.world;
-  const onError = createFaultLog({ clock, write: (error, unsaid) => log.warn('dns socket', { error, unsaid }) });
-  let { port } = listen;
-  for (const host of listen.hosts) {
-    const udp = await listenUdp({ responder, nsid, host, port, reusePort, tally, onError });
-    opened.push(udp);
-    port = udp.port;
-    opened.push(await listenStream({ ...streamOptions(parts, nsid), host, port, onError }));
-  }
-  let tlsPort = listen.tls?.port;
-  if (listen.tls) {
-    for (const host of listen.hosts) {
-      const tls = listen.tls.material;
-      const socket = await listenStream({ ...streamOptions(parts, nsid), host, port: tlsPort!, tls, onError });
-      opened.push(socket);
-      tlsPort = socket.port;
-    }
-  }
-  return {
-    udpPort: port,
-    tcpPort: port,
-    tlsPort,
-    close: async () => {
-      await Promise.all(opened.map((socket) => socket.close()));
-    },
-  };
-}
-
-function streamOptions({ responder, world, listen, reusePort, tally }: SocketParts, nsid: Uint8Array) {
-  return {
-    responder,
-    nsid,
-    timers: world.timers,
-    reusePort,
-    tally,
-    idleMs: listen.tcpIdleMs,
-    connectionsMax: listen.tcpConnectionsMax,
-    handshakeMs: listen.tlsHandshakeMs,
-  };
 }

@@ -19,6 +19,7 @@ import { type Node, nodeType } from '../kube/objects/node.ts';
 import { type Pod, podType } from '../kube/objects/pod.ts';
 import { type Service, serviceType } from '../kube/objects/service.ts';
 import {
+  endpointsManager,
   type NodeFacts,
   nodeFacts,
   type PodFacts,
@@ -28,7 +29,7 @@ import {
   serviceFacts,
   sliceFacts,
 } from './facts.ts';
-import { endpointsManager, planSlices } from './plan.ts';
+import { planSlices } from './plan.ts';
 import { groupEndpoints } from './pod-endpoint.ts';
 
 export interface EndpointsControllerOptions {

@@ -5,7 +5,6 @@ import { type EndpointSlice, sliceManagedByLabel } from '../kube/objects/endpoin
 import type { Node } from '../kube/objects/node.ts';
 import type { Pod } from '../kube/objects/pod.ts';
 import { isHeadless, type Service, type ServicePort } from '../kube/objects/service.ts';
-import { endpointsManager } from './plan.ts';
 
 export interface ServiceFacts {
   readonly namespace: string;
@@ -117,3 +116,5 @@ export function selects(selector: Readonly<Record<string, string>>, labels: Read
   for (const key in selector) if (labels[key] !== selector[key]) return false;
   return true;
 }
+
+export const endpointsManager = 'endpointslice-controller.portolan.dev';

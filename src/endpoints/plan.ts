@@ -13,10 +13,9 @@ import {
   serviceNameLabel,
   sliceManagedByLabel,
 } from '../kube/objects/endpoint-slice.ts';
-import type { ServiceFacts } from './facts.ts';
+import { endpointsManager, type ServiceFacts } from './facts.ts';
 import { type EndpointGroup, groupKey } from './pod-endpoint.ts';
 
-export const endpointsManager = 'endpointslice-controller.portolan.dev';
 export const endpointsPerSliceMax = 100;
 const headlessLabel = 'service.kubernetes.io/headless';
 

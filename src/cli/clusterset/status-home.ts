@@ -10,7 +10,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type EndpointSlice, endpointSliceType, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import { keyOf } from '../../kube/objects/object.ts';
-import type { ClusterStatus, ServiceStatus, Status } from './status.ts';
+import type { ClusterStatus, ServiceStatus, Status } from './status-report.ts';
 
 interface HomeStatusRequest {
   readonly home: Client;

@@ -10,17 +10,25 @@ import type { StalenessPolicy } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
-import { describeLease, type LeaseMemory, whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
+import { whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import type { SetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { recordProblem } from '../../clusterset/rules/shard-record.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
-import { formatAge, formatCount, formatTable, type OutputFormat, parseOutput } from '../table.ts';
+import { parseOutput } from '../table.ts';
 import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
 import type { ClusterSetDeps } from './deps.ts';
 import { clustersOf, readHomeStatus } from './status-home.ts';
+import {
+  type ClusterStatus,
+  formatStatus,
+  type RefusedRecord,
+  type ServiceStatus,
+  type StaleCluster,
+  type Status,
+} from './status-report.ts';
 
 interface StatusFlags extends HomeFlags {
   readonly output: string;
@@ -54,64 +62,6 @@ Examples:
     if (status.brokerProblem !== undefined) deps.setExitCode(1);
     for (const line of formatStatus(status, format)) deps.print(line);
   });
-}
-
-export interface Status {
-  readonly clusterset: string;
-  readonly broker: string;
-  readonly cluster: string;
-  /** Set if the broker did not answer: everything else is what this cluster last knew. */
-  readonly brokerProblem: string | undefined;
-  readonly clusters: readonly ClusterStatus[];
-  readonly services: readonly ServiceStatus[];
-  /** Clusters that are not trusted now, and what that means for what they export. */
-  readonly stale: readonly StaleCluster[];
-  /** Records that are not counted, whatever their cluster's lease. */
-  readonly refused: readonly RefusedRecord[];
-  /** Keys of services whose import here is not what the records at the broker make it. */
-  readonly behind: readonly string[];
-  /** Keys of exports here that have no record at the broker yet. */
-  readonly unpublished: readonly string[];
-}
-
-export interface RefusedRecord {
-  readonly cluster: string;
-  readonly service: string;
-  readonly why: string;
-}
-
-export interface StaleCluster {
-  readonly cluster: string;
-  readonly why: string;
-  /** Keys of services. */
-  readonly withdrawn: readonly string[];
-  readonly notReady: readonly string[];
-  readonly kept: readonly string[];
-}
-
-export interface ClusterStatus {
-  readonly id: string;
-  readonly region: string;
-  readonly zone: string;
-  readonly joinedAt: string | undefined;
-  readonly lease: 'alive' | 'stale' | 'none';
-  /** Since when it is stale, until when it is held down; absent if it lives and has not been away lately. */
-  readonly memory: LeaseMemory | undefined;
-  /** Set if what it has at the broker cannot be read: why. */
-  readonly problem: string | undefined;
-  /** Since the member wrote its lease last, as far as two clocks can be compared. */
-  readonly renewedAgoMs: number | undefined;
-  readonly services: number;
-  readonly readyEndpoints: number;
-}
-
-export interface ServiceStatus {
-  readonly service: string;
-  readonly type: string;
-  readonly clusters: readonly string[];
-  readonly excluded: readonly string[];
-  readonly conflicts: readonly string[];
-  readonly import: 'in step' | 'behind' | 'no namespace' | 'not for this cluster' | 'as last known';
 }
 
 interface StatusRequest {
@@ -225,74 +175,4 @@ function serviceStatus({ key, id, foreseen, imports, names, isUnread }: ServiceR
     const isSame = isSameJson(spec, wanted) && isSameJson(clusters, foreseen.merge(key, id)?.clusters);
     return isSame ? 'in step' : 'behind';
   }
-}
-
-export function formatStatus(status: Status, format: OutputFormat): string[] {
-  if (format === 'json') return [JSON.stringify(status, undefined, 2)];
-  const { clusters, services, behind, unpublished } = status;
-  const inConflict = services.filter(({ conflicts }) => conflicts.length > 0);
-  return [
-    `clusterset ${status.clusterset} at ${status.broker}, this cluster is ${status.cluster}`,
-    ...(status.brokerProblem === undefined
-      ? []
-      : [
-          `the broker does not answer (${status.brokerProblem}): this is what the cluster last knew, and it may be old`,
-        ]),
-    '',
-    ...formatTable(
-      ['CLUSTER', 'REGION', 'ZONE', 'LEASE', 'RENEWED', 'SERVICES', 'READY'],
-      clusters.map((one) => clusterRow(one, status.brokerProblem !== undefined)),
-    ),
-    '',
-    ...(services.length === 0
-      ? ['nothing is exported yet: portolan export NAMESPACE/NAME']
-      : formatTable(['SERVICE', 'TYPE', 'CLUSTERS', 'CONFLICTS', 'IMPORT'], services.map(serviceRow))),
-    '',
-    `${formatCount(services.length, 'service')}, ${inConflict.length} in conflict${inConflict.length === 0 ? '' : ' (portolan explain NAMESPACE/NAME says why)'}`,
-    ...status.stale.map(staleLine),
-    ...status.refused.map(({ cluster, service, why }) => `not counted: the record of ${service} by ${cluster} ${why}`),
-    ...clusters.flatMap(({ id, problem }) =>
-      problem === undefined ? [] : [`cluster ${id} cannot be read: ${problem}`],
-    ),
-    ...(status.brokerProblem === undefined ? [lagLine(behind)] : []),
-    ...(unpublished.length === 0 ? [] : [`not at the broker (yet): ${shortList(unpublished)}`]),
-  ];
-}
-
-function lagLine(behind: readonly string[]): string {
-  if (behind.length === 0) return 'lag: none, every import here is what the clusterset makes it';
-  return `lag: ${formatCount(behind.length, 'import')} behind: ${shortList(behind)}`;
-}
-
-function staleLine({ cluster, why, withdrawn, notReady, kept }: StaleCluster): string {
-  const parts = [
-    ...(withdrawn.length === 0 ? [] : [`withdrawn: ${shortList(withdrawn)}`]),
-    ...(notReady.length === 0 ? [] : [`marked as not ready: ${shortList(notReady)}`]),
-    ...(kept.length === 0 ? [] : [`kept all the same: ${shortList(kept)}`]),
-  ];
-  return `cluster ${cluster} is not trusted, because ${why}; ${parts.join('; ') || 'it exports nothing'}`;
-}
-
-function leaseText({ lease, memory, problem, joinedAt }: ClusterStatus, isOld: boolean): string {
-  if (lease === 'stale' || isOld) return describeLease(memory);
-  if (problem !== undefined) return 'not readable';
-  return joinedAt === undefined ? 'not joined' : lease;
-}
-
-function clusterRow(cluster: ClusterStatus, isOld: boolean): string[] {
-  const { id, region, zone, renewedAgoMs, services, readyEndpoints } = cluster;
-  const renewed = renewedAgoMs === undefined ? '-' : `${formatAge(renewedAgoMs)} ago`;
-  return [id, region || '-', zone || '-', leaseText(cluster, isOld), renewed, String(services), String(readyEndpoints)];
-}
-
-function serviceRow({ service, type, clusters, excluded, conflicts, import: state }: ServiceStatus): string[] {
-  const left = excluded.length === 0 ? '' : ` (not ${excluded.join(',')})`;
-  return [service, type, `${clusters.join(',') || '-'}${left}`, conflicts.join(',') || '-', state];
-}
-
-const namesShownMax = 5;
-
-function shortList(names: readonly string[]): string {
-  const more = names.length > namesShownMax ? ` and ${names.length - namesShownMax} more` : '';
-  return `${names.slice(0, namesShownMax).join(', ')}${more}`;
 }

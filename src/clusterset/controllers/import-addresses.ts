@@ -7,7 +7,7 @@ import type { IpFamily } from '../../base/ip.ts';
 import type { AgentContext } from '../copies/context.ts';
 import type { CountedRecord } from '../copies/standings.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
-import type { Merge } from '../rules/merge/merge.ts';
+import type { Merge } from '../rules/merge/merged.ts';
 import type { ServiceKey } from '../rules/names.ts';
 
 export interface HeldAddresses {

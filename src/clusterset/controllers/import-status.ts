@@ -5,7 +5,7 @@ import { isNotFound } from '../../kube/objects/api-error.ts';
 import { formatTime, type WantedCondition, withConditions } from '../../kube/objects/conditions.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
-import type { Merge } from '../rules/merge/merge.ts';
+import type { Merge } from '../rules/merge/merged.ts';
 import type { HeldAddresses } from './import-addresses.ts';
 
 export interface ImportStatusFacts {

@@ -4,7 +4,7 @@
 import type { WantedCondition } from '../../kube/objects/conditions.ts';
 import type { ImportType, ServiceImport } from '../kinds/service-import.ts';
 import { exportConditions } from '../rules/export-conditions.ts';
-import type { Conflict } from '../rules/merge/conflicts.ts';
+import type { Conflict } from '../rules/merge/merged.ts';
 import { type ClusterFacts, type Foreseen, foresee } from './foresee.ts';
 import { brokerFacts, type SetState } from './set-state.ts';
 

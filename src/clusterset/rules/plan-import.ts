@@ -2,7 +2,7 @@
 
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
-import type { Merge } from './merge/merge.ts';
+import type { Merge } from './merge/merged.ts';
 import type { ServiceKey } from './names.ts';
 
 export const managedByLabel = 'app.kubernetes.io/managed-by';

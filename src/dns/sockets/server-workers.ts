@@ -3,15 +3,16 @@
 // that dies is replaced and reads the same memory.
 
 import { Worker } from 'node:worker_threads';
-import type { LogFields } from '../../base/log.ts';
+import type { Log, LogFields } from '../../base/log.ts';
 import { siblingModule } from '../../base/sibling-module.ts';
-import type { CatalogMemory, CatalogNews } from '../../catalog/name-table.ts';
+import type { World } from '../../base/world.ts';
+import type { CatalogMemory, CatalogNews, NameTable } from '../../catalog/name-table.ts';
 import type { ChainConfig } from '../chain.ts';
 import type { ListenOptions, StubZone, TrustConfig } from '../config/config.ts';
 import { createCounters, tallyIn } from '../metrics/observe.ts';
 import { Responder } from '../responder.ts';
-import { type DnsOptions, openSockets, type Serving, tableOf } from '../server.ts';
 import type { ZoneChange } from '../service.ts';
+import { openSockets, type Serving } from './open-sockets.ts';
 
 export interface WorkerSetup {
   readonly config: ChainConfig;
@@ -34,7 +35,12 @@ export type FromWorker =
   | { readonly kind: 'log'; readonly line: string }
   | { readonly kind: 'query'; readonly fields: LogFields };
 
-export interface WorkersOptions extends DnsOptions {
+export interface WorkersOptions {
+  readonly world: World;
+  readonly log: Log;
+  readonly listen: ListenOptions;
+  readonly table: NameTable;
+  readonly stubZones: readonly StubZone[];
   readonly config: ChainConfig;
   readonly workers: number;
 }
@@ -42,12 +48,11 @@ export interface WorkersOptions extends DnsOptions {
 const restartMs = 500;
 
 export async function startWorkers(options: WorkersOptions): Promise<Serving> {
-  const { log, world } = options;
-  const table = tableOf(options);
+  const { log, world, table } = options;
   const running = new Set<Worker>();
   const all = new Set<SharedArrayBuffer>();
   const spare: SharedArrayBuffer[] = [];
-  let stubZones = options.stubZones ?? [];
+  let { stubZones } = options;
   let { listen, config } = options;
   let isClosing = false;
   let restarts = 0;

@@ -5,9 +5,9 @@ import { createLog, type LogFields } from '../../base/log.ts';
 import { collectGarbage } from '../../base/real/collect-garbage.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import type { CatalogNews } from '../../catalog/name-table.ts';
-import { openSockets } from '../server.ts';
 import { DnsService } from '../service.ts';
 import { createTransport } from '../upstream/transport.ts';
+import { openSockets } from './open-sockets.ts';
 import type { FromWorker, ToWorker, WorkerSetup } from './server-workers.ts';
 
 const setup = workerData as WorkerSetup;

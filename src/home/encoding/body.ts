@@ -13,13 +13,7 @@ import { normalizeMetadata } from '../verbs/metadata.ts';
 import { scanJson } from './duplicate-keys.ts';
 import { decodeProtobufBody, protobufMediaType } from './protobuf.ts';
 import { bufferOf, textOf } from './stored.ts';
-import { decodeYaml } from './yaml-body.ts';
-
-export interface DecodedBody {
-  readonly value: unknown;
-  /** Paths of keys that stood twice in one object. */
-  readonly duplicates: readonly string[];
-}
+import { type DecodedBody, decodeYaml } from './yaml-body.ts';
 
 const jsonMediaType = 'application/json';
 const yamlMediaType = 'application/yaml';

@@ -3,6 +3,7 @@
 // the stored bytes. Every version of a kind is stored in the same form.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
+import { registryRoot } from '../kinds/kind.ts';
 import type { Served } from '../kinds/registry.ts';
 import type { Entry } from '../store/store.ts';
 
@@ -14,12 +15,6 @@ export interface Stored {
 
 /** Every stored value begins with this and goes on with the name or another field of metadata. */
 const storedOpening = '{"metadata":{';
-const registryRoot = '/registry/';
-
-export function keyPrefixOf(type: { readonly group: string; readonly plural: string }): string {
-  return `${registryRoot}${type.group === '' ? 'core' : type.group}/${type.plural}/`;
-}
-
 export function objectKey(keyPrefix: string, namespace: string, name: string): string {
   return namespace === '' ? keyPrefix + name : `${keyPrefix}${namespace}/${name}`;
 }

@@ -5,7 +5,6 @@ import { yaml } from '../../base/yaml.ts';
 import { StatusError } from '../request/status.ts';
 import { badRequest, nestedTooDeep } from '../request/status-errors.ts';
 import { isDeeperThan, nestingDepthMax } from '../schema/walk.ts';
-import type { DecodedBody } from './body.ts';
 import { textOf } from './stored.ts';
 
 /** About six thousand lines; the lines of a text in a block are not counted. */
@@ -70,4 +69,10 @@ function noteRepeatedKeys(node: unknown, path: string, duplicates: string[]): vo
       noteRepeatedKeys(value, place, duplicates);
     }
   }
+}
+
+export interface DecodedBody {
+  readonly value: unknown;
+  /** Paths of keys that stood twice in one object. */
+  readonly duplicates: readonly string[];
 }

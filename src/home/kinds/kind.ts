@@ -94,3 +94,9 @@ export interface Admission extends RequestContext {
   readonly alsoCompare: Compare[];
   readonly alsoWrite: Write[];
 }
+
+export function keyPrefixOf(type: { readonly group: string; readonly plural: string }): string {
+  return `${registryRoot}${type.group === '' ? 'core' : type.group}/${type.plural}/`;
+}
+
+export const registryRoot = '/registry/';

@@ -2,8 +2,7 @@
 // whoever holds an open watch on one that goes is told.
 
 import { apiVersionOf } from '../../kube/objects/object.ts';
-import { keyPrefixOf } from '../encoding/stored.ts';
-import type { Kind, KindVersion } from './kind.ts';
+import { type Kind, type KindVersion, keyPrefixOf } from './kind.ts';
 
 /** One version of a kind with everything the request path wants precomputed. */
 export interface Served {

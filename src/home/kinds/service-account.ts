@@ -2,7 +2,7 @@
 
 import { invalid, notSupported } from '../../kube/objects/field-error.ts';
 import type { AnyObject, KubernetesObject } from '../../kube/objects/object.ts';
-import { keyPrefixOf, objectKey, textOf } from '../encoding/stored.ts';
+import { objectKey, textOf } from '../encoding/stored.ts';
 import { invalidObject, StatusError } from '../request/status.ts';
 import { applySchemaDefaults } from '../schema/defaults.ts';
 import { validateSchema } from '../schema/validate.ts';
@@ -11,7 +11,7 @@ import type { TokenOrder } from '../security/service-accounts.ts';
 import type { Store } from '../store/store.ts';
 import { builtinKind } from './builtin.ts';
 import { column, nameColumn } from './columns.ts';
-import type { Kind, RequestContext } from './kind.ts';
+import { type Kind, keyPrefixOf, type RequestContext } from './kind.ts';
 import { schemaOf } from './messages/schemas.ts';
 
 const authentication = 'authentication.k8s.io';

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
-import { encodeStored, keyPrefixOf, objectKey } from '../encoding/stored.ts';
+import { encodeStored, objectKey } from '../encoding/stored.ts';
+import { keyPrefixOf } from '../kinds/kind.ts';
 import { createMemoryStore } from '../store/open.ts';
 import type { Store, WatchRequest } from '../store/store.ts';
 import { follow } from './follow.ts';

@@ -4,7 +4,8 @@
 import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type Timers } from '../../base/world.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { keyPrefixOf, parsePlace, textOf } from '../encoding/stored.ts';
+import { parsePlace, textOf } from '../encoding/stored.ts';
+import { keyPrefixOf } from '../kinds/kind.ts';
 import { forEachEntry } from '../store/each-entry.ts';
 import type { Store, StoreWatch } from '../store/store.ts';
 

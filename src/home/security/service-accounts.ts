@@ -4,7 +4,8 @@
 import { createHash } from 'node:crypto';
 import { BoundedCache } from '../../base/bounded-cache.ts';
 import type { Clock, Random } from '../../base/world.ts';
-import { keyPrefixOf, objectKey, textOf } from '../encoding/stored.ts';
+import { objectKey, textOf } from '../encoding/stored.ts';
+import { keyPrefixOf } from '../kinds/kind.ts';
 import type { User } from '../request/access.ts';
 import type { Store } from '../store/store.ts';
 import { type NamedObject, type TokenClaims, TokenError, TokenKey } from './tokens.ts';

@@ -1,6 +1,7 @@
 // Whether something may be created in a namespace: it must be there, and not be on its way out.
 
-import { bufferOf, keyPrefixOf, textOf } from '../encoding/stored.ts';
+import { bufferOf, textOf } from '../encoding/stored.ts';
+import { keyPrefixOf } from '../kinds/kind.ts';
 import type { Engine, Place } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
 import { detailsOf } from '../request/status-errors.ts';

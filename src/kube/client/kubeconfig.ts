@@ -6,7 +6,6 @@ import type { HttpAccess } from '../../base/http.ts';
 import type { Clock } from '../../base/world.ts';
 import { yaml } from '../../base/yaml.ts';
 import { createExecCredentials, type ExecConfig } from './exec-credentials.ts';
-import { inClusterAccess } from './in-cluster.ts';
 
 export interface HomeAccess extends HttpAccess {
   /** Where commands look that name no namespace. */
@@ -243,4 +242,23 @@ function decodePem(data: string, where: string): string {
 
 function quote(name: string | undefined): string {
   return JSON.stringify(name ?? '');
+}
+
+const directory = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/** Undefined if this is no Pod. */
+export async function inClusterAccess({ host }: { readonly host: Host }): Promise<HomeAccess | undefined> {
+  const address = host.environment['KUBERNETES_SERVICE_HOST'];
+  const port = host.environment['KUBERNETES_SERVICE_PORT'];
+  if (!address || !port) return undefined;
+  if ((await host.readText(`${directory}/token`)) === undefined) return undefined;
+  const bracketed = address.includes(':') ? `[${address}]` : address;
+  return {
+    server: `https://${bracketed}:${port}`,
+    certificateAuthority: await host.readText(`${directory}/ca.crt`),
+    // Kubernetes replaces the file before the token in it runs out.
+    bearerToken: async () => (await host.readText(`${directory}/token`))?.trim(),
+    defaultNamespace: (await host.readText(`${directory}/namespace`))?.trim() ?? 'default',
+    contextName: 'in-cluster',
+  };
 }

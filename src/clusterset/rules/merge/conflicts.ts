@@ -3,36 +3,9 @@
 
 import { clipText } from '../../../base/clip-text.ts';
 import { mergedFields } from './fields.ts';
-import type { Merge } from './merge.ts';
+import { type Conflict, conflictReasons, type Merge } from './merged.ts';
 import { indexMerged, indexPorts, isSamePort, type MergedPort, type PortIndex } from './ports.ts';
 import type { Shard, ShardPort } from './shard.ts';
-
-/** In the order in which a condition's reason joins them. */
-export const conflictReasons = [
-  'PortConflict',
-  'TypeConflict',
-  'SessionAffinityConflict',
-  'SessionAffinityConfigConflict',
-  'LabelsConflict',
-  'AnnotationsConflict',
-  'InternalTrafficPolicyConflict',
-  'TrafficDistributionConflict',
-  'IPFamilyConflict',
-] as const;
-
-export type ConflictReason = (typeof conflictReasons)[number];
-
-export interface Conflict {
-  readonly reason: ConflictReason;
-  readonly field: string;
-  readonly winner: string;
-  readonly value: string;
-  readonly why: string;
-  /** Oldest first. */
-  readonly disagreeing: readonly { readonly cluster: string; readonly value: string }[];
-  readonly exporterCount: number;
-  readonly ifWinnerLeft: string;
-}
 
 export type MergeWithout = (cluster: string) => Merge | undefined;
 

@@ -2,9 +2,10 @@
 // cluster left. Pure; text and tables are made of it elsewhere.
 
 import { compareText } from '../../../base/compare-text.ts';
-import { type Conflict, formatPort } from './conflicts.ts';
+import { formatPort } from './conflicts.ts';
 import { mergedFields } from './fields.ts';
-import { inPrecedence, type Merge, type MergeRequest, mergeOutcome, mergeShards } from './merge.ts';
+import { inPrecedence, type MergeRequest, mergeOutcome, mergeShards } from './merge.ts';
+import type { Conflict, Merge } from './merged.ts';
 import { indexPorts } from './ports.ts';
 import type { Shard } from './shard.ts';
 

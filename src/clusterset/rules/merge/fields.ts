@@ -2,7 +2,7 @@
 // by which clusters are compared and which people read.
 
 import { compareText } from '../../../base/compare-text.ts';
-import type { ConflictReason } from './conflicts.ts';
+import type { ConflictReason } from './merged.ts';
 import { affinityTimeoutSeconds, type Shard } from './shard.ts';
 
 export interface MergedField {

@@ -2,12 +2,10 @@
 // merge has no memory. Who holds which address, and whose lease lives, is decided elsewhere.
 
 import { compareText } from '../../../base/compare-text.ts';
-import type { IpFamily } from '../../../base/ip.ts';
-import type { SessionAffinity } from '../../../kube/objects/service.ts';
 import type { PortPolicy } from '../../kinds/cluster-set.ts';
-import type { ImportType } from '../../kinds/service-import.ts';
-import { type Conflict, findConflicts } from './conflicts.ts';
-import { indexMerged, type MergedPort, mergePorts, portNames } from './ports.ts';
+import { findConflicts } from './conflicts.ts';
+import type { Conflict, Merge } from './merged.ts';
+import { indexMerged, mergePorts, portNames } from './ports.ts';
 import { byPrecedence } from './precedence.ts';
 import { affinityTimeoutSeconds, type Shard } from './shard.ts';
 
@@ -15,27 +13,6 @@ export interface MergeRequest {
   /** At most one per cluster; of several the one that wins by precedence counts. */
   readonly shards: readonly Shard[];
   readonly ports: PortPolicy;
-}
-
-export interface Merge {
-  /** The oldest exporter: whatever cannot be combined is as it says. */
-  readonly decider: Shard;
-  readonly type: ImportType;
-  /** Also those that the intersection leaves out. */
-  readonly ports: readonly MergedPort[];
-  readonly sessionAffinity: SessionAffinity;
-  readonly affinityTimeoutSeconds: number | undefined;
-  readonly internalTrafficPolicy: string | undefined;
-  readonly trafficDistribution: string | undefined;
-  readonly ipFamilies: readonly IpFamily[];
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-  /** Ids of the clusters that are part of the import, in the order of text. */
-  readonly clusters: readonly string[];
-  /** Ids of the clusters left out because their type is not the merged one. */
-  readonly excluded: readonly string[];
-  /** For each cluster that is part of it: its own port names -> merged names, of the ports it serves. */
-  readonly portNames: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
 export interface MergeWithConflicts extends Merge {
