@@ -4,8 +4,8 @@
 import { Command } from 'commander';
 import { stringify } from 'yaml';
 import type { Host } from '../src/base/host.ts';
-import type { ClusterSetDeps } from '../src/cli/clusterset/deps.ts';
 import { addClusterSetCommands } from '../src/cli/clusterset/index.ts';
+import type { ClusterSetDeps } from '../src/cli/with-home.ts';
 import { membershipRef } from '../src/clusterset/explain/consult.ts';
 import { membershipSecret } from '../src/clusterset/membership/membership.ts';
 import type { Client } from '../src/kube/client/client.ts';

@@ -21,7 +21,7 @@ import { openAuditFile } from '../home/security/edge/audit-file.ts';
 import { openPki, servingHosts } from '../home/security/pki.ts';
 import { openSqliteStore } from '../home/store/open.ts';
 import { createClient } from '../kube/client/client.ts';
-import { defaultServiceRanges } from '../kube/objects/default-service-ranges.ts';
+import { defaultServiceRanges } from '../kube/objects/service.ts';
 
 export interface HomeOptions {
   readonly world: World;

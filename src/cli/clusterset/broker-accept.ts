@@ -7,8 +7,7 @@ import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { install } from '../../kube/controller/apply.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
-import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
-import { type ClusterSetDeps, defaultClusterSet } from './deps.ts';
+import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags, withHome } from '../with-home.ts';
 
 interface AcceptFlags extends HomeFlags {
   readonly clusterset: string;

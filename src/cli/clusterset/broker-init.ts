@@ -18,15 +18,25 @@ import {
   clusterSetNameProblem,
   membersNamespace,
 } from '../../clusterset/rules/broker-layout.ts';
-import { clusterSetProblems, clusterSetWarnings } from '../../clusterset/rules/cluster-set-problems.ts';
-import { findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
+import {
+  clusterSetProblems,
+  clusterSetWarnings,
+  findOverlaps,
+  type NamedRange,
+} from '../../clusterset/rules/range-overlap.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { find, install } from '../../kube/controller/apply.ts';
-import { defaultServiceRanges } from '../../kube/objects/default-service-ranges.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { installDefinitions } from '../install.ts';
-import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
-import { brokerDefinitions, type ClusterSetDeps, defaultClusterSet } from './deps.ts';
+import {
+  addHomeOptions,
+  brokerDefinitions,
+  type ClusterSetDeps,
+  defaultClusterSet,
+  type HomeFlags,
+  withHome,
+} from '../with-home.ts';
 
 interface InitFlags extends HomeFlags, ClusterSetFlags {
   readonly clusterset?: string;

@@ -23,8 +23,7 @@ import type { ResourceType } from '../../kube/objects/object.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
 import { roleBindingType, roleType, serviceAccountType } from '../../kube/objects/rbac.ts';
 import { secretType } from '../../kube/objects/secret.ts';
-import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
-import { type ClusterSetDeps, defaultClusterSet } from './deps.ts';
+import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags, withHome } from '../with-home.ts';
 
 interface RemoveFlags extends HomeFlags {
   readonly clusterset: string;

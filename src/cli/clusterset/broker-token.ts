@@ -34,9 +34,8 @@ import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { OwnerReference } from '../../kube/objects/object.ts';
 import { secretType } from '../../kube/objects/secret.ts';
-import { addHomeOptions, type HomeFlags } from '../with-home.ts';
+import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
-import { type ClusterSetDeps, defaultClusterSet } from './deps.ts';
 
 interface TokenFlags extends HomeFlags {
   readonly clusterset: string;

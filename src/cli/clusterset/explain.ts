@@ -10,8 +10,7 @@ import { describeLease, type LeaseMemory, whyNotTrusted } from '../../clusterset
 import { explainMerge, type MergeExplanation } from '../../clusterset/rules/merge/explain-merge.ts';
 import { readShard, recordProblem } from '../../clusterset/rules/shard-record.ts';
 import { formatTable, type OutputFormat, parseOutput } from '../table.ts';
-import { addHomeOptions, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
-import type { ClusterSetDeps } from './deps.ts';
+import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { explainAtHome, formatHomeExplanation, type HomeExplanation } from './explain-home.ts';
 
 interface ExplainFlags extends HomeFlags {

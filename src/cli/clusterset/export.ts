@@ -14,8 +14,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { find, install } from '../../kube/controller/apply.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
-import { addHomeOptions, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
-import type { ClusterSetDeps } from './deps.ts';
+import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { completeExport } from './plan-file.ts';
 
 interface ExportFlags extends HomeFlags, WaitFlags {

@@ -1,8 +1,11 @@
-// The verbs about clustersets, for the parts list.
+// The verbs about clustersets, and those of `portolan broker` for the admin of one.
 
 import type { Command } from 'commander';
-import { addBrokerCommands } from './broker.ts';
-import type { ClusterSetDeps } from './deps.ts';
+import type { ClusterSetDeps } from '../with-home.ts';
+import { addBrokerAcceptCommand } from './broker-accept.ts';
+import { addBrokerInitCommand } from './broker-init.ts';
+import { addBrokerRemoveCommand } from './broker-remove.ts';
+import { addBrokerTokenCommand } from './broker-token.ts';
 import { addExplainCommand } from './explain.ts';
 import { addExportCommand } from './export.ts';
 import { addJoinCommand } from './join.ts';
@@ -20,4 +23,12 @@ export function addClusterSetCommands(program: Command, deps: ClusterSetDeps): v
   addStatusCommand(program, deps);
   addExplainCommand(program, deps);
   addPlanCommand(program, deps);
+}
+
+export function addBrokerCommands(program: Command, deps: ClusterSetDeps): void {
+  const broker = program.command('broker').description('lay out a clusterset and say who is a member');
+  addBrokerInitCommand(broker, deps);
+  addBrokerTokenCommand(broker, deps);
+  addBrokerAcceptCommand(broker, deps);
+  addBrokerRemoveCommand(broker, deps);
 }

@@ -41,10 +41,16 @@ import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { installDefinitions } from '../install.ts';
-import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
+import {
+  addHomeOptions,
+  type ClusterSetDeps,
+  defaultClusterSet,
+  type HomeFlags,
+  homeDefinitions,
+  withHome,
+} from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
 import { brokerToken } from './broker-token.ts';
-import { type ClusterSetDeps, defaultClusterSet, homeDefinitions } from './deps.ts';
 import { findPodRanges, findServiceRanges } from './own-ranges.ts';
 
 interface JoinFlags extends HomeFlags {

@@ -14,9 +14,8 @@ import { ApiError, isForbidden, isNotFound, isUnauthorized } from '../../kube/ob
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import { secretType } from '../../kube/objects/secret.ts';
-import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
+import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { removeViews } from './broker-remove.ts';
-import type { ClusterSetDeps } from './deps.ts';
 import { cleanHome } from './leave-home.ts';
 
 interface LeaveFlags extends HomeFlags {

@@ -13,8 +13,7 @@ import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { find } from '../../kube/controller/apply.ts';
 import { formatCount, formatTable, type OutputFormat, parseOutput } from '../table.ts';
-import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
-import type { ClusterSetDeps } from './deps.ts';
+import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { completeExport, completeService, type PlannedObjects, readPlanFile } from './plan-file.ts';
 import { type PolicyPlan, planPolicies } from './plan-policies.ts';
 

@@ -18,8 +18,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
 import { parseOutput } from '../table.ts';
-import { addHomeOptions, type HomeFlags, withHome } from '../with-home.ts';
-import type { ClusterSetDeps } from './deps.ts';
+import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { clustersOf, readHomeStatus } from './status-home.ts';
 import {
   type ClusterStatus,

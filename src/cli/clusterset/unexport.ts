@@ -11,8 +11,7 @@ import { madeAnnotation, placementLabel, policyLabel } from '../../clusterset/ru
 import { recordName } from '../../clusterset/rules/names.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { find, remove } from '../../kube/controller/apply.ts';
-import { addHomeOptions, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
-import type { ClusterSetDeps } from './deps.ts';
+import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { addWaitOptions, changeWarnings, foreseeHere, parseTimeout, type WaitFlags } from './export.ts';
 
 export function addUnexportCommand(program: Command, deps: ClusterSetDeps): void {

@@ -7,8 +7,7 @@ import { peerType } from '../../peering/kinds/peer.ts';
 import { meshCardName } from '../../peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace } from '../../peering/testing/edge/memory-home.ts';
 import { makeToken } from './add.ts';
-import { listServices } from './services.ts';
-import { retryPeer } from './show.ts';
+import { listServices, retryPeer } from './show.ts';
 
 let home: MemoryHome | undefined;
 afterEach(() => home?.stop());

@@ -6,8 +6,7 @@ import { parseOutput } from '../table.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { addByHand, addByToken, makeToken, type PeerHome, removePeer } from './add.ts';
 import { listRoutes } from './routes.ts';
-import { listServices } from './services.ts';
-import { diffPeer, listPeers, retryPeer, showPeer } from './show.ts';
+import { diffPeer, listPeers, listServices, retryPeer, showPeer } from './show.ts';
 
 export interface PeerDeps extends CliDeps {
   readonly setExitCode: (code: number) => void;

@@ -11,8 +11,7 @@ import { meshCardName, meshDefaultsIn } from '../../peering/rules/peer-introduct
 import { type IngressRoute, planRoutes, type RoutePlan } from '../../peering/rules/peer-route.ts';
 import { formatTable, type OutputFormat } from '../table.ts';
 import type { PeerHome } from './add.ts';
-import { endpointText } from './services.ts';
-import { secretText } from './show.ts';
+import { endpointText, secretText } from './show.ts';
 
 /** For the clients of one peer, or of all. */
 export async function listRoutes(home: PeerHome, peer: string | undefined, format: OutputFormat): Promise<string[]> {

@@ -1,4 +1,4 @@
-// `portolan peer list`, `status`, `diff` and `retry`: how it stands with other meshes.
+// `portolan peer list`, `status`, `services`, `diff` and `retry`: the state of peers and what they share with us.
 
 import type { Client } from '../../kube/client/client.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
@@ -13,10 +13,17 @@ import {
   sideHealth,
 } from '../../peering/explain/explain.ts';
 import { type Peer, peerType, retryAnnotation } from '../../peering/kinds/peer.ts';
-import { type PeerService, peerLabel, peerServiceType } from '../../peering/kinds/peer-service.ts';
+import {
+  type PeerService,
+  type PeerServiceReach,
+  peerLabel,
+  peerServiceType,
+  reachOf,
+} from '../../peering/kinds/peer-service.ts';
+import type { SharedEndpoint } from '../../peering/kinds/shared-service.ts';
 import { catalogPath } from '../../peering/rules/peer-introduction.ts';
-import { formatTable } from '../table.ts';
-import type { PeerHome } from './add.ts';
+import { formatTable, type OutputFormat } from '../table.ts';
+import { isKnown, type PeerHome } from './add.ts';
 import { callPeer, NotPortolan } from './call.ts';
 
 /** Where the peering process keeps the certificate that it shows to peers. */
@@ -89,4 +96,30 @@ export async function retryPeer(client: Client, namespace: string, name: string,
   if (spec.address === undefined) return [`peer ${name} has no address: it comes to us, and only it can try again`];
   if (spec.suspended) return [`peer ${name} is suspended: nothing is tried before that is taken back`];
   return [`peer ${name} is tried again now; portolan peer status ${name} shows how it went`];
+}
+
+/** Of one peer, or of all. */
+export async function listServices(home: PeerHome, peer: string | undefined, format: OutputFormat): Promise<string[]> {
+  const services = (await servicesOf(home, peer)).map(reachOf);
+  if (peer !== undefined && services.length === 0 && !(await isKnown(home, peer)))
+    throw new Error(`peer ${peer}: there is no such Peer; portolan peer list shows those there are`);
+  if (format === 'json') return [JSON.stringify(services, undefined, 2)];
+  if (services.length === 0)
+    return [peer === undefined ? 'nothing is held of any peer' : `nothing is held of peer ${peer}`];
+  const head = ['ID', 'NAMES', 'ADDRESS', 'PROTOCOLS', 'INGRESS', 'SNI', 'SAN', 'STATE', 'MESSAGE'];
+  const rows = services.map(rowOf);
+  if (peer !== undefined) return formatTable(head, rows);
+  return formatTable(
+    ['PEER', ...head],
+    rows.map((row, i) => [services[i]!.peer, ...row]),
+  );
+}
+
+function rowOf({ id, hostnames, ips, protocols, ingress, sni, sans, state, message = '' }: PeerServiceReach): string[] {
+  const lists = [hostnames, ips, protocols, ingress.map(endpointText), [sni], sans];
+  return [id, ...lists.map((list) => list.join(',') || '-'), state, message];
+}
+
+export function endpointText({ address, port }: SharedEndpoint): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
-import { defaultServiceRanges } from '../../kube/objects/default-service-ranges.ts';
+import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { logLevelOption } from './options.ts';
 
 export interface ApiFlags {

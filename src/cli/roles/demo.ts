@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
-import type { ClusterSetDeps } from '../clusterset/deps.ts';
+import type { ClusterSetDeps } from '../with-home.ts';
 
 const defaultDirectory = '.portolan/demo';
 

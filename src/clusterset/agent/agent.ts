@@ -23,8 +23,7 @@ import { type FederatedService, federatedServiceType } from '../kinds/federated-
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { localityOf } from '../rules/locality.ts';
-import { recordKeys } from './sources.ts';
-import { type ControllerName, type Controllers, runControllers } from './wiring.ts';
+import { type ControllerName, type Controllers, recordKeys, runControllers } from './wiring.ts';
 
 export interface AgentOptions {
   readonly world: World;

@@ -4,8 +4,8 @@ import type { AddressClaim } from '../../addresses/address-claim.ts';
 import type { Allocator } from '../../addresses/allocator.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
-import { type Controller, runController } from '../../kube/controller/loop.ts';
-import { keyOf } from '../../kube/objects/object.ts';
+import { type Controller, type ControllerSource, runController } from '../../kube/controller/loop.ts';
+import { type KubernetesObject, keyOf } from '../../kube/objects/object.ts';
 import { createExportController } from '../controllers/export.ts';
 import { createConditionsController } from '../controllers/export-conditions.ts';
 import { createIdentityController } from '../controllers/identity.ts';
@@ -24,7 +24,7 @@ import type { FederatedService } from '../kinds/federated-service.ts';
 import type { ServiceExportPolicy } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { policyLabel } from '../rules/agent-marks.ts';
-import { gateOf, keyed, own, recordKey, recordKeys, type Source } from './sources.ts';
+import { formatServiceKey, parseRecordName } from '../rules/names.ts';
 
 export interface WiringOptions {
   readonly context: AgentContext;
@@ -180,3 +180,35 @@ export function runControllers(options: WiringOptions): Controllers {
 
 type Keys = () => Iterable<string>;
 type Reconcile = (key: string) => Promise<WorkResult | undefined>;
+
+// biome-ignore lint/suspicious/noExplicitAny: each source has its own kept type, which only its keysOf sees
+export type Source = ControllerSource<any>;
+
+export function own<T>(informer: ControllerSource<T>['informer']): Source {
+  return { informer };
+}
+
+/** The keys an object belonged to and belongs to. */
+export function keyed<T>(informer: ControllerSource<T>['informer'], keyOf: (object: T) => string | undefined): Source {
+  const keysOf = (_key: string, next: T | undefined, previous: T | undefined) => {
+    const keys = [next && keyOf(next), previous && keyOf(previous)];
+    return new Set(keys.filter((key) => key !== undefined));
+  };
+  return { informer, keysOf };
+}
+
+/** Names no keys; its controllers begin when the promise resolves. */
+export function gateOf(ready: Promise<void>): Source {
+  return { informer: { on: () => () => {}, whenSynced: () => ready } };
+}
+
+/** Keys of the services that records of the broker are named after. */
+export function recordKeys(records: { values(): Iterable<KubernetesObject> }): string[] {
+  return Array.from(records.values(), recordKey).filter((key) => key !== undefined);
+}
+
+/** Key of the service that a record of the broker is named after. */
+export function recordKey(record: KubernetesObject): string | undefined {
+  const service = parseRecordName(record.metadata.name);
+  return service && formatServiceKey(service);
+}

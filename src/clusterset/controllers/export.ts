@@ -17,8 +17,7 @@ import { judgeService, type Publication } from '../rules/export-conditions.ts';
 import { readExportRequest, unexportable } from '../rules/export-request.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
 import { createSlicePlanner, type PublishedSlice, planSlices, type SlicePlan } from '../rules/plan-export-slices.ts';
-import { publishedRecord } from '../rules/published-slice.ts';
-import { planShard } from '../rules/shard-record.ts';
+import { planShard, publishedRecord } from '../rules/shard-record.ts';
 
 /** Of one service, to one home. */
 const writes = { atOnceMax: 8 };

@@ -11,14 +11,14 @@ import { apiVersionOf } from '../../kube/objects/object.ts';
 import type { Member, Members } from '../copies/members.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
 import { LeaseJudge, type LeaseTimes, type LeaseVerdict } from '../rules/leases/lease-judge.ts';
-import { PatientTimes } from '../rules/leases/patient-times.ts';
 import {
   formatRenewals,
+  PatientTimes,
   type Renewal,
   renewalsAnnotation,
   renewalsOf,
   unchangedMs,
-} from '../rules/leases/renewal-history.ts';
+} from '../rules/leases/renewal.ts';
 import { VerdictMemory } from './lease-memory.ts';
 
 export interface LeaseOptions {

@@ -13,7 +13,7 @@ import { type CountedRecord, countedRecords } from '../copies/standings.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { mergeOutcome } from '../rules/merge/merge.ts';
 import type { Merge } from '../rules/merge/merged.ts';
-import { byPrecedence } from '../rules/merge/precedence.ts';
+import { byPrecedence } from '../rules/merge/shard.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
 import { isOurImport, planImport } from '../rules/plan-import.ts';
 

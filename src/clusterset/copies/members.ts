@@ -7,8 +7,7 @@ import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer, type InformerReader } from '../../kube/controller/informer.ts';
-import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
-import { endpointSliceType, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
+import { type EndpointSlice, endpointSliceType, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import type { KubernetesObject } from '../../kube/objects/object.ts';
 import { type Cluster, clusterType } from '../kinds/cluster.ts';
@@ -16,8 +15,7 @@ import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
 import { formatServiceKey, parseRecordName, recordName, type ServiceKey } from '../rules/names.ts';
 import { placementsAnnotation } from '../rules/placement.ts';
-import { publishedServiceKey } from '../rules/published-slice.ts';
-import { recordProblem } from '../rules/shard-record.ts';
+import { publishedServiceKey, recordProblem } from '../rules/shard-record.ts';
 
 export interface Member {
   readonly id: string;

@@ -7,8 +7,8 @@ import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { Cluster } from '../kinds/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../kinds/cluster-set.ts';
+import { type Publishing, readAddressRules, readPublishing } from '../rules/address-translation.ts';
 import type { AddressRules } from '../rules/endpoint-address.ts';
-import { type Publishing, readAddressRules, readPublishing } from '../rules/publishing.ts';
 import { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
 import type { Members } from './members.ts';
 

@@ -8,6 +8,7 @@ import type { Service } from '../../kube/objects/service.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
 import { isExportedTo, type ServiceShard } from '../kinds/service-shard.ts';
+import { type ClusterAddresses, readAddressRules, readPublishing } from '../rules/address-translation.ts';
 import { exportConditions, judgeService, type Publication } from '../rules/export-conditions.ts';
 import { readExportRequest, unexportable } from '../rules/export-request.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
@@ -16,7 +17,6 @@ import { type MergeWithConflicts, mergeShards } from '../rules/merge/merge.ts';
 import { parseServiceKey } from '../rules/names.ts';
 import { planSlices, type SlicePlan } from '../rules/plan-export-slices.ts';
 import { planSpec } from '../rules/plan-import.ts';
-import { type ClusterAddresses, readAddressRules, readPublishing } from '../rules/publishing.ts';
 import type { SetPolicy } from '../rules/set-policy.ts';
 import { planShard, readShard, recordProblem } from '../rules/shard-record.ts';
 

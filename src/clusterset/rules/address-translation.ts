@@ -1,8 +1,8 @@
-// How a cluster whose own addresses mean something else elsewhere is reached from other clusters: each of its ranges lies
-// somewhere else when seen from outside, address for address, as a 1:1 NAT at its edge has it. Pure.
+// How other clusters reach a cluster: the ranges that the set's admin allows it, and where those lie when seen from outside,
+// address for address, as a 1:1 NAT at its edge has it. Pure.
 
 import { formatIp, type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
-import type { TranslationSpec } from '../kinds/cluster.ts';
+import type { ClusterSpec, TranslationSpec } from '../kinds/cluster.ts';
 import type { AddressRules } from './endpoint-address.ts';
 
 export interface Translation {
@@ -47,4 +47,25 @@ export function translate(address: string, translations: readonly Translation[] 
 /** From how others see addresses to what they are: the cluster itself has no use for a way around. */
 export function inverse(translations: readonly Translation[]): Translation[] {
   return translations.map(({ from, to }) => ({ from: to, to: from }));
+}
+
+/** What the set's admin says of a cluster's addresses. */
+export type ClusterAddresses = Pick<ClusterSpec, 'allowedRanges' | 'translations'>;
+
+export interface Publishing {
+  readonly rules: PublishingRules;
+  /** From what it published back to its own addresses. */
+  readonly inverse: readonly Translation[];
+  /** What is wrong with what the admin said of it. */
+  readonly notes: readonly string[];
+}
+
+export function readAddressRules(virtualRanges: readonly IpRange[], allowed: readonly string[] = []): AddressRules {
+  const allowedRanges = allowed.map((text) => parseRange(text)).filter((range) => range !== undefined);
+  return { virtualRanges, allowedRanges };
+}
+
+export function readPublishing(rules: AddressRules, addresses: ClusterAddresses | undefined): Publishing {
+  const { translations, notes } = readTranslations(addresses?.translations);
+  return { rules: { ...rules, translations }, inverse: inverse(translations), notes };
 }

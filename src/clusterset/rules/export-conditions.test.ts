@@ -4,7 +4,7 @@ import type { Condition } from '../../kube/objects/object.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import { type ExportFacts, exportConditions, judgeService } from './export-conditions.ts';
 import { mergeShards } from './merge/merge.ts';
-import { shardOf } from './merge/shard-text.ts';
+import { shardOf } from './merge/testing/shard-text.ts';
 
 const service = (spec: Service['spec']): Service => ({
   apiVersion: 'v1',

@@ -1,15 +1,25 @@
-// Between a Service with its export, the ServiceShard that says so at the broker, and the Shard that merging reads.
-// Pure. What another cluster wrote is taken field by field, and what makes no sense in it is left out.
+// Between a Service with its export, the ServiceShard and slices that publish it at the broker, and the Shard that merging
+// reads. A record's service is in its labels, its cluster is the namespace it lies in. Pure. Fields that make no sense are
+// left out: another cluster wrote them.
 
+import { boundedName } from '../../kube/objects/bounded-name.ts';
+import {
+  type EndpointSlice,
+  endpointSliceType,
+  importedServiceNameLabel,
+  sliceManagedByLabel,
+} from '../../kube/objects/endpoint-slice.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import { isHeadless, type Service } from '../../kube/objects/service.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
 import { type Translation, translate } from './address-translation.ts';
+import { sliceManager } from './agent-marks.ts';
 import { portsMax, readExportRequest } from './export-request.ts';
 import { readExportedMetadata } from './exported-metadata.ts';
 import type { Shard, ShardPort } from './merge/shard.ts';
-import { recordName, type ServiceKey } from './names.ts';
+import { formatServiceKey, recordName, type ServiceKey } from './names.ts';
+import type { PublishedSlice } from './plan-export-slices.ts';
 
 export interface ShardPlanRequest {
   readonly service: Service;
@@ -116,4 +126,32 @@ function loadBalancerOf(service: Service): { ip?: string; hostname?: string }[] 
   return ingress
     .slice(0, loadBalancersMax)
     .map(({ ip, hostname }) => ({ ...(ip ? { ip } : {}), ...(hostname ? { hostname } : {}) }));
+}
+
+export const serviceNamespaceLabel = 'portolan.dev/service-namespace';
+
+export function publishedRecord(slice: PublishedSlice, service: ServiceKey, namespace: string): EndpointSlice {
+  return {
+    apiVersion: apiVersionOf(endpointSliceType),
+    kind: endpointSliceType.kind,
+    metadata: {
+      name: boundedName(slice.name),
+      namespace,
+      labels: {
+        [importedServiceNameLabel]: service.name,
+        [serviceNamespaceLabel]: service.namespace,
+        [sliceManagedByLabel]: sliceManager,
+      },
+    },
+    addressType: slice.addressType,
+    endpoints: [...slice.endpoints],
+    ports: [...slice.ports],
+  };
+}
+
+/** Key of the service a slice at the broker belongs to; undefined for slices that are none of ours. */
+export function publishedServiceKey(slice: EndpointSlice): string | undefined {
+  const name = slice.metadata.labels?.[importedServiceNameLabel];
+  const namespace = slice.metadata.labels?.[serviceNamespaceLabel];
+  return name === undefined || namespace === undefined ? undefined : formatServiceKey({ name, namespace });
 }

@@ -12,8 +12,7 @@ import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import type { Federation, FederationPublicDns } from '../kinds/federation.ts';
 import type { FederationShardSet } from '../rules/shard-set.ts';
 import { tsigKeyOf } from '../rules/tsig-secret.ts';
-import type { Provider } from './provider.ts';
-import { Publisher } from './publisher.ts';
+import { type Provider, Publisher } from './publisher.ts';
 import { createRfc2136Provider, type DnsConnection } from './rfc2136.ts';
 import { type PublicService, type PublicSet, type PublicShard, wantedZone } from './wanted.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { silentLog } from '../../base/log.ts';
 import { differenceOf, type NameChange, ownerNameOf, ownerText, type ZoneSet } from './difference.ts';
-import type { Provider } from './provider.ts';
-import { runOnce } from './publisher.ts';
+import { type Provider, runOnce } from './publisher.ts';
 import { type PublicService, type PublicShard, wantedZone } from './wanted.ts';
 
 const options = { domain: 'ubernetes.io', suffix: 'federation', hasPlaceNames: false, places: [] };

@@ -4,8 +4,7 @@
 import { Backoff } from '../../base/backoff.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
-import { differenceOf } from './difference.ts';
-import type { Provider } from './provider.ts';
+import { differenceOf, type NameChange, type ZoneSet } from './difference.ts';
 import type { PublicSet } from './wanted.ts';
 
 export interface PublisherOptions {
@@ -107,4 +106,18 @@ export class Publisher {
 function problemOf(failed: number, conflicts: readonly string[]): string {
   if (failed > 0) return `${failed} public names were not written; they are tried again`;
   return conflicts.length === 0 ? '' : `names that belong to somebody else: ${conflicts.slice(0, 5).join(', ')}`;
+}
+
+export type ChangeResult =
+  | { readonly kind: 'done' }
+  /** Somebody else changed the name meanwhile; the next run looks again. */
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'failed'; readonly why: string };
+
+/** What a DNS provider must be able to do. Small on purpose, so that others can be added beside RFC 2136. */
+export interface Provider {
+  /** Everything in the zone, as it is now. */
+  read(): Promise<readonly ZoneSet[]>;
+  /** Each change whole or not at all, and only if the name is still free or ours, as the change says. */
+  apply(changes: readonly NameChange[]): Promise<readonly ChangeResult[]>;
 }

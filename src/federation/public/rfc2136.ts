@@ -9,7 +9,7 @@ import { decodeName } from '../../base/dns/name.ts';
 import { signMessage, type TsigKey, verifyMessage, verifyNext } from '../../base/dns/tsig.ts';
 import type { Clock, Random } from '../../base/world.ts';
 import { type NameChange, ownerText, type ZoneSet } from './difference.ts';
-import type { ChangeResult, Provider } from './provider.ts';
+import type { ChangeResult, Provider } from './publisher.ts';
 import { dataOf } from './wanted.ts';
 
 export interface DnsConnection {

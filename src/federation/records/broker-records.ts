@@ -13,8 +13,7 @@ import { createInformer, type Informer, type InformerReader } from '../../kube/c
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { type Federation, federationType } from '../kinds/federation.ts';
-import type { FederationSink } from '../rules/record.ts';
-import { federatedShard } from '../rules/shards.ts';
+import { type FederationSink, federatedShard } from '../rules/record.ts';
 
 export interface AttachFederationOptions {
   readonly sink: FederationSink;

@@ -1,8 +1,11 @@
-// What a federation's authority keeps of one service in one cluster, and its form in etcd: the key
-// /<federation>/<namespace>/<service>/<cluster> and a JSON value. Seed 001's two plain fields are still read and written;
-// the other fields came later. Pure.
+// What a federation's authority keeps of one service in one cluster, made from what members export, and its form in etcd:
+// the key /<federation>/<namespace>/<service>/<cluster> and a JSON value. Seed 001's two plain fields are still read and
+// written; the other fields came later. Pure.
 
-import type { FederationPolicy } from '../kinds/federation.ts';
+import type { Cluster } from '../../clusterset/kinds/cluster.ts';
+import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
+import { parseRecordName } from '../../clusterset/rules/names.ts';
+import type { Federation, FederationPolicy } from '../kinds/federation.ts';
 
 export interface ShardKey {
   readonly federation: string;
@@ -124,4 +127,36 @@ function portsOf(value: unknown): ShardPortRecord[] {
     if (!protocol || typeof item.port !== 'number' || item.port < 1 || item.port > 65_535) return [];
     return [{ name: typeof item.name === 'string' ? item.name.toLowerCase() : '', protocol, port: item.port }];
   });
+}
+
+/** Undefined for a record that is not named after a service, or of a cluster outside the federation. */
+export function federatedShard(
+  shard: ServiceShard,
+  cluster: Cluster,
+  federation: Federation,
+): { readonly key: ShardKey; readonly record: ShardRecord } | undefined {
+  const service = parseRecordName(shard.metadata.name);
+  const { clusters } = federation.spec ?? {};
+  if (!service || (clusters && !clusters.includes(cluster.metadata.name))) return undefined;
+  const key = {
+    federation: federation.metadata.name,
+    namespace: service.namespace,
+    service: service.name,
+    cluster: cluster.metadata.name,
+  };
+  return { key, record: recordOf(shard, cluster) };
+}
+
+function recordOf({ spec }: ServiceShard, { spec: place }: Cluster): ShardRecord {
+  // A service exported to some clusters only must not be handed to the others: it stays its own cluster's.
+  const balancers = spec.exportTo === undefined ? (spec.loadBalancer ?? []) : [];
+  return {
+    clusterIPs: spec.clusterIPs ?? [],
+    externalIPs: balancers.flatMap(({ ip }) => (ip ? [ip] : [])),
+    hostnames: balancers.flatMap(({ ip, hostname }) => (hostname && !ip ? [hostname] : [])),
+    ports: (spec.ports ?? []).map(({ name = '', protocol = 'TCP', port }) => ({ name, protocol, port })),
+    ...(place.zone ? { zone: place.zone } : {}),
+    ...(place.region ? { region: place.region } : {}),
+    isReady: (spec.readyEndpoints ?? 0) > 0,
+  };
 }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { acceptDefinition, isEstablished } from './accept.ts';
 import type { CustomResourceDefinition } from './definition.ts';
-import { exampleDefinition, exampleVersion } from './example.ts';
 import { kindsFromDefinition } from './kind-of.ts';
+import { exampleDefinition, exampleVersion } from './testing/example.ts';
 
 const now = '2026-01-01T00:00:00Z';
 const later = '2026-01-02T00:00:00Z';

@@ -3,8 +3,8 @@ import type { AnyObject } from '../../kube/objects/object.ts';
 import { applySchemaDefaults } from '../schema/defaults.ts';
 import { pruneUnknownFields } from '../schema/prune.ts';
 import { validateSchema } from '../schema/validate.ts';
-import { exampleDefinition, exampleVersion } from './example.ts';
 import { kindsFromDefinition } from './kind-of.ts';
+import { exampleDefinition, exampleVersion } from './testing/example.ts';
 import { compareVersions } from './version-order.ts';
 
 const boat = (over: object = {}) =>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { CustomResourceDefinition } from '../definitions/definition.ts';
-import { exampleDefinition, exampleVersion } from '../definitions/example.ts';
+import { exampleDefinition, exampleVersion } from '../definitions/testing/example.ts';
 import { pruneUnknownFields } from '../schema/prune.ts';
 import { validateSchema } from '../schema/validate.ts';
 import { customResourceDefinitionKind } from './custom-resource-definition.ts';

@@ -54,3 +54,6 @@ export function isHeadless(service: Service): boolean {
 
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 export type SessionAffinity = 'None' | 'ClientIP';
+
+/** Where an embedded home takes the addresses of its Services from by default; kubeadm has the first of them too. */
+export const defaultServiceRanges: readonly string[] = ['10.96.0.0/12', 'fd00:10:96::/112'];

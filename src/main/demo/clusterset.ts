@@ -1,14 +1,16 @@
 // The demo's broker and clusters: each a home of its own, joined the way a person would join them, with an agent whose way
-// to the broker can be cut.
+// to the broker can be cut. One authority, made anew with every demo, signs the certificates of their stub-zone endpoints.
 
 import type { Log } from '../../base/log.ts';
 import type { Parts } from '../../base/parts.ts';
 import { sleep, type World } from '../../base/world.ts';
+import { type CertificateUse, type Credentials, issueCertificate } from '../../base/x509/certificates.ts';
+import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
 import { findNamesCopy } from '../../catalog/copy-keeper.ts';
 import { brokerInit } from '../../cli/clusterset/broker-init.ts';
 import { brokerToken } from '../../cli/clusterset/broker-token.ts';
-import type { ClusterSetDeps } from '../../cli/clusterset/deps.ts';
 import { join } from '../../cli/clusterset/join.ts';
+import type { ClusterSetDeps } from '../../cli/with-home.ts';
 import { createAgent } from '../../clusterset/agent/agent.ts';
 import { requireMembership } from '../../clusterset/explain/consult.ts';
 import { parseJoinToken } from '../../clusterset/membership/join-token.ts';
@@ -18,7 +20,6 @@ import { type Authority, startAuthority } from '../authority.ts';
 import { type DnsAdminOptions, startDnsAdmin } from '../dns-admin.ts';
 import { type Home, startHome } from '../home.ts';
 import { type Resolver, startResolver } from '../resolver.ts';
-import { type DemoCertificates, makeCertificates } from './certificates.ts';
 import { type CutTransport, cutTransport } from './cut-transport.ts';
 import type { DemoCluster } from './samples.ts';
 
@@ -208,4 +209,26 @@ async function joinSet(deps: DemoDeps, broker: DemoBroker, { cluster, home, reso
   });
   const claims = { region, zone, podRanges: [podRange], serviceRanges: [serviceRange] };
   await join(deps, { home, token: parseJoinToken(token), claims, lifetimeMs: tokenLifetimeMs });
+}
+
+export interface DemoCertificates {
+  /** PEM. */
+  readonly authority: string;
+  issue(commonName: string, use: CertificateUse): Credentials;
+}
+
+const hourMs = 3_600_000;
+const lifetimeMs = 30 * 24 * hourMs;
+
+export function makeCertificates({ clock, random }: Pick<World, 'clock' | 'random'>): DemoCertificates {
+  const issuer = { subject: { commonName: 'portolan demo' }, key: generatePrivateKey() };
+  const nowMs = clock.wallMs();
+  const common = () => ({ serial: random.bytes(16), notBeforeMs: nowMs - hourMs, notAfterMs: nowMs + lifetimeMs });
+  return {
+    authority: issueCertificate({ ...issuer, use: { kind: 'authority' }, ...common() }),
+    issue: (commonName, use) => {
+      const key = generatePrivateKey();
+      return { key, certificate: issueCertificate({ subject: { commonName }, key, issuer, use, ...common() }) };
+    },
+  };
 }

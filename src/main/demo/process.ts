@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Parts } from '../../base/parts.ts';
-import type { ClusterSetDeps } from '../../cli/clusterset/deps.ts';
 import type { DemoFlags } from '../../cli/roles/demo.ts';
+import type { ClusterSetDeps } from '../../cli/with-home.ts';
 import { portolanPath, processLog, untilStopped } from '../process.ts';
 import { sendControl } from './control.ts';
 import { type DemoFile, startDemo } from './demo.ts';

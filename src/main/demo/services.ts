@@ -1,11 +1,13 @@
-// Puts the demo's sample services into one cluster: real HTTP backends, registered behind Services, and exported.
+// Puts the demo's sample services into one cluster: real HTTP backends that answer with their own name, registered behind
+// Services, and exported.
 
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { register } from '../../cli/register/register.ts';
 import { exportToAnnotation, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import { serviceType } from '../../kube/objects/service.ts';
-import { type Backend, startBackend } from './backends.ts';
 import { type DemoCluster, demoNamespace, type Sample, samples } from './samples.ts';
 
 export interface SampleServices {
@@ -82,4 +84,29 @@ async function registerBackend({ client, sample, cluster, backend }: Registering
 /** The n-th address of a /16. */
 function addressIn(range: string, n: number): string {
   return `${range.split('.').slice(0, 2).join('.')}.0.${n}`;
+}
+
+export interface Backend {
+  readonly address: string;
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+export function startBackend({ address, says }: { readonly address: string; readonly says: string }): Promise<Backend> {
+  const server: Server = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/plain');
+    response.end(`${says}\n`);
+  });
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, address, () => {
+      const { port } = server.address() as AddressInfo;
+      const stop = () =>
+        new Promise<void>((done) => {
+          server.close(() => done());
+          server.closeAllConnections();
+        });
+      resolve({ address, port, stop });
+    });
+  });
 }

@@ -3,7 +3,7 @@ import type { PortPolicy } from '../../kinds/cluster-set.ts';
 import { formatConflict } from './conflicts.ts';
 import { mergeShards } from './merge.ts';
 import type { Shard } from './shard.ts';
-import { shardOf } from './shard-text.ts';
+import { shardOf } from './testing/shard-text.ts';
 
 // One line per cluster: id, year of its export, ports as name:number[/protocol][=appProtocol], then what differs from the defaults.
 function merge(lines: readonly string[], ports: PortPolicy = 'union') {

@@ -6,8 +6,7 @@ import type { PortPolicy } from '../../kinds/cluster-set.ts';
 import { findConflicts } from './conflicts.ts';
 import type { Conflict, Merge } from './merged.ts';
 import { indexMerged, mergePorts, portNames } from './ports.ts';
-import { byPrecedence } from './precedence.ts';
-import { affinityTimeoutSeconds, type Shard } from './shard.ts';
+import { affinityTimeoutSeconds, byPrecedence, type Shard } from './shard.ts';
 
 export interface MergeRequest {
   /** At most one per cluster; of several the one that wins by precedence counts. */

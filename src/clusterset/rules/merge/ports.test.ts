@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { explainMerge } from './explain-merge.ts';
 import { mergeShards } from './merge.ts';
 import type { Shard } from './shard.ts';
-import { shardOf } from './shard-text.ts';
+import { shardOf } from './testing/shard-text.ts';
 
 /** Shards whose ports count how often they are looked at. */
 function watched(count: number): { shards: Shard[]; looks: () => number } {

@@ -1,10 +1,11 @@
-// What one cluster says of one service it exports, as merging reads it. How it lies at the broker is the business of
-// service-shard.ts; what an older agent left there is read into the same shape.
+// What one cluster says of one service it exports, as merging reads it, and which shard decides when clusters disagree: the
+// oldest ServiceExport, ties by cluster id. Total, and the same in every cluster, because it reads nothing but the shards.
+// How a shard lies at the broker is the business of service-shard.ts. Pure.
 
+import { compareText } from '../../../base/compare-text.ts';
 import type { IpFamily } from '../../../base/ip.ts';
 import type { Protocol, SessionAffinity } from '../../../kube/objects/service.ts';
 import type { ImportType } from '../../kinds/service-import.ts';
-import type { Ranked } from './precedence.ts';
 
 export interface ShardPort {
   /** Empty for the unnamed port. */
@@ -33,4 +34,23 @@ const affinityTimeoutSecondsDefault = 10_800;
 export function affinityTimeoutSeconds(shard: Shard): number | undefined {
   if (shard.sessionAffinity === 'None') return undefined;
   return shard.affinityTimeoutSeconds ?? affinityTimeoutSecondsDefault;
+}
+
+export interface Ranked {
+  readonly cluster: string;
+  /** creationTimestamp of the cluster's ServiceExport. */
+  readonly exportedAt: string;
+}
+
+export function byPrecedence(a: Ranked, b: Ranked): number {
+  const ageA = ageOf(a);
+  const ageB = ageOf(b);
+  if (ageA !== ageB) return ageA < ageB ? -1 : 1;
+  return compareText(a.cluster, b.cluster);
+}
+
+// A timestamp nobody can read never beats one that can be read.
+function ageOf(ranked: Ranked): number {
+  const parsed = Date.parse(ranked.exportedAt);
+  return Number.isNaN(parsed) ? Number.POSITIVE_INFINITY : parsed;
 }

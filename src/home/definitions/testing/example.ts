@@ -1,6 +1,6 @@
 // A small definition for tests to start from.
 
-import type { CustomResourceDefinition, DefinitionVersion } from './definition.ts';
+import type { CustomResourceDefinition, DefinitionVersion } from '../definition.ts';
 
 export function exampleVersion(over: Partial<DefinitionVersion> = {}): DefinitionVersion {
   return {

@@ -1,8 +1,10 @@
-// Which revisions the broker gave to our latest renewals, kept in our own lease. A new run of the agent tells by it how long
-// the lease of another member had not changed before: one that restarts all the time would otherwise never see a lease run
-// out. Pure; revisions that are no numbers prove nothing.
+// Our own renewals: which revisions the broker gave to the latest ones, kept in our own lease, and lease times that were
+// lowered. By the revisions a new run of the agent tells how long the lease of another member had not changed before: one
+// that restarts all the time would otherwise never see a lease run out. Lowered times count at once for our renewals and
+// one old lease time later for judging others, who may not know them yet. Pure; time comes in with each call.
 
 import type { Lease } from '../../../kube/objects/lease.ts';
+import type { LeaseTimes } from './lease-judge.ts';
 
 /** On a member's own lease: `revision@milliseconds` of earlier renewals, oldest first. */
 export const renewalsAnnotation = 'portolan.dev/renewals';
@@ -61,4 +63,26 @@ export function unchangedMs(renewals: readonly Renewal[], { revision, wallMs, ga
     nextMs = renewal.wallMs;
   }
   return provenMs;
+}
+
+export class PatientTimes {
+  #current: LeaseTimes | undefined;
+  #earlier: { readonly times: LeaseTimes; readonly untilMs: number }[] = [];
+
+  /** What to judge by now, when the clusterset says `times`. */
+  judgeBy(times: LeaseTimes, nowMs: number): LeaseTimes {
+    const before = this.#current;
+    this.#current = times;
+    this.#earlier = this.#earlier.filter(({ untilMs }) => nowMs < untilMs);
+    const isLowered =
+      before !== undefined && (before.leaseMs > times.leaseMs || before.renewalGapMsMax > times.renewalGapMsMax);
+    if (isLowered) this.#earlier.push({ times: before, untilMs: nowMs + before.leaseMs });
+    if (this.#earlier.length === 0) return times;
+    const all = [times, ...this.#earlier.map((one) => one.times)];
+    return {
+      ...times,
+      leaseMs: Math.max(...all.map(({ leaseMs }) => leaseMs)),
+      renewalGapMsMax: Math.max(...all.map(({ renewalGapMsMax }) => renewalGapMsMax)),
+    };
+  }
 }
