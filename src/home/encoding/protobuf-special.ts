@@ -1,7 +1,7 @@
 // Messages whose JSON is not an object of their fields: times, durations, quantities, ports by number or name, and
 // JSON carried as bytes. From the decoded fields of the message to the value JSON shows; undefined leaves it out.
 
-import { MalformedError } from './protobuf-wire.ts';
+import { MalformedError } from '../../base/protobuf/wire-reader.ts';
 
 export type Fields = Record<string, unknown>;
 

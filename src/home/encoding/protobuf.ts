@@ -2,11 +2,11 @@
 // carried as JSON. One decoder for all built-in kinds, over the table of messages; answers are always JSON.
 
 import { setMember } from '../../base/json.ts';
+import { expectWireType, MalformedError, WireReader, wireTypes } from '../../base/protobuf/wire-reader.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { type Field, isMessage, messageOf, messageOfKind, type Scalar } from '../kinds/messages/messages.ts';
 import { StatusError } from '../request/status.ts';
 import { type Fields, specialValues } from './protobuf-special.ts';
-import { expectWireType, MalformedError, WireReader, wireTypes } from './protobuf-wire.ts';
 
 export const protobufMediaType = 'application/vnd.kubernetes.protobuf';
 

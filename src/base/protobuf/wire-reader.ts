@@ -73,6 +73,11 @@ export class WireReader {
     return new DataView(this.bytes.buffer, this.bytes.byteOffset + start, 8).getFloat64(0, true);
   }
 
+  float(): number {
+    const start = this.take(4);
+    return new DataView(this.bytes.buffer, this.bytes.byteOffset + start, 4).getFloat32(0, true);
+  }
+
   /** A copy-free view of the next length-delimited value. */
   slice(): Uint8Array {
     const length = this.length();

@@ -1,0 +1,101 @@
+// What one proxy wants and has of one type of resource. Pure bookkeeping; the session decides what is sent.
+
+import type { XdsType } from '../resource.ts';
+import { type Entry, mayRefer, toggleDigest } from '../view/entry.ts';
+import type { Reference } from '../view/references.ts';
+import type { Refusals } from './messages.ts';
+
+/** A response without an answer yet: the new form of each resource in it, undefined for one that was taken away. */
+export interface Flight {
+  readonly changes: ReadonlyMap<string, Entry | undefined>;
+}
+
+/** More unanswered responses than this are never in flight: a proxy that does not answer costs bounded memory. */
+const flightsMax = 1024;
+
+export class TypeState {
+  readonly type: XdsType;
+  isWildcard = false;
+  /** Subscribed by name. */
+  readonly names = new Set<string>();
+  /** What the proxy has if it accepts all that is in flight. */
+  readonly current = new Map<string, Entry>();
+  /** What it had before, for names in flight only; undefined if it had nothing. */
+  readonly before = new Map<string, Entry | undefined>();
+  readonly flights = new Map<string, Flight>();
+  /** Names to look at. */
+  readonly dirty = new Set<string>();
+  /** Names to be sent even if the proxy has this version. */
+  readonly forced = new Set<string>();
+  /** Names to be taken away as soon as nothing in use refers to them. */
+  readonly removals = new Set<string>();
+  /** Names that were in a refused response together with others, and are sent alone from now on. */
+  readonly suspects = new Set<string>();
+  /** An answer is owed even if there is nothing to tell. */
+  isAnswerDue = false;
+  hasStarted = false;
+  lastNonce = '';
+  digest = 0n;
+  /** How many unproven resources go into one response. */
+  trialMax: number;
+
+  constructor(type: XdsType, trialMax: number) {
+    this.type = type;
+    this.trialMax = trialMax;
+  }
+
+  get hasRoom(): boolean {
+    return this.flights.size < flightsMax;
+  }
+
+  setCurrent(name: string, entry: Entry | undefined): void {
+    const old = this.current.get(name);
+    if (old !== undefined) this.digest = toggleDigest(this.digest, old);
+    if (entry === undefined) this.current.delete(name);
+    else {
+      this.digest = toggleDigest(this.digest, entry);
+      this.current.set(name, entry);
+    }
+  }
+
+  launch(nonce: string, changes: ReadonlyMap<string, Entry | undefined>): void {
+    for (const [name, entry] of changes) {
+      if (!this.before.has(name)) this.before.set(name, this.current.get(name));
+      this.setCurrent(name, entry);
+    }
+    this.flights.set(nonce, { changes });
+    this.lastNonce = nonce;
+  }
+
+  /** The proxy has this form now. */
+  accept(name: string, entry: Entry | undefined): void {
+    if (this.current.get(name) === entry) this.before.delete(name);
+    else if (this.before.has(name)) this.before.set(name, entry);
+  }
+
+  /** The proxy goes on with what it had. */
+  revert(name: string, entry: Entry | undefined): void {
+    if (this.current.get(name) !== entry) return;
+    this.setCurrent(name, this.before.get(name));
+    this.before.delete(name);
+  }
+
+  forget(name: string): void {
+    this.setCurrent(name, undefined);
+    this.before.delete(name);
+    this.dirty.delete(name);
+    this.forced.delete(name);
+    this.removals.delete(name);
+    this.suspects.delete(name);
+  }
+
+  /** Whether a form that the proxy may still use, other than the newest, refers to this resource. */
+  mayStillUse(reference: Reference, refusals: Refusals): boolean {
+    if (this.dirty.size > 0 || this.removals.size > 0) return true;
+    for (const entry of this.before.values()) if (mayRefer(entry, reference)) return true;
+    for (const { entry, lastGood } of refusals.values()) {
+      if (entry.type === this.type && mayRefer(lastGood, reference)) return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,39 @@
+// Small resources for tests: valid for Envoy's parser, and told apart by one visible detail.
+
+import type { XdsResource } from '../resource.ts';
+
+export function testCluster(name: string, timeout = '1s'): XdsResource {
+  const body = {
+    name,
+    type: 'EDS',
+    connect_timeout: timeout,
+    eds_cluster_config: { eds_config: { ads: {}, resource_api_version: 'V3' } },
+  };
+  return { type: 'cluster', name, body, causes: [cause(name)] };
+}
+
+export function testEndpoints(name: string, ...addresses: readonly string[]): XdsResource {
+  const lb_endpoints = addresses.map((address) => ({
+    endpoint: { address: { socket_address: { address, port_value: 80 } } },
+  }));
+  return {
+    type: 'endpoints',
+    name,
+    body: { cluster_name: name, endpoints: [{ lb_endpoints }] },
+    causes: [cause(name)],
+  };
+}
+
+export function testListener(name: string, cluster: string): XdsResource {
+  const typed_config = {
+    '@type': 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy',
+    stat_prefix: name,
+    cluster,
+  };
+  const body = { name, filter_chains: [{ filters: [{ name: 'tcp', typed_config }] }] };
+  return { type: 'listener', name, body, causes: [cause(name)] };
+}
+
+function cause(name: string) {
+  return { at: 'home', kind: 'ServiceImport', namespace: 'shop', name } as const;
+}
