@@ -18,16 +18,17 @@ import { MemoryDisk } from '../src/home/store/memory-journal.ts';
 import { createMemoryStore } from '../src/home/store/open.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import type { AnyObject } from '../src/kube/objects/object.ts';
+import { kindRules } from '../src/main/kind-rules.ts';
 import type { HttpHandler } from './virtual-network.ts';
 import { Simulation, type VirtualWorld, type VirtualWorldOptions } from './virtual-world.ts';
 
 const wantedDefinitions =
-  /^(addressclaims|clusterproperties|clusters|clustersets|federatedservices|federations|peerexports|peers|peerservices|serviceexportpolicies|serviceexports|serviceimports|serviceshards)\.yaml$/;
+  /^(addressclaims|clusterproperties|clusters|clustersets|federatedservices|federations|hostnamegenerators|meshexternalservices|peerexports|peers|peerservices|serviceexportpolicies|serviceexports|serviceimports|serviceshards)\.yaml$/;
 
 // Read once, and the same schemas in every home: what is compiled of them is shared too.
 const definitions = readDefinitions();
 const ourKinds: readonly Kind[] = definitions.map((definition) =>
-  kindsFromDefinition(definition as unknown as CustomResourceDefinition),
+  kindsFromDefinition(definition as unknown as CustomResourceDefinition, kindRules),
 );
 
 export type MayDo = (user: string, attributes: Attributes) => boolean;
@@ -88,7 +89,7 @@ export class SimHome {
     const store = createMemoryStore({ world, disk: this.#disk });
     const extra = hasDefinitions ? [customResourceDefinitionKind] : [customResourceDefinitionKind, ...ourKinds];
     const kinds = builtinKinds({ serviceRanges, random: world.random, extra });
-    const api = await createApi({ world, store, kinds, access: this.#access(), log: silentLog });
+    const api = await createApi({ world, store, kinds, access: this.#access(), log: silentLog, kindRules });
     await api.start();
     this.#process = { api, store, world };
     const handler: HttpHandler = (request) => this.api.handle(request);

@@ -9,7 +9,7 @@ import { createGarbageCollection } from './background/garbage.ts';
 import { createNamespaceEmptying, ensureNamespaces } from './background/namespaces.ts';
 import { createDefinitions } from './definitions/serve-definitions.ts';
 import { createOpenApi } from './discovery/openapi.ts';
-import type { Kind } from './kinds/kind.ts';
+import type { DefinedKindRules, Kind } from './kinds/kind.ts';
 import { createRegistry } from './kinds/registry.ts';
 import type { Access } from './request/access.ts';
 import type { Engine } from './request/call.ts';
@@ -32,6 +32,8 @@ export interface ApiOptions {
   readonly limits?: Partial<ApiLimits>;
   /** Definitions that are there from the first start on. */
   readonly definitions?: readonly AnyObject[];
+  /** What the schemas of definitions cannot express. */
+  readonly kindRules?: DefinedKindRules;
 }
 
 export interface Api {
@@ -60,7 +62,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   };
   const stopReviews = options.access.onChange?.(() => engine.watches.review());
   let state: 'not started' | 'starting' | 'started' | 'stopped' = 'not started';
-  const definitions = createDefinitions(engine);
+  const definitions = createDefinitions(engine, options.kindRules);
   await definitions.load();
   const parts = [definitions, createNamespaceEmptying(engine), createGarbageCollection(engine)];
   const metrics = createRequestMetrics(options.metrics, () => engine.watches.count());

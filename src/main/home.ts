@@ -22,6 +22,7 @@ import { openPki, servingHosts } from '../home/security/pki.ts';
 import { openSqliteStore } from '../home/store/open.ts';
 import { createClient } from '../kube/client/client.ts';
 import { defaultServiceRanges } from '../kube/objects/service.ts';
+import { kindRules } from './kind-rules.ts';
 
 export interface HomeOptions {
   readonly world: World;
@@ -73,7 +74,16 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
     random: world.random,
     extra: [customResourceDefinitionKind, ...securityKinds(access)],
   });
-  const api = await createApi({ world, store, kinds, access, log, metrics, definitions: bundledDefinitions() });
+  const api = await createApi({
+    world,
+    store,
+    kinds,
+    access,
+    log,
+    metrics,
+    definitions: bundledDefinitions(),
+    kindRules,
+  });
   await api.start();
   parts.add('api', () => api.stop());
   await ensureBootstrap({ handle: (request) => api.handle({ ...request, clientCertificate: self }) });

@@ -12,6 +12,8 @@ import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
 import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
+import { hostnameGeneratorType } from '../../external/kinds/hostname-generator.ts';
+import { meshExternalServiceType } from '../../external/kinds/mesh-external-service.ts';
 import { federationType } from '../../federation/kinds/federation.ts';
 import type { AnyObject, ResourceType } from '../../kube/objects/object.ts';
 import { peerType } from '../../peering/kinds/peer.ts';
@@ -68,8 +70,18 @@ function create(kindName: string, text: string): { object: AnyObject; wrong: str
 describe('definitions of deploy/crds', () => {
   test('crds: every kind of the plan that is not built in -> a file, named by its plural', () => {
     expect(kinds.map(({ kind }) => kind).sort()).toEqual([
-      ...['AddressClaim', 'Cluster', 'ClusterProperty', 'ClusterSet', 'FederatedService', 'Federation', 'Peer'],
-      ...['PeerExport', 'PeerService', 'ServiceExport', 'ServiceExportPolicy', 'ServiceImport', 'ServiceShard'],
+      ...['AddressClaim', 'Cluster', 'ClusterProperty', 'ClusterSet', 'FederatedService', 'Federation'],
+      ...[
+        'HostnameGenerator',
+        'MeshExternalService',
+        'Peer',
+        'PeerExport',
+        'PeerService',
+        'ServiceExport',
+        'ServiceExportPolicy',
+        'ServiceImport',
+        'ServiceShard',
+      ],
     ]);
     expect(files).toEqual(kinds.map(({ plural }) => `${plural}.yaml`).sort());
   });
@@ -102,7 +114,7 @@ describe('definitions of deploy/crds', () => {
 
   const types: ResourceType[] = [
     ...[addressClaimType, clusterPropertyType, clusterSetType, clusterType, federatedServiceType, federationType],
-    ...[peerExportType, peerServiceType, peerType],
+    ...[hostnameGeneratorType, meshExternalServiceType, peerExportType, peerServiceType, peerType],
     ...[serviceExportPolicyType, serviceExportType, serviceImportType, serviceShardType],
   ];
   test.each(types)('crds: $kind -> named in the model as in its definition', (type) => {
@@ -116,6 +128,33 @@ describe('definitions of deploy/crds', () => {
 });
 
 const valid: Record<string, string> = {
+  MeshExternalService: `
+    metadata: { name: example, namespace: portolan-system, labels: { kuma.io/mesh: default, kuma.io/zone: east-1 } }
+    spec:
+      match: [{ type: InternalVIP, value: example.ext.svc.local, port: 80, protocol: http }]
+      destination:
+        type: Regular
+        endpoints: [{ address: 1.1.1.1, port: 12345 }, { address: example.com }, { address: 'unix:///run/app.sock' }]
+        tls:
+          enabled: true
+          version: { min: TLSv1_2, max: TLSv1_3 }
+          allowRenegotiation: false
+          verification: { skip: true, subjectAltNames: [example.com, 'spiffe://example.local/ns/local'] }
+          caCert: { inline: YWJj }
+          clientCert: { secret: pair }
+          clientKey: { secret: pair }
+    status:
+      vips: [{ ip: 242.0.0.1, type: Kuma, hostname: example.ext.svc.local }]
+      addresses:
+        - { hostname: a.b, status: NotAvailable, origin: { kind: HostnameGenerator, name: g }, reason: 'label "x" is missing' }
+      overlaps: ['a and b have overlapping IPs']`,
+  HostnameGenerator: `
+    metadata: { name: k8s-zone-hostnames, namespace: prod }
+    spec:
+      targetRef: { kind: MeshExternalService, tags: { my.label.io/service: my-service } }
+      selector: { matchLabels: { tier: db } }
+      template: '{{ name }}.svc.meshext.local'
+    status: { selected: 3 }`,
   ServiceExport: `
     metadata: { name: checkout, namespace: shop }
     spec: { exportedLabels: { tier: front }, exportedAnnotations: { note: hello } }

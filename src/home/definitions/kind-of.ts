@@ -1,7 +1,7 @@
 // Turns an accepted definition into the kind that is served.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { Kind, KindBehaviour, KindVersion } from '../kinds/kind.ts';
+import type { DefinedKindRules, Kind, KindBehaviour, KindVersion } from '../kinds/kind.ts';
 import { apiVersionSchema, kindSchema, objectMetaSchema } from '../schema/object-meta.ts';
 import type { Schema } from '../schema/schema.ts';
 import { columnsOf } from './columns.ts';
@@ -10,7 +10,7 @@ import { fieldNames, findByPath, parseJsonPath } from './json-path.ts';
 import { compareVersions } from './version-order.ts';
 
 /** For a definition that passed validation. Served are the names that were accepted, where that has been decided. */
-export function kindsFromDefinition(definition: CustomResourceDefinition): Kind {
+export function kindsFromDefinition(definition: CustomResourceDefinition, rules: DefinedKindRules = {}): Kind {
   const { spec, status } = definition;
   const names = status?.acceptedNames?.kind ? status.acceptedNames : spec.names;
   const versions = spec.versions.toSorted((a, b) => compareVersions(a.name, b.name));
@@ -25,7 +25,7 @@ export function kindsFromDefinition(definition: CustomResourceDefinition): Kind 
     isNamespaced: spec.scope === 'Namespaced',
     versions: versions.map(versionOf),
     storageVersion: storageVersionOf(spec),
-    behaviour: behaviourOf(spec.versions),
+    behaviour: { ...behaviourOf(spec.versions), ...rules[`${spec.group}/${names.kind}`] },
   };
 }
 

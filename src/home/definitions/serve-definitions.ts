@@ -6,7 +6,7 @@ import type { AnyObject } from '../../kube/objects/object.ts';
 import { removeAllBelow } from '../background/emptying.ts';
 import { type Background, followStore } from '../background/follow.ts';
 import { parseStored } from '../encoding/stored.ts';
-import { keyPrefixOf } from '../kinds/kind.ts';
+import { type DefinedKindRules, keyPrefixOf } from '../kinds/kind.ts';
 import type { Served } from '../kinds/registry.ts';
 import type { Engine, Place } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
@@ -31,8 +31,8 @@ export interface Definitions extends Background {
   ensure(definitions: readonly AnyObject[]): Promise<void>;
 }
 
-export function createDefinitions(engine: Engine): Definitions {
-  const serving = new Serving(engine);
+export function createDefinitions(engine: Engine, rules: DefinedKindRules = {}): Definitions {
+  const serving = new Serving(engine, rules);
   const background = followStore({
     engine,
     name: 'serving of definitions',
@@ -58,13 +58,15 @@ function definitionKind(engine: Engine): Served {
 
 class Serving {
   readonly #engine: Engine;
+  readonly #rules: DefinedKindRules;
   /** Which state of each definition is served: the registry is left alone while it stays the same. */
   readonly #served = new Map<string, string>();
   /** Reconciling is a read and a write: one at a time, or a later state could be overwritten by an earlier one. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, rules: DefinedKindRules) {
     this.#engine = engine;
+    this.#rules = rules;
   }
 
   async load(): Promise<void> {
@@ -127,7 +129,7 @@ class Serving {
     const { registry } = this.#engine;
     const state = JSON.stringify([uid, definition.spec, definition.status?.acceptedNames]);
     if (this.#served.get(name) === state) return;
-    const kind = kindsFromDefinition(definition);
+    const kind = kindsFromDefinition(definition, this.#rules);
     // Whatever a status says: two kinds in one place would be two sets of rules for the same objects.
     if (isPlaceTaken(kind, registry.kindsExcept(name))) {
       if (this.#served.delete(name)) registry.remove(name);

@@ -56,6 +56,8 @@ export interface KindBehaviour {
   normalize?(object: AnyObject): void;
   /** Beyond the defaults of the schema. Changes the object in place. */
   applyDefaults?(object: AnyObject): void;
+  /** `validate` reads objects of any shape, so it runs although the schema found wrong types. */
+  readonly validatesAnyShape?: boolean;
   /** Beyond the schema. `previous` is absent on create. */
   validate?(object: AnyObject, previous: AnyObject | undefined): FieldError[];
   /** What a writer should know of an object that is taken: texts for the Warning header. */
@@ -100,3 +102,8 @@ export function keyPrefixOf(type: { readonly group: string; readonly plural: str
 }
 
 export const registryRoot = '/registry/';
+
+/** Rules of a kind that comes from a definition: what its schema cannot express. By `group/Kind`. */
+export type DefinedKindRules = Readonly<
+  Record<string, Pick<KindBehaviour, 'validatesAnyShape' | 'validate' | 'warnings' | 'admit'>>
+>;

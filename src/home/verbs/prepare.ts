@@ -27,7 +27,10 @@ export function validateObject(served: Served, object: AnyObject, before: AnyObj
   const ofSchema = validateSchema(compiledSchema(served), object);
   errors.push(...ofSchema);
   // A kind's own rules may rely on the types of the schema.
-  if (!ofSchema.some(isWrongType)) errors.push(...(behaviour.validate?.(object, before) ?? []));
+  if (behaviour.validatesAnyShape || !ofSchema.some(isWrongType)) {
+    const isNew = ({ field }: FieldError) => !ofSchema.some((error) => error.field === field);
+    errors.push(...(behaviour.validate?.(object, before) ?? []).filter(isNew));
+  }
   if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
 }
 

@@ -1,0 +1,23 @@
+// What a hostname may look like: RFC 1123 labels, at least two, whatever their case. Pure.
+
+import { parseIp } from '../../../base/ip.ts';
+import { isDnsSubdomain, type TextRule } from '../../../kube/objects/names.ts';
+
+export const isHostname: TextRule = (text) => {
+  if (parseIp(text) !== undefined) return ['must be a hostname, not an address'];
+  const wrong = isDnsSubdomain(text.toLowerCase());
+  if (wrong.length > 0) return wrong;
+  return text.includes('.') ? [] : ['must have at least two labels, such as mongo.ext'];
+};
+
+/** A hostname, or `*.` in front of one. */
+export const isDomain: TextRule = (text) => {
+  if (!text.includes('*')) return isHostname(text);
+  if (!text.startsWith('*.') || text.indexOf('*', 1) > 0)
+    return ["a wildcard must be '*.' at the beginning, such as *.example.com"];
+  return isDnsSubdomain(text.slice(2).toLowerCase());
+};
+
+export function isWildcard(domain: string): boolean {
+  return domain.startsWith('*.');
+}
