@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest';
+import { externalService, hostnameGenerator, type ServiceWords } from '../testing/services.ts';
+import { type HostnameInput, planHostnames } from './hostnames.ts';
+import { visibilityIn } from './visibility.ts';
+
+const vip = (value: string, words: ServiceWords = {}) =>
+  externalService(`{ match: [{ type: InternalVIP, ${value === '' ? '' : `value: ${value},`} port: 80 }] }`, words);
+const seedGenerator = hostnameGenerator(
+  'k8s-zone-hostnames',
+  '{ targetRef: { kind: MeshExternalService, tags: { my.label.io/service: my-service } }, template: "{{ name }}.svc.meshext.local" }',
+);
+const labels = { 'my.label.io/service': 'my-service' };
+
+function plan(input: Partial<HostnameInput>) {
+  return planHostnames({ resources: [], generators: [], others: [], zones: [], ...input });
+}
+
+function lines(input: Partial<HostnameInput>): string[] {
+  return [...plan(input).addresses].flatMap(([id, addresses]) =>
+    addresses.map((address) =>
+      [id, address.hostname, address.status, `${address.origin.kind}/${address.origin.name}`, address.reason ?? '']
+        .join(' ')
+        .trim(),
+    ),
+  );
+}
+
+describe('hostnames', () => {
+  test('hostnames: the generator of the seed -> mydomain.svc.meshext.local, with its origin', () => {
+    expect(lines({ resources: [vip('', { name: 'mydomain', labels })], generators: [seedGenerator] })).toEqual([
+      'mydomain mydomain.svc.meshext.local Available HostnameGenerator/k8s-zone-hostnames',
+    ]);
+    expect(lines({ resources: [vip('', { name: 'mydomain' })], generators: [seedGenerator] })).toEqual([]);
+  });
+
+  test('hostnames: a label is missing, or the result is no name -> NotAvailable with the reason', () => {
+    const byLabel = hostnameGenerator('g', '{ selector: { matchLabels: {} }, template: "{{ label \\"x\\" }}.a.b" }');
+    expect(lines({ resources: [vip('')], generators: [byLabel] })).toEqual([
+      'example {{ label "x" }}.a.b NotAvailable HostnameGenerator/g label "x" is missing',
+    ]);
+    const odd = lines({ resources: [vip('', { labels: { x: 'A_b' } })], generators: [byLabel] });
+    expect(odd[0]).toContain('NotAvailable HostnameGenerator/g "A_b.a.b" is no hostname');
+  });
+
+  test('hostnames: several generators -> several addresses', () => {
+    const two = ['a', 'b'].map((g) => hostnameGenerator(g, `{ selector: {}, template: "{{ name }}.${g}.ext" }`));
+    expect(lines({ resources: [vip('')], generators: two })).toEqual([
+      'example example.a.ext Available HostnameGenerator/a',
+      'example example.b.ext Available HostnameGenerator/b',
+    ]);
+  });
+
+  test('hostnames: more than 1,000 selected -> none, unless it is allowed', () => {
+    const resources = Array.from({ length: 1001 }, (_, i) => vip('', { name: `s${i}` }));
+    const spec = '{ selector: {}, template: "{{ name }}.a.ext" }';
+    expect(lines({ resources, generators: [hostnameGenerator('g', spec)] })).toEqual([]);
+    expect(plan({ resources, generators: [hostnameGenerator('g', spec)] }).selected.get('g')).toBe(1001);
+    const allowed = hostnameGenerator('g', spec, { 'portolan.dev/allow-many': 'true' });
+    expect(lines({ resources, generators: [allowed] })).toHaveLength(1001);
+  });
+
+  test('hostnames: a clash -> the oldest has it, the other is told who; any order gives the same', () => {
+    const older = vip('m.ext', { name: 'z', origin: 'broker', created: '2025-01-01T00:00:00Z' });
+    const younger = vip('M.ext', { name: 'a' });
+    const wanted = [
+      'a m.ext NotAvailable MeshExternalService/a not available because of the clash with MeshExternalService broker/z, which is older',
+      'broker/z m.ext Available MeshExternalService/z',
+    ];
+    expect(lines({ resources: [older, younger] }).sort()).toEqual(wanted);
+    expect(lines({ resources: [younger, older] }).sort()).toEqual(wanted);
+  });
+
+  test('hostnames: equal age -> by name', () => {
+    const pair = [vip('m.ext', { name: 'a', origin: 'broker' }), vip('m.ext', { name: 'b' })];
+    expect(lines({ resources: pair })[1]).toContain('clash with MeshExternalService broker/a');
+  });
+
+  test('hostnames: resources of one origin -> share a name', () => {
+    expect(lines({ resources: [vip('m.ext', { name: 'a' }), vip('m.ext', { name: 'b' })] })).toEqual([
+      'a m.ext Available MeshExternalService/a',
+      'b m.ext Available MeshExternalService/b',
+    ]);
+  });
+
+  test("hostnames: a peer's service has the name -> the older has it, whatever its kind", () => {
+    const other = { kind: 'PeerService', key: 'portolan-system/acme.x', hostnames: ['M.ext'] };
+    const resources = [vip('m.ext')];
+    const younger = lines({ resources, others: [{ ...other, createdMs: Date.parse('2027-01-01') }] });
+    expect(younger).toEqual(['example m.ext Available MeshExternalService/example']);
+    const older = lines({ resources, others: [{ ...other, createdMs: 1 }] });
+    expect(older[0]).toContain('clash with PeerService portolan-system/acme.x');
+  });
+
+  test('hostnames: a name in a zone of ours -> NotAvailable', () => {
+    const [line] = lines({ resources: [vip('m.shop.svc.cluster.local')], zones: ['cluster.local'] });
+    expect(line).toContain('it lies in the zone cluster.local');
+  });
+});
+
+describe('visibility', () => {
+  const place = { clusterset: 'prod', cluster: 'east' };
+  const inEast = (words: ServiceWords) => visibilityIn(place, vip('m.ext', words)).isVisible;
+
+  test.each<[string, ServiceWords, boolean]>([
+    ['at home without labels', {}, true],
+    ['at the broker without labels', { origin: 'broker' }, true],
+    ['at the broker, of this cluster', { origin: 'broker', labels: { 'kuma.io/zone': 'east' } }, true],
+    ['at the broker, of another cluster', { origin: 'broker', labels: { 'kuma.io/zone': 'west' } }, false],
+    ['at home, of another cluster', { labels: { 'kuma.io/zone': 'west' } }, false],
+    ['of this clusterset', { labels: { 'kuma.io/mesh': 'prod' } }, true],
+    ['of another clusterset', { origin: 'broker', labels: { 'kuma.io/mesh': 'default' } }, false],
+  ])('visibility: %s -> %s', (_where, words, isVisible) => expect(inEast(words)).toBe(isVisible));
+
+  test('visibility: made at a home with the label of another cluster -> visible nowhere, and it is said', () => {
+    const verdict = visibilityIn(place, vip('m.ext', { labels: { 'kuma.io/zone': 'west' } }));
+    expect(verdict).toMatchObject({ reason: expect.stringContaining('visible nowhere') });
+  });
+});
