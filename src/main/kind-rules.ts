@@ -2,11 +2,11 @@
 // same rules end in a condition.
 
 import { clusterSetType } from '../clusterset/kinds/cluster-set.ts';
-import { systemNamespace } from '../clusterset/membership/membership.ts';
 import { externalServiceErrors, externalServiceWarnings } from '../external/rules/validation/external-service.ts';
 import { hostnameGeneratorErrors } from '../external/rules/validation/hostname-generator.ts';
 import { type Admission, type DefinedKindRules, keyPrefixOf } from '../home/kinds/kind.ts';
 import { StatusError } from '../home/request/status.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
 
 export const kindRules: DefinedKindRules = {
   'portolan.dev/MeshExternalService': {

@@ -1,5 +1,6 @@
 // What is wrong with the matches of a MeshExternalService. Pure.
 
+import type { TextRule } from '../../../base/dns/labels.ts';
 import { parseIp, parseRange } from '../../../base/ip.ts';
 import { checkText } from '../../../kube/objects/checks.ts';
 import {
@@ -10,7 +11,6 @@ import {
   notSupported,
   required,
 } from '../../../kube/objects/field-error.ts';
-import type { TextRule } from '../../../kube/objects/names.ts';
 import { type MatchType, matchTypes, protocols } from '../../kinds/mesh-external-service.ts';
 import { isDomain, isHostname, isWildcard } from './hostname.ts';
 import { type Fields, fieldsOf, isAbsent, listOf, textOf } from './loose.ts';

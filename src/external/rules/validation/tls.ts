@@ -1,9 +1,10 @@
 // What is wrong with the TLS section of a destination. It fails closed: a server that nobody could verify is refused
 // unless skipping is written down. Pure; contents of keys and certificates are never repeated.
 
+import { isDnsSubdomain } from '../../../base/dns/labels.ts';
 import { parseIp } from '../../../base/ip.ts';
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../../kube/objects/field-error.ts';
-import { isConfigKey, isDnsSubdomain } from '../../../kube/objects/names.ts';
+import { isConfigKey } from '../../../kube/objects/names.ts';
 import { tlsVersions } from '../../kinds/mesh-external-service.ts';
 import { unixPrefix } from './destination.ts';
 import { isDomain } from './hostname.ts';
