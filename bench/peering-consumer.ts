@@ -28,7 +28,7 @@ export interface StoringConsumer {
   stop(): Promise<void>;
 }
 
-const names = { allowedDomains: ['owner.example'], ownZones: ['cluster.local'] };
+const bounds = { allowedDomains: ['owner.example'], ownZones: ['cluster.local'] };
 
 export async function storingConsumer(): Promise<StoringConsumer> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-peering-'));
@@ -54,7 +54,7 @@ export async function storingConsumer(): Promise<StoringConsumer> {
         versions: ['v1alpha1'],
         roots: [access.root],
         isExpected: (identity) => identity === 'spiffe://owner.example/mesh',
-        names,
+        bounds,
         accepts: () => true,
         quietMs: 3000,
         graceMs: 60_000,

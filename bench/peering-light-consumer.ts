@@ -22,7 +22,7 @@ export function lightConsumer(access: BenchAccess): LightConsumer {
   });
   const session = new ConsumerSession({
     resourceUrl: v1alpha1.resourceUrl,
-    names: { allowedDomains: ['owner.example'], ownZones: [] },
+    bounds: { allowedDomains: ['owner.example'], ownZones: [] },
     accepts: () => true,
     held: new Map(),
     pendingMax: 100_000,

@@ -3,6 +3,7 @@ import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts
 import { type ClusterSet, type ClusterSetDns, clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { readDnsOptions } from '../../src/clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../../src/clusterset/rules/locality.ts';
+import { readGround } from '../../src/clusterset/rules/set-ground.ts';
 import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 
@@ -30,6 +31,14 @@ test('clusterset dns: options of the ClusterSet -> at every home, and again when
   await change({ ...wanted, ttlSeconds: 20 });
   await set.time.advance(120_000);
   expect(await revision()).toBe(before);
+});
+
+test('clusterset dns: address ranges of the ClusterSet -> at every home, for peering', async () => {
+  const addressRanges = { peers: ['10.60.0.0/16'] };
+  const set = await new SimClusterSet({ clusters: ['east'], set: { addressRanges } }).start();
+  await set.time.advance(3000);
+  const ground = readGround(await set.home('east').admin.get<ConfigMap>(configMapType, ref));
+  expect(ground?.ranges).toEqual({ clusterSet: ['243.0.0.0/12', 'fd70:6f72:74f3::/64'], peers: ['10.60.0.0/16'] });
 });
 
 test('clusterset dns: places of the members and how near traffic stays -> at every home, and again when a member moves', async () => {

@@ -13,6 +13,7 @@ import { MembershipCopy } from '../clusterset/agent/membership-copy.ts';
 import { startTokenRenewal } from '../clusterset/agent/token-renewal.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
 import { leaderLeaseName } from '../clusterset/rules/broker-layout.ts';
+import { followFederationZones } from '../federation/zones.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
 import { type Candidate, type LeaderTimes, standForLeader } from '../kube/controller/leader.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
@@ -95,9 +96,11 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
     });
     const whileLeading = async (signal: AbortSignal) => {
       begun.isRefused = false;
+      const federations = followFederationZones({ world, log, broker, clusterset });
       const agent = createAgent({
         ...options,
         broker,
+        federationZones: federations,
         membership: { clusterset, clusterId, namespace },
         systemNamespace,
       });
@@ -108,6 +111,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
       agent.start();
       await aborted(signal);
       renewal?.stop();
+      federations.stop();
       await agent.stop();
     };
     log.info('working for the clusterset');

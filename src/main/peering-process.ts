@@ -1,5 +1,6 @@
 // The process of `portolan peering`: from flags to a running server and client, their admin endpoint, and its end.
 
+import { networkInterfaces } from 'node:os';
 import { createMetrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
@@ -32,9 +33,13 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
       domain: flags.domain ?? flags.trustDomain,
       ingress: flags.ingress.map(parseIngress),
     },
-    ownZones: flags.zone,
+    own: {
+      zones: [...defaultZones, ...flags.zone],
+      ranges: [...flags.ownRange, ...(flags.addressRange ?? [])],
+      hosts: [new URL(access.server).hostname.replace(/^\[|\]$/g, ''), ...ownAddresses()],
+    },
     versions: parseVersions(flags.versions),
-    addressRanges: flags.addressRange,
+    ...(flags.addressRange === undefined ? {} : { addressRanges: flags.addressRange }),
     isReplicated: flags.replicated === true,
     ...filesOf(flags),
   });
@@ -56,6 +61,14 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
   const stopped = untilStopped(log, () => parts.stop());
   process.stdout.write(`ready ${role.advertised}\nadmin ${admin.url}\n`);
   await stopped;
+}
+
+/** Zones that are always ours. */
+const defaultZones = ['cluster.local', 'clusterset.local', 'peers.local'];
+
+/** A peer's ingress on one of them would be a port of this machine. */
+function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
 }
 
 function defaultAddress({ host, port }: { host: string; port: number }): string {

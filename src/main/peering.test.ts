@@ -11,8 +11,11 @@ import { silentLog } from '../base/log.ts';
 import { createMetrics } from '../base/metrics.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { World } from '../base/world.ts';
+import { dnsOptionsManifest } from '../clusterset/rules/clusterset-dns.ts';
+import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { secretType } from '../kube/objects/secret.ts';
 import { peerType } from '../peering/kinds/peer.ts';
+import { type PeerService, peerServiceType } from '../peering/kinds/peer-service.ts';
 import { meshCardName } from '../peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace, startMesh } from '../peering/testing/edge/memory-home.ts';
 import { meshOf } from '../peering/testing/edge/mesh.ts';
@@ -93,7 +96,13 @@ test.each(['PEM files', 'a Secret'] as const)(
       listen: { host: '127.0.0.1', port: 0 },
       advertise: '127.0.0.1:0',
       mesh: { trustDomain: 'owner.example', domain: 'owner.example', ingress: [{ address: '192.0.2.1', port: 15443 }] },
-      ...{ ownZones: [], versions: ['v1alpha1'], isReplicated: false, addressRanges: [], ...where },
+      ...{
+        own: { zones: [], ranges: [], hosts: [] },
+        versions: ['v1alpha1'],
+        isReplicated: false,
+        addressRanges: [],
+        ...where,
+      },
     });
     closing.push(() => role.stop());
     const consumer = await startMesh('consumer');
@@ -126,3 +135,60 @@ test.each(['PEM files', 'a Secret'] as const)(
     await eventually(() => (stream()?.sinceMs ?? 0) > (sinceMs ?? 0) && stream()?.state).toBe('waiting');
   },
 );
+
+test("peering role: the clusterset's zone, federation and ranges -> no peer may claim them, and services get addresses from them", async () => {
+  const home = await memoryHome();
+  closing.push(() => home.stop());
+  const ranges = { clusterSet: ['10.50.0.0/16'], peers: ['10.60.0.0/30'] };
+  const written = (suffix: string) =>
+    dnsOptionsManifest(
+      { zone: 'set.example', ttlSeconds: 5, clusterNames: 'Hidden' },
+      { ground: { federationZones: [suffix], ranges }, namespace: 'portolan-system' },
+    ).object;
+  await home.client.create(configMapType, written('first.example'));
+  const own = { zones: ['cluster.local'], ranges: [], hosts: [] };
+  const role = await startPeeringRole({
+    ...{ world: createRealWorld(), log: silentLog, metrics: createMetrics(), home: home.client, namespace },
+    ...{ listen: { host: '127.0.0.1', port: 0 }, advertise: '127.0.0.1:0', own },
+    mesh: { trustDomain: 'us.example', domain: 'us.example', ingress: [] },
+    ...{ versions: ['v1alpha1'], isReplicated: false },
+  });
+  closing.push(() => role.stop());
+  const owner = await startMesh('owner');
+  closing.push(() => owner.stop());
+  const card = await home.client.get<ConfigMap>(configMapType, { namespace, name: meshCardName });
+  await owner.addPeer('us', { trust: { domain: 'us.example', bundle: card.data?.['bundle'] as string } });
+  const kind = { apiVersion: 'portolan.dev/v1alpha1', kind: 'Peer', metadata: { name: 'owner', namespace } };
+  const trust = { domain: 'owner.example', bundle: owner.mesh.certificate };
+  const address = `127.0.0.1:${owner.peering.port}`;
+  await home.client.create(peerType, { ...kind, spec: { address, trust, allowedDomains: ['*'] } });
+  const share = async (name: string, spec: object) => {
+    await owner.addService(name);
+    await owner.exportServices({ peers: ['us'], services: [name], ...spec }, name);
+  };
+  await share('zone', { fqdn: 'zone.set.example' });
+  await share('federation', { fqdn: 'federation.second.example' });
+  await share('range', { ingress: [{ address: '10.50.0.9', port: 443 }] });
+  await share('fine', {});
+  const services = async () => {
+    const { items } = await home.client.list<PeerService>(peerServiceType, { namespace });
+    return Object.fromEntries(
+      items.map(({ spec, status }) => [spec.id.split('.')[0], status?.message ?? status?.ips?.[0]]),
+    );
+  };
+  await eventually(services).toMatchObject({
+    zone: expect.stringContaining('our own zone set.example'),
+    federation: expect.stringMatching(/^10\.60\.0\./),
+    range: expect.stringContaining('10.50.0.9 is in a range of this cluster'),
+    fine: expect.stringMatching(/^10\.60\.0\./),
+  });
+  await home.client.patch(
+    configMapType,
+    { namespace: 'portolan-system', name: 'portolan-clusterset-dns' },
+    {
+      kind: 'merge',
+      body: { data: written('second.example').data },
+    },
+  );
+  await eventually(services).toMatchObject({ federation: expect.stringContaining('our own zone second.example') });
+});

@@ -6,6 +6,7 @@ import { errorText, type Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
+import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
 import type { Client } from '../kube/client/client.ts';
 import { isAlreadyExists, isNotFound } from '../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
@@ -14,8 +15,10 @@ import { startPeerAddresses } from '../peering/consumer/addresses.ts';
 import type { PeerVersion } from '../peering/kinds/peer.ts';
 import type { MeshDefaults } from '../peering/kinds/peer-export.ts';
 import { type Peering, startPeering } from '../peering/peering.ts';
+import type { OwnGround } from '../peering/rules/link-config.ts';
 import { meshCardData, meshCardName } from '../peering/rules/peer-introduction.ts';
 import { openIdentity } from '../peering/trust/identity.ts';
+import { followOwnGround } from './peering-ground.ts';
 
 export interface PeeringRoleOptions {
   readonly world: World;
@@ -27,11 +30,12 @@ export interface PeeringRoleOptions {
   /** `host:port` under which peers reach us; empty if they cannot. A port of 0 becomes the one that is listened on. */
   readonly advertise: string;
   readonly mesh: MeshDefaults;
-  readonly ownZones: readonly string[];
+  /** Zones, ranges and hosts that no peer may claim, beside those of the clusterset. */
+  readonly own: OwnGround;
   readonly versions: readonly PeerVersion[];
   readonly isReplicated: boolean;
-  /** Ranges from which services of peers get an address of their own; none if empty. */
-  readonly addressRanges: readonly string[];
+  /** Ranges from which services of peers get an address of their own; none if empty, the clusterset's if left out. */
+  readonly addressRanges?: readonly string[];
   readonly files?: { readonly certificate: string; readonly key: string; readonly bundle: string };
 }
 
@@ -50,19 +54,25 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     const { trustDomain } = mesh;
     const identity = await openIdentity({ world, log, client, namespace, trustDomain, ...(files && { files }) });
     parts.add('identity', () => identity.stop());
+    let started: Peering | undefined;
+    const onChanged = () => started?.ownChanged();
+    const ground = followOwnGround({ world, log, home: client, ...options.own, onChanged });
+    parts.add('own ground', () => ground.stop());
+    await ground.whenRead();
     const peering = await startPeering({
       ...{ world, log, metrics, client, namespace, mesh },
       listen: options.listen,
-      ownZones: options.ownZones,
+      own: () => ground.current(),
       credentials: identity,
       versions: options.versions,
       isReplicated: options.isReplicated,
       serve: serveGrpc,
       dial,
     });
+    started = peering;
     parts.add('peering', () => peering.stop());
-    if (options.addressRanges.length > 0) {
-      const ranges = options.addressRanges;
+    const ranges = options.addressRanges ?? ground.set()?.ranges.peers ?? clusterSetDefaults.addressRanges.peers;
+    if (ranges.length > 0) {
       const addresses = await startPeerAddresses({ world, log, home: client, namespace, ranges });
       parts.add('addresses', () => addresses.stop());
     }

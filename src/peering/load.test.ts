@@ -68,7 +68,7 @@ class LoadConsumer {
     const { draft } = options;
     const session = new ConsumerSession({
       resourceUrl: draft.resourceUrl,
-      names: { allowedDomains: ['*'], ownZones: [] },
+      bounds: { allowedDomains: ['*'], ownZones: [] },
       accepts: () => true,
       held: new Map(),
       pendingMax: 100_000,

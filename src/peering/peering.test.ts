@@ -93,6 +93,38 @@ test('peering: create, update, delete at the owner -> the same at the consumer, 
   });
 });
 
+test.each([
+  [
+    'an ingress on the link',
+    { ingress: [{ address: '169.254.169.254', port: 80 }] },
+    '169.254.169.254 is a special address',
+  ],
+  ['an ingress on loopback', { ingress: [{ address: '127.0.0.1', port: 80 }] }, '127.0.0.1 is a special address'],
+  [
+    'a name of our cluster',
+    { ingress: [{ address: 'a.b.svc.cluster.local', port: 80 }] },
+    'our own zone cluster.local',
+  ],
+  ['a SAN of our own', { san: 'spiffe://consumer.example/ns/shop/sa/db' }, 'outside the trust domain of this peer'],
+])(
+  'peering: a peer claims %s -> refused, said on both sides; allowed by the Peer -> taken',
+  async (_name, spec, why) => {
+    const { owner, consumer } = await pair();
+    await owner.addService('db');
+    await owner.exportServices({ peers: ['consumer'], ...spec });
+    await eventually(async () => (await consumer.peerServices())[0]?.status).toMatchObject({
+      state: 'Refused',
+      message: expect.stringContaining(why),
+    });
+    await eventually(async () => (await owner.peer('consumer')).status?.owner?.refusals?.[0]?.reason).toContain(why);
+    const allowedIngress = ['169.254.0.0/16', '127.0.0.0/8', 'cluster.local'];
+    const trust = { workloadDomains: ['consumer.example'] };
+    const body = { spec: { allowedIngress, trust } };
+    await consumer.client.patch(peerType, { namespace, name: 'owner' }, { kind: 'merge', body });
+    await eventually(async () => (await consumer.peerServices())[0]?.spec.fqdn).toBe('db.shop.owner.example');
+  },
+);
+
 test('peering: a peer sees exactly what is exported to it; taken back -> withdrawn', async () => {
   const { owner, consumer } = await pair();
   const other = await mesh('other');
@@ -390,9 +422,11 @@ test.each([
   const spec = { address, trust: { domain: 'acme.example', bundle: strangerBundle } };
   const object = { apiVersion: 'portolan.dev/v1alpha1', kind: 'Peer', metadata: { name: 'acme', namespace }, spec };
   const peer = await home.client.create<Peer>(peerType, object);
-  expect(linkConfigOf({ spec: peer.spec, rootsPem: [] } as unknown as KnownPeer, [])?.address).toBe(url);
+  expect(linkConfigOf({ spec: peer.spec, rootsPem: [] } as unknown as KnownPeer, noGround)?.address).toBe(url);
   await home.stop();
 });
+
+const noGround = { zones: [], ranges: [], hosts: [] };
 
 test.each(['http://acme.example.com:8008', 'acme.example.com', 'https://acme.example.com', 'https://a b:1'])(
   'peering: the endpoint %s, in the clear, without a port or no address -> refused by the home',

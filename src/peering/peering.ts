@@ -31,7 +31,7 @@ import { Owner, type ServedPeer } from './owner/owner.ts';
 import { OwnerCatalog } from './owner/owner-catalog.ts';
 import { RefusedCallers } from './owner/refused-callers.ts';
 import { ReplicaClaims } from './owner/replica-claims.ts';
-import type { Held, LinkLimits } from './rules/link-config.ts';
+import type { Held, LinkLimits, OwnGround } from './rules/link-config.ts';
 import { catalogPath, introductionPath } from './rules/peer-introduction.ts';
 import { consumerStatus, ownerStatus } from './status/peer-status.ts';
 import { type AbsentConsumer, measurePeering, type PeeringMeter } from './status/peering-metrics.ts';
@@ -59,8 +59,8 @@ export interface PeeringOptions {
   readonly namespace: string;
   readonly listen: { readonly host: string; readonly port: number };
   readonly mesh: MeshDefaults;
-  /** No peer may name anything inside. */
-  readonly ownZones: readonly string[];
+  /** No peer may claim any of it. Asked again after `ownChanged`. */
+  readonly own: () => OwnGround;
   readonly credentials: CredentialsSource;
   /** Versions spoken at all. */
   readonly versions?: readonly PeerVersion[];
@@ -76,6 +76,8 @@ export interface Peering {
   readonly owner: Owner;
   readonly catalog: OwnerCatalog;
   consumer(): Consumer | undefined;
+  /** What belongs to this cluster changed. */
+  ownChanged(): void;
   stop(): Promise<void>;
 }
 
@@ -173,6 +175,11 @@ class PeeringParts implements Peering {
 
   consumer(): Consumer | undefined {
     return this.#consumer;
+  }
+
+  ownChanged(): void {
+    if (this.#consumer === undefined) return;
+    for (const peer of this.#registry.values()) this.#consume(this.#consumer, peer.name, peer);
   }
 
   async start(): Promise<void> {
@@ -350,7 +357,8 @@ class PeeringParts implements Peering {
   readonly #retries = new Map<string, { readonly retry: string; readonly trust: string }>();
 
   #consume(consumer: Consumer, name: string, peer: KnownPeer | undefined): void {
-    const config = peer && linkConfigOf(peer, this.#options.ownZones);
+    const own = this.#options.own();
+    const config = peer && linkConfigOf(peer, own);
     if (peer === undefined || config === undefined) {
       this.#retries.delete(name);
       void consumer.deregister(name);
@@ -362,7 +370,7 @@ class PeeringParts implements Peering {
     const fresh = () => this.#registry.get(name) ?? peer;
     consumer.set({
       name,
-      fingerprint: `${fingerprintOf(peer)} ${versions.join()} ${peer.wrong}`,
+      fingerprint: `${fingerprintOf(peer)} ${versions.join()} ${peer.wrong} ${JSON.stringify(own)}`,
       config: {
         ...config,
         versions,

@@ -25,3 +25,13 @@ export const isDnsLabel: TextRule = bounded(63, labelPattern, labelText);
 export const isDns1035Label: TextRule = bounded(63, label1035Pattern, label1035Text);
 
 export const isDnsSubdomain: TextRule = bounded(253, subdomainPattern, subdomainText);
+
+/** Whether a name is this domain or below it. Letter case and a final dot do not matter. */
+export function isDnsUnder(name: string, domain: string): boolean {
+  const [inner, outer] = [withoutFinalDot(name).toLowerCase(), withoutFinalDot(domain).toLowerCase()];
+  return inner === outer || inner.endsWith(`.${outer}`);
+}
+
+export function withoutFinalDot(name: string): string {
+  return name.endsWith('.') ? name.slice(0, -1) : name;
+}

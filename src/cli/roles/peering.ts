@@ -16,7 +16,8 @@ export interface PeeringFlags {
   readonly zone: string[];
   readonly versions: string;
   readonly replicated?: boolean;
-  readonly addressRange: string[];
+  readonly ownRange: string[];
+  readonly addressRange?: string[];
   readonly cert?: string;
   readonly key?: string;
   readonly bundle?: string;
@@ -36,16 +37,16 @@ export function addPeeringCommand(program: Command, run: (flags: PeeringFlags) =
     .option('--advertise <host:port>', 'how peers reach that (default: what is listened on)')
     .option('--domain <name>', 'services are named <service>.<namespace>.<name> to peers (default: the trust domain)')
     .option('--ingress <host:port...>', 'the ingress of this mesh, where peers send their connections', [])
-    .option('--zone <name...>', 'zones of our own, in which no peer may name anything', [
-      'cluster.local',
-      'clusterset.local',
-      'peers.local',
-    ])
+    .option('--zone <name...>', 'further zones of our own, in which no peer may name anything', [])
+    .option(
+      '--own-range <cidr...>',
+      'Pod, Service and node ranges of this cluster, where no peer may have its ingress',
+      [],
+    )
     .option('--versions <list>', 'versions of the protocol that are spoken', 'v1alpha1,v1alpha2')
     .option(
       '--address-range <cidr...>',
-      'where services of peers get their addresses from, one range for each family',
-      [...clusterSetDefaults.addressRanges.peers],
+      `where services of peers get their addresses from, one range for each family (default: the range of the clusterset, or ${clusterSetDefaults.addressRanges.peers.join(' ')})`,
     )
     .option('--replicated', 'another process like this works on the same home: one of them takes, both give')
     .option('--cert <file>', 'our certificate in PEM, looked at again and again (default: a Secret of the home)')

@@ -34,6 +34,13 @@ export interface AgentOptions {
   readonly membership: Membership;
   /** Namespace of the agent's own things at home. */
   readonly systemNamespace?: string;
+  /** Suffixes of the set's federations. */
+  readonly federationZones?: FederationZones;
+}
+
+export interface FederationZones {
+  current(): readonly string[];
+  onChanged(handler: () => void): void;
 }
 
 export interface Agent {
@@ -118,6 +125,7 @@ export function createAgent(options: AgentOptions): Agent {
     wanted: () => ({
       dns: policy.current.dns,
       locality: localityOf(policy.current.locality, [...members.clusters.values()]),
+      ground: { federationZones: options.federationZones?.current() ?? [], ranges: policy.current.addressRanges },
     }),
   });
   const parts = [copies, members, policy, views, policies, federated, properties];
@@ -129,6 +137,10 @@ export function createAgent(options: AgentOptions): Agent {
   function placementsChanged(): void {
     for (const key of recordKeys(federated)) controllers?.add(['placement-status'], key);
   }
+
+  options.federationZones?.onChanged(() => {
+    if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
+  });
 
   async function becomeReady(): Promise<void> {
     await Promise.all([policy.whenSynced(stopping.signal), members.clusters.whenSynced(stopping.signal)]);

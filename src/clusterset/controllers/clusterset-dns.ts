@@ -9,13 +9,14 @@ import { isNotFound } from '../../kube/objects/api-error.ts';
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
 import { type DnsOptions, dnsOptionsManifest } from '../rules/clusterset-dns.ts';
 import type { SetLocality } from '../rules/locality.ts';
+import type { SetGround } from '../rules/set-ground.ts';
 
 export interface ClusterSetDnsOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly home: Client;
   readonly systemNamespace: string;
-  readonly wanted: () => { readonly dns: DnsOptions; readonly locality: SetLocality };
+  readonly wanted: () => { readonly dns: DnsOptions; readonly locality: SetLocality; readonly ground: SetGround };
 }
 
 export interface ClusterSetDnsController {
@@ -28,8 +29,9 @@ export function runClusterSetDns(options: ClusterSetDnsOptions): ClusterSetDnsCo
   const { world, log, home } = options;
 
   async function write(): Promise<undefined> {
-    const { dns, locality } = options.wanted();
-    const { type, object: wanted } = dnsOptionsManifest(dns, { locality, namespace: options.systemNamespace });
+    const { dns, locality, ground } = options.wanted();
+    const place = { locality, ground, namespace: options.systemNamespace };
+    const { type, object: wanted } = dnsOptionsManifest(dns, place);
     const present = await home.get<ConfigMap>(type, wanted.metadata).catch(absentIsFine);
     await ensure({ client: home, type, present, wanted });
     return undefined;

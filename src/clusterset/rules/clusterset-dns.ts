@@ -6,6 +6,7 @@ import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type ClusterSetDns, clusterSetDefaults } from '../kinds/cluster-set.ts';
 import { localityData, type SetLocality, unknownLocality } from './locality.ts';
+import { groundData, type SetGround } from './set-ground.ts';
 
 export const clusterSetDnsName = 'portolan-clusterset-dns';
 
@@ -16,12 +17,24 @@ export function dnsOptionsOf(dns: ClusterSetDns | undefined): DnsOptions {
   return { ...clusterSetDefaults.dns, ...dns };
 }
 
+export interface DnsOptionsPlace {
+  readonly locality?: SetLocality;
+  readonly ground?: SetGround;
+  readonly namespace?: string;
+}
+
 export function dnsOptionsManifest(
   options: DnsOptions,
-  { locality = unknownLocality, namespace = systemNamespace }: { locality?: SetLocality; namespace?: string } = {},
+  { locality = unknownLocality, ground, namespace = systemNamespace }: DnsOptionsPlace = {},
 ) {
   const { zone, ttlSeconds, clusterNames } = options;
-  const data = { zone, ttlSeconds: String(ttlSeconds), clusterNames, ...localityData(locality) };
+  const data = {
+    zone,
+    ttlSeconds: String(ttlSeconds),
+    clusterNames,
+    ...localityData(locality),
+    ...(ground && groundData(ground)),
+  };
   return manifest(configMapType, { name: clusterSetDnsName, namespace }, { data }) as Manifest<ConfigMap>;
 }
 

@@ -11,6 +11,7 @@ import {
 import { type DnsOptions, dnsOptionsOf } from './clusterset-dns.ts';
 import type { LeaseTimes } from './leases/lease-judge.ts';
 import type { EndpointMode } from './plan-export-slices.ts';
+import type { SetGround } from './set-ground.ts';
 
 export interface SetPolicy {
   readonly ports: PortPolicy;
@@ -21,6 +22,8 @@ export interface SetPolicy {
   readonly lease: LeaseTimes & { readonly renewMs: number };
   /** Where clusterset IPs come from, one per family at most. */
   readonly ranges: ReadonlyMap<IpFamily, IpRange>;
+  /** The same and those of peers' services, as written. */
+  readonly addressRanges: SetGround['ranges'];
   /** All ranges of ours: no endpoint may lie in one. */
   readonly virtualRanges: readonly IpRange[];
   /** How long a released address is kept for its owner. */
@@ -51,6 +54,7 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
       calmMs: leaseMs * 20,
     },
     ranges: new Map(parseRanges(clusterSet).map((range) => [range.family, range])),
+    addressRanges: { clusterSet, peers },
     virtualRanges: [clusterSet, peers, external].flatMap((texts) => parseRanges(texts)),
     holdMs: spec.addressHoldSeconds * 1000,
     zone: dnsOptionsOf(set?.spec?.dns).zone,

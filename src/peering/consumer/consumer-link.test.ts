@@ -50,7 +50,7 @@ async function start(
         return state.roots;
       },
       isExpected: () => true,
-      names: { allowedDomains: ['*'], ownZones: [] },
+      bounds: { allowedDomains: ['*'], ownZones: [] },
       accepts: () => true,
       quietMs: 3000,
       graceMs: 60_000,

@@ -252,7 +252,7 @@ export class ConsumerLink {
     const { config, store, noteOf } = this.#options;
     return new ConsumerSession({
       resourceUrl: draft.resourceUrl,
-      names: config.names,
+      bounds: config.bounds,
       accepts: config.accepts,
       servicesMax: config.servicesMax,
       ...(noteOf === undefined ? {} : { noteOf }),

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { digestOf } from '../../kube/objects/bounded-name.ts';
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import type { SharedEndpoint, SharedService } from './shared-service.ts';
+import type { SharedEndpoint, SharedInstance, SharedService } from './shared-service.ts';
 
 export const peerServiceType: ResourceType = {
   group: 'portolan.dev',
@@ -31,6 +31,7 @@ export interface PeerServiceSpec {
   sans?: string[];
   protocols?: string[];
   endpoints?: SharedEndpoint[];
+  instances?: SharedInstance[];
 }
 
 /** Absent is Active: the owner vouches for it. */
@@ -71,9 +72,10 @@ export function specOf(peer: string, service: SharedService): PeerServiceSpec {
     description: service.description,
     tags: [...new Set(service.tags)],
     labels: { ...service.labels },
-    sans: [service.san],
+    sans: [...new Set([service.san, ...(service.moreSans ?? [])])],
     protocols: [...new Set(service.protocols)],
-    endpoints: service.endpoints.map(({ address, port }) => ({ address, port })),
+    endpoints: [...service.endpoints],
+    ...(service.instances === undefined ? {} : { instances: [...service.instances] }),
   };
 }
 
@@ -89,8 +91,10 @@ export function sharedServiceIn({ spec }: PeerService): SharedService | undefine
     tags: spec.tags ?? [],
     labels: spec.labels ?? {},
     san: spec.sans[0],
+    ...(spec.sans.length > 1 ? { moreSans: spec.sans.slice(1) } : {}),
     protocols: spec.protocols ?? [],
     endpoints: spec.endpoints ?? [],
+    ...(spec.instances === undefined ? {} : { instances: spec.instances }),
   };
 }
 
@@ -141,6 +145,8 @@ export interface PeerServiceReach {
   readonly ingress: readonly SharedEndpoint[];
   readonly sni: string;
   readonly sans: readonly string[];
+  /** The ways to it, where its owner tells several apart; the first one is what `sni` and `ingress` say. */
+  readonly instances: readonly InstanceReach[];
   readonly state: PeerServiceState;
   readonly since?: string;
   readonly message?: string;
@@ -154,11 +160,39 @@ export function reachOf(service: PeerService): PeerServiceReach {
     hostnames: hostnamesOf(service),
     ips: status?.ips ?? [],
     protocols: spec.protocols ?? [],
-    ingress: (spec.endpoints ?? []).map(({ address, port }) => ({ address, port })),
+    ingress: endpointsOf(spec, spec.instances?.[0]),
     sni: spec.sni ?? spec.id,
     sans: spec.sans ?? [],
+    instances: (spec.instances ?? []).map((instance) => instanceReachOf(spec, instance)),
     state: status?.state ?? 'Active',
     ...(status?.since === undefined ? {} : { since: status.since }),
     ...(status?.message === undefined ? {} : { message: status.message }),
   };
+}
+
+export interface InstanceReach {
+  readonly id: string;
+  readonly protocol: string;
+  readonly sni: string;
+  /** Host and port that the workload itself expects, if its owner says so. */
+  readonly hostname?: string;
+  readonly port?: number;
+  readonly ingress: readonly SharedEndpoint[];
+}
+
+function instanceReachOf(spec: PeerServiceSpec, instance: SharedInstance): InstanceReach {
+  const { SNI: sni, HOSTNAME: hostname, PORT: port } = instance.metadata;
+  return {
+    ...{ id: instance.id, protocol: instance.protocol, sni: sni || instance.id },
+    ...(hostname ? { hostname } : {}),
+    ...(port ? { port: Number(port) } : {}),
+    ingress: endpointsOf(spec, instance),
+  };
+}
+
+/** A selector that matches no endpoint stands for all of them. */
+function endpointsOf({ endpoints }: PeerServiceSpec, instance: SharedInstance | undefined): SharedEndpoint[] {
+  const all = endpoints ?? [];
+  const selected = all.filter(({ labels }) => labels?.some((label) => instance?.endpointSelector.includes(label)));
+  return (selected.length === 0 ? all : selected).map(({ address, port }) => ({ address, port }));
 }

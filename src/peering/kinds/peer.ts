@@ -26,6 +26,8 @@ export interface PeerSpec {
   trust: PeerTrust;
   certificateSecret?: { name: string };
   allowedDomains?: string[];
+  /** Ranges, addresses and domains of its ingress that would be refused as special or our own. */
+  allowedIngress?: string[];
   acceptedTags?: string[];
   acceptedLabels?: Record<string, string>;
   aliases?: { id: string; hostname: string }[];
@@ -41,6 +43,8 @@ export interface PeerTrust {
   bundle?: string;
   bundleSecret?: { name: string };
   identities?: string[];
+  /** Further trust domains that its services' SANs may name. */
+  workloadDomains?: string[];
 }
 
 export interface PeerStatus {

@@ -1,12 +1,27 @@
 // A service that one mesh shares with another: what its owner must say of it, and what a consumer checks before it
 // believes a word. Pure. The key is (peer, id).
 
+import { isDnsUnder, withoutFinalDot } from '../../base/dns/labels.ts';
 import { parseIp } from '../../base/ip.ts';
 import { type FieldError, forbidden, invalid, required, tooLong } from '../../kube/objects/field-error.ts';
+import { type IngressBounds, whyNotIngress } from './ingress-address.ts';
 
 export interface SharedEndpoint {
   readonly address: string;
   readonly port: number;
+  /** Only in the later draft: instances select endpoints by them. */
+  readonly labels?: readonly string[];
+  readonly description?: string;
+}
+
+/** A way to the service, in the later draft. SNI, HOSTNAME and PORT in its metadata have a meaning. */
+export interface SharedInstance {
+  readonly id: string;
+  readonly protocol: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Labels of endpoints; one that matches none stands for all endpoints. */
+  readonly endpointSelector: readonly string[];
+  readonly description?: string;
 }
 
 export interface SharedService {
@@ -21,16 +36,24 @@ export interface SharedService {
   readonly sni?: string;
   /** `spiffe://trust-domain/path` of the workload itself. */
   readonly san: string;
+  /** Further identities that the workload may have; only the later draft has room for them. */
+  readonly moreSans?: readonly string[];
   readonly protocols: readonly string[];
   /** Ingresses of the owner's mesh. */
   readonly endpoints: readonly SharedEndpoint[];
+  readonly instances?: readonly SharedInstance[];
 }
 
-export interface NamesAllowed {
+/** The bounds on what a peer may claim. */
+export interface ClaimBounds {
   /** Domains under which a peer may claim names; `*` allows any. */
   readonly allowedDomains: readonly string[];
   /** Our own zones, which no peer may claim a name in. */
   readonly ownZones: readonly string[];
+  /** Trust domains that its SANs may name; any if left out. */
+  readonly trustDomains?: readonly string[];
+  /** Any ingress if left out. */
+  readonly ingress?: IngressBounds;
 }
 
 const idLengthMax = 255;
@@ -40,13 +63,15 @@ export function normalizeSan(san: string): string {
   return san.startsWith('URI:') ? san.slice('URI:'.length) : san;
 }
 
-export function validateSharedService(service: SharedService, names: NamesAllowed): FieldError[] {
+export function validateSharedService(service: SharedService, bounds: ClaimBounds): FieldError[] {
   return [
     ...validateId(service),
-    ...validateFqdn(service.fqdn, names),
-    ...validateSan(service.san),
+    ...validateFqdn(service.fqdn, bounds),
+    ...validateSan(service.san, 'san', bounds),
+    ...(service.moreSans ?? []).flatMap((san, index) => validateSan(san, `sans[${index + 1}]`, bounds)),
     ...validateProtocols(service.protocols),
-    ...validateEndpoints(service.endpoints),
+    ...validateEndpoints(service.endpoints, bounds),
+    ...(service.instances ?? []).flatMap(validateInstance),
   ];
 }
 
@@ -59,25 +84,26 @@ function validateId({ id, sni = id }: SharedService): FieldError[] {
   return [invalid(sni === id ? 'id' : 'instances[0].metadata[SNI]', sni, rule)];
 }
 
-function validateFqdn(fqdn: string, { allowedDomains, ownZones }: NamesAllowed): FieldError[] {
+function validateFqdn(fqdn: string, { allowedDomains, ownZones }: ClaimBounds): FieldError[] {
   if (fqdn === '') return [required('fqdn', 'the name under which consumers find the service')];
-  const name = withoutDot(fqdn).toLowerCase();
+  const name = withoutFinalDot(fqdn).toLowerCase();
   if (!isDnsQueryable(name)) return [invalid('fqdn', fqdn, 'must be a DNS name')];
-  const own = ownZones.find((zone) => isUnder(name, zone));
+  const own = ownZones.find((zone) => isDnsUnder(name, zone));
   if (own !== undefined) return [forbidden('fqdn', `${fqdn} is inside our own zone ${own}, which no peer may name`)];
-  if (allowedDomains.includes('*') || allowedDomains.some((domain) => isUnder(name, domain))) return [];
+  if (allowedDomains.includes('*') || allowedDomains.some((domain) => isDnsUnder(name, domain))) return [];
   const allowed = allowedDomains.length === 0 ? 'none' : allowedDomains.join(', ');
   return [forbidden('fqdn', `${fqdn} is outside the domains this peer may name (${allowed})`)];
 }
 
 // SPIFFE-ID section 2: a trust domain of lower-case letters, digits, dots, dashes and underscores, then a path or none.
-function validateSan(san: string): FieldError[] {
-  if (san === '') return [required('san', 'consumers verify the workload by it')];
+function validateSan(san: string, field: string, { trustDomains }: ClaimBounds): FieldError[] {
+  if (san === '') return [required(field, 'consumers verify the workload by it')];
   const parts = /^spiffe:\/\/([a-z0-9._-]{1,255})((?:\/[A-Za-z0-9._-]+)*)$/.exec(san);
   const hasDots = parts?.[2]?.split('/').some((segment) => segment === '.' || segment === '..');
   if (parts === null || hasDots || san.length > 2048)
-    return [invalid('san', san, 'must be a SPIFFE identity such as spiffe://example.org/ns/shop/sa/db')];
-  return [];
+    return [invalid(field, san, 'must be a SPIFFE identity such as spiffe://example.org/ns/shop/sa/db')];
+  if (trustDomains === undefined || trustDomains.includes(parts[1] as string)) return [];
+  return [forbidden(field, `${san} is outside the trust domain of this peer (${trustDomains.join(', ')})`)];
 }
 
 function validateProtocols(protocols: readonly string[]): FieldError[] {
@@ -89,17 +115,33 @@ function validateProtocols(protocols: readonly string[]): FieldError[] {
   );
 }
 
-function validateEndpoints(endpoints: readonly SharedEndpoint[]): FieldError[] {
+function validateEndpoints(endpoints: readonly SharedEndpoint[], { ingress }: ClaimBounds): FieldError[] {
   if (endpoints.length === 0) return [required('endpoints', 'at least one mesh ingress')];
   return endpoints.flatMap(({ address, port }, index) => {
     const errors: FieldError[] = [];
     if (address === '') errors.push(required(`endpoints[${index}].address`));
     else if (parseIp(address) === undefined && !isHostName(address))
       errors.push(invalid(`endpoints[${index}].address`, address, 'must be an IP address or an FQDN'));
+    else {
+      const why = ingress && whyNotIngress(address, ingress);
+      if (why !== undefined) errors.push(forbidden(`endpoints[${index}].address`, why));
+    }
     if (!Number.isInteger(port) || port < 1 || port > 65535)
       errors.push(invalid(`endpoints[${index}].port`, port, 'must be between 1 and 65535'));
     return errors;
   });
+}
+
+function validateInstance({ metadata }: SharedInstance, index: number): FieldError[] {
+  const { SNI: sni, HOSTNAME: hostname, PORT: port } = metadata;
+  const field = (key: string) => `instances[${index}].metadata[${key}]`;
+  const errors: FieldError[] = [];
+  // The first instance's SNI is the service's own, and is checked there.
+  if (index > 0 && sni && !isDnsQueryable(sni)) errors.push(invalid(field('SNI'), sni, 'must be usable as SNI'));
+  if (hostname && !isDnsQueryable(hostname)) errors.push(invalid(field('HOSTNAME'), hostname, 'must be a DNS name'));
+  const isPort = !port || (/^[1-9]\d{0,4}$/.test(port) && Number(port) <= 65535);
+  if (!isPort) errors.push(invalid(field('PORT'), port, 'must be between 1 and 65535'));
+  return errors;
 }
 
 /** The trust domain of a SPIFFE identity, or undefined if it is none. */
@@ -110,7 +152,7 @@ export function trustDomainOf(identity: string): string | undefined {
 function isDnsQueryable(name: string): boolean {
   return (
     name.length <= 253 &&
-    withoutDot(name)
+    withoutFinalDot(name)
       .split('.')
       .every((label) => /^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$/.test(label))
   );
@@ -119,13 +161,4 @@ function isDnsQueryable(name: string): boolean {
 // All digits and dots would be an address that failed to parse, not a name.
 function isHostName(name: string): boolean {
   return isDnsQueryable(name) && !/^[\d.]+$/.test(name);
-}
-
-function isUnder(name: string, domain: string): boolean {
-  const suffix = withoutDot(domain).toLowerCase();
-  return name === suffix || name.endsWith(`.${suffix}`);
-}
-
-function withoutDot(name: string): string {
-  return name.endsWith('.') ? name.slice(0, -1) : name;
 }

@@ -1,7 +1,16 @@
 // What a link to one peer is told: where the owner is, what is taken from it and for how long, and the bounds of it all.
 
 import type { PeerVersion } from '../kinds/peer.ts';
-import { type NamesAllowed, type SharedService, validateSharedService } from '../kinds/shared-service.ts';
+import { type ClaimBounds, type SharedService, validateSharedService } from '../kinds/shared-service.ts';
+
+/** What belongs to this cluster, so that no peer may claim it. */
+export interface OwnGround {
+  readonly zones: readonly string[];
+  /** Ranges that this cluster gives addresses from. */
+  readonly ranges: readonly string[];
+  /** Names and addresses of our own API and endpoints. */
+  readonly hosts: readonly string[];
+}
 
 export interface LinkConfig {
   /** `https://host:port` */
@@ -11,7 +20,7 @@ export interface LinkConfig {
   readonly versions: readonly PeerVersion[];
   readonly roots: readonly string[];
   readonly isExpected: (identity: string) => boolean;
-  readonly names: NamesAllowed;
+  readonly bounds: ClaimBounds;
   readonly accepts: (service: SharedService) => boolean;
   readonly quietMs: number;
   readonly graceMs: number;
@@ -51,6 +60,6 @@ export const linkLimits: LinkLimits = {
 };
 
 /** Whether what was stored under an earlier configuration may stay under this one. */
-export function mayHold({ names, accepts }: LinkConfig, service: SharedService): boolean {
-  return accepts(service) && validateSharedService(service, names).length === 0;
+export function mayHold({ bounds, accepts }: LinkConfig, service: SharedService): boolean {
+  return accepts(service) && validateSharedService(service, bounds).length === 0;
 }

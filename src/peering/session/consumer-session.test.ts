@@ -29,7 +29,7 @@ function end(
 function open(options: Partial<ConsumerSessionOptions> & { holds?: readonly string[]; isExact?: boolean } = {}) {
   const session = new ConsumerSession({
     resourceUrl: v1alpha1.resourceUrl,
-    names: { allowedDomains: ['example.com'], ownZones: ['cluster.local'] },
+    bounds: { allowedDomains: ['example.com'], ownZones: ['cluster.local'] },
     accepts: () => true,
     servicesMax: 1000,
     held: new Map((options.holds ?? []).map((id) => [id, hashOf(id)])),
@@ -114,7 +114,7 @@ test.each<[string, Parameters<typeof serviceOf>[1]]>([
   ['a mesh ingress by its FQDN', { ...example, endpoints: [{ address: 'ingress.mongo.com', port: 443 }] }],
   ['a mesh ingress by its IPv6 address', { ...example, endpoints: [{ address: '2001:db8::1', port: 65_535 }] }],
 ])('consumer: %s -> taken when it is new and when it is known', (_name, changes) => {
-  const { take, stored } = open({ names: { allowedDomains: ['mongo.com'], ownZones: [] } });
+  const { take, stored } = open({ bounds: { allowedDomains: ['mongo.com'], ownZones: [] } });
   const id = 'outbound_.8080_.v1_.db.mongo.com';
   expect(take(upsert('n1', id, { ...changes, protocols: ['tcp'] }))).toEqual([`store ${id} as 1`]);
   expect(stored(1)).toEqual(['ack n1']);

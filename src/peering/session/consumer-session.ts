@@ -6,7 +6,7 @@
 // try again for as long as the fault is its own: a refusal would make the owner keep the service back.
 
 import { type Code, codes } from '../../base/grpc/status.ts';
-import { type NamesAllowed, type SharedService, validateSharedService } from '../kinds/shared-service.ts';
+import { type ClaimBounds, type SharedService, validateSharedService } from '../kinds/shared-service.ts';
 import { idLengthMax, reasonOf } from '../rules/reason.ts';
 import { type ConsumerMessage, exclusiveOr, isSameHash, type ReceivedMessage, type SnapshotEnd } from './messages.ts';
 
@@ -55,7 +55,7 @@ export type ConsumerOutput =
 
 export interface ConsumerSessionOptions {
   readonly resourceUrl: string;
-  readonly names: NamesAllowed;
+  readonly bounds: ClaimBounds;
   /** Which services are wanted at all; the others are acknowledged and not kept. */
   readonly accepts: (service: SharedService) => boolean;
   /** How many ids may be held, those of refused services included. */
@@ -206,7 +206,7 @@ export class ConsumerSession {
   #upsert(nonce: string, service: SharedService, hash: Uint8Array): ConsumerOutput[] {
     this.#mention(service.id, hash);
     this.#acknowledged.delete(service.id);
-    const errors = validateSharedService(service, this.#options.names);
+    const errors = validateSharedService(service, this.#options.bounds);
     if (errors.length > 0) {
       const reason = reasonOf(errors.map(({ field, message }) => `${field}: ${message}`));
       return [...this.#named(service.id), ...this.#refusal(nonce, service.id, reason)];

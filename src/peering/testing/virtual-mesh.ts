@@ -92,7 +92,7 @@ export class VirtualMesh {
         domain: `${this.name}.example`,
         ingress: [{ address: '192.0.2.1', port: 15443 }],
       },
-      ownZones: ['cluster.local'],
+      own: () => ({ zones: ['cluster.local'], ranges: [], hosts: [] }),
       credentials: { current: () => ({ certificate: this.name, key: '' }), onChanged: () => () => {} },
       serve: (options: PeeringServerOptions) => this.#all.network.serve(this.address)(options),
       dial: this.#all.network.dial(),

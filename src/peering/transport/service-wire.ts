@@ -1,13 +1,14 @@
-// A shared service as the two drafts write it. The later draft has several SANs and splits a service into instances, one
-// for each protocol; of those we keep the first SAN, all protocols, and how to reach the first instance.
+// A shared service as the two drafts write it. The later draft has several SANs, and instances that each have a protocol,
+// an SNI and endpoints of their own; all of them are kept.
 
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FederatedServiceSchema as Service1Schema } from '../../gen/federation/types/v1alpha1/federated_service_pb.js';
 import {
-  type FederatedService as Service2,
+  type FederatedService_Endpoint as Endpoint,
+  type FederatedService_Instance as Instance,
   FederatedServiceSchema as Service2Schema,
 } from '../../gen/federation/types/v1alpha2/federated_service_pb.js';
-import { normalizeSan, type SharedService } from '../kinds/shared-service.ts';
+import { normalizeSan, type SharedEndpoint, type SharedInstance, type SharedService } from '../kinds/shared-service.ts';
 
 export function encodeService1(service: SharedService): Uint8Array {
   const { name, description, tags, fqdn, id, san, protocols } = service;
@@ -41,16 +42,19 @@ export function decodeService1(bytes: Uint8Array): SharedService {
 }
 
 export function encodeService2(service: SharedService): Uint8Array {
-  const { name, description, tags, fqdn, id, san, protocols } = service;
+  const { name, description, tags, fqdn, san } = service;
   const message = create(Service2Schema, {
     name,
     description,
     tags: [...tags],
     labels: sortedLabels(service.labels),
     fqdn,
-    sans: [san],
-    endpoints: service.endpoints.map(({ address, port }) => ({ address, port })),
-    instances: protocols.map((protocol) => ({ id, protocol, metadata: { SNI: service.sni ?? id } })),
+    sans: [san, ...(service.moreSans ?? [])],
+    endpoints: service.endpoints.map(({ address, port, labels = [], description = '' }) => ({
+      ...{ address, port, description },
+      labels: [...labels],
+    })),
+    instances: instancesOf(service),
   });
   return toBinary(Service2Schema, message);
 }
@@ -69,16 +73,44 @@ export function decodeService2(bytes: Uint8Array, resourceId: string): SharedSer
     fqdn: message.fqdn,
     id,
     san: normalizeSan(message.sans[0] ?? ''),
+    ...(message.sans.length > 1 ? { moreSans: message.sans.slice(1).map(normalizeSan) } : {}),
     protocols: [...new Set(message.instances.map(({ protocol }) => protocol).filter((protocol) => protocol !== ''))],
-    endpoints: endpointsOf(message),
+    endpoints: message.endpoints.map(endpointOf),
+    ...(areTelling(message.instances, { id, sni }) ? { instances: message.instances.map(instanceOf) } : {}),
   };
 }
 
-// A selector that matches no endpoint stands for all of them.
-function endpointsOf({ endpoints, instances }: Service2): { address: string; port: number }[] {
-  const selector = new Set(instances[0]?.endpointSelector ?? []);
-  const selected = endpoints.filter(({ labels }) => labels.some((label) => selector.has(label)));
-  return (selected.length === 0 ? endpoints : selected).map(({ address, port }) => ({ address, port }));
+function instancesOf({ id, sni = id, protocols, instances }: SharedService) {
+  if (instances === undefined) return protocols.map((protocol) => ({ id, protocol, metadata: { SNI: sni } }));
+  return instances.map(({ endpointSelector, metadata, description = '', ...rest }) => ({
+    ...{ ...rest, description },
+    endpointSelector: [...endpointSelector],
+    metadata: sortedLabels(metadata),
+  }));
+}
+
+/** Whether instances say more than one for each protocol would. */
+function areTelling(
+  instances: readonly Instance[],
+  { id, sni }: { readonly id: string; readonly sni: string },
+): boolean {
+  return instances.some(({ id: own, metadata, endpointSelector, description, protocol }, index) => {
+    const isPlain = own === id && Object.keys(metadata).join() === 'SNI' && metadata['SNI'] === sni;
+    const isFirst = instances.findIndex((other) => other.protocol === protocol) === index;
+    return !isPlain || !isFirst || endpointSelector.length > 0 || description !== '';
+  });
+}
+
+function instanceOf({ id, protocol, metadata, endpointSelector, description }: Instance): SharedInstance {
+  return { id, protocol, metadata, endpointSelector, ...(description === '' ? {} : { description }) };
+}
+
+function endpointOf({ address, port, labels, description }: Endpoint): SharedEndpoint {
+  return {
+    ...{ address, port },
+    ...(labels.length === 0 ? {} : { labels }),
+    ...(description === '' ? {} : { description }),
+  };
 }
 
 // Map entries are written in the order of the object; sorted, equal content has equal bytes.

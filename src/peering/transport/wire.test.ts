@@ -3,8 +3,9 @@
 
 import protobuf from 'protobufjs';
 import { describe, expect, test } from 'vitest';
+import { type PeerService, reachOf, specOf } from '../kinds/peer-service.ts';
 import type { SharedService } from '../kinds/shared-service.ts';
-import type { ConsumerMessage, OwnerMessage } from '../session/messages.ts';
+import type { ConsumerMessage, OwnerMessage, ReceivedMessage } from '../session/messages.ts';
 import { snapshotEndUrl, v1alpha1, v1alpha2 } from './wire.ts';
 
 const { root } = protobuf.parse(
@@ -328,12 +329,13 @@ describe('wire v1alpha2', () => {
     expect(v1alpha2.decodeOwnerMessage(encode('Both', { response }))).toMatchObject({ kind: 'upsert', service });
   });
 
-  test('a foreign UPSERT -> the key is resource_id, the way to it its first instance', () => {
+  test('a foreign UPSERT -> the key is resource_id; all SANs, instances and their endpoints are kept', () => {
     const value = encode('Service2', {
       ...service2,
+      sans: ['spiffe://a.example/1', 'URI:spiffe://a.example/2'],
       instances: [
         { id: 'i1', protocol: 'http', metadata: { SNI: 'sni.example' }, endpoint_selector: ['eu'] },
-        { id: 'i2', protocol: 'grpc' },
+        { id: 'i2', protocol: 'grpc', metadata: { HOSTNAME: 'db.internal.example', PORT: '5432' } },
       ],
       endpoints: [
         { address: '192.0.2.1', port: 443, labels: ['us'] },
@@ -341,9 +343,23 @@ describe('wire v1alpha2', () => {
       ],
     });
     const response = { resource_url: url2, resource_id: 'key-1', resource: { type_url: url2, value }, operation: 1 };
-    expect(v1alpha2.decodeOwnerMessage(encode('Both', { response }))).toMatchObject({
+    const message = v1alpha2.decodeOwnerMessage(encode('Both', { response }));
+    expect(message).toMatchObject({
       kind: 'upsert',
-      service: { id: 'key-1', sni: 'sni.example', protocols: ['http', 'grpc'], endpoints: [{ address: '192.0.2.2' }] },
+      service: { id: 'key-1', sni: 'sni.example', san: 'spiffe://a.example/1', moreSans: ['spiffe://a.example/2'] },
+    });
+    const { service } = message as ReceivedMessage & { kind: 'upsert' };
+    expect(v1alpha2.decodeOwnerMessage(upsertOf(service))).toMatchObject({ service });
+    const spec = specOf('acme', service);
+    expect(reachOf({ metadata: { name: 'x' }, spec } as PeerService)).toMatchObject({
+      sans: ['spiffe://a.example/1', 'spiffe://a.example/2'],
+      sni: 'sni.example',
+      protocols: ['http', 'grpc'],
+      ingress: [{ address: '192.0.2.2', port: 443 }],
+      instances: [
+        { id: 'i1', protocol: 'http', sni: 'sni.example', ingress: [{ address: '192.0.2.2' }] },
+        { id: 'i2', sni: 'i2', hostname: 'db.internal.example', port: 5432, ingress: [{}, {}] },
+      ],
     });
   });
 
@@ -388,3 +404,8 @@ test('wire: labels in any order -> the same bytes', () => {
   const other = v1alpha1.encodeOffer({ ...created, labels: { b: '2', a: '1' } });
   expect(hex(one.bytes)).toBe(hex(other.bytes));
 });
+
+/** As we would offer it to another mesh. */
+function upsertOf(service: SharedService): Uint8Array {
+  return v1alpha2.encodeOwnerMessage({ kind: 'create', nonce: '1', offer: v1alpha2.encodeOffer(service) });
+}

@@ -2,11 +2,13 @@
 // changed, whatever it was that changed about it.
 
 import { createHash, X509Certificate } from 'node:crypto';
+import { parseRange } from '../../base/ip.ts';
 import type { InformerReader } from '../../kube/controller/informer.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import { type Peer, type PeerSpec, peerDefaults, peerUrl, retryAnnotation, splitPem } from '../kinds/peer.ts';
+import type { ClaimBounds } from '../kinds/shared-service.ts';
 import { isAccepted } from '../rules/accepted.ts';
-import type { LinkConfig } from '../rules/link-config.ts';
+import type { LinkConfig, OwnGround } from '../rules/link-config.ts';
 import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
 import { mayBe, type TrustedPeer } from './trust.ts';
 
@@ -195,7 +197,7 @@ function whyUnavailable(spec: PeerSpec, wrong: string): string {
 }
 
 /** Undefined for a peer that we only serve. */
-export function linkConfigOf(peer: KnownPeer, ownZones: readonly string[]): LinkConfig | undefined {
+export function linkConfigOf(peer: KnownPeer, own: OwnGround): LinkConfig | undefined {
   const { spec } = peer;
   if (spec.address === undefined) return undefined;
   return {
@@ -204,12 +206,26 @@ export function linkConfigOf(peer: KnownPeer, ownZones: readonly string[]): Link
     versions: spec.versions ?? peerDefaults.versions,
     roots: peer.rootsPem,
     isExpected: (identity) => mayBe(identity, peer.trusted),
-    names: { allowedDomains: spec.allowedDomains ?? [], ownZones },
+    bounds: boundsOf(spec, own),
     accepts: (service) => isAccepted(spec, service),
     quietMs: (spec.foreign?.quietSeconds ?? peerDefaults.quietSeconds) * 1000,
     graceMs: (spec.foreign?.graceSeconds ?? peerDefaults.graceSeconds) * 1000,
     retentionMs: (spec.retentionSeconds ?? peerDefaults.retentionSeconds) * 1000,
     servicesMax: spec.servicesMax ?? peerDefaults.servicesMax,
+  };
+}
+
+function boundsOf(spec: PeerSpec, own: OwnGround): ClaimBounds {
+  return {
+    allowedDomains: spec.allowedDomains ?? [],
+    ownZones: own.zones,
+    trustDomains: [spec.trust.domain, ...(spec.trust.workloadDomains ?? [])],
+    ingress: {
+      allowed: spec.allowedIngress ?? [],
+      ownZones: own.zones,
+      ownRanges: own.ranges.map(parseRange).filter((range) => range !== undefined),
+      ownHosts: own.hosts,
+    },
   };
 }
 

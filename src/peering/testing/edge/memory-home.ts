@@ -97,7 +97,7 @@ export async function startMesh(name: string, options: NodeOptions = {}): Promis
       namespace,
       listen: { host: '127.0.0.1', port: 0 },
       mesh: { trustDomain: mesh.domain, domain: mesh.domain, ingress: [{ address: '192.0.2.1', port: 15443 }] },
-      ownZones: ['cluster.local', 'clusterset.local', `own.${mesh.domain}`],
+      own: () => ({ zones: ['cluster.local', 'clusterset.local', `own.${mesh.domain}`], ranges: [], hosts: [] }),
       credentials: {
         current: () => own,
         onChanged: (handler) => {

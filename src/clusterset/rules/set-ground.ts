@@ -1,0 +1,30 @@
+// The zones and ranges that belong to the clusterset, as a member's home has them: part of the ConfigMap with its DNS
+// options. Peering refuses peers that claim any of it, and takes the addresses of their services from `peers`. Pure.
+
+import { parseRange } from '../../base/ip.ts';
+import type { ConfigMap } from '../../kube/objects/config-map.ts';
+
+export interface SetGround {
+  /** Suffixes of the set's federations. */
+  readonly federationZones: readonly string[];
+  readonly ranges: { readonly clusterSet: readonly string[]; readonly peers: readonly string[] };
+}
+
+export function groundData({ federationZones, ranges }: SetGround): Record<string, string> {
+  return {
+    federationZones: federationZones.join(','),
+    clusterSetRanges: ranges.clusterSet.join(','),
+    peersRanges: ranges.peers.join(','),
+  };
+}
+
+/** Undefined for a home whose agent wrote none. */
+export function readGround({ data }: Pick<ConfigMap, 'data'>): SetGround | undefined {
+  if (data?.['peersRanges'] === undefined) return undefined;
+  const list = (key: string) => (data[key] ?? '').split(',').filter((text) => text !== '');
+  const rangesIn = (key: string) => list(key).filter((text) => parseRange(text) !== undefined);
+  return {
+    federationZones: list('federationZones'),
+    ranges: { clusterSet: rangesIn('clusterSetRanges'), peers: rangesIn('peersRanges') },
+  };
+}

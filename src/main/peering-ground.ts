@@ -1,0 +1,78 @@
+// What belongs to this cluster and no peer may claim: zones and ranges from flags and from the clusterset, which the agent
+// copies into the home, and the hosts of our own API and endpoint. Followed while the process runs.
+
+import type { Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
+import { clusterSetDnsName, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
+import { readGround, type SetGround } from '../clusterset/rules/set-ground.ts';
+import type { Client } from '../kube/client/client.ts';
+import { createInformer } from '../kube/controller/informer.ts';
+import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
+import type { OwnGround } from '../peering/rules/link-config.ts';
+
+export interface OwnGroundOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly home: Client;
+  readonly zones: readonly string[];
+  readonly ranges: readonly string[];
+  readonly hosts: readonly string[];
+  readonly onChanged: () => void;
+}
+
+export interface FollowedGround {
+  current(): OwnGround;
+  /** The clusterset's part; undefined for a cluster that is in none. */
+  set(): SetGround | undefined;
+  /** Resolves when the home was read once, or after a while without it. */
+  whenRead(): Promise<void>;
+  stop(): void;
+}
+
+/** Names of the Kubernetes API that every Pod knows. */
+const apiNames = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
+const firstReadMsMax = 5000;
+
+export function followOwnGround(options: OwnGroundOptions): FollowedGround {
+  const { world, log, home: client, onChanged } = options;
+  const informer = createInformer<ConfigMap>({
+    ...{ client, world, log, type: configMapType, namespace: systemNamespace },
+    fieldSelector: `metadata.name=${clusterSetDnsName}`,
+  });
+  let set: SetGround | undefined;
+  let current = groundOf(options, undefined);
+  informer.on((_key, next) => {
+    set = next && readGround(next);
+    const ground = groundOf(options, next);
+    if (JSON.stringify(ground) === JSON.stringify(current)) return;
+    current = ground;
+    onChanged();
+  });
+  informer.start();
+  return {
+    current: () => current,
+    set: () => set,
+    whenRead: () => {
+      const patience = new AbortController();
+      const timer = world.timers.after(firstReadMsMax, () => patience.abort());
+      return informer
+        .whenSynced(patience.signal)
+        .catch(() => log.info("the clusterset's zones and ranges cannot be read yet"))
+        .finally(() => timer.cancel());
+    },
+    stop: () => informer.stop(),
+  };
+}
+
+function groundOf({ zones, ranges, hosts }: OwnGroundOptions, written: ConfigMap | undefined): OwnGround {
+  const set = written && readGround(written);
+  const setRanges = set?.ranges ?? clusterSetDefaults.addressRanges;
+  const setZones = written === undefined ? [] : [readDnsOptions(written).zone, ...(set?.federationZones ?? [])];
+  return {
+    zones: [...new Set([...zones, ...setZones])],
+    ranges: [...new Set([...ranges, ...setRanges.clusterSet, ...setRanges.peers])],
+    hosts: [...new Set([...apiNames, ...hosts])],
+  };
+}
