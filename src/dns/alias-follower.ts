@@ -7,7 +7,6 @@ import { signMessage } from '../base/dns/tsig.ts';
 import { recordType } from '../catalog/answers.ts';
 import { Answer } from './answer.ts';
 import type { Handler, Later, Step } from './handler.ts';
-import { copyOf } from './upstream/forwarder.ts';
 import { classIn, extendedError, headerBytes, messageBytesMax, Query, rcode, udpPayloadMax } from './wire.ts';
 
 export interface AliasFollowerOptions {
@@ -24,7 +23,8 @@ export function createAliasFollower({ handlers, onAnswered }: AliasFollowerOptio
     const reply = new Answer(new Uint8Array(messageBytesMax));
     const answering = ask(handlers, question, reply);
     if (answering === undefined) return 'done';
-    return finish(copyOf(query), keep(answer, query), answering, onAnswered);
+    const [asker, kept] = [copyOf(query), keep(answer, query)];
+    return { take: (take) => answering.take((message) => take(finish(asker, kept, message, onAnswered))) };
   };
 }
 
@@ -51,8 +51,10 @@ function ask(handlers: readonly Handler[], question: Query, reply: Answer): Late
   for (const handler of handlers) {
     const step = handler.handle(question, reply);
     if (step === 'next') continue;
-    if (step === 'drop') return Promise.resolve(undefined);
-    return step === 'done' ? Promise.resolve(reply.bytes.slice(0, reply.finish())) : step;
+    if (step === 'drop') return { take: (take) => take(undefined) };
+    if (step !== 'done') return step;
+    const message = reply.bytes.slice(0, reply.finish());
+    return { take: (take) => take(message) };
   }
   return undefined;
 }
@@ -70,13 +72,12 @@ function keep(answer: Answer, query: Query): Answer {
   return kept;
 }
 
-async function finish(
+function finish(
   query: Query,
   answer: Answer,
-  answering: Later,
+  reply: Uint8Array | undefined,
   onAnswered: AliasFollowerOptions['onAnswered'],
-): Promise<Uint8Array> {
-  const reply = await answering;
+): Uint8Array {
   answer.adopt(query);
   answer.isRecursionAvailable = true;
   if (reply) append(answer, reply);
@@ -102,4 +103,18 @@ function append(answer: Answer, reply: Uint8Array): void {
   // RFC 2308 section 3: how long a "no" may be remembered.
   const soa = authorities.find(({ type }) => type === recordType.SOA);
   if (soa) answer.recordOf('authority', { ...soa, owner: encodeName(soa.name) });
+}
+
+/** For an answer that comes later: the query itself is used again at once. */
+function copyOf(query: Query): Query {
+  const copy = new Query();
+  copy.sourceOption = query.sourceOption;
+  copy.receivedMs = query.receivedMs;
+  copy.isInner = query.isInner;
+  copy.transport = query.transport;
+  copy.clientAddress = query.clientAddress;
+  copy.clientPort = query.clientPort;
+  copy.clientIdentity = query.clientIdentity;
+  copy.read(Uint8Array.prototype.slice.call(query.packet, 0, query.length));
+  return copy;
 }

@@ -32,6 +32,8 @@ export interface Body {
   readonly counts: readonly [answers: number, authorities: number, additionals: number];
   /** Offsets into the body. */
   readonly ttlOffsets: readonly number[];
+  /** Records of equal length that may stand in any order. */
+  readonly rotates: { readonly count: number; readonly start: number; readonly bytesEach: number } | undefined;
 }
 
 export class Answer {
@@ -206,19 +208,21 @@ export class Answer {
     this.#counts[sectionIndex(section)]! += 1;
   }
 
-  /** Another server's records, behind our echo of the same question, with their TTLs counted down or replaced. */
-  body(reply: Body, ttl: { readonly ageSeconds: number } | { readonly ttlSeconds: number }): void {
-    const { body, questionBytes } = reply;
+  /** Another server's records, behind our echo of the same question: their TTLs counted down by `ageSeconds`, or all of
+   *  them `ttlSeconds` if that is not negative; addresses begin with another one each `turn`. */
+  body(reply: Body, ageSeconds: number, ttlSeconds: number, turn: number): void {
+    const { body, questionBytes, ttlOffsets } = reply;
     const room = this.#limit - this.at;
-    const count = body.length - questionBytes <= room ? reply.ttlOffsets.length : recordsThatFit(reply, room);
-    const length = count === reply.ttlOffsets.length ? body.length - questionBytes : lengthOf(reply, count);
-    for (let i = 0, at = this.at; i < length; i++) this.bytes[at++] = body[questionBytes + i]!;
+    const isWhole = body.length - questionBytes <= room;
+    const count = isWhole ? ttlOffsets.length : recordsThatFit(reply, room);
+    const length = isWhole ? body.length - questionBytes : lengthOf(reply, count);
+    this.#copyBody(reply, length, turn);
     const bodyAt = this.start + headerBytes;
     for (let i = 0; i < count; i++) {
-      const at = bodyAt + reply.ttlOffsets[i]!;
+      const at = bodyAt + ttlOffsets[i]!;
       const { bytes } = this;
       const sent = ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
-      this.#put32(at, 'ttlSeconds' in ttl ? ttl.ttlSeconds : Math.max(0, sent - ttl.ageSeconds));
+      this.#put32(at, ttlSeconds >= 0 ? ttlSeconds : Math.max(0, sent - ageSeconds));
     }
     this.at += length;
     const [answers, authorities, additionals] = reply.counts;
@@ -227,6 +231,22 @@ export class Answer {
     this.#counts[2] = Math.min(Math.max(0, count - answers - authorities), additionals);
     // RFC 2181 section 9: addresses beside the answer may be missing without a word.
     if (count < answers + authorities) this.isTruncated = true;
+  }
+
+  #copyBody({ body, questionBytes, rotates }: Body, length: number, turn: number): void {
+    const { bytes, at: to } = this;
+    for (let i = 0; i < length; i++) bytes[to + i] = body[questionBytes + i]!;
+    if (!rotates) return;
+    const { count, bytesEach } = rotates;
+    const start = rotates.start - questionBytes;
+    const first = turn % count;
+    if (first === 0) return;
+    for (let i = 0; i < count; i++) {
+      const from = rotates.start + ((first + i) % count) * bytesEach;
+      const at = start + i * bytesEach;
+      if (at + bytesEach > length) return;
+      for (let byte = 0; byte < bytesEach; byte++) bytes[to + at + byte] = body[from + byte]!;
+    }
   }
 
   /** Completes header and OPT; the message is `bytes` from `start`, as long as the result says. */

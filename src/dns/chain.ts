@@ -1,6 +1,6 @@
 // The path of every query, in this order. Each handler answers or hands on; nothing happens outside this list.
 
-import { isWithin } from '../base/dns/name.ts';
+import { hashBytes, isWithin } from '../base/dns/name.ts';
 import type { TsigKey } from '../base/dns/tsig.ts';
 import type { World } from '../base/world.ts';
 import { namesOutside } from '../catalog/peer-table.ts';
@@ -29,6 +29,7 @@ import type { Exchange } from './upstream/exchange.ts';
 import { Forwarder } from './upstream/forwarder.ts';
 import type { ServerStats } from './upstream/server-stats.ts';
 import { ServerSet } from './upstream/servers.ts';
+import { WaitingRoom } from './upstream/waiting-room.ts';
 import type { Query } from './wire.ts';
 import type { OldView } from './zone-answers.ts';
 
@@ -58,6 +59,8 @@ export interface ChainConfig {
   /** How long any other server may take, also those of stub zones. */
   readonly forwardTimes?: Partial<ForwardTimes>;
   readonly cache?: CacheOptions;
+  /** How many queries may wait for other servers, in each thread. */
+  readonly waitingMax?: number;
 }
 
 /** Names of services that peers share. */
@@ -93,7 +96,15 @@ export function buildChain(parts: ChainParts): Handler[] {
   const { hasRandomCase } = forward ?? {};
   const { forwardTimes: times } = config;
   const { tally, serverStats } = parts;
-  const forwarding = { world, exchange, cache, times, hasRandomCase, tally, serverStats, onAnswered };
+  const room = new WaitingRoom({ max: config.waitingMax, onAnswered });
+  const own = ownZones(config);
+  const ownZoneOf = (name: Uint8Array) => {
+    const found = own.find(({ zone }) => isWithin(name, name.length, zone.bytes))?.zone;
+    return found && stubZones.isBelow(found.bytes, name, name.length) ? undefined : found;
+  };
+  const isOurs = (name: Uint8Array) =>
+    ownZoneOf(name) !== undefined || reader.names.find(name, name.length, hashBytes(name, 0, name.length)) >= 0;
+  const forwarding = { world, exchange, cache, room, times, hasRandomCase, tally, serverStats };
   const { peers } = trust;
   const { mark = markOf(world.random) } = config;
   const tagger = new SourceTagger({
@@ -110,14 +121,15 @@ export function buildChain(parts: ChainParts): Handler[] {
   const upstream =
     forward &&
     forwardHandler({
-      forwarder: new Forwarder({ ...forwarding, servers, isRecursive: true, loop: { mark, zone: '' } }),
+      forwarder: new Forwarder({
+        ...forwarding,
+        servers,
+        isRecursive: true,
+        loop: { mark, zone: '' },
+        isOfOthers: (name) => isOurs(name) || stubZones.find(name, name.length) !== undefined,
+      }),
     });
-  const stub = stubHandler({ zones: stubZones, tagger, mark, forwarding });
-  const own = ownZones(config);
-  const ownZoneOf = (name: Uint8Array) => {
-    const found = own.find(({ zone }) => isWithin(name, name.length, zone.bytes))?.zone;
-    return found && stubZones.isBelow(found.bytes, name, name.length) ? undefined : found;
-  };
+  const stub = stubHandler({ zones: stubZones, tagger, mark, forwarding, isOurs });
   const follow: FollowAlias = (query, answer, target) => followOn(query, answer, target);
   const answering = { reader, follow, ownZoneOf, stubZones };
   const { old } = reader;

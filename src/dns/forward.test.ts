@@ -102,7 +102,7 @@ function setUp(options: AskerOptions = {}, nameservers = ['192.0.2.53', '192.0.2
   const catalog = makeCatalog({ cluster: { id: 'west', zone: 'w1', region: 'eu' } });
   addService(catalog, 'shop/web', { ips: ['10.96.0.7'] });
   syncAll(catalog);
-  const config = { forward: { nameservers }, ...options.config };
+  const config: AskerOptions['config'] = { forward: { nameservers }, ...options.config };
   const asker = new Asker(catalog, { world: net.world, exchange: net.exchange, ...options, config });
   return { net, asker, catalog };
 }
@@ -139,6 +139,88 @@ describe('dns forwarding', () => {
     net.nowMs += 2000;
     await asker.ask('no.example.com A');
     expect(net.asked).toHaveLength(2);
+  });
+
+  test("negative answers from the cache -> clients are never told more than is left of the SOA's minimum", async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    net.servers.set('192.0.2.53:53', (query) => ({
+      flags: query.questions![0]!.name.startsWith('no.') ? 3 : 0,
+      authorities: [soa],
+    }));
+    const ttlOf = async (name: string) => (await asker.askPacket(`${name}.example.com A`)).authorities?.[0]?.ttl;
+    for (const name of ['no', 'empty']) expect(await ttlOf(name)).toBe(20);
+    net.nowMs += 15_000;
+    for (const name of ['no', 'empty']) expect(await ttlOf(name)).toBe(5);
+    net.nowMs += 10_000;
+    net.servers.delete('192.0.2.53:53');
+    // Stale, and no longer than the zone allows.
+    for (const name of ['no', 'empty']) expect(await ttlOf(name)).toBe(20);
+  });
+
+  test('several addresses -> each stands first in turn, from the cache too', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    const compressed = Buffer.from(
+      ['c00c00010001000000780004cb007101', 'c00c00010001000000780004cb007102', 'c00c00010001000000780004cb007103'].join(
+        '',
+      ),
+      'hex',
+    );
+    net.exchange.ask = async ({ message }) => {
+      const { questions } = packet.decode(message);
+      const head = packet.encode({ type: 'response', questions });
+      head.writeUInt16BE(3, 6);
+      return Buffer.concat([head, compressed]);
+    };
+    const seen: string[] = [];
+    for (let i = 0; i < 4; i++) seen.push(await asker.ask('www.example.com A'));
+    expect(seen.map((text) => text.replaceAll('203.0.113.', ''))).toEqual(['1, 2, 3', '2, 3, 1', '3, 1, 2', '1, 2, 3']);
+  });
+
+  test.each([
+    [
+      'the answer and what its alias leads to',
+      ['www.example.com CNAME cdn.net', 'cdn.net A 203.0.113.1'],
+      'cdn.net, 203.0.113.1',
+    ],
+    ['an address for another name', ['www.example.com A 203.0.113.1', 'bank.example A 6.6.6.6'], '203.0.113.1'],
+    [
+      'an alias into our own zone, with an address',
+      ['www.example.com CNAME web.shop.svc.cluster.local', 'web.shop.svc.cluster.local A 6.6.6.6'],
+      'web.shop.svc.cluster.local',
+    ],
+    ["an address of a stub zone's", ['www.example.com CNAME a.fed.test', 'a.fed.test A 6.6.6.6'], 'a.fed.test'],
+    ['an address that an alias does not lead to', ['www.example.com CNAME cdn.net', 'cdn.org A 6.6.6.6'], 'cdn.net'],
+  ])('%s -> only what belongs to the question is passed on', async (_what, records, expected) => {
+    const stubZones = [{ zone: 'fed.test', nameservers: ['192.0.2.99'], sendsSource: false }];
+    const { net, asker } = setUp({ stubZones }, ['192.0.2.53']);
+    const answers = records.map((text) => {
+      const [name, type, data] = text.split(' ') as [string, string, string];
+      return { name, type, data, ttl: 60, class: 'IN' };
+    });
+    const others = ['authorities', 'additionals'].map((section) => [
+      section,
+      [{ name: 'web.shop.svc.cluster.local', type: 'A', data: '6.6.6.6', ttl: 60 }],
+    ]);
+    net.servers.set('192.0.2.53:53', () => ({ answers, ...Object.fromEntries(others) }));
+    for (const round of ['asked', 'cached']) {
+      const reply = await asker.askPacket('www.example.com A');
+      expect([round, describeAnswer(reply)]).toEqual([round, expected]);
+      expect([reply.authorities, reply.additionals]).toEqual([[], []]);
+    }
+  });
+
+  test('addresses of the hosts that an answer names -> stay beside it', async () => {
+    const { net, asker } = setUp({}, ['192.0.2.53']);
+    const srv = { name: '_x._tcp.example.com', type: 'SRV', ttl: 60, data: { port: 1, target: 'h.example.com' } };
+    const at = (name: string) => ({ name, type: 'A', ttl: 60, data: '203.0.113.1' });
+    net.servers.set('192.0.2.53:53', () => ({
+      answers: [srv],
+      authorities: [{ ...soa, name: 'com' }],
+      additionals: [at('h.example.com'), at('i.example.com')],
+    }));
+    const reply = await asker.askPacket('_x._tcp.example.com SRV');
+    expect(reply.additionals?.map((record) => record.name)).toEqual(['h.example.com']);
+    expect(reply.authorities?.map((record) => record.name)).toEqual(['com']);
   });
 
   test('a dead server -> the next is asked within a second; later it is skipped, and asked again when it is back', async () => {
@@ -225,16 +307,40 @@ describe('dns forwarding', () => {
   });
 
   test('one client with more questions than may wait -> told so; others are served', async () => {
-    const { net, asker } = setUp({}, ['192.0.2.53']);
+    const { net, asker } = setUp({ config: { waitingMax: 1250 } }, ['192.0.2.53']);
     net.servers.set('192.0.2.53:53', (query) =>
       query.questions![0]!.name.startsWith('slow') ? 'silence' : answering('203.0.113.1')(query, {} as never),
     );
+    // Of 1,250 places a source alone gets four fifths.
     const slow = Array.from({ length: 1000 }, (_, i) => asker.ask(`slow-${i}.example.com A`));
     const tooMany = await asker.askPacket('www.example.com A', { edns: true });
     expect(extendedErrorOf(tooMany)).toBe('0 too many questions of this client are waiting for other servers');
     expect(await asker.ask('www.example.com A', { address: '127.0.0.2' })).toBe('203.0.113.1');
     await Promise.all(slow);
     expect(await asker.ask('again.example.com A')).toBe('203.0.113.1');
+  });
+
+  test('the same questions from many sources -> shared evenly, and bounded in total', async () => {
+    const { net, asker } = setUp({ config: { waitingMax: 1000 } }, ['192.0.2.53']);
+    net.servers.set('192.0.2.53:53', () => 'silence');
+    const waiting = new Map<string, number>();
+    const asking: Promise<void>[] = [];
+    for (let i = 0; i < 400; i++) {
+      for (const address of ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4']) {
+        const startedMs = net.nowMs;
+        const asked = asker.ask(`slow-${i}-${address}.example.com A`, { address });
+        asking.push(
+          asked.then(() => {
+            if (net.nowMs > startedMs) waiting.set(address, (waiting.get(address) ?? 0) + 1);
+          }),
+        );
+      }
+    }
+    await Promise.all(asking);
+    const counts = [...waiting.values()];
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(1000);
+    expect(Math.min(...counts)).toBeGreaterThan(200);
+    expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(2);
   });
 
   test('all servers dead and many questions -> some wait in case one is back, the others fail at once', async () => {

@@ -6,8 +6,18 @@ import type { Query } from './wire.ts';
 /** `next` hands the query on, `done` has filled the answer, `drop` stays silent. */
 export type Step = 'next' | 'done' | 'drop';
 
-/** What a handler gives back that had to ask somebody else first: a whole message, or nothing to stay silent. */
-export type Later = Promise<Uint8Array | undefined>;
+/** Gets a whole message that is its own to keep, or nothing to stay silent. */
+export type TakeMessage = (message: Uint8Array | undefined) => void;
+
+/** What a handler gives back that has to ask somebody else first. No promise: there is one for each forwarded query. */
+export interface Later {
+  /** Called once; the message comes at once if it is there already. */
+  take(take: TakeMessage): void;
+}
+
+export function messageOf(later: Later): Promise<Uint8Array | undefined> {
+  return new Promise((resolve) => later.take(resolve));
+}
 
 export interface Handler {
   readonly name: string;

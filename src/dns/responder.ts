@@ -40,7 +40,7 @@ export class Responder {
     this.#chain = chain;
   }
 
-  /** Length of the answer written at `start`, 0 to stay silent, or a promise of a message. */
+  /** Length of the answer written at `start`, 0 to stay silent, or a message that comes later. */
   respond(
     packet: Uint8Array,
     transport: Transport,
@@ -70,7 +70,8 @@ export class Responder {
     const { signature } = answer;
     if (!signature) return length;
     const message = answer.bytes.slice(answer.start, answer.start + length);
-    return Promise.resolve(signMessage(message, signature.key, signature).message);
+    const signed = signMessage(message, signature.key, signature).message;
+    return { take: (take) => take(signed) };
   }
 
   #walk(query: Query, answer: Answer): 'done' | 'drop' | Later {

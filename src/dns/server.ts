@@ -23,6 +23,7 @@ import { markOf } from './source/trusted-servers.ts';
 import type { CacheOptions } from './upstream/cache.ts';
 import type { Exchange } from './upstream/exchange.ts';
 import { createTransport } from './upstream/transport.ts';
+import { defaultWaitingMax } from './upstream/waiting-room.ts';
 import { defaultSourceOption } from './wire.ts';
 
 export interface DnsOptions {
@@ -46,6 +47,8 @@ export interface DnsOptions {
   /** How long other servers may take. */
   readonly forwardTimes?: Partial<ForwardTimes>;
   readonly cache?: CacheOptions;
+  /** How many queries may wait for other servers, over all threads. */
+  readonly waitingMax?: number;
   readonly stubZones?: readonly StubZone[];
   /** Servers that answer the cluster's own domain, and reverse names, in our place: an existing CoreDNS. */
   readonly clusterDomainForward?: readonly string[];
@@ -163,6 +166,7 @@ function chainConfig(options: DnsOptions): ChainConfig {
     forward: options.forward,
     forwardTimes: options.forwardTimes,
     cache: options.cache,
+    waitingMax: Math.ceil((options.waitingMax ?? defaultWaitingMax) / Math.max(1, options.workers ?? 0)),
   };
 }
 

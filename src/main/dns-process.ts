@@ -101,6 +101,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     workers: numberIn('--workers', flags.workers, { min: 0, max: 256 }),
     forwardTo: flags.forward,
     forwardTimes: forwardTimesOf(flags),
+    waitingMax: numberIn('--forward-waiting', flags.forwardWaiting, { min: 1, max: 1_000_000 }),
     ...(flags.client.length === 0 ? {} : { clients: flags.client }),
   };
   if (flags.clusterId === undefined) return startAuthorityOnly(common, authority!);

@@ -36,6 +36,8 @@ export interface ResolverOptions {
   readonly forwardTo?: readonly string[];
   /** How long those, and the servers of stub zones, may take. */
   readonly forwardTimes?: Partial<ForwardTimes>;
+  /** How many queries may wait for them. */
+  readonly waitingMax?: number;
   /** An existing CoreDNS that answers the cluster's own domain. */
   readonly clusterDomainForward?: readonly string[];
   readonly stubZones?: readonly StubZone[];
@@ -92,7 +94,15 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     listen: options.listen,
     serverId: cluster.id,
     ...authority?.trust,
-    ...definedOf(options, ['workers', 'clients', 'stubZones', 'sourceOption', 'clusterDomainForward', 'forwardTimes']),
+    ...definedOf(options, [
+      'workers',
+      'clients',
+      'stubZones',
+      'sourceOption',
+      'clusterDomainForward',
+      'forwardTimes',
+      'waitingMax',
+    ]),
     ...(options.forwardTo?.length ? { forward: { nameservers: options.forwardTo } } : {}),
   });
   parts.add('dns server', () => server.close());

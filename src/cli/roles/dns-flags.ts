@@ -33,6 +33,7 @@ export interface DnsFlags {
   readonly forward: string[];
   readonly forwardResendMs?: string;
   readonly forwardTimeoutMs?: string;
+  readonly forwardWaiting: string;
   readonly forwardZone: string[];
   readonly stub: string[];
   readonly tsigKey: string[];

@@ -68,6 +68,7 @@ function addResolverOptions(command: Command): void {
     .addOption(list('--forward <host:port...>', 'nameservers for all other names; without any they are refused'))
     .option('--forward-resend-ms <ms>', 'a nameserver that stays silent so long is asked once more (default: 2000)')
     .option('--forward-timeout-ms <ms>', 'the longest a query waits for nameservers (default: 5000)')
+    .option('--forward-waiting <n>', 'how many queries may wait for nameservers, shared fairly by client', '10000')
     .addOption(list('--forward-zone <zone=ns,ns...>', 'nameservers for one zone, asked without word of who asks'))
     .addOption(list('--stub <zone=ns,ns...>', "a federation's zone and nameservers, which are told which cluster asks"))
     .addOption(list('--tsig-key <file...>', 'keys to sign with, as tsig-keygen writes them; a post may name one too'))

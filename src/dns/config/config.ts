@@ -63,6 +63,8 @@ export interface TrustConfig {
 export interface ServerAddress {
   readonly host: string;
   readonly port: number;
+  /** It is asked over TLS, and only that way. */
+  readonly tls?: TlsClient;
 }
 
 /** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353`, `fd00::1`. */

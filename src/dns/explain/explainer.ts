@@ -8,6 +8,7 @@ import type { SliceFacts } from '../../catalog/facts.ts';
 import { endpointName } from '../../catalog/owner-names.ts';
 import { tier } from '../../catalog/places.ts';
 import { Answer } from '../answer.ts';
+import { messageOf } from '../handler.ts';
 import type { DnsService } from '../service.ts';
 import { encodeSource } from '../source/source-option.ts';
 import { classIn, ednsOption, rcodeNames } from '../wire.ts';
@@ -104,7 +105,7 @@ async function ask(options: ExplainerOptions, name: string, type: number, from: 
   if (typeof result === 'number') return { message: answer.bytes.slice(0, result), handler: answer.handler, zone };
   // What had to be asked elsewhere comes with a message of its own; the handler's name is known already.
   const { handler } = answer;
-  const message = await result;
+  const message = await messageOf(result);
   if (!message) throw new Error(`explain ${name}: the server stays silent on this question`);
   return { message, handler, zone };
 }

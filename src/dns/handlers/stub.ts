@@ -15,6 +15,8 @@ export interface StubHandlerOptions {
   /** This server's own, for knowing again what comes back to it. */
   readonly mark?: string;
   readonly forwarding: Omit<ForwarderOptions, 'servers'>;
+  /** Names that this server answers itself: what others say of them is left out. */
+  readonly isOurs?: (name: Uint8Array) => boolean;
 }
 
 export function stubHandler(options: StubHandlerOptions): Handler {
@@ -28,7 +30,12 @@ export function stubHandler(options: StubHandlerOptions): Handler {
         options.mark !== undefined && !entry.sendsSource ? { mark: options.mark, zone: entry.zone } : undefined;
       const { forwarding } = options;
       const exchange = entry.tls ? overTls(forwarding.exchange, entry.tls) : forwarding.exchange;
-      forwarder = new Forwarder({ ...forwarding, exchange, servers: entry.servers, key: entry.key, loop });
+      const isOfOthers = (name: Uint8Array) => {
+        const other = options.zones.find(name, name.length);
+        return other === undefined ? (options.isOurs?.(name) ?? false) : other !== entry;
+      };
+      const { servers, key } = entry;
+      forwarder = new Forwarder({ ...forwarding, exchange, servers, key, loop, isOfOthers });
       forwarders.set(entry, forwarder);
     }
     return forwarder;

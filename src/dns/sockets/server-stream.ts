@@ -132,14 +132,12 @@ function serve(socket: Socket, answer: Answer, options: StreamOptions, onActive:
     }
     waiting += 1;
     if (waiting >= waitingMax) socket.pause();
-    result
-      .then((message) => message && send(message))
-      .catch(onFault)
-      .finally(() => {
-        waiting -= 1;
-        socket.resume();
-        endIfDone();
-      });
+    result.take((message) => {
+      waiting -= 1;
+      if (message) send(message);
+      socket.resume();
+      endIfDone();
+    });
   }
 
   /** Whatever a query does, only its connection is lost. */

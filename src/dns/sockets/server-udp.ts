@@ -49,6 +49,14 @@ export async function listenUdp(options: UdpOptions): Promise<Listening> {
     socket.send(bytes, start, length, client.port, client.address);
   }
 
+  function sendLate(message: Uint8Array, client: RemoteInfo): void {
+    try {
+      send(message, 0, message.length, client);
+    } catch (error) {
+      onFault(error);
+    }
+  }
+
   function onFault(error: unknown): void {
     tally.add('droppedFault');
     options.onError(error);
@@ -75,7 +83,7 @@ export async function listenUdp(options: UdpOptions): Promise<Listening> {
       send(answer.bytes, at, result, client);
       at += result;
     } else {
-      result.then((message) => message && send(message, 0, message.length, client)).catch(onFault);
+      result.take((message) => message && sendLate(message, client));
     }
   }
 

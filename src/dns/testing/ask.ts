@@ -11,6 +11,7 @@ import type { Service } from '../../kube/objects/service.ts';
 import { Answer } from '../answer.ts';
 import type { ChainConfig } from '../chain.ts';
 import { nobody, type StubZone } from '../config/config.ts';
+import { messageOf } from '../handler.ts';
 import { createCounters } from '../metrics/observe.ts';
 import { DnsService } from '../service.ts';
 import type { Exchange } from '../upstream/exchange.ts';
@@ -176,7 +177,7 @@ export class Asker {
     const { transport = 'udp', address = '127.0.0.1' } = options;
     const result = this.service.responder.respond(bytes, transport, address, 5353, '', this.#answer, 0);
     if (typeof result !== 'number') {
-      const message = await result;
+      const message = await messageOf(result);
       return message && Buffer.from(message);
     }
     return result === 0 ? undefined : Buffer.from(this.#answer.bytes.subarray(0, result));

@@ -6,6 +6,7 @@ import packet from 'dns-packet';
 import type { Clock, World } from '../../base/world.ts';
 import { Answer } from '../answer.ts';
 import type { Handler } from '../handler.ts';
+import { messageOf } from '../handler.ts';
 import { stubHandler } from '../handlers/stub.ts';
 import { Responder } from '../responder.ts';
 import { decodeSource, encodeSource } from '../source/source-option.ts';
@@ -13,6 +14,7 @@ import { Peers, SourceTagger } from '../source/trusted-servers.ts';
 import { StubZones } from '../stub-zones/stub-zones.ts';
 import { ReplyCache } from '../upstream/cache.ts';
 import type { Exchange } from '../upstream/exchange.ts';
+import { WaitingRoom } from '../upstream/waiting-room.ts';
 import { defaultSourceOption } from '../wire.ts';
 import { encodeQuestion } from './ask.ts';
 
@@ -54,7 +56,7 @@ export async function runTenClusters(options: {
     nowMs += queryMs;
     const cluster = Math.floor(random() * clusterCount);
     const length = responder.respond(queries[cluster]!, 'udp', '127.0.0.1', 53, '', answer, 0);
-    const reply = typeof length === 'number' ? answer.bytes.subarray(0, length) : await length;
+    const reply = typeof length === 'number' ? answer.bytes.subarray(0, length) : await messageOf(length);
     const address = lastAddress(reply!);
     result.distinct.add(address);
     if (address !== `10.0.0.${cluster}`) result.wrong += 1;
@@ -85,7 +87,7 @@ function resolverOf({ world, cache, isClusterInKey }: ResolverParts): Handler {
       return tag === 'loop' ? tag : { ...tag, key: '' };
     };
   }
-  return stubHandler({ zones, tagger, forwarding: { world, cache, exchange: authority } });
+  return stubHandler({ zones, tagger, forwarding: { world, cache, exchange: authority, room: new WaitingRoom() } });
 }
 
 /** Answers 10.0.0.<n> to cluster-<n>. */

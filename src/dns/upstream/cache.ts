@@ -1,7 +1,9 @@
 // Replies of other servers, kept as long as they say and a while longer in case nobody can be asked. The key holds all
 // that an answer can depend on; for federations that includes the cluster that asks. Pure but for the time it is told.
 
-import { rcode } from '../wire.ts';
+import { nameBytesMax } from '../../base/dns/name.ts';
+import { type Query, rcode } from '../wire.ts';
+import type { SourceTag } from './question.ts';
 import type { Reply } from './reply.ts';
 
 export interface CachedReply {
@@ -10,6 +12,8 @@ export interface CachedReply {
   readonly freshUntilMs: number;
   /** Nobody could be asked for it again: before then it is served as stale without another try (RFC 8767 section 5). */
   retryMs: number;
+  /** Moves on with every answer, so that clients are spread over addresses. */
+  turn: number;
 }
 
 export interface CacheOptions {
@@ -25,16 +29,32 @@ const defaultCacheOptions: CacheOptions = { bytesMax: 32 << 20, ttlSecondsMax: 3
 const entryOverheadBytes = 400;
 /** RFC 9520 section 3.2: a failure is remembered, briefly. */
 const failureMs = 5000;
+const keyHeadBytes = 4;
 
 export class ReplyCache {
   readonly #options: CacheOptions;
   readonly #entries = new Map<string, CachedReply>();
+  readonly #keyBytes = Buffer.alloc(keyHeadBytes + nameBytesMax);
   #bytes = 0;
   hits = 0;
   misses = 0;
 
   constructor(options: CacheOptions = defaultCacheOptions) {
     this.#options = options;
+  }
+
+  /** Everything an answer can depend on. */
+  keyOf(query: Query, source?: SourceTag): string {
+    const bytes = this.#keyBytes;
+    bytes[0] = query.type >> 8;
+    bytes[1] = query.type & 255;
+    bytes[2] = query.class & 255;
+    bytes[3] = (query.class >> 8 ? 4 : 0) | (query.isDnssecOk ? 1 : 0) | (query.isCheckingDisabled ? 2 : 0);
+    const { name, nameLength } = query;
+    for (let i = 0; i < nameLength; i++) bytes[keyHeadBytes + i] = name[i]!;
+    const key = bytes.toString('latin1', 0, keyHeadBytes + nameLength);
+    // A name ends in its root: nothing behind it can be taken for a part of it.
+    return source ? key + source.key : key;
   }
 
   get size(): number {
@@ -60,7 +80,7 @@ export class ReplyCache {
   put(key: string, reply: Reply, nowMs: number, freshMsMax = Number.POSITIVE_INFINITY): CachedReply {
     const ttlMs = isAnswer(reply) ? 1000 * Math.min(reply.ttlSeconds, this.#options.ttlSecondsMax) : failureMs;
     const freshUntilMs = nowMs + Math.min(ttlMs, freshMsMax);
-    const entry = { reply, storedMs: nowMs, freshUntilMs, retryMs: freshUntilMs };
+    const entry = { reply, storedMs: nowMs, freshUntilMs, retryMs: freshUntilMs, turn: 0 };
     const before = this.get(key, nowMs);
     // A failure never replaces an answer that could still be served as stale.
     if (before && !isAnswer(reply) && isAnswer(before.reply)) {

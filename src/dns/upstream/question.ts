@@ -22,18 +22,20 @@ const flagCd = 0x0010;
 export interface QuestionOptions {
   readonly source?: SourceTag;
   /** For random upper and lower case. */
-  readonly random?: World['random'];
+  readonly random?: World['random'] | undefined;
 }
 
 export function buildQuestion(query: Query, { source, random }: QuestionOptions): Uint8Array {
   const option = source ? 4 + source.payload.length : 0;
-  const bytes = Buffer.alloc(headerBytes + query.nameLength + 4 + 11 + option);
+  const { name, nameLength } = query;
+  const bytes = Buffer.allocUnsafe(headerBytes + nameLength + 4 + 11 + option);
+  bytes.fill(0, 0, headerBytes);
   bytes.writeUInt16BE(flagRd | flagAd | (query.flags & flagCd), 2);
-  bytes.writeUInt16BE(1, 4);
-  bytes.writeUInt16BE(1, 10);
-  bytes.set(query.name.subarray(0, query.nameLength), headerBytes);
-  if (random) mixCase(bytes, headerBytes, query.nameLength, random);
-  let at = headerBytes + query.nameLength;
+  bytes[5] = 1;
+  bytes[11] = 1;
+  for (let i = 0; i < nameLength; i++) bytes[headerBytes + i] = name[i]!;
+  if (random) mixCase(bytes, headerBytes, nameLength, random);
+  let at = headerBytes + nameLength;
   at = bytes.writeUInt16BE(query.type, at);
   at = bytes.writeUInt16BE(classIn, at);
   at = bytes.writeUInt8(0, at);

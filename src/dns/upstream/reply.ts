@@ -1,8 +1,10 @@
 // A reply from another server, looked through once: what it says, how long it may be kept, and where its TTLs stand so that
-// they can be counted down later. Its records stay as bytes. Pure; a reply that cannot be read is undefined.
+// they can be counted down later. Its records stay as bytes; those that do not belong to the question are left out
+// (related.ts). Pure; a reply that cannot be read is undefined.
 
 import { recordType } from '../../catalog/answers.ts';
 import { ednsOption, headerBytes, rcode } from '../wire.ts';
+import { type IsOfOthers, RelatedRecords, withoutUnrelated } from './related.ts';
 
 export interface Reply {
   readonly rcode: number;
@@ -16,6 +18,9 @@ export interface Reply {
   readonly ttlOffsets: readonly number[];
   /** Smallest TTL of a positive answer, or how long a negative one may be kept (RFC 2308 section 5). */
   readonly ttlSeconds: number;
+  readonly isNegative: boolean;
+  /** Addresses that may be given in any order: how many, and where and how long they are in the body. */
+  readonly rotates: { readonly count: number; readonly start: number; readonly bytesEach: number } | undefined;
   /** The other server has validated it (RFC 4035). */
   readonly isAuthentic: boolean;
   /** RFC 8914 code the other server gave, or -1, and its words. */
@@ -41,53 +46,64 @@ const emptyReply: Reply = {
   counts: [0, 0, 0],
   ttlOffsets: [],
   ttlSeconds: 0,
+  isNegative: false,
+  rotates: undefined,
   isAuthentic: false,
   extendedError: -1,
   extendedText: '',
 };
 
 /** Of a reply that is nothing but a header, perhaps with an OPT: what old servers say to what they do not understand. */
-export function isBareFailure(reply: Uint8Array): boolean {
-  const code = reply[3]! & 15;
-  const isFailure = code === rcode.FORMERR || code === rcode.NOTIMP || code === rcode.REFUSED;
+function isBareFailure(reply: Uint8Array): boolean {
   // No question, no answer, no authority.
   for (let i = 4; i < 10; i++) if (reply[i] !== 0) return false;
-  return isFailure;
+  const code = reply[3]! & 15;
+  return code === rcode.FORMERR || code === rcode.NOTIMP || code === rcode.REFUSED;
 }
 
-export function readReply(bytes: Uint8Array): Reply | undefined {
-  if (bytes.length < headerBytes) return undefined;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const flags = view.getUint16(2);
-  if ((flags & 0x8000) === 0) return undefined;
+/** A reply, with one question that is ours to the letter: case is part of what a forger must guess. Only a failure may come
+ *  without its question, as old servers send it: all it can do is make us ask again. */
+export function isReplyTo(reply: Uint8Array, message: Uint8Array): boolean {
+  if ((reply[2]! & 0x80) === 0) return false;
+  if (isBareFailure(reply)) return true;
+  let end = headerBytes;
+  while (message[end] !== 0) end += message[end]! + 1;
+  end += 5;
+  if (reply.length < end) return false;
+  for (let i = headerBytes; i < end; i++) if (reply[i] !== message[i]) return false;
+  return true;
+}
+
+/** The bytes are kept, and TTLs are corrected in them. */
+export function readReply(bytes: Uint8Array, isOfOthers?: IsOfOthers): Reply | undefined {
+  if (bytes.length < headerBytes || (bytes[2]! & 0x80) === 0) return undefined;
+  const flags = u16(bytes, 2);
   if (isBareFailure(bytes)) return failureOf(flags & 15, -1, '');
-  if (view.getUint16(4) !== 1) return undefined;
+  if (u16(bytes, 4) !== 1) return undefined;
   const questionEnd = skipName(bytes, headerBytes) + 4;
   if (questionEnd < headerBytes + 5 || questionEnd > bytes.length) return undefined;
-  const walk = walkRecords(view, questionEnd, [view.getUint16(6), view.getUint16(8), view.getUint16(10)]);
-  if (!walk) return undefined;
+  const walk = new Walk(bytes, questionEnd);
+  if (!walk.readAll(new RelatedRecords(bytes, isOfOthers))) return undefined;
+  if (walk.hasUnrelated) {
+    const rest = withoutUnrelated(bytes, walk.kept);
+    // What is left belongs together: it need not be looked through again.
+    return rest && readReply(rest);
+  }
+  const isNegative = walk.isNegative(flags & 15);
   return {
-    ...emptyReply,
     rcode: (flags & 15) | (walk.extendedRcode << 4),
     isTruncated: (flags & flagTc) !== 0,
-    body: withSaneTtls(bytes.slice(headerBytes, walk.end), walk.ttlOffsets),
+    body: bytes.subarray(headerBytes, walk.end),
     questionBytes: questionEnd - headerBytes,
     counts: walk.counts,
     ttlOffsets: walk.ttlOffsets,
-    ttlSeconds: keepSeconds(walk, { type: view.getUint16(questionEnd - 4), code: flags & 15 }),
+    ttlSeconds: isNegative ? walk.limitNegative() : walk.ttlMin,
+    isNegative,
+    rotates: walk.rotates(),
     isAuthentic: (flags & flagAd) !== 0,
     extendedError: walk.extendedError,
     extendedText: walk.extendedText,
   };
-}
-
-/** RFC 2308: how long "no" may be kept is said by the SOA, also when an alias stands before it. */
-function keepSeconds(walk: Walk, { type, code }: { readonly type: number; readonly code: number }): number {
-  const hasAsked = walk.answerTypes.has(type) || (type === recordType.ANY && walk.answerTypes.size > 0);
-  if (hasAsked && code !== rcode.NXDOMAIN) return walk.ttlMin;
-  if (walk.negativeTtl !== undefined) return Math.min(walk.negativeTtl, walk.ttlMin);
-  // An alias alone, without word of its end, is as good as its TTL; a plain "no" without SOA is not kept.
-  return walk.answerTypes.size > 0 && code !== rcode.NXDOMAIN ? walk.ttlMin : 0;
 }
 
 function saneTtl(ttl: number): number {
@@ -95,77 +111,136 @@ function saneTtl(ttl: number): number {
   return ttl > 0x7fffffff ? 0 : Math.min(ttl, ttlSecondsMax);
 }
 
-/** Written where they stand: offsets are the body's. */
-function withSaneTtls(body: Uint8Array, offsets: readonly number[]): Uint8Array {
-  const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
-  for (const at of offsets) view.setUint32(at, saneTtl(view.getUint32(at)));
-  return body;
-}
-
-interface Walk {
+/** One pass over the records of a reply. */
+class Walk {
   end: number;
-  counts: [number, number, number];
+  readonly counts: [number, number, number] = [0, 0, 0];
   /** Offsets into the body. */
-  readonly ttlOffsets: number[];
-  ttlMin: number;
-  /** Undefined without an SOA. */
-  negativeTtl: number | undefined;
-  readonly answerTypes: Set<number>;
-  extendedRcode: number;
-  extendedError: number;
-  extendedText: string;
-}
+  readonly ttlOffsets: number[] = [];
+  ttlMin = Number.POSITIVE_INFINITY;
+  extendedRcode = 0;
+  extendedError = -1;
+  extendedText = '';
+  hasUnrelated = false;
+  /** Of every record but OPT, whether it belongs to the question; empty while all do. */
+  kept: boolean[] = [];
+  #records = 0;
+  readonly #bytes: Uint8Array;
+  #soaMinimum = -1;
+  #soaTtlAt = 0;
+  #hasAsked = false;
+  readonly #askedType: number;
+  /** Where the last run of equally long records of the asked type starts, how many there are, and how long. */
+  #runStart = 0;
+  #runCount = 0;
+  #runBytes = 0;
 
-function walkRecords(view: DataView, start: number, counts: [number, number, number]): Walk | undefined {
-  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-  const walk: Walk = {
-    end: start,
-    counts: [0, 0, 0],
-    ttlOffsets: [],
-    ttlMin: Number.POSITIVE_INFINITY,
-    negativeTtl: undefined,
-    answerTypes: new Set(),
-    extendedRcode: 0,
-    extendedError: -1,
-    extendedText: '',
-  };
-  let at = start;
-  let isBehindOpt = false;
-  for (let section = 0; section < 3; section++) {
-    for (let i = 0; i < counts[section]!; i++) {
-      at = skipName(bytes, at);
-      if (at < 0 || at + 10 > bytes.length) return undefined;
-      const type = view.getUint16(at);
-      const ttl = saneTtl(view.getUint32(at + 4));
-      const end = at + 10 + view.getUint16(at + 8);
-      if (end > bytes.length) return undefined;
-      if (type === recordType.OPT) {
-        isBehindOpt = true;
-        walk.extendedRcode = view.getUint8(at + 4);
-        readExtendedError(view, at + 10, end, walk);
-      } else if (!isBehindOpt) {
-        // Records behind an OPT could not stay where they are without it; they are only ever additional.
-        walk.counts[section]! += 1;
-        walk.ttlOffsets.push(at + 4 - headerBytes);
-        if (section === 0) walk.answerTypes.add(type);
-        if (section < 2) walk.ttlMin = Math.min(walk.ttlMin, ttl);
-        if (type === recordType.SOA && section === 1)
-          walk.negativeTtl = Math.min(ttl, saneTtl(view.getUint32(end - 4)));
-        walk.end = end;
-      }
-      at = end;
-    }
+  constructor(bytes: Uint8Array, start: number) {
+    this.#bytes = bytes;
+    this.end = start;
+    this.#askedType = u16(bytes, start - 4);
   }
-  return walk;
-}
 
-function readExtendedError(view: DataView, start: number, end: number, walk: Walk): void {
-  for (let at = start; at + 4 <= end; at += 4 + view.getUint16(at + 2)) {
-    const textEnd = at + 4 + view.getUint16(at + 2);
-    if (view.getUint16(at) !== ednsOption.EXTENDED_ERROR || at + 6 > textEnd || textEnd > end) continue;
-    walk.extendedError = view.getUint16(at + 4);
-    walk.extendedText = Buffer.from(view.buffer, view.byteOffset + at + 6, textEnd - at - 6).toString('utf8');
-    return;
+  readAll(related: RelatedRecords): boolean {
+    const bytes = this.#bytes;
+    let at = this.end;
+    let isBehindOpt = false;
+    for (let section = 0; section < 3; section++) {
+      for (let left = u16(bytes, 6 + 2 * section); left > 0; left--) {
+        const fixed = skipName(bytes, at);
+        if (fixed < 0 || fixed + 10 > bytes.length) return false;
+        const type = u16(bytes, fixed);
+        const end = fixed + 10 + u16(bytes, fixed + 8);
+        if (end > bytes.length) return false;
+        if (type === recordType.OPT) {
+          isBehindOpt = true;
+          this.extendedRcode = bytes[fixed + 4]!;
+          this.#readExtendedError(fixed + 10, end);
+        } else if (isBehindOpt || !related.isRelated(section, at, type, fixed + 10)) {
+          // Records behind an OPT could not stay where they are without it; they are only ever additional.
+          if (!isBehindOpt) this.hasUnrelated = true;
+          this.#leaveOut();
+        } else {
+          if (this.kept.length > 0) this.kept.push(true);
+          this.#records += 1;
+          this.#take(section, type, at, fixed, end);
+        }
+        at = end;
+      }
+    }
+    return true;
+  }
+
+  #leaveOut(): void {
+    while (this.kept.length < this.#records) this.kept.push(true);
+    this.kept.push(false);
+    this.#records += 1;
+  }
+
+  #take(section: number, type: number, start: number, fixed: number, end: number): void {
+    const ttlAt = fixed + 4;
+    const sent = u32(this.#bytes, ttlAt);
+    const ttl = saneTtl(sent);
+    if (ttl !== sent) put32(this.#bytes, ttlAt, ttl);
+    this.counts[section]! += 1;
+    this.ttlOffsets.push(ttlAt - headerBytes);
+    if (section < 2 && ttl < this.ttlMin) this.ttlMin = ttl;
+    if (section === 0) this.#takeAnswer(type, start, fixed, end);
+    if (section === 1 && type === recordType.SOA && end - fixed >= 30) {
+      this.#soaMinimum = saneTtl(u32(this.#bytes, end - 4));
+      this.#soaTtlAt = ttlAt;
+    }
+    this.end = end;
+  }
+
+  #takeAnswer(type: number, start: number, fixed: number, end: number): void {
+    if (type === this.#askedType || this.#askedType === recordType.ANY) this.#hasAsked = true;
+    const isRun = type === this.#askedType && fixed === start + 2;
+    if (isRun && this.#runCount > 0 && end - start === this.#runBytes && this.#hasOwnerOfRun(start)) {
+      this.#runCount += 1;
+      return;
+    }
+    this.#runStart = start;
+    this.#runBytes = end - start;
+    this.#runCount = isRun ? 1 : 0;
+  }
+
+  #hasOwnerOfRun(start: number): boolean {
+    return u16(this.#bytes, start) === u16(this.#bytes, this.#runStart);
+  }
+
+  /** Only addresses: what stands in them points nowhere. */
+  rotates(): Reply['rotates'] {
+    const type = this.#askedType;
+    if (this.#runCount < 2 || (type !== recordType.A && type !== recordType.AAAA)) return undefined;
+    return { count: this.#runCount, start: this.#runStart - headerBytes, bytesEach: this.#runBytes };
+  }
+
+  /** No such name or no such type, also at the end of an alias. An alias alone, without word of its end, is an answer. */
+  isNegative(code: number): boolean {
+    if (code === rcode.NXDOMAIN) return true;
+    const isFailure = code !== rcode.NOERROR;
+    if (isFailure || this.#hasAsked) return false;
+    return this.#soaMinimum >= 0 || this.counts[0] === 0;
+  }
+
+  /** RFC 2308 section 5: kept, and told to clients, for the smaller of the SOA's TTL and its minimum; not at all without. */
+  limitNegative(): number {
+    if (this.#soaMinimum < 0) return 0;
+    const ttl = Math.min(u32(this.#bytes, this.#soaTtlAt), this.#soaMinimum);
+    put32(this.#bytes, this.#soaTtlAt, ttl);
+    return Math.min(ttl, this.ttlMin);
+  }
+
+  #readExtendedError(start: number, end: number): void {
+    const bytes = this.#bytes;
+    for (let at = start; at + 4 <= end; at += 4 + u16(bytes, at + 2)) {
+      const textEnd = at + 4 + u16(bytes, at + 2);
+      if (u16(bytes, at) !== ednsOption.EXTENDED_ERROR || at + 6 > textEnd || textEnd > end) continue;
+      this.extendedError = u16(bytes, at + 4);
+      this.extendedText = Buffer.from(bytes.subarray(at + 6, textEnd)).toString('utf8');
+      return;
+    }
   }
 }
 
@@ -178,4 +253,19 @@ function skipName(bytes: Uint8Array, start: number): number {
     at += size + 1;
   }
   return -1;
+}
+
+function u16(bytes: Uint8Array, at: number): number {
+  return (bytes[at]! << 8) | bytes[at + 1]!;
+}
+
+function u32(bytes: Uint8Array, at: number): number {
+  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
+}
+
+function put32(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 24;
+  bytes[at + 1] = (value >>> 16) & 255;
+  bytes[at + 2] = (value >>> 8) & 255;
+  bytes[at + 3] = value & 255;
 }

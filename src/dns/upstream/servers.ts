@@ -19,8 +19,12 @@ const probeEveryMs = { first: 1000, max: 10_000 };
 export class ServerSet {
   readonly #servers: ServerState[];
   /** Where the next query starts, if they take turns. */
-  #turn = 0;
+  #turn = -1;
   readonly #takesTurns: boolean;
+  /** By where they start, until somebody falls silent or speaks again. */
+  #orders: readonly ServerAddress[][] | undefined;
+  #silentCount = 0;
+  readonly addresses: readonly ServerAddress[];
 
   constructor(addresses: readonly ServerAddress[], options: { readonly takesTurns: boolean }) {
     this.#servers = addresses.map((address) => ({
@@ -31,14 +35,11 @@ export class ServerSet {
       probeEveryMs: probeEveryMs.first,
     }));
     this.#takesTurns = options.takesTurns;
-  }
-
-  get addresses(): readonly ServerAddress[] {
-    return this.#servers.map(({ address }) => address);
+    this.addresses = addresses;
   }
 
   get areAllSilent(): boolean {
-    return this.#servers.every(({ isSilent }) => isSilent);
+    return this.#silentCount === this.#servers.length;
   }
 
   isSilent(address: ServerAddress): boolean {
@@ -46,13 +47,26 @@ export class ServerSet {
   }
 
   /** All of them, the silent ones last. */
-  inOrder(): ServerAddress[] {
+  inOrder(): readonly ServerAddress[] {
     const count = this.#servers.length;
-    const start = this.#takesTurns && count > 0 ? this.#turn++ % count : 0;
-    const all = this.#servers.map((_, i) => this.#servers[(start + i) % count]!);
+    if (count === 0) return [];
+    this.#turn = this.#takesTurns ? (this.#turn + 1) % count : 0;
+    this.#orders ??= this.#servers.map((_, start) => this.#orderFrom(start));
+    return this.#orders[this.#turn]!;
+  }
+
+  #orderFrom(start: number): ServerAddress[] {
+    const all = this.#servers.map((_, i) => this.#servers[(start + i) % this.#servers.length]!);
     return [...all.filter(({ isSilent }) => !isSilent), ...all.filter(({ isSilent }) => isSilent)].map(
       ({ address }) => address,
     );
+  }
+
+  #setSilent(server: ServerState, isSilent: boolean): void {
+    if (server.isSilent === isSilent) return;
+    server.isSilent = isSilent;
+    this.#silentCount += isSilent ? 1 : -1;
+    this.#orders = undefined;
   }
 
   /** Whatever it said: it is there. */
@@ -60,7 +74,7 @@ export class ServerSet {
     const server = this.#state(address);
     if (!server) return;
     server.lastAnswerMs = nowMs;
-    server.isSilent = false;
+    this.#setSilent(server, false);
     server.probeEveryMs = probeEveryMs.first;
   }
 
@@ -68,7 +82,7 @@ export class ServerSet {
   didNotAnswer(address: ServerAddress, sinceMs: number): void {
     const server = this.#state(address);
     if (!server || server.lastAnswerMs >= sinceMs) return;
-    server.isSilent = true;
+    this.#setSilent(server, true);
     server.probeEveryMs = Math.min(probeEveryMs.max, 2 * server.probeEveryMs);
   }
 
@@ -82,6 +96,7 @@ export class ServerSet {
 
   /** Silent ones whose time for another probe has come. */
   takeDueProbes(nowMs: number): ServerAddress[] {
+    if (this.#silentCount === 0) return [];
     const due = this.#servers.filter(({ isSilent, address }) => isSilent && this.takeProbe(address, nowMs));
     return due.map(({ address }) => address);
   }
