@@ -11,6 +11,7 @@ import type { ClientCall, ClientHandlers, Dial } from '../../base/grpc/transport
 import { errorText, type Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
 import type { Timer, World } from '../../base/world.ts';
+import { whatIsWrongWithChain } from '../../base/x509/chain.ts';
 import type { PeerVersion } from '../kinds/peer.ts';
 import { type Held, type LinkConfig, type LinkLimits, linkLimits } from '../rules/link-config.ts';
 import {
@@ -22,7 +23,6 @@ import {
 import type { ConsumerMessage, SnapshotEnd } from '../session/messages.ts';
 import { afterClose, reconnectBackoff } from '../session/reconnect.ts';
 import { type Draft, drafts, snapshotHeader } from '../transport/wire.ts';
-import { whatIsWrongWithChain } from '../trust/trust.ts';
 import type { PeerServiceStore } from './peer-service-store.ts';
 import { type Refusal, RefusalBook } from './refusal-book.ts';
 import { type Absence, StaleClock } from './stale-clock.ts';
@@ -318,7 +318,7 @@ export class ConsumerLink {
     const presented = this.#call?.presented?.() ?? [];
     if (presented.length === 0) return undefined;
     const roots = config.roots.map((pem) => new X509Certificate(pem));
-    return whatIsWrongWithChain(presented, roots, world.clock.wallMs());
+    return whatIsWrongWithChain({ presented, roots, nowMs: world.clock.wallMs(), purpose: 'server' });
   }
 
   #received(draft: Draft, bytes: Buffer): void {

@@ -5,6 +5,7 @@
 import type { X509Certificate } from 'node:crypto';
 import type { Refusal, Verdict } from '../../base/grpc/server-options.ts';
 import { codes } from '../../base/grpc/status.ts';
+import { whatIsWrongWithChain } from '../../base/x509/chain.ts';
 import { trustDomainOf } from '../kinds/shared-service.ts';
 
 export interface TrustedPeer {
@@ -25,8 +26,6 @@ export interface PeerCaller {
 
 /** A refusal claims the peer whose trust domain the certificate names, if there is one. */
 export type PeerVerdict = Verdict<PeerCaller>;
-
-const chainLengthMax = 8;
 
 /** `presented` is what the other side sent: its own certificate first, then any intermediates. */
 export function judgeCertificate(
@@ -63,7 +62,9 @@ function judgeAs(peer: TrustedPeer, { presented, identity, nowMs }: Caller): Pee
   const { unavailable } = peer;
   // Without its roots nobody can say; whoever it is, it is told to come back, and nothing else.
   const isJudgeable = unavailable === undefined || peer.roots.length > 0;
-  const wrong = isJudgeable ? whatIsWrongWithChain(presented, peer.roots, nowMs) : undefined;
+  const wrong = isJudgeable
+    ? whatIsWrongWithChain({ presented, roots: peer.roots, nowMs, purpose: 'client' })
+    : undefined;
   if (wrong !== undefined) return { ...refused(`${identity}: ${wrong}`), claimed };
   return unavailable === undefined
     ? { kind: 'trusted', caller: { peer: peer.peer, identity } }
@@ -75,44 +76,12 @@ export function mayBe(identity: string, peer: Pick<TrustedPeer, 'domain' | 'iden
   return peer.identities.length === 0 || peer.identities.includes(identity);
 }
 
-export function whatIsWrongWithChain(
-  presented: readonly X509Certificate[],
-  roots: readonly X509Certificate[],
-  nowMs: number,
-): string | undefined {
-  let current = presented[0] as X509Certificate;
-  for (let depth = 0; depth < chainLengthMax; depth += 1) {
-    const expired = whatIsWrongWithTime(current, nowMs);
-    if (expired !== undefined) return expired;
-    const root = roots.find((candidate) => isIssuedBy(current, candidate));
-    if (root !== undefined) return whatIsWrongWithTime(root, nowMs);
-    const issuer = presented.find(
-      (candidate) => candidate !== current && candidate.ca && isIssuedBy(current, candidate),
-    );
-    if (issuer === undefined) return "the certificate does not lead to one of this peer's roots";
-    current = issuer;
-  }
-  return `the chain is longer than ${chainLengthMax}`;
-}
-
 export function identitiesOf(certificate: X509Certificate): string[] {
   const names = certificate.subjectAltName ?? '';
   return names
     .split(', ')
     .filter((name) => name.startsWith('URI:spiffe://'))
     .map((name) => name.slice('URI:'.length));
-}
-
-function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
-  return issuer.ca && certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
-}
-
-function whatIsWrongWithTime(certificate: X509Certificate, nowMs: number): string | undefined {
-  if (nowMs < certificate.validFromDate.getTime())
-    return `the certificate of ${certificate.subject} is not valid before ${certificate.validFrom}`;
-  if (nowMs > certificate.validToDate.getTime())
-    return `the certificate of ${certificate.subject} expired on ${certificate.validTo}`;
-  return undefined;
 }
 
 function isUnavailable(verdict: PeerVerdict): boolean {
