@@ -15,7 +15,8 @@ import { readPlanFile } from '../src/cli/clusterset/plan-file.ts';
 import { exportToAnnotation, type ServiceExport, serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../src/clusterset/membership/membership.ts';
-import { find, install } from '../src/kube/controller/apply.ts';
+import { getOrUndefined } from '../src/kube/client/absent.ts';
+import { install } from '../src/kube/client/apply.ts';
 import type { WantedCondition } from '../src/kube/objects/conditions.ts';
 import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { type Service, serviceType } from '../src/kube/objects/service.ts';
@@ -115,7 +116,7 @@ async function planCase(set: SimClusterSet, key: string, random: Random): Promis
 
 async function randomFile(set: SimClusterSet, cluster: string, key: string, random: Random): Promise<string> {
   const [namespace, name] = key.split('/') as [string, string];
-  const present = await find<Service>(set.home(cluster).admin, serviceType, { namespace, name });
+  const present = await getOrUndefined<Service>(set.home(cluster).admin, serviceType, { namespace, name });
   const annotations = chance(random, 0.1) ? { annotations: { [exportToAnnotation]: pick(random, ids) } } : {};
   const documents: object[] = [serviceExport(key, { ...annotations, ...labelsOf(random) })];
   if (chance(random, 0.6)) {
@@ -138,7 +139,7 @@ async function apply(set: SimClusterSet, { cluster, file }: Case): Promise<void>
   const { exports, services } = await readPlanFile(host, 'file', 'default');
   for (const object of services.values()) {
     const { namespace, name } = object.metadata;
-    const isThere = (await find(admin, serviceType, { namespace, name })) !== undefined;
+    const isThere = (await getOrUndefined(admin, serviceType, { namespace, name })) !== undefined;
     if (isThere) await admin.patch(serviceType, { namespace, name }, { kind: 'merge', body: { spec: object.spec } });
     else await admin.create(serviceType, object);
   }
@@ -154,7 +155,7 @@ async function compare(set: SimClusterSet, { key, cluster, plan }: Case): Promis
     wrong.push(`${what}: planned ${JSON.stringify(planned)}, shown ${JSON.stringify(shown)}`);
   };
   check(`conditions in ${cluster}`, foreseen.conditions, await conditionsIn(set, cluster, key));
-  const shown = await find<ServiceImport>(set.home(cluster).admin, serviceImportType, { namespace, name });
+  const shown = await getOrUndefined<ServiceImport>(set.home(cluster).admin, serviceImportType, { namespace, name });
   const { ips: _ips, ...spec } = shown?.spec ?? { ips: [] };
   check(`import in ${cluster}`, foreseen.import ?? {}, spec);
   check(`clusters of the import in ${cluster}`, foreseen.clusters, clustersOf(shown));
@@ -170,7 +171,7 @@ function clustersOf(object: ServiceImport | undefined): string[] {
 
 async function conditionsIn(set: SimClusterSet, id: string, key: string): Promise<WantedCondition[]> {
   const [namespace, name] = key.split('/') as [string, string];
-  const found = await find<ServiceExport>(set.home(id).admin, serviceExportType, { namespace, name });
+  const found = await getOrUndefined<ServiceExport>(set.home(id).admin, serviceExportType, { namespace, name });
   return (found?.status?.conditions ?? []).map(({ type, status, reason, message }) => ({
     type,
     status,

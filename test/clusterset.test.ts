@@ -17,8 +17,8 @@ import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/s
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
 import { membershipSecretName, readMembership } from '../src/clusterset/membership/membership.ts';
 import { memberLeaseName, memberNamespace, memberRecordName } from '../src/clusterset/rules/broker-layout.ts';
+import { getOrUndefined } from '../src/kube/client/absent.ts';
 import type { Client } from '../src/kube/client/client.ts';
-import { find } from '../src/kube/controller/apply.ts';
 import { isForbidden } from '../src/kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../src/kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
@@ -87,7 +87,7 @@ async function stateOf(agent: AgentProcess): Promise<string> {
 describe('broker', () => {
   test('broker init: on an empty home -> namespaces, ClusterSet and rights; again -> nothing is written', async () => {
     const { lines } = await atBroker('init --ports union --lease-renew 1 --lease-duration 4');
-    expect(lines).toContain('made ClusterSet prod/prod');
+    expect(lines).toContain('created ClusterSet prod/prod');
     expect(lines.at(-1)).toBe('next: portolan broker token CLUSTER_ID --clusterset prod');
     const made = await broker.client.get<ClusterSet>(clusterSetType, { namespace: 'prod', name: 'prod' });
     expect(made.spec?.lease).toMatchObject({ renewSeconds: 1, durationSeconds: 4, holdDownSeconds: 60 });
@@ -155,7 +155,7 @@ describe('join', () => {
     const again = await token('east', ' --renew');
     await expect(at(north, `join ${again}`)).rejects.toThrow(/^cluster id east is in use by another cluster since/);
     expect(
-      await find(north.client, secretType, { namespace: systemNamespace, name: membershipSecretName }),
+      await getOrUndefined(north.client, secretType, { namespace: systemNamespace, name: membershipSecretName }),
     ).toBeUndefined();
   });
 
@@ -402,7 +402,7 @@ describe('rights', () => {
   test('view: a member vandalises it -> nothing changes anywhere, and the view is put right', async () => {
     const member = await memberAt(west);
     const ref = { namespace: 'prod', name: record };
-    await until('the view is there', async () => (await find(member, serviceImportType, ref)) !== undefined);
+    await until('the view is there', async () => (await getOrUndefined(member, serviceImportType, ref)) !== undefined);
     await until('the view names both', async () => {
       const { status } = await member.get<ServiceImport>(serviceImportType, ref);
       return status?.clusters?.length === 2;
@@ -410,7 +410,7 @@ describe('rights', () => {
     const homesBefore = await Promise.all([east, west, north].map(({ client }) => everything(client)));
     const good = await member.get<ServiceImport>(serviceImportType, ref);
     const isRight = async () => {
-      const view = await find<ServiceImport>(member, serviceImportType, ref);
+      const view = await getOrUndefined<ServiceImport>(member, serviceImportType, ref);
       return (
         JSON.stringify([view?.spec, view?.status?.clusters]) === JSON.stringify([good.spec, good.status?.clusters])
       );
@@ -424,7 +424,7 @@ describe('rights', () => {
     await member.create(serviceImportType, bogus);
     await until(
       'a view of nothing goes',
-      async () => (await find(member, serviceImportType, bogus.metadata)) === undefined,
+      async () => (await getOrUndefined(member, serviceImportType, bogus.metadata)) === undefined,
     );
     const homesAfter = await Promise.all([east, west, north].map(({ client }) => everything(client)));
     expect(homesAfter).toEqual(homesBefore);
@@ -592,7 +592,7 @@ describe('leaving', () => {
       await until('the import too', async () => !(await importLine(home.client, key)).includes('east'));
     }
     expect(
-      await find<ServiceShard>(broker.client, serviceShardType, { namespace: 'prod-m-east', name: record }),
+      await getOrUndefined<ServiceShard>(broker.client, serviceShardType, { namespace: 'prod-m-east', name: record }),
     ).toBeUndefined();
   });
 
@@ -699,7 +699,7 @@ describe('leaving', () => {
       'tell the admin of the broker: portolan broker remove lost',
       'this cluster has left clusterset prod',
     ]);
-    expect(await find(north.client, secretType, ref)).toBeUndefined();
+    expect(await getOrUndefined(north.client, secretType, ref)).toBeUndefined();
   });
 });
 

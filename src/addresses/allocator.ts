@@ -4,9 +4,10 @@
 import { type IpFamily, type IpRange, parseIp } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
+import { deleteIfPresent, getOrUndefined } from '../kube/client/absent.ts';
 import type { Client } from '../kube/client/client.ts';
 import type { InformerReader } from '../kube/controller/informer.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../kube/objects/api-error.ts';
+import { isAlreadyExists, isConflict } from '../kube/objects/api-error.ts';
 import { formatTime } from '../kube/objects/conditions.ts';
 import { type AddressClaim, addressClaimName, addressClaimType, addressOfClaimName } from './address-claim.ts';
 import { type AddressOwner, candidates } from './candidates.ts';
@@ -96,7 +97,8 @@ export function createAllocator(options: AllocatorOptions): Allocator {
 
   /** Somebody has a claim of that name: perhaps ourselves, from before. */
   async function takeBack(owner: AddressOwner, address: string): Promise<boolean> {
-    const present = await read(address);
+    const ref = { name: addressClaimName(address) };
+    const present = await getOrUndefined<AddressClaim>(home, addressClaimType, ref);
     // Swept away this very moment: then it is free.
     if (present === undefined) return take(owner, address);
     if (!isClaimOf(present, owner)) return false;
@@ -104,15 +106,6 @@ export function createAllocator(options: AllocatorOptions): Allocator {
     const { releasedAt: _releasedAt, ...spec } = present.spec;
     await home.update(addressClaimType, { ...present, spec });
     return true;
-  }
-
-  async function read(address: string): Promise<AddressClaim | undefined> {
-    try {
-      return await home.get<AddressClaim>(addressClaimType, { name: addressClaimName(address) });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
   }
 
   async function release(owner: AddressOwner, keep: readonly string[] = []): Promise<void> {
@@ -139,9 +132,9 @@ export function createAllocator(options: AllocatorOptions): Allocator {
   async function remove(claim: AddressClaim): Promise<void> {
     const { name, resourceVersion } = claim.metadata;
     try {
-      await home.delete(addressClaimType, { name }, { preconditions: { resourceVersion } });
+      await deleteIfPresent(home, addressClaimType, { name }, { resourceVersion });
     } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
+      if (!isConflict(error)) throw error;
     }
   }
 

@@ -4,7 +4,7 @@
 export async function inParallel<T>(
   items: Iterable<T>,
   options: { readonly atOnceMax: number },
-  work: (item: T) => Promise<void>,
+  work: (item: T) => Promise<unknown>,
 ): Promise<void> {
   const failures: unknown[] = [];
   const left = items[Symbol.iterator]();

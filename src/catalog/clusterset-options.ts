@@ -5,9 +5,9 @@ import { errorText, type Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import { clusterSetDnsName, type DnsOptions, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
 import { readLocality } from '../clusterset/rules/locality.ts';
+import { getOrUndefined } from '../kube/client/absent.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer } from '../kube/controller/informer.ts';
-import { isNotFound } from '../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import type { Catalog } from './catalog.ts';
@@ -57,9 +57,9 @@ export async function zoneAtStart(home: Client, log: Log, last: string | undefin
   // Who can answer from a copy of names is not kept waiting for long.
   const timeoutMs = last === undefined ? firstLookMs : shortLookMs;
   try {
-    return readDnsOptions(await home.get<ConfigMap>(configMapType, ref, { timeoutMs })).zone;
+    const found = await getOrUndefined<ConfigMap>(home, configMapType, ref, { timeoutMs });
+    return found && readDnsOptions(found).zone;
   } catch (error) {
-    if (isNotFound(error)) return undefined;
     log.info("the clusterset's DNS options cannot be read yet", { error: errorText(error) });
     return last;
   }

@@ -4,8 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { Host } from '../base/host.ts';
 import { sleep, type World } from '../base/world.ts';
+import { getOrUndefined } from '../kube/client/absent.ts';
+import { install } from '../kube/client/apply.ts';
 import type { Client } from '../kube/client/client.ts';
-import { find, install } from '../kube/controller/apply.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
 import type { AnyObject, ResourceType } from '../kube/objects/object.ts';
 
@@ -30,7 +31,7 @@ export async function installDefinitions(request: DefinitionsRequest): Promise<s
   const made: string[] = [];
   for (const name of request.names) {
     const definition = await readDefinition(request.host, name);
-    if ((await find(request.client, definitionType, definition.metadata)) !== undefined) continue;
+    if ((await getOrUndefined(request.client, definitionType, definition.metadata)) !== undefined) continue;
     await install(request.client, { type: definitionType, object: definition });
     made.push(definition.metadata.name);
     await untilServed(request, definition);

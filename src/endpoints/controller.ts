@@ -5,10 +5,10 @@ import { isSameJson } from '../base/json.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { World } from '../base/world.ts';
+import { deleteIfPresent } from '../kube/client/absent.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer, type Informer } from '../kube/controller/informer.ts';
 import { type Controller, runController } from '../kube/controller/loop.ts';
-import { isNotFound } from '../kube/objects/api-error.ts';
 import {
   type EndpointSlice,
   endpointSliceType,
@@ -176,7 +176,5 @@ async function removeOrphans(client: Client, slices: readonly EndpointSlice[]): 
 
 async function remove(client: Client, { metadata }: EndpointSlice): Promise<void> {
   const { uid, resourceVersion } = metadata;
-  await client.delete(endpointSliceType, metadata, { preconditions: { uid, resourceVersion } }).catch((error) => {
-    if (!isNotFound(error)) throw error;
-  });
+  await deleteIfPresent(client, endpointSliceType, metadata, { uid, resourceVersion });
 }

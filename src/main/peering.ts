@@ -7,8 +7,8 @@ import type { Metrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
+import { apply, createIfAbsent } from '../kube/client/apply.ts';
 import type { Client } from '../kube/client/client.ts';
-import { isAlreadyExists, isNotFound } from '../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import { startPeerAddresses } from '../peering/consumer/addresses.ts';
@@ -49,7 +49,8 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
   const { world, log, metrics, home: client, namespace, mesh } = options;
   const parts = new Parts(log);
   try {
-    await ensureNamespace(client, namespace);
+    const own = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+    await createIfAbsent(client, namespaceType, own);
     const { files } = options;
     const { trustDomain } = mesh;
     const identity = await openIdentity({ world, log, client, namespace, trustDomain, ...(files && { files }) });
@@ -95,25 +96,9 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
   }
 }
 
-async function ensureNamespace(client: Client, name: string): Promise<void> {
-  try {
-    await client.get(namespaceType, { name });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
-    await client.create(namespaceType, object).catch((failure) => {
-      if (!isAlreadyExists(failure)) throw failure;
-    });
-  }
-}
-
 async function publishCard(client: Client, namespace: string, data: Record<string, string>): Promise<void> {
-  const metadata = { name: meshCardName, namespace };
-  const card: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data };
-  try {
-    await client.create(configMapType, card);
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-    await client.patch(configMapType, metadata, { kind: 'merge', body: { data } });
-  }
+  const card: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: meshCardName, namespace }, data };
+  // Somebody may keep other keys in it.
+  const change = (there: ConfigMap | undefined) => (there ? { ...there, data: { ...there.data, ...data } } : card);
+  await apply<ConfigMap>({ client, type: configMapType, present: undefined, change, onConflict: 'retry' });
 }

@@ -4,8 +4,8 @@
 import type { Command } from 'commander';
 import { readMembers } from '../../clusterset/explain/broker-state.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
+import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { install } from '../../kube/controller/apply.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags, withHome } from '../with-home.ts';
 

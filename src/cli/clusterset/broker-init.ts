@@ -24,8 +24,9 @@ import {
   findOverlaps,
   type NamedRange,
 } from '../../clusterset/rules/range-overlap.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find, install } from '../../kube/controller/apply.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { installDefinitions } from '../install.ts';
@@ -158,7 +159,7 @@ export async function brokerInit(
   const warnings = await refuseNonsense(client, clusterset, spec);
   for (const wanted of brokerObjects({ clusterset, spec })) {
     const { object, outcome } = await install(client, wanted);
-    if (outcome === 'as it was') continue;
+    if (outcome === 'unchanged') continue;
     const { namespace, name } = object.metadata;
     lines.push(`${outcome} ${wanted.type.kind} ${namespace === undefined ? name : `${namespace}/${name}`}`);
   }
@@ -172,7 +173,7 @@ export async function brokerInit(
 
 /** Flags say one thing within a group such as the lease: the others of the group stay. */
 async function wholeSpec(client: Client, { clusterset, spec }: InitRequest): Promise<ClusterSetSpec> {
-  const present = await find<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
+  const present = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
   const before = present?.spec ?? {};
   const group = (name: 'lease' | 'addressRanges' | 'dns') =>
     spec[name] === undefined ? {} : { [name]: { ...before[name], ...spec[name] } };
@@ -181,7 +182,7 @@ async function wholeSpec(client: Client, { clusterset, spec }: InitRequest): Pro
 
 /** A namespace that is there already must have been made for this very set, or have been given to it. */
 async function refuseForeign(client: Client, clusterset: string, name: string): Promise<void> {
-  const namespace = await find<Namespace>(client, namespaceType, { name });
+  const namespace = await getOrUndefined<Namespace>(client, namespaceType, { name });
   if (namespace === undefined) return;
   const { labels, annotations } = namespace.metadata;
   const member = annotations?.[clusterIdAnnotation];
@@ -197,7 +198,7 @@ async function refuseForeign(client: Client, clusterset: string, name: string): 
 
 /** What to say besides. */
 async function refuseNonsense(client: Client, clusterset: string, spec: ClusterSetSpec): Promise<string[]> {
-  const present = await find<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
+  const present = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
   const whole = { ...present?.spec, ...spec };
   const set = { apiVersion: '', kind: '', metadata: { name: clusterset }, spec: whole };
   const members = present === undefined ? [] : await readMembers(client, clusterset);

@@ -15,8 +15,8 @@ import {
   memberRoleName,
   membersNamespace,
 } from '../../clusterset/rules/broker-layout.ts';
+import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find, remove } from '../../kube/controller/apply.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { ResourceType } from '../../kube/objects/object.ts';
@@ -78,7 +78,7 @@ export async function brokerRemove(request: RemoveRequest): Promise<string[]> {
     [namespaceType, { name: namespace }],
   ];
   let count = 0;
-  for (const [type, ref] of things) if (await remove(client, type, ref)) count += 1;
+  for (const [type, ref] of things) if (await deleteIfPresent(client, type, ref)) count += 1;
   if (count === 0) return [`cluster ${id} is no member of clusterset ${clusterset}`];
   await untilGone(request, namespace);
   await removeViewsOfNobody(client, clusterset);
@@ -86,9 +86,9 @@ export async function brokerRemove(request: RemoveRequest): Promise<string[]> {
 }
 
 async function findNamespace({ client, clusterset, id }: RemoveRequest): Promise<string> {
-  const cluster = await find<Cluster>(client, clusterType, { namespace: clusterset, name: id });
+  const cluster = await getOrUndefined<Cluster>(client, clusterType, { namespace: clusterset, name: id });
   const name = cluster?.spec.namespace ?? memberNamespace(clusterset, id);
-  const namespace = await find<Namespace>(client, namespaceType, { name });
+  const namespace = await getOrUndefined<Namespace>(client, namespaceType, { name });
   const { labels, annotations } = namespace?.metadata ?? {};
   const isItsOwn = labels?.[clusterSetLabel] === clusterset && annotations?.[clusterIdAnnotation] === id;
   if (namespace === undefined || isItsOwn) return name;
@@ -100,7 +100,7 @@ async function findNamespace({ client, clusterset, id }: RemoveRequest): Promise
 async function refuseAlive(request: RemoveRequest, namespace: string): Promise<void> {
   const { client, deps, id, isForced, onWait } = request;
   if (isForced) return;
-  const read = () => find<Lease>(client, leaseType, { namespace, name: memberLeaseName });
+  const read = () => getOrUndefined<Lease>(client, leaseType, { namespace, name: memberLeaseName });
   const before = await read();
   if (before?.spec?.renewTime === undefined) return;
   const watchMs = (before.spec.leaseDurationSeconds ?? clusterSetDefaults.lease.durationSeconds) * 1000;
@@ -121,7 +121,7 @@ const lookMs = 100;
 
 async function untilGone({ client, deps }: RemoveRequest, name: string): Promise<void> {
   for (let look = 0; look < looksMax; look += 1) {
-    if ((await find(client, namespaceType, { name })) === undefined) return;
+    if ((await getOrUndefined(client, namespaceType, { name })) === undefined) return;
     await sleep(deps.world.timers, lookMs);
   }
   throw new Error(`namespace ${name}: still being deleted at the broker; look what holds it`);
@@ -135,5 +135,8 @@ async function removeViewsOfNobody(client: Client, clusterset: string): Promise<
 
 export async function removeViews(client: Client, clusterset: string): Promise<void> {
   const { items } = await client.list<ServiceImport>(serviceImportType, { namespace: clusterset });
-  for (const view of items.filter(isOurs)) await remove(client, serviceImportType, view.metadata);
+  for (const { metadata } of items.filter(isOurs)) {
+    const { namespace, name } = metadata;
+    await deleteIfPresent(client, serviceImportType, { namespace, name });
+  }
 }

@@ -26,10 +26,11 @@ import {
   membersNamespace,
 } from '../../clusterset/rules/broker-layout.ts';
 import { findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
+import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
+import { install } from '../../kube/client/apply.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
-import { find, install, remove } from '../../kube/controller/apply.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { OwnerReference } from '../../kube/objects/object.ts';
@@ -135,7 +136,7 @@ async function refuse(request: TokenRequest): Promise<void> {
   const { client, clusterset, id } = request;
   const set = await readClusterSet(client, clusterset);
   const name = memberNamespace(clusterset, id);
-  const namespace = await find<Namespace>(client, namespaceType, { name });
+  const namespace = await getOrUndefined<Namespace>(client, namespaceType, { name });
   const holder = namespace?.metadata.annotations?.[clusterIdAnnotation];
   if (namespace !== undefined && holder !== id) {
     throw new Error(
@@ -164,7 +165,7 @@ async function newToken(request: TokenRequest, owner: OwnerReference) {
   const namespace = membersNamespace(clusterset);
   const ref = { namespace, name: joinSecretName(id) };
   // A token given before and not used yet ends here.
-  await remove(client, secretType, ref);
+  await deleteIfPresent(client, secretType, ref);
   const { object: secret } = await install(client, manifest(secretType, { ...ref, ownerReferences: [owner] }, {}));
   return requestToken(client, { namespace, name: id, lifetimeMs, boundTo: secret });
 }

@@ -6,8 +6,8 @@ import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/se
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { describeLease } from '../../clusterset/rules/leases/lease-memory.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find } from '../../kube/controller/apply.ts';
 import type { Condition } from '../../kube/objects/object.ts';
 import { formatTable, type OutputFormat } from '../table.ts';
 import { clustersOf } from './status-home.ts';
@@ -30,8 +30,8 @@ interface HomeExplainRequest {
 
 export async function explainAtHome({ home, key, why }: HomeExplainRequest): Promise<HomeExplanation> {
   const ref = parseServiceKey(key);
-  const object = await find<ServiceImport>(home, serviceImportType, ref);
-  const serviceExport = await find<ServiceExport>(home, serviceExportType, ref);
+  const object = await getOrUndefined<ServiceImport>(home, serviceImportType, ref);
+  const serviceExport = await getOrUndefined<ServiceExport>(home, serviceExportType, ref);
   if (object === undefined && serviceExport === undefined) {
     throw new Error(
       `service ${key}: the broker does not answer (${why}), and this cluster has no import or export of it`,

@@ -10,8 +10,9 @@ import { homeFacts, readSetState } from '../../clusterset/explain/set-state.ts';
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
 import { exportToAnnotation, type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceNameProblem } from '../../clusterset/rules/export-conditions.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find, install } from '../../kube/controller/apply.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
@@ -98,10 +99,10 @@ export async function* exportService(deps: ClusterSetDeps, request: ExportReques
   const key = `${namespace}/${name}`;
   const problem = serviceNameProblem(name);
   if (problem !== undefined) throw new Error(`export ${key}: no Service can have that name: it ${problem}`);
-  if ((await find<Namespace>(home, namespaceType, { name: namespace })) === undefined) {
+  if ((await getOrUndefined<Namespace>(home, namespaceType, { name: namespace })) === undefined) {
     throw new Error(`export ${key}: there is no namespace ${namespace}`);
   }
-  const present = await find<ServiceExport>(home, serviceExportType, { namespace, name });
+  const present = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });
   const limit = present?.metadata.annotations?.[exportToAnnotation];
   const wanted = exportObject(request);
   const isLifted = request.to === 'all' && limit !== undefined;
@@ -113,7 +114,7 @@ export async function* exportService(deps: ClusterSetDeps, request: ExportReques
   }
   const { object, outcome } = await install<ServiceExport>(home, { type: serviceExportType, object: wanted });
   const only = object.metadata.annotations?.[exportToAnnotation];
-  if (outcome !== 'as it was') yield `${key} is exported${outcome === 'changed' ? ' anew' : ''}`;
+  if (outcome !== 'unchanged') yield `${key} is exported${outcome === 'updated' ? ' anew' : ''}`;
   else if (only === undefined) yield `${key} is exported already`;
   else yield `${key} is exported already, only to ${only || 'nobody'}; --to all lifts that`;
 }
@@ -205,7 +206,7 @@ export async function waitForExport(
   const key = `${namespace}/${name}`;
   const deadlineMs = deps.world.clock.monotonicMs() + timeoutMs;
   for (;;) {
-    const present = await find<ServiceExport>(home, serviceExportType, { namespace, name });
+    const present = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });
     const ready = conditionOf(present?.status?.conditions, 'Ready');
     const isCurrent =
       ready?.observedGeneration === undefined || ready.observedGeneration === present?.metadata.generation;

@@ -20,22 +20,18 @@ import {
   clusterSetProperty,
 } from '../../clusterset/kinds/cluster-property.ts';
 import { type JoinToken, parseJoinToken } from '../../clusterset/membership/join-token.ts';
-import { type MemberRecord, memberRecord } from '../../clusterset/membership/member-record.ts';
+import { type MemberRecord, memberRecord, readMemberRecord } from '../../clusterset/membership/member-record.ts';
 import { clusterProperties, membershipSecret } from '../../clusterset/membership/membership.ts';
-import {
-  clusterIdProblem,
-  joinSecretName,
-  memberRecordName,
-  membersNamespace,
-} from '../../clusterset/rules/broker-layout.ts';
+import { clusterIdProblem, joinSecretName, membersNamespace } from '../../clusterset/rules/broker-layout.ts';
 import { findOutside, findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
+import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
+import { apply, install } from '../../kube/client/apply.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
-import { find, install, remove } from '../../kube/controller/apply.ts';
-import { isAlreadyExists, isUnauthorized } from '../../kube/objects/api-error.ts';
+import { isUnauthorized } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
-import { configMapType } from '../../kube/objects/config-map.ts';
+import type { ConfigMap } from '../../kube/objects/config-map.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
@@ -202,14 +198,14 @@ async function refuseAtHome(home: Client, token: Pick<JoinToken, 'clusterset' | 
 }
 
 function findProperty(home: Client, name: string): Promise<ClusterProperty | undefined> {
-  return find<ClusterProperty>(home, clusterPropertyType, { name });
+  return getOrUndefined<ClusterProperty>(home, clusterPropertyType, { name });
 }
 
 /** What could not be checked, in lines for the person. */
 async function refuseAtBroker(broker: Client, { home, token, claims, found }: JoinRequest): Promise<string[]> {
   const { clusterset, clusterId: id } = token;
   const set = await readClusterSet(broker, clusterset);
-  const cluster = await find<Cluster>(broker, clusterType, { namespace: clusterset, name: id });
+  const cluster = await getOrUndefined<Cluster>(broker, clusterType, { namespace: clusterset, name: id });
   if (cluster === undefined)
     throw new Error(`cluster ${id} was removed from clusterset ${clusterset}; ask for a new join token`);
   const record = await readRecord(broker, token.namespace);
@@ -278,7 +274,7 @@ async function enter(deps: ClusterSetDeps, request: JoinRequest, broker: Client)
     tokenIssuedAt: now,
     tokenExpiresAt: issued.expiresAt,
   });
-  await remove(home, secretType, secret.metadata);
+  await deleteIfPresent(home, secretType, secret.metadata);
   await home.create(type, secret);
   for (const property of clusterProperties(token)) {
     if ((await findProperty(home, property.object.metadata.name)) === undefined) await install(home, property);
@@ -291,20 +287,18 @@ async function takeId(broker: Client, request: JoinRequest, now: string): Promis
   const { home, token, claims } = request;
   const mine: MemberRecord = { ...claims, homeUid: await homeUid(home), joinedAt: now };
   const wanted = memberRecord(token.namespace, mine);
-  try {
-    await broker.create(wanted.type, wanted.object);
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-    const present = await readRecord(broker, token.namespace);
-    if (present?.homeUid !== mine.homeUid) {
+  const change = (there: ConfigMap | undefined): ConfigMap => {
+    if (there === undefined) return wanted.object;
+    const { homeUid: holder, joinedAt } = readMemberRecord(there);
+    if (holder !== mine.homeUid) {
       throw new Error(
         `cluster id ${token.clusterId} was just taken by another cluster; ask for a token with another id`,
       );
     }
-    const again = memberRecord(token.namespace, { ...mine, joinedAt: present.joinedAt });
-    const ref = { namespace: token.namespace, name: memberRecordName };
-    await broker.patch(configMapType, ref, { kind: 'merge', body: { data: again.object.data } });
-  }
+    const again = memberRecord(token.namespace, { ...mine, joinedAt });
+    return { ...there, data: { ...there.data, ...again.object.data } };
+  };
+  await apply<ConfigMap>({ client: broker, type: wanted.type, present: undefined, change, onConflict: 'retry' });
 }
 
 /** The join token ends with the Secret it is bound to. */
@@ -312,7 +306,7 @@ async function useUp(deps: ClusterSetDeps, token: JoinToken): Promise<void> {
   const broker = brokerClient(deps.world, token);
   try {
     const namespace = membersNamespace(token.clusterset);
-    await remove(broker, secretType, { namespace, name: joinSecretName(token.clusterId) });
+    await deleteIfPresent(broker, secretType, { namespace, name: joinSecretName(token.clusterId) });
   } finally {
     broker.close();
   }
@@ -320,7 +314,7 @@ async function useUp(deps: ClusterSetDeps, token: JoinToken): Promise<void> {
 
 /** As everybody does who needs to tell clusters apart. */
 async function homeUid(home: Client): Promise<string> {
-  const namespace = await find<Namespace>(home, namespaceType, { name: 'kube-system' });
+  const namespace = await getOrUndefined<Namespace>(home, namespaceType, { name: 'kube-system' });
   if (namespace?.metadata.uid === undefined) throw new Error('this home has no namespace kube-system to be known by');
   return namespace.metadata.uid;
 }

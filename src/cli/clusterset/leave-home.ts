@@ -14,8 +14,8 @@ import {
   sliceManager,
 } from '../../clusterset/rules/agent-marks.ts';
 import { clusterSetDnsName } from '../../clusterset/rules/clusterset-dns.ts';
+import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find, remove } from '../../kube/controller/apply.ts';
 import { configMapType } from '../../kube/objects/config-map.ts';
 import { endpointSliceType, sliceManagedByLabel, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
@@ -36,11 +36,11 @@ export async function cleanHome(home: Client, clusterId: string): Promise<void> 
   await removeAll<AddressClaim>(home, addressClaimType, {}, ({ spec }) => spec.owner.kind === serviceImportType.kind);
   await clearConditions(home);
   for (const name of [verdictsName, clusterSetDnsName])
-    await remove(home, configMapType, { namespace: systemNamespace, name });
+    await deleteIfPresent(home, configMapType, { namespace: systemNamespace, name });
   for (const name of [clusterIdProperty, clusterSetProperty]) {
-    const property = await find(home, clusterPropertyType, { name });
+    const property = await getOrUndefined(home, clusterPropertyType, { name });
     // One that was there before us belongs to somebody else.
-    if (property !== undefined && isOurs(property)) await remove(home, clusterPropertyType, { name });
+    if (property !== undefined && isOurs(property)) await deleteIfPresent(home, clusterPropertyType, { name });
   }
 }
 
@@ -51,7 +51,7 @@ async function removeAll<T extends KubernetesObject>(
   isMeant: (object: T) => boolean = () => true,
 ): Promise<void> {
   for (const object of await listAll<T>(home, type, selection)) {
-    if (isMeant(object)) await remove(home, type, object.metadata);
+    if (isMeant(object)) await deleteIfPresent(home, type, object.metadata);
   }
 }
 

@@ -8,8 +8,8 @@ import { findMembership, membershipRef, withBroker } from '../../clusterset/expl
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
 import { leavingAnnotation, type MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { leaderLeaseName } from '../../clusterset/rules/broker-layout.ts';
+import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find, remove } from '../../kube/controller/apply.ts';
 import { ApiError, isForbidden, isNotFound, isUnauthorized } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
@@ -58,7 +58,7 @@ export async function leave(deps: ClusterSetDeps, { home, isOffline }: LeaveRequ
     lines.push('warning: an agent did not stop in time and was taken for gone; make sure that none is running');
   }
   await cleanHome(home, membership.clusterId);
-  await remove(home, secretType, membershipRef);
+  await deleteIfPresent(home, secretType, membershipRef);
   lines.push(`this cluster has left clusterset ${membership.clusterset}`);
   return lines;
 }
@@ -80,7 +80,7 @@ async function untilAgentsRest(deps: ClusterSetDeps, broker: Client, membership:
   let seen = '';
   let seenMs = clock.monotonicMs();
   for (;;) {
-    const lease = await find<Lease>(broker, leaseType, ref);
+    const lease = await getOrUndefined<Lease>(broker, leaseType, ref);
     if ((lease?.spec?.holderIdentity ?? '') === '') return true;
     const version = lease?.metadata.resourceVersion ?? '';
     if (version !== seen) seenMs = clock.monotonicMs();
@@ -103,7 +103,7 @@ async function leaveBroker(deps: ClusterSetDeps, { home, membership }: LeaveFact
   try {
     return await withBroker(deps.world, membership, async (broker) => {
       // A broker that does not answer is found out before anything changes.
-      await find(broker, clusterType, { namespace: clusterset, name: clusterId });
+      await getOrUndefined(broker, clusterType, { namespace: clusterset, name: clusterId });
       await markLeaving(home, true);
       isMarked = true;
       const areResting = await untilAgentsRest(deps, broker, membership);
@@ -111,7 +111,7 @@ async function leaveBroker(deps: ClusterSetDeps, { home, membership }: LeaveFact
       hasBegun = true;
       // The others clear the merged view of what only we exported; the last one clears it all.
       if (items.every(({ metadata }) => metadata.name === clusterId)) await removeViews(broker, clusterset);
-      await remove(broker, namespaceType, { name: namespace });
+      await deleteIfPresent(broker, namespaceType, { name: namespace });
       await untilForgotten(deps, broker, namespace);
       return areResting ? 'left' : 'agent silent';
     });

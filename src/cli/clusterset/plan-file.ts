@@ -5,8 +5,8 @@ import { parseAllDocuments } from 'yaml';
 import type { Host } from '../../base/host.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find } from '../../kube/controller/apply.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
@@ -114,7 +114,7 @@ export async function completeExport(wanted: ServiceExport, request: CompleteReq
 }
 
 async function isThere(type: ResourceType, wanted: KubernetesObject, request: CompleteRequest): Promise<boolean> {
-  return request.isThere ?? (await find(request.home, type, wanted.metadata)) !== undefined;
+  return request.isThere ?? (await getOrUndefined(request.home, type, wanted.metadata)) !== undefined;
 }
 
 export async function completeService(wanted: Service, request: CompleteRequest): Promise<Service> {
@@ -133,7 +133,7 @@ export async function completeService(wanted: Service, request: CompleteRequest)
 
 /** As the home would take it, or an error that says why not. */
 export async function completePolicy(home: Client, wanted: ServiceExportPolicy): Promise<ServiceExportPolicy> {
-  const present = await find(home, serviceExportPolicyType, wanted.metadata);
+  const present = await getOrUndefined(home, serviceExportPolicyType, wanted.metadata);
   if (present !== undefined) return dryPatch(home, serviceExportPolicyType, wanted);
   return home.create(serviceExportPolicyType, wanted, { isDryRun: true });
 }

@@ -10,8 +10,8 @@ import { byKey, fewKeysMax, homeFacts, listAll, readSetState } from '../../clust
 import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find } from '../../kube/controller/apply.ts';
 import { formatCount, formatTable, type OutputFormat, parseOutput } from '../table.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { completeExport, completeService, type PlannedObjects, readPlanFile } from './plan-file.ts';
@@ -99,7 +99,7 @@ async function exportedAmong(home: Client, keys: readonly string[]): Promise<str
   }
   const exported: string[] = [];
   for (const key of keys) {
-    if ((await find(home, serviceExportType, parseServiceKey(key))) !== undefined) exported.push(key);
+    if ((await getOrUndefined(home, serviceExportType, parseServiceKey(key))) !== undefined) exported.push(key);
   }
   return exported;
 }

@@ -9,8 +9,8 @@ import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/se
 import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { madeAnnotation, placementLabel, policyLabel } from '../../clusterset/rules/agent-marks.ts';
 import { recordName } from '../../clusterset/rules/names.ts';
+import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find, remove } from '../../kube/controller/apply.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { addWaitOptions, changeWarnings, foreseeHere, parseTimeout, type WaitFlags } from './export.ts';
 
@@ -39,7 +39,7 @@ export interface UnexportRequest {
 export async function* unexportService(deps: ClusterSetDeps, request: UnexportRequest): AsyncGenerator<string> {
   const { home, namespace, name } = request;
   const key = `${namespace}/${name}`;
-  const present = await find<ServiceExport>(home, serviceExportType, { namespace, name });
+  const present = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });
   if (present === undefined) return yield `${key} is not exported`;
   refuseMadeByOthers(present, key);
   try {
@@ -54,7 +54,7 @@ export async function* unexportService(deps: ClusterSetDeps, request: UnexportRe
   } catch (error) {
     yield `note: what this does to other clusters cannot be said: ${errorText(error)}`;
   }
-  await remove(home, serviceExportType, { namespace, name });
+  await deleteIfPresent(home, serviceExportType, { namespace, name });
   yield `${key} is no longer exported`;
 }
 
@@ -83,7 +83,8 @@ async function waitForWithdrawal(
   const deadlineMs = deps.world.clock.monotonicMs() + timeoutMs;
   return withBroker(deps.world, membership, async (broker) => {
     for (;;) {
-      if ((await find(broker, serviceShardType, ref)) === undefined) return `${namespace}/${name} is withdrawn`;
+      if ((await getOrUndefined(broker, serviceShardType, ref)) === undefined)
+        return `${namespace}/${name} is withdrawn`;
       if (deps.world.clock.monotonicMs() > deadlineMs) {
         throw new Error(
           `unexport ${namespace}/${name}: still at the broker after ${timeoutMs / 1000} s; is the agent running?`,

@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isDnsLabel } from '../../base/dns/labels.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isNotFound } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { type Peer, peerType, splitPem } from '../../peering/kinds/peer.ts';
@@ -24,13 +24,11 @@ export interface PeerHome {
 }
 
 export async function ownCard({ client, namespace }: PeerHome): Promise<MeshCard> {
-  try {
-    const { data = {} } = await client.get<ConfigMap>(configMapType, { namespace, name: meshCardName });
-    return { address: data['address'] ?? '', domain: data['domain'] ?? '', bundle: data['bundle'] ?? '' };
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
+  const card = await getOrUndefined<ConfigMap>(client, configMapType, { namespace, name: meshCardName });
+  if (card === undefined)
     throw new Error(`ConfigMap ${namespace}/${meshCardName} is not there: start portolan peering on this home first`);
-  }
+  const { data = {} } = card;
+  return { address: data['address'] ?? '', domain: data['domain'] ?? '', bundle: data['bundle'] ?? '' };
 }
 
 export interface TokenRequest {
@@ -70,13 +68,7 @@ function mustBeName(peer: string): void {
 }
 
 export async function isKnown({ client, namespace }: PeerHome, name: string): Promise<boolean> {
-  try {
-    await client.get<Peer>(peerType, { namespace, name });
-    return true;
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
+  return (await getOrUndefined<Peer>(client, peerType, { namespace, name })) !== undefined;
 }
 
 export interface AddRequest {

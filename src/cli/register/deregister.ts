@@ -3,6 +3,7 @@
 
 import type { Command } from 'commander';
 import { madeByAnnotation, madeByRegister, registrationManager } from '../../endpoints/registration.ts';
+import { deleteIfPresent } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isConflict, isNotFound } from '../../kube/objects/api-error.ts';
 import {
@@ -52,7 +53,7 @@ export async function deregister(client: Client, request: DeregisterRequest): Pr
   const where = `${namespace}/${service}`;
   const slices = await slicesOf(client, request);
   const found = slices.filter((slice) => isMeant(slice, request));
-  for (const slice of found) await remove(client, slice);
+  for (const slice of found) await deleteIfPresent(client, endpointSliceType, slice.metadata);
   const lines = [
     found.length === 0 ? `${address}: not registered behind ${where}` : `${address}: deregistered from ${where}`,
   ];
@@ -75,12 +76,6 @@ function isMeant(slice: EndpointSlice, { address, ports }: DeregisterRequest): b
   if (slice.endpoints[0]?.addresses[0] !== address) return false;
   const numbers = new Set((slice.ports ?? []).map(({ port }) => port));
   return ports.length === 0 || (ports.length === numbers.size && ports.every(({ port }) => numbers.has(port)));
-}
-
-async function remove(client: Client, { metadata }: EndpointSlice): Promise<void> {
-  await client.delete(endpointSliceType, metadata, { preconditions: { uid: metadata.uid } }).catch((error) => {
-    if (!isNotFound(error)) throw error;
-  });
 }
 
 async function removeOwnService(client: Client, request: DeregisterRequest): Promise<boolean> {

@@ -1,7 +1,6 @@
 // `portolan register`: puts a process on some machine behind a Service. Doing it twice is doing it once.
 
 import type { Command } from 'commander';
-import { isSameJson } from '../../base/json.ts';
 import type { HealthCheck } from '../../endpoints/health-check.ts';
 import {
   madeByAnnotation,
@@ -11,8 +10,10 @@ import {
   registrationName,
   registrationSlice,
 } from '../../endpoints/registration.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import { apply, createIfAbsent, replaceWith } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isAlreadyExists, isNotFound } from '../../kube/objects/api-error.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
@@ -99,16 +100,10 @@ async function ensureService(
   request: RegisterRequest,
   what: string,
 ): Promise<{ service: Service; wasMade: boolean }> {
-  const ref = { namespace: request.namespace, name: request.service };
   try {
-    return { service: await client.get<Service>(serviceType, ref), wasMade: false };
+    const { object, outcome } = await createIfAbsent(client, serviceType, newService(request));
+    return { service: object, wasMade: outcome === 'created' };
   } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
-  try {
-    return { service: await client.create<Service>(serviceType, newService(request)), wasMade: true };
-  } catch (error) {
-    if (isAlreadyExists(error)) return ensureService(client, request, what);
     if (!isNotFound(error)) throw error;
     throw new Error(
       `${what}: there is no namespace ${request.namespace}; make it with kubectl create namespace ${request.namespace}`,
@@ -155,37 +150,24 @@ function registrationFor(request: RegisterRequest, service: Service, what: strin
   return { ...request, ports: match.ports };
 }
 
-type Outcome = 'registered' | 'changed' | 'already registered';
+const outcomes = { created: 'registered', updated: 'changed', unchanged: 'already registered' } as const;
+
+type Outcome = (typeof outcomes)[keyof typeof outcomes];
 
 async function ensureSlice(client: Client, registration: Registration, service: Service): Promise<Outcome> {
   const ref = { namespace: registration.namespace, name: registrationName(registration) };
-  const present = await client.get<EndpointSlice>(endpointSliceType, ref).catch((error) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
-  const wanted = registrationSlice(registration, service, present);
-  if (present === undefined) {
-    await client.create(endpointSliceType, wanted);
-    return 'registered';
-  }
-  if (isSameJson(withoutEmpty(present), withoutEmpty(wanted))) return 'already registered';
-  await client.update(endpointSliceType, wanted);
-  return 'changed';
-}
-
-function withoutEmpty({ metadata, endpoints, ports }: EndpointSlice): object {
-  const { labels, annotations = {}, ownerReferences } = metadata;
-  return { labels, annotations, ownerReferences, endpoints, ports };
+  const present = await getOrUndefined<EndpointSlice>(client, endpointSliceType, ref);
+  // A check that succeeded keeps the slice ready, so what is wanted depends on what is there.
+  const change = (there: EndpointSlice | undefined) =>
+    replaceWith(registrationSlice(registration, service, there))(there);
+  const { outcome } = await apply({ client, type: endpointSliceType, present, change, onConflict: 'retry' });
+  return outcomes[outcome];
 }
 
 async function isStillThere(client: Client, service: Service): Promise<boolean> {
-  try {
-    const { uid, deletionTimestamp } = (await client.get<Service>(serviceType, service.metadata)).metadata;
-    return uid === service.metadata.uid && deletionTimestamp === undefined;
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
+  const { uid, deletionTimestamp } =
+    (await getOrUndefined<Service>(client, serviceType, service.metadata))?.metadata ?? {};
+  return uid === service.metadata.uid && deletionTimestamp === undefined;
 }
 
 function describe(registration: Registration, { wasMade, outcome }: { wasMade: boolean; outcome: Outcome }): string[] {

@@ -3,9 +3,9 @@
 import { errorText, type Log } from '../../base/log.ts';
 import { createQueue } from '../../base/queue.ts';
 import type { World } from '../../base/world.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { ensure } from '../../kube/controller/apply.ts';
-import { isNotFound } from '../../kube/objects/api-error.ts';
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
 import { type DnsOptions, dnsOptionsManifest } from '../rules/clusterset-dns.ts';
 import type { SetLocality } from '../rules/locality.ts';
@@ -32,8 +32,8 @@ export function runClusterSetDns(options: ClusterSetDnsOptions): ClusterSetDnsCo
     const { dns, locality, ground } = options.wanted();
     const place = { locality, ground, namespace: options.systemNamespace };
     const { type, object: wanted } = dnsOptionsManifest(dns, place);
-    const present = await home.get<ConfigMap>(type, wanted.metadata).catch(absentIsFine);
-    await ensure({ client: home, type, present, wanted });
+    const present = await getOrUndefined<ConfigMap>(home, type, wanted.metadata);
+    await apply({ client: home, type, present, change: replaceWith(wanted) });
     return undefined;
   }
 
@@ -45,9 +45,4 @@ export function runClusterSetDns(options: ClusterSetDnsOptions): ClusterSetDnsCo
   });
   queue.start();
   return { nudge: () => queue.add('options'), stop: () => queue.stop() };
-}
-
-function absentIsFine(error: unknown): undefined {
-  if (isNotFound(error)) return undefined;
-  throw error;
 }

@@ -4,7 +4,8 @@
 import { inParallel } from '../../base/in-parallel.ts';
 import { errorText } from '../../base/log.ts';
 import type { WorkResult } from '../../base/queue.ts';
-import { ensure, ensureAbsent, isAsWanted } from '../../kube/controller/apply.ts';
+import { deleteIfPresent } from '../../kube/client/absent.ts';
+import { apply, replaceWith } from '../../kube/client/apply.ts';
 import { boundedName } from '../../kube/objects/bounded-name.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
@@ -18,6 +19,7 @@ import { readExportRequest, unexportable } from '../rules/export-request.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
 import { createSlicePlanner, type PublishedSlice, planSlices, type SlicePlan } from '../rules/plan-export-slices.ts';
 import { planShard, publishedRecord } from '../rules/shard-record.ts';
+import { bringSlice } from './bring-slice.ts';
 
 /** Of one service, to one home. */
 const writes = { atOnceMax: 8 };
@@ -99,20 +101,14 @@ export function createExportController({ context, onPublication }: ExportControl
     const names = new Set(slices.map(({ name }) => boundedName(name)));
     await inParallel(slices, writes, (slice) => publishSlice(key, present.get(boundedName(slice.name)), slice));
     const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
-    await inParallel(leftovers, writes, (slice) => ensureAbsent(broker, endpointSliceType, slice));
+    await inParallel(leftovers, writes, (slice) => deleteIfPresent(broker, endpointSliceType, slice.metadata));
   }
 
   async function publishSlice(key: string, present: EndpointSlice | undefined, slice: PublishedSlice): Promise<void> {
     if (present !== undefined && inSync.get(present) === slice) return;
     const wanted = publishedRecord(slice, parseServiceKey(key), membership.namespace);
-    if (present !== undefined && isAsWanted(present, wanted)) {
-      inSync.set(present, slice);
-      return;
-    }
-    // The type of a slice's addresses cannot be changed; one that has the wrong type is made anew.
-    const isOtherType = present !== undefined && present.addressType !== wanted.addressType;
-    if (isOtherType) await ensureAbsent(broker, endpointSliceType, present);
-    await ensure({ client: broker, type: endpointSliceType, present: isOtherType ? undefined : present, wanted });
+    const wasInSync = await bringSlice(broker, present, wanted);
+    if (present !== undefined && wasInSync) inSync.set(present, slice);
   }
 
   async function publishShard(
@@ -129,7 +125,8 @@ export function createExportController({ context, onPublication }: ExportControl
       translations: context.publishing().rules.translations,
     });
     const present = ownShard(key, facts.self);
-    const written = await ensure<ServiceShard>({ client: broker, type: serviceShardType, present, wanted });
+    const shard = { client: broker, type: serviceShardType, present, change: replaceWith(wanted) };
+    const { object: written } = await apply<ServiceShard>(shard);
     if (present === undefined) await tellSkew(facts.serviceExport, written);
   }
 
@@ -148,8 +145,9 @@ export function createExportController({ context, onPublication }: ExportControl
   // The shard first: without it nobody looks at the slices.
   async function withdraw(key: string, self: Member): Promise<void> {
     const shard = ownShard(key, self);
-    if (shard !== undefined) await ensureAbsent(broker, serviceShardType, shard);
-    for (const slice of self.slices.byIndex(byService, key)) await ensureAbsent(broker, endpointSliceType, slice);
+    if (shard !== undefined) await deleteIfPresent(broker, serviceShardType, shard.metadata);
+    for (const slice of self.slices.byIndex(byService, key))
+      await deleteIfPresent(broker, endpointSliceType, slice.metadata);
   }
 
   function ownShard(key: string, self: Member): ServiceShard | undefined {

@@ -2,6 +2,7 @@
 // Whoever wants another id leaves and joins again.
 
 import type { WorkResult } from '../../base/queue.ts';
+import { apply } from '../../kube/client/apply.ts';
 import type { InformerReader } from '../../kube/controller/informer.ts';
 import { createPutBacks } from '../../kube/controller/put-backs.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
@@ -36,16 +37,14 @@ export function createIdentityController(
   }
 
   async function write(present: ClusterProperty | undefined, property: ClusterProperty): Promise<void> {
-    if (present === undefined) {
-      await home.create(clusterPropertyType, property);
-      return;
-    }
+    const change = (there: ClusterProperty | undefined) => (there ? { ...there, spec: property.spec } : property);
+    await apply({ client: home, type: clusterPropertyType, present, change });
+    if (present === undefined) return;
     log.warn('cluster property was changed, put back; a changed id is leave and join', {
       property: present.metadata.name,
       found: present.spec.value,
       value: property.spec.value,
     });
-    await home.update(clusterPropertyType, { ...present, spec: property.spec });
     const message = `put back to ${property.spec.value}, it said ${present.spec.value}; whoever wants another id leaves the clusterset and joins again`;
     await events.record({ about: present, type: 'Warning', reason: 'PropertyPutBack', message });
   }

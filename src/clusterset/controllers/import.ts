@@ -4,7 +4,8 @@
 import type { Allocator } from '../../addresses/allocator.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { WorkResult } from '../../base/queue.ts';
-import { ensure, ensureAbsent, isAsWanted } from '../../kube/controller/apply.ts';
+import { deleteIfPresent } from '../../kube/client/absent.ts';
+import { apply, isAsWanted, replaceWith } from '../../kube/client/apply.ts';
 import { createPutBacks } from '../../kube/controller/put-backs.ts';
 import { isInvalid } from '../../kube/objects/api-error.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
@@ -19,6 +20,7 @@ import type { Merge } from '../rules/merge/merged.ts';
 import { parseServiceKey, type ServiceKey } from '../rules/names.ts';
 import { isOurImport, planImport } from '../rules/plan-import.ts';
 import { createImportedSlicePlanner, isOurSlice } from '../rules/plan-import-slices.ts';
+import { bringSlice } from './bring-slice.ts';
 import { holdAddresses, importOwner } from './import-addresses.ts';
 import { writeImportStatus } from './import-status.ts';
 
@@ -64,8 +66,8 @@ export function createImportController(context: AgentContext, allocator: Allocat
   }
 
   async function remove(key: string, present: ServiceImport | undefined): Promise<void> {
-    if (present !== undefined && isOurImport(present)) await ensureAbsent(home, serviceImportType, present);
-    for (const slice of ourSlices(key)) await ensureAbsent(home, endpointSliceType, slice);
+    if (present !== undefined && isOurImport(present)) await deleteIfPresent(home, serviceImportType, present.metadata);
+    for (const slice of ourSlices(key)) await deleteIfPresent(home, endpointSliceType, slice.metadata);
     await allocator.release(importOwner(parseServiceKey(key)));
   }
 
@@ -88,7 +90,13 @@ export function createImportController(context: AgentContext, allocator: Allocat
 
   async function bringImport(key: string, { present, wanted, mayWrite }: ImportWrite): Promise<ServiceImport> {
     if (present !== undefined && (!mayWrite || isAsWanted(present, wanted))) return present;
-    const written = await ensure({ client: home, type: serviceImportType, present, wanted, onChange: sayTakenOver });
+    const { object: written } = await apply({
+      client: home,
+      type: serviceImportType,
+      present,
+      change: replaceWith(wanted),
+      beforeUpdate: sayTakenOver,
+    });
     putBacks.wrote(key, wanted);
     return written;
   }
@@ -105,21 +113,15 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const present = new Map(ourSlices(key).map((slice) => [slice.metadata.name, slice]));
     const slices = wantedSlices(facts, ownerReference(owner));
     const names = new Set(slices.map(({ metadata }) => metadata.name));
-    await inParallel(slices, writes, (slice) => bringSlice(present.get(slice.metadata.name), slice));
+    await inParallel(slices, writes, (slice) => writeSlice(present.get(slice.metadata.name), slice));
     const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
-    await inParallel(leftovers, writes, (slice) => ensureAbsent(home, endpointSliceType, slice));
+    await inParallel(leftovers, writes, (slice) => deleteIfPresent(home, endpointSliceType, slice.metadata));
   }
 
-  async function bringSlice(present: EndpointSlice | undefined, wanted: EndpointSlice): Promise<void> {
+  async function writeSlice(present: EndpointSlice | undefined, wanted: EndpointSlice): Promise<void> {
     if (present !== undefined && inSync.get(present) === wanted) return;
-    if (present !== undefined && isAsWanted(present, wanted)) {
-      inSync.set(present, wanted);
-      return;
-    }
-    // The type of a slice's addresses cannot be changed; one that has the wrong type is made anew.
-    const isOtherType = present !== undefined && present.addressType !== wanted.addressType;
-    if (isOtherType) await ensureAbsent(home, endpointSliceType, present);
-    await ensure({ client: home, type: endpointSliceType, present: isOtherType ? undefined : present, wanted });
+    const wasInSync = await bringSlice(home, present, wanted);
+    if (present !== undefined && wasInSync) inSync.set(present, wanted);
   }
 
   function wantedSlices({ service, records, merge }: Facts, owner: OwnerReference): EndpointSlice[] {

@@ -3,8 +3,9 @@
 
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isNotFound } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { verdictsName } from '../membership/membership.ts';
 import type { LeaseRecord } from '../rules/leases/lease-judge.ts';
@@ -26,6 +27,8 @@ export interface VerdictMemoryOptions {
 export class VerdictMemory {
   readonly #options: VerdictMemoryOptions;
   #written = new Map<string, LeaseMemory>();
+  /** As it was last read or written. */
+  #present: ConfigMap | undefined;
 
   constructor(options: VerdictMemoryOptions) {
     this.#options = options;
@@ -35,7 +38,8 @@ export class VerdictMemory {
     const { home, world } = this.#options;
     const wallMs = world.clock.wallMs();
     const recalled = new Map<string, ReturnType<typeof recallLease>>();
-    for (const [id, text] of Object.entries(await this.#read(home))) {
+    this.#present = await getOrUndefined<ConfigMap>(home, configMapType, this.#ref());
+    for (const [id, text] of Object.entries(this.#present?.data ?? {})) {
       const memory = parseLeaseMemory(text);
       if (memory === undefined) continue;
       this.#written.set(id, memory);
@@ -63,26 +67,16 @@ export class VerdictMemory {
     }
   }
 
-  async #read(home: Client): Promise<Record<string, string>> {
-    try {
-      return (await home.get<ConfigMap>(configMapType, this.#ref())).data ?? {};
-    } catch (error) {
-      if (isNotFound(error)) return {};
-      throw error;
-    }
-  }
-
   async #write(data: Record<string, string>): Promise<void> {
-    const { home } = this.#options;
-    try {
-      await home.patch(configMapType, this.#ref(), {
-        kind: 'json',
-        body: [{ op: 'add', path: '/data', value: data }],
-      });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      await home.create(configMapType, { apiVersion: 'v1', kind: 'ConfigMap', metadata: this.#ref(), data });
-    }
+    const made: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: this.#ref(), data };
+    const { object } = await apply<ConfigMap>({
+      client: this.#options.home,
+      type: configMapType,
+      present: this.#present,
+      change: replaceWith(made),
+      onConflict: 'retry',
+    });
+    this.#present = object;
   }
 
   #ref(): { name: string; namespace: string } {

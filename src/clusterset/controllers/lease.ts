@@ -4,8 +4,9 @@
 
 import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import { apply } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import type { Member, Members } from '../copies/members.ts';
@@ -147,26 +148,20 @@ export class LeaseController {
   }
 
   async #renew(): Promise<void> {
-    const { namespace } = this.#options;
-    const own = this.#options.members.get(this.#options.clusterId);
-    const known = own?.leases.get(`${namespace}/${memberLeaseName}`);
-    const limit = this.#limit();
-    try {
-      await this.#write(known, limit);
-    } catch (error) {
-      if (!isConflict(error) && !isAlreadyExists(error) && !isNotFound(error)) throw error;
-      await this.#write(await this.#read(namespace), limit);
-    }
-  }
-
-  async #write(present: Lease | undefined, limit: { timeoutMs: number }): Promise<void> {
-    const { broker } = this.#options;
-    const lease = this.#leaseFor(present);
-    const isStrange = this.#ours.size > 0 && !this.#ours.has(present?.spec?.renewTime ?? '');
-    this.#ours.add(lease.spec!.renewTime!);
-    if (present === undefined) await broker.create(leaseType, lease, limit);
-    else await broker.update(leaseType, lease, limit);
-    this.#ours = new Set([lease.spec!.renewTime!]);
+    const { broker, members, clusterId, namespace } = this.#options;
+    const present = members.get(clusterId)?.leases.get(`${namespace}/${memberLeaseName}`);
+    let isStrange = false;
+    let renewTime = '';
+    const change = (there: Lease | undefined) => {
+      const lease = this.#leaseFor(there);
+      isStrange = this.#ours.size > 0 && !this.#ours.has(there?.spec?.renewTime ?? '');
+      renewTime = lease.spec!.renewTime!;
+      this.#ours.add(renewTime);
+      return lease;
+    };
+    const options = this.#limit();
+    await apply<Lease>({ client: broker, type: leaseType, present, change, onConflict: 'retry', options });
+    this.#ours = new Set([renewTime]);
     if (isStrange) this.#options.onOtherHistory();
   }
 
@@ -207,12 +202,8 @@ export class LeaseController {
   }
 
   async #read(namespace: string): Promise<Lease | undefined> {
-    try {
-      return await this.#options.broker.get<Lease>(leaseType, { namespace, name: memberLeaseName }, this.#limit());
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const ref = { namespace, name: memberLeaseName };
+    return getOrUndefined<Lease>(this.#options.broker, leaseType, ref, this.#limit());
   }
 
   #seen(cluster: string, lease: Lease | undefined): void {

@@ -2,12 +2,13 @@
 // them; and clears away the copies that an older agent left in this home of clusters that are upgraded.
 
 import type { WorkResult } from '../../base/queue.ts';
-import { ensure, ensureAbsent } from '../../kube/controller/apply.ts';
+import { deleteIfPresent } from '../../kube/client/absent.ts';
+import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { legacyImports } from '../copies/home-copies.ts';
 import { type LegacyRecords, legacyByService } from '../copies/legacy-records.ts';
 import { shardOf } from '../copies/members.ts';
-import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { serviceImportType } from '../kinds/service-import.ts';
 import { judgeService } from '../rules/export-conditions.ts';
 import { legacyOrigin, planLegacyImport } from '../rules/legacy-import.ts';
 import { parseServiceKey } from '../rules/names.ts';
@@ -37,11 +38,11 @@ export function createLegacyController(context: AgentContext, legacy: LegacyReco
       .find((object) => legacyOrigin(object)?.cluster === membership.clusterId);
     if (isExported && !isEverybodyUpgraded()) {
       const wanted = planLegacyImport(service, membership.clusterId, namespace);
-      await ensure<ServiceImport>({ client: broker, type: serviceImportType, present: own, wanted });
+      await apply({ client: broker, type: serviceImportType, present: own, change: replaceWith(wanted) });
     } else if (own !== undefined) {
       const waitMs = isExported ? untilSeenMs(key) : 0;
       if (waitMs > 0) return { requeueAfterMs: waitMs };
-      await ensureAbsent(broker, serviceImportType, own);
+      await deleteIfPresent(broker, serviceImportType, own.metadata);
     }
     await clearLocalCopies(key);
     return undefined;
@@ -67,7 +68,7 @@ export function createLegacyController(context: AgentContext, legacy: LegacyReco
     for (const object of copies.imports.byIndex(legacyImports, key)) {
       const cluster = legacyOrigin(object)?.cluster ?? '';
       const isStale = cluster === membership.clusterId || members.isUpgraded(cluster);
-      if (isStale) await ensureAbsent(home, serviceImportType, object);
+      if (isStale) await deleteIfPresent(home, serviceImportType, object.metadata);
     }
   }
 

@@ -1,10 +1,10 @@
 // Places the FederatedServices of the broker in this cluster: makes the Service and its ServiceExport where the template
 // says so, and takes them away again. What somebody else made under the same name is left alone, and said.
 
-import { isSameJson } from '../../base/json.ts';
 import { errorText } from '../../base/log.ts';
 import type { WorkResult } from '../../base/queue.ts';
-import { ensure, ensureAbsent } from '../../kube/controller/apply.ts';
+import { deleteIfPresent } from '../../kube/client/absent.ts';
+import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
 import { isInvalid } from '../../kube/objects/api-error.ts';
 import { apiVersionOf, type KubernetesObject } from '../../kube/objects/object.ts';
@@ -48,8 +48,8 @@ export function createPlacementController({ context, federated, problems }: Plac
     const service = copies.services.get(key);
     const serviceExport = copies.exports.get(key);
     if (serviceExport !== undefined && isPlaced(serviceExport))
-      await ensureAbsent(home, serviceExportType, serviceExport);
-    if (service !== undefined && isPlaced(service)) await ensureAbsent(home, serviceType, service);
+      await deleteIfPresent(home, serviceExportType, serviceExport.metadata);
+    if (service !== undefined && isPlaced(service)) await deleteIfPresent(home, serviceType, service.metadata);
   }
 
   async function tryToPlace(key: string, template: FederatedService): Promise<PlacementProblem | undefined> {
@@ -77,7 +77,7 @@ export function createPlacementController({ context, federated, problems }: Plac
     const presentExport = copies.exports.get(key);
     if (presentExport !== undefined && !isPlaced(presentExport)) return undefined;
     const wanted = exportFor(template, key, presentExport);
-    await ensure({ client: home, type: serviceExportType, present: presentExport, wanted });
+    await apply({ client: home, type: serviceExportType, present: presentExport, change: replaceWith(wanted) });
     return undefined;
   }
 
@@ -86,17 +86,16 @@ export function createPlacementController({ context, federated, problems }: Plac
     if (wanted === undefined) return;
     const why = present && whyMadeAnew(present, wanted);
     if (present === undefined || why !== undefined) return make(wanted, { present, why });
-    const next = withTemplate(present, wanted);
-    if (!isSameJson(next, present)) await home.update(serviceType, next);
+    await apply({ client: home, type: serviceType, present, change: () => withTemplate(present, wanted) });
   }
 
   /** In place of one of ours that cannot be changed into it. */
   async function make(wanted: Service, { present, why }: { present?: Service; why?: string }): Promise<void> {
     if (present === undefined) {
-      await ensure({ client: home, type: serviceType, present, wanted });
+      await apply({ client: home, type: serviceType, present, change: replaceWith(wanted) });
       return;
     }
-    await ensureAbsent(home, serviceType, present);
+    await deleteIfPresent(home, serviceType, present.metadata);
     const made = await home.create(serviceType, wanted);
     const message = `deleted and made anew, because its FederatedService has changed: ${why}`;
     await context.events.record({ about: made, type: 'Normal', reason: 'ServiceReplaced', message });

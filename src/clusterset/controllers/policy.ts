@@ -2,7 +2,8 @@
 // policy selects it any more. Exports made by hand are left alone, whatever the policies say.
 
 import type { WorkResult } from '../../base/queue.ts';
-import { ensure, ensureAbsent } from '../../kube/controller/apply.ts';
+import { deleteIfPresent } from '../../kube/client/absent.ts';
+import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { exportsByPolicy } from '../copies/home-copies.ts';
@@ -32,13 +33,13 @@ export function createPolicyController(
     if (present !== undefined && !isOurs) return undefined;
     const policy = choose(key);
     if (policy !== undefined)
-      await ensure({
+      await apply({
         client: home,
         type: serviceExportType,
         present,
-        wanted: exportOfPolicy(key, policy, membership.clusterId),
+        change: replaceWith(exportOfPolicy(key, policy, membership.clusterId)),
       });
-    else if (present !== undefined) await ensureAbsent(home, serviceExportType, present);
+    else if (present !== undefined) await deleteIfPresent(home, serviceExportType, present.metadata);
     return undefined;
   }
 

@@ -4,10 +4,11 @@
 
 import { isSameJson } from '../../base/json.ts';
 import type { WorkResult } from '../../base/queue.ts';
-import { ensure, isAsWanted } from '../../kube/controller/apply.ts';
+import { deleteIfPresent } from '../../kube/client/absent.ts';
+import { apply, isAsWanted, replaceWith } from '../../kube/client/apply.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
 import { createPutBacks } from '../../kube/controller/put-backs.ts';
-import { isConflict, isNotFound } from '../../kube/objects/api-error.ts';
+import { isConflict } from '../../kube/objects/api-error.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { type CountedRecord, countedRecords } from '../copies/standings.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
@@ -71,7 +72,12 @@ export function createScribeController(context: AgentContext, views: Informer<Se
   }
 
   async function write(present: ServiceImport | undefined, wanted: ServiceImport): Promise<void> {
-    const written = await ensure({ client: broker, type: serviceImportType, present, wanted });
+    const { object: written } = await apply({
+      client: broker,
+      type: serviceImportType,
+      present,
+      change: replaceWith(wanted),
+    });
     if (hasClusters(written, wanted)) return;
     await broker.updateStatus(serviceImportType, { ...written, status: { ...written.status, ...wanted.status } });
   }
@@ -79,9 +85,9 @@ export function createScribeController(context: AgentContext, views: Informer<Se
   async function remove(present: ServiceImport): Promise<void> {
     const { name, namespace, resourceVersion } = present.metadata;
     try {
-      await broker.delete(serviceImportType, { name, namespace }, { preconditions: { resourceVersion } });
+      await deleteIfPresent(broker, serviceImportType, { name, namespace }, { resourceVersion });
     } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
+      if (!isConflict(error)) throw error;
     }
   }
 

@@ -2,8 +2,8 @@
 // themselves when they joined, and the address ranges that follow from both.
 
 import { errorText } from '../../base/log.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find } from '../../kube/controller/apply.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type Cluster, clusterType } from '../kinds/cluster.ts';
@@ -22,7 +22,7 @@ export interface KnownMember {
 }
 
 export async function readClusterSet(client: Client, clusterset: string): Promise<ClusterSet> {
-  const set = await find<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
+  const set = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
   if (set !== undefined) return set;
   throw new Error(
     `clusterset ${clusterset}: there is none at this broker; lay it out with portolan broker init --clusterset ${clusterset}`,
@@ -46,7 +46,7 @@ export async function readMembers(client: Client, clusterset: string): Promise<K
 }
 
 export async function readRecord(client: Client, namespace: string): Promise<MemberRecord | undefined> {
-  const record = await find<ConfigMap>(client, configMapType, { namespace, name: memberRecordName });
+  const record = await getOrUndefined<ConfigMap>(client, configMapType, { namespace, name: memberRecordName });
   return record && readMemberRecord(record);
 }
 

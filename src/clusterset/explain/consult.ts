@@ -2,8 +2,8 @@
 
 import { errorText } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
-import { find } from '../../kube/controller/apply.ts';
 import { ApiError, isForbidden, isUnauthorized } from '../../kube/objects/api-error.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
@@ -13,7 +13,7 @@ import { type MembershipRecord, membershipSecretName, readMembership } from '../
 export const membershipRef = { namespace: systemNamespace, name: membershipSecretName };
 
 export async function findMembership(home: Client): Promise<MembershipRecord | undefined> {
-  const secret = await find<Secret>(home, secretType, membershipRef);
+  const secret = await getOrUndefined<Secret>(home, secretType, membershipRef);
   return secret && readMembership(secret);
 }
 
@@ -69,7 +69,7 @@ export async function consultBroker<T>({ world, membership, run, away }: Consult
   const { clusterset, clusterId, server } = membership;
   return withBroker(world, membership, async (broker) => {
     try {
-      await find(broker, clusterSetType, { namespace: clusterset, name: clusterset });
+      await getOrUndefined(broker, clusterSetType, { namespace: clusterset, name: clusterset });
     } catch (error) {
       if (isUnauthorized(error) || isForbidden(error)) {
         throw new Error(

@@ -2,8 +2,8 @@
 // agent judged of it, and the records of the services asked for. Reads only.
 
 import { errorText } from '../../base/log.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { find } from '../../kube/controller/apply.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
@@ -64,7 +64,10 @@ export async function readSetState(request: SetStateRequest): Promise<SetState> 
 
 /** By cluster id. What the agent has judged is what counts here, whether its reasons still hold or not. */
 export async function readVerdicts(home: Client): Promise<Map<string, LeaseMemory>> {
-  const found = await find<ConfigMap>(home, configMapType, { namespace: systemNamespace, name: verdictsName });
+  const found = await getOrUndefined<ConfigMap>(home, configMapType, {
+    namespace: systemNamespace,
+    name: verdictsName,
+  });
   const memories = new Map<string, LeaseMemory>();
   for (const [id, text] of Object.entries(found?.data ?? {})) {
     const memory = parseLeaseMemory(text);
@@ -83,7 +86,7 @@ async function readMember(broker: Client, { member, memory, keys }: MemberReques
   const { namespace } = member.cluster.spec;
   const known = { ...member, memory, verdict: memory?.verdict ?? 'alive' };
   try {
-    const lease = await find<Lease>(broker, leaseType, { namespace, name: memberLeaseName });
+    const lease = await getOrUndefined<Lease>(broker, leaseType, { namespace, name: memberLeaseName });
     return { ...known, lease, shards: await readShards(broker, namespace, keys) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -107,7 +110,7 @@ async function readShards(broker: Client, namespace: string, keys: readonly stri
   }
   for (const key of keys) {
     const name = recordName(parseServiceKey(key));
-    const shard = await find<ServiceShard>(broker, serviceShardType, { namespace, name });
+    const shard = await getOrUndefined<ServiceShard>(broker, serviceShardType, { namespace, name });
     if (shard !== undefined) shards.set(key, shard);
   }
   return shards;
@@ -169,13 +172,13 @@ async function readHome(home: Client, keys: readonly string[]): Promise<HomeObje
   const namespaces = new Set<string>();
   for (const key of keys) {
     const { namespace, name } = parseServiceKey(key);
-    const service = await find<Service>(home, serviceType, { namespace, name });
+    const service = await getOrUndefined<Service>(home, serviceType, { namespace, name });
     if (service !== undefined) services.set(key, service);
-    const serviceExport = await find<ServiceExport>(home, serviceExportType, { namespace, name });
+    const serviceExport = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });
     if (serviceExport !== undefined) exports.set(key, serviceExport);
     const labelSelector = `${serviceNameLabel}=${name}`;
     slices.push(...(await listAll<EndpointSlice>(home, endpointSliceType, { namespace, labelSelector })));
-    if ((await find(home, namespaceType, { name: namespace })) !== undefined) namespaces.add(namespace);
+    if ((await getOrUndefined(home, namespaceType, { name: namespace })) !== undefined) namespaces.add(namespace);
   }
   return { services, exports, slices, namespaces };
 }

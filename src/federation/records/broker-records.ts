@@ -8,9 +8,9 @@ import { type ClusterSet, clusterSetDefaults, clusterSetType } from '../../clust
 import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { memberLeaseName } from '../../clusterset/rules/broker-layout.ts';
 import { LeaseJudge, type LeaseTimes } from '../../clusterset/rules/leases/lease-judge.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer, type InformerReader } from '../../kube/controller/informer.ts';
-import { isNotFound } from '../../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { type Federation, federationType } from '../kinds/federation.ts';
 import { type FederationSink, federatedShard } from '../rules/record.ts';
@@ -145,9 +145,9 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   /** Only time in which the broker answers counts against anybody. */
   async function probe(): Promise<void> {
     try {
-      const set = await broker
-        .get<ClusterSet>(clusterSetType, { namespace: clusterset, name: clusterset })
-        .catch(absentIsFine);
+      // Not there is an answer too; anything else means that the broker cannot be asked.
+      const ref = { namespace: clusterset, name: clusterset };
+      const set = await getOrUndefined<ClusterSet>(broker, clusterSetType, ref);
       leaseTimes = timesOf(set);
       judge.ownRenewed(world.clock.monotonicMs());
       for (const id of judge.suspects()) await lookOnceMore(id);
@@ -163,7 +163,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   async function lookOnceMore(id: string): Promise<void> {
     const namespace = members.get(id)?.cluster.spec.namespace;
     if (namespace !== undefined) {
-      const lease = await broker.get<Lease>(leaseType, { namespace, name: memberLeaseName }).catch(absentIsFine);
+      const lease = await getOrUndefined<Lease>(broker, leaseType, { namespace, name: memberLeaseName });
       if (lease) see(id, lease);
     }
     judge.condemn(id);
@@ -190,12 +190,6 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
       }
     },
   };
-}
-
-/** Not there is an answer too; anything else means that the broker cannot be asked. */
-function absentIsFine(error: unknown): undefined {
-  if (isNotFound(error)) return undefined;
-  throw error;
 }
 
 function timesOf(set: ClusterSet | undefined): LeaseTimes {

@@ -7,8 +7,8 @@
 
 import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type World } from '../../base/world.ts';
+import { getOrUndefined } from '../client/absent.ts';
 import type { Client } from '../client/client.ts';
-import { isNotFound } from '../objects/api-error.ts';
 import type { Lease } from '../objects/lease.ts';
 import { leaseType } from '../objects/lease.ts';
 
@@ -74,7 +74,7 @@ export function standForLeader(options: LeaderOptions): Candidate {
   async function attempt(): Promise<boolean> {
     const sentMs = nowMs();
     const attemptTerm = term;
-    const current = held ?? (await read());
+    const current = held ?? (await getOrUndefined<Lease>(client, leaseType, ref, { timeoutMs: requestTimeoutMs }));
     if (current !== undefined) observe(current);
     if (current !== undefined && !mayTake(current)) {
       leadsUntilMs = undefined;
@@ -88,15 +88,6 @@ export function standForLeader(options: LeaderOptions): Candidate {
     held = written;
     leadsUntilMs = sentMs + times.renewDeadlineMs;
     return true;
-  }
-
-  async function read(): Promise<Lease | undefined> {
-    try {
-      return await client.get<Lease>(leaseType, ref, { timeoutMs: requestTimeoutMs });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
   }
 
   function write(current: Lease | undefined): Promise<Lease> {

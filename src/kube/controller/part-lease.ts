@@ -4,12 +4,13 @@
 import { errorText, type Log } from '../../base/log.ts';
 import { version } from '../../base/version.ts';
 import type { Timer, World } from '../../base/world.ts';
+import { apply, createIfAbsent, replaceWith } from '../client/apply.ts';
 import type { Client } from '../client/client.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../objects/api-error.ts';
+import { isNotFound } from '../objects/api-error.ts';
 import { type Lease, leaseType } from '../objects/lease.ts';
 import { namespaceType } from '../objects/namespace.ts';
 import { apiVersionOf } from '../objects/object.ts';
-import { systemNamespace } from '../objects/ours.ts';
+import { managedByLabel, managerName, systemNamespace } from '../objects/ours.ts';
 import {
   type PartName,
   partAnnotations,
@@ -56,15 +57,13 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
   let isFailing = false;
   let writing: Promise<void> = Promise.resolve();
 
-  function wanted(present: Lease | undefined): Lease {
-    const { resourceVersion, uid } = present?.metadata ?? {};
+  function wanted(): Lease {
     return {
       apiVersion: apiVersionOf(leaseType),
       kind: leaseType.kind,
       metadata: {
         ...ref,
-        ...(resourceVersion === undefined ? {} : { resourceVersion, uid }),
-        labels: { 'app.kubernetes.io/managed-by': 'portolan', [partLabel]: part },
+        labels: { [managedByLabel]: managerName, [partLabel]: part },
         annotations: {
           ...options.extras?.(),
           [partAnnotations.version]: version,
@@ -81,28 +80,18 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
     };
   }
 
-  async function create(): Promise<Lease> {
-    try {
-      return await client.create(leaseType, wanted(undefined), request);
-    } catch (error) {
-      if (isAlreadyExists(error)) return client.update(leaseType, wanted(await client.get(leaseType, ref, request)));
-      if (!isNotFound(error)) throw error;
-      // A home that never joined a clusterset has no such namespace yet.
-      const metadata = { name: ref.namespace };
-      await client.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata }, request);
-      return client.create(leaseType, wanted(undefined), request);
-    }
-  }
-
   async function write(): Promise<Lease> {
-    if (held === undefined) return create();
     const present = held;
     held = undefined;
+    const lease = { client, type: leaseType, change: replaceWith(wanted()), options: request };
     try {
-      return await client.update(leaseType, wanted(present), request);
+      return (await apply<Lease>({ ...lease, present, onConflict: 'retry' })).object;
     } catch (error) {
-      if (isConflict(error) || isNotFound(error)) return create();
-      throw error;
+      if (!isNotFound(error)) throw error;
+      // A home that never joined a clusterset has no such namespace yet.
+      const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: ref.namespace } };
+      await createIfAbsent(client, namespaceType, namespace, request);
+      return (await apply<Lease>({ ...lease, present: undefined, onConflict: 'retry' })).object;
     }
   }
 
