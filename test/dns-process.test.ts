@@ -93,7 +93,10 @@ describe('portolan dns', () => {
     const seen: string[] = [];
     let isAsking = true;
     const asking = (async () => {
-      while (isAsking) seen.push(await askUdp(dns.target, 'web.shop.svc.cluster.local A'));
+      while (isAsking) {
+        seen.push(await askUdp(dns.target, 'web.shop.svc.cluster.local A'));
+        await new Promise((resolve) => setTimeout(resolve, 2));
+      }
     })();
     await until('SERVFAIL', () => seen.includes('SERVFAIL'));
     expect(await admin(dns, '/readyz')).toMatch(/^503 not read yet: cluster\.local, clusterset\.local/);
@@ -259,6 +262,19 @@ describe('portolan dns', () => {
     await client.delete(configMapType, ref);
   });
 
+  test('SIGTERM with --lameduck -> goes on answering and says that it is stopping, then ends', async () => {
+    const dns = await resolver('--lameduck', '3');
+    await dns.whenReady();
+    const isReady = async () => (await fetch(`${dns.admin}/readyz`)).status;
+    expect(await isReady()).toBe(200);
+    const ended = dns.stop('SIGTERM');
+    await until('it says that it is stopping', async () => (await isReady()) === 503);
+    expect(await askUdp(dns.target, 'no.shop.svc.cluster.local A')).toBe('NXDOMAIN');
+    expect(dns.child.exitCode).toBe(null);
+    await ended;
+    expect(dns.child.exitCode).toBe(0);
+  });
+
   test('two threads -> both transports answer, and the log of both is one', async () => {
     const dns = await resolver('--workers', '2');
     await dns.whenReady();
@@ -403,7 +419,7 @@ describe('portolan dns', () => {
     [['--cluster-id', 'a', '--forward-resend-ms', 'soon'], '--forward-resend-ms soon: want a number'],
     [['--cluster-id', 'a', '--tls-cert', 'x'], '--tls-cert: want --tls-key FILE too'],
     [['--cluster-id', 'a', '--stub-listen', '127.0.0.1:0'], 'or anybody could post'],
-    [['--cluster-id', 'a', '--listen', '127.0.0.1:1', '127.0.0.2:2'], 'all addresses must have the same port'],
+    [['--cluster-id', 'a', '--lameduck', '601'], '--lameduck 601: want a number'],
   ])('flags %j -> an error that says %s', async (flags, message) => {
     const kubeconfig = flags.includes('--cluster-id') ? ['--kubeconfig', home.kubeconfig] : [];
     const { code, err } = await runPortolan(['dns', ...kubeconfig, ...flags]);

@@ -1,10 +1,12 @@
 // The sockets: UDP, TCP, DoT, IPv4 and IPv6, in this thread and in workers.
 
+import { createSocket } from 'node:dgram';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Worker } from 'node:worker_threads';
+import packet from 'dns-packet';
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
@@ -54,6 +56,44 @@ describe('dns server', () => {
     expect(await askUdp(target, 'many.shop.svc.clusterset.local A')).toBe('TRUNCATED');
     expect((await askTcp(target, 'many.shop.svc.clusterset.local A')).split(', ')).toHaveLength(200);
   });
+
+  test('several ports -> each answers, over UDP and TCP', async () => {
+    for (const workers of [0, 2]) {
+      const others = [{ host: '127.0.0.1', port: 0 }];
+      const { server } = await start({ workers, listen: { hosts: ['127.0.0.1'], port: 0, others } });
+      const [one, two] = server.addresses;
+      expect(one!.port).not.toBe(two!.port);
+      for (const target of [one!, two!]) {
+        expect(await askUdp(target, `${name} A`)).toBe('243.0.0.7');
+        expect(await askTcp(target, `${name} A`)).toBe('243.0.0.7');
+      }
+    }
+  });
+
+  test.each([0, 2])(
+    '%d workers: closed while queries wait for a nameserver -> they are answered first',
+    async (workers) => {
+      const upstream = createSocket('udp4');
+      let isOpen = true;
+      upstream.on('message', (question, from) => {
+        const { id, questions } = packet.decode(question);
+        const answers = [{ type: 'A', name: questions![0]!.name, ttl: 5, data: '203.0.113.1' }] as never;
+        const reply = packet.encode({ type: 'response', id, questions, answers });
+        setTimeout(() => isOpen && upstream.send(reply, from.port, from.address), 500);
+      });
+      upstream.bind(0, '127.0.0.1');
+      await once(upstream, 'listening');
+      const forward = { nameservers: [`127.0.0.1:${upstream.address().port}`] };
+      const { server, target } = await start({ workers, forward });
+      const asked = [askUdp(target, 'udp.example.com A'), askTcp(target, 'tcp.example.com A')];
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const closed = server.close({ drainMs: 5000 });
+      expect(await Promise.all(asked)).toEqual(['203.0.113.1', '203.0.113.1']);
+      await closed;
+      isOpen = false;
+      upstream.close();
+    },
+  );
 
   test('garbage over UDP -> silence, and the next query is served', async () => {
     const { target } = await start();

@@ -17,7 +17,7 @@ import { defaultClients } from './handlers/acl.ts';
 import { reverseTrees } from './handlers/reverse.ts';
 import { createCounters } from './metrics/observe.ts';
 import { DnsService } from './service.ts';
-import { openSockets, type Serving } from './sockets/open-sockets.ts';
+import { type CloseOptions, openSockets, type Serving } from './sockets/open-sockets.ts';
 import { startWorkers } from './sockets/server-workers.ts';
 import { markOf } from './source/trusted-servers.ts';
 import type { CacheOptions } from './upstream/cache.ts';
@@ -77,9 +77,9 @@ export async function startDns(options: DnsOptions): Promise<DnsServer> {
     ? await startWorkers({ world, log: options.log, listen: options.listen, table, stubZones, config, workers })
     : await startHere({ ...options, table, stubZones, config, exchange });
   let closing: Promise<void> | undefined;
-  async function close(): Promise<void> {
+  async function close(how: CloseOptions | undefined): Promise<void> {
     explainer.close();
-    await serving.close();
+    await serving.close(how);
     exchange.close();
   }
   return {
@@ -94,7 +94,7 @@ export async function startDns(options: DnsOptions): Promise<DnsServer> {
       explainer.changeZones(change);
       serving.changeZones(change);
     },
-    close: () => (closing ??= close()),
+    close: (how) => (closing ??= close(how)),
   };
 }
 
@@ -123,9 +123,9 @@ async function startHere(
     setStubZones: (zones) => service.stubZones.replace(zones),
     setTrust: (trust) => service.trust.replace(trust),
     changeZones: (change) => service.changeZones(change),
-    close: async () => {
+    close: async (how) => {
+      await sockets.close(how);
       stopNews();
-      await sockets.close();
     },
   };
 }

@@ -1,12 +1,13 @@
 // The process of `portolan dns`: from flags to a running server, its admin endpoint, and its end.
 
+import { availableParallelism } from 'node:os';
 import type { EtcdAccess } from '../base/etcd.ts';
 import { errorText, type Log } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
 import { stayCompact } from '../base/real/collect-garbage.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
-import type { World } from '../base/world.ts';
+import { sleep, type World } from '../base/world.ts';
 import { zoneAtStart } from '../catalog/clusterset-options.ts';
 import { clustersetZoneIn, findNamesCopy, type NamesCopy } from '../catalog/copy-keeper.ts';
 import {
@@ -50,9 +51,13 @@ interface Hands {
   readonly parts: Parts;
 }
 
+/** As long as a query may wait for nameservers by default. */
+const drainMs = 5000;
+
 export async function runDns(flags: DnsFlags): Promise<void> {
   checkFlags(flags);
   const adminListen = parseListen(flags.adminListen, '--admin-listen');
+  const lameduckMs = 1000 * numberIn('--lameduck', flags.lameduck, { min: 0, max: 600 });
   const world = createRealWorld();
   const log = processLog(world, flags.logLevel);
   const parts = new Parts(log);
@@ -61,9 +66,17 @@ export async function runDns(flags: DnsFlags): Promise<void> {
     const running = await start(flags, hands);
     parts.add('dns', () => running.stop());
     const { server, admin } = running;
-    const endpoint = await startDnsAdmin({ ...admin, world, listen: adminListen, server });
+    let isStopping = false;
+    const notReady = () => (isStopping ? 'stopping' : admin.notReady());
+    const endpoint = await startDnsAdmin({ ...admin, notReady, world, listen: adminListen, server });
     parts.add('admin endpoint', () => endpoint.close());
-    const stopped = untilStopped(log, () => parts.stop());
+    const stopped = untilStopped(log, async (signal) => {
+      isStopping = true;
+      // Those who choose among several servers need a while to notice that this one is leaving.
+      if (signal === 'SIGTERM') await sleep(world.timers, lameduckMs);
+      await server.close({ drainMs });
+      await parts.stop();
+    });
     sayWhereItListens(flags, running, endpoint.url);
     running.whenSynced().then(() => {
       process.stdout.write('ready\n');
@@ -77,14 +90,14 @@ export async function runDns(flags: DnsFlags): Promise<void> {
 }
 
 function sayWhereItListens(flags: DnsFlags, { server, stubPort }: Running, adminUrl: string): void {
-  const hosts = flags.listen
-    .map((text) => parseListen(text).host)
-    .map((host) => (host.includes(':') ? `[${host}]` : host));
+  const bracketed = (host: string) => (host.includes(':') ? `[${host}]` : host);
+  const { addresses } = server;
+  const tlsHosts = addresses.filter(({ port }) => port === server.udpPort).map(({ host }) => bracketed(host));
   const say = (text: string) => process.stdout.write(`${text}\n`);
   say(`admin ${adminUrl}`);
-  if (server.tlsPort !== undefined) say(`tls ${hosts.map((host) => `${host}:${server.tlsPort}`).join(' ')}`);
+  if (server.tlsPort !== undefined) say(`tls ${tlsHosts.map((host) => `${host}:${server.tlsPort}`).join(' ')}`);
   if (stubPort !== undefined) say(`stub zones https://${parseListen(flags.stubListen!).host}:${stubPort}`);
-  say(`listening ${hosts.map((host) => `${host}:${server.udpPort}`).join(' ')}`);
+  say(`listening ${addresses.map(({ host, port }) => `${bracketed(host)}:${port}`).join(' ')}`);
 }
 
 async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
@@ -98,7 +111,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     ...(namesCopy === undefined ? {} : { namesCopy }),
     listen: await listenOf(host, flags),
     serverAddresses: serverAddressesOf(flags),
-    workers: numberIn('--workers', flags.workers, { min: 0, max: 256 }),
+    workers: flags.workers === undefined ? spareCores() : numberIn('--workers', flags.workers, { min: 0, max: 256 }),
     forwardTo: flags.forward,
     forwardTimes: forwardTimesOf(flags),
     waitingMax: numberIn('--forward-waiting', flags.forwardWaiting, { min: 1, max: 1_000_000 }),
@@ -146,6 +159,11 @@ async function namesCopyOf(flags: DnsFlags, { world, log }: Hands): Promise<Name
   const { clusterId, federation, state: directory } = flags;
   const owner = clusterId === undefined ? `federation ${federation}` : `cluster ${clusterId}`;
   return findNamesCopy({ world, log, directory, owner, maxAgeMs: hours * 3_600_000 });
+}
+
+/** One stays for reading the home. */
+function spareCores(): number {
+  return Math.min(workersMax, availableParallelism() - 1);
 }
 
 type Common = Omit<AuthorityOptions, keyof AuthoritySetup>;
@@ -201,6 +219,8 @@ async function etcdAt(flags: DnsFlags, { world, host, parts }: Hands): Promise<E
 }
 
 const firstLookMs = 3000;
+/** Threads without being told: more would seldom be busy, and each takes memory. */
+const workersMax = 16;
 
 /** Its suffix and TTL before it is followed. A broker that is away must not keep us from answering what etcd knows. */
 async function readFederation(broker: Client, flags: DnsFlags, log: Log): Promise<Federation | undefined> {

@@ -15,7 +15,7 @@ const sameKeyPressMs = 500;
  * Resolves when the process was asked to stop and has stopped. A second signal ends it at once. Call it before saying
  * `ready`: whoever reads that may send a signal the next moment.
  */
-export function untilStopped(log: Log, stop: () => Promise<void>): Promise<void> {
+export function untilStopped(log: Log, stop: (signal: NodeJS.Signals) => Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     let stoppingSinceMs: number | undefined;
     const onSignal = (signal: NodeJS.Signals) => {
@@ -24,7 +24,7 @@ export function untilStopped(log: Log, stop: () => Promise<void>): Promise<void>
       if (stoppingSinceMs !== undefined) return;
       stoppingSinceMs = nowMs;
       log.info('stopping', { signal });
-      stop().then(resolve, (error) => {
+      stop(signal).then(resolve, (error) => {
         log.error('stopping failed', { error: errorText(error) });
         process.exitCode = 1;
         resolve();

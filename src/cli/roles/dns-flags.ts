@@ -28,7 +28,8 @@ export interface DnsFlags {
   readonly zone?: string;
   readonly region?: string;
   readonly serverAddress: string[];
-  readonly workers: string;
+  readonly workers?: string;
+  readonly lameduck: string;
   readonly client: string[];
   readonly forward: string[];
   readonly forwardResendMs?: string;
@@ -195,16 +196,17 @@ export function numberIn(flag: string, text: string, range: { readonly min: numb
 
 export async function listenOf(host: Host, flags: DnsFlags): Promise<ListenOptions> {
   const addresses = flags.listen.map((text) => parseListen(text));
-  const ports = new Set(addresses.map(({ port }) => port));
-  if (ports.size !== 1) throw new Error(`--listen ${flags.listen.join(' ')}: all addresses must have the same port`);
-  const listen = { hosts: addresses.map((address) => address.host), port: addresses[0]?.port ?? 53 };
+  const port = addresses[0]?.port ?? 53;
+  const hosts = addresses.filter((address) => address.port === port).map((address) => address.host);
+  const others = addresses.filter((address) => address.port !== port);
+  const listen = { hosts, port, ...(others.length > 0 ? { others } : {}) };
   const { tlsCert, tlsKey } = flags;
   if (tlsCert === undefined && tlsKey === undefined) return listen;
   const [certificate, key] = await pair(host, { cert: ['--tls-cert', tlsCert], key: ['--tls-key', tlsKey] });
   const clientAuthority = flags.tlsClientCa && (await fileOf(host, '--tls-client-ca', flags.tlsClientCa));
   const material = { certificate, key, ...(clientAuthority ? { clientAuthority } : {}) };
-  const port = numberIn('--tls-port', flags.tlsPort, { min: 0, max: 65_535 });
-  return { ...listen, tls: { port, material } };
+  const tlsPort = numberIn('--tls-port', flags.tlsPort, { min: 0, max: 65_535 });
+  return { ...listen, tls: { port: tlsPort, material } };
 }
 
 export async function stubEndpointOf(host: Host, flags: DnsFlags): Promise<StubEndpoint | undefined> {

@@ -11,7 +11,9 @@ export function addDnsCommand(program: Command, run: (flags: DnsFlags) => Promis
     .command('dns')
     .description("the cluster's resolver, and a federation's authority")
     .option('--cluster-id <id>', 'the cluster it stands in; without it only a federation is answered')
-    .option('--listen <host:port...>', 'where to listen, UDP and TCP; port 0 takes a free one', ['127.0.0.1:53'])
+    .option('--listen <host:port...>', 'where to listen, UDP and TCP; ports may differ, and port 0 takes a free one', [
+      '127.0.0.1:53',
+    ])
     .option(
       '--admin-listen <host:port>',
       'where /metrics, /livez, /readyz, /explain and /querylog are; port 0 takes a free one',
@@ -21,7 +23,15 @@ export function addDnsCommand(program: Command, run: (flags: DnsFlags) => Promis
     .option('--context <name>', 'a context of that file other than its current one')
     .option('--zone <zone>', 'the zone it stands in, for those who prefer near endpoints')
     .option('--region <region>', 'the region it stands in')
-    .option('--workers <n>', 'threads that share the port; 0 serves in the main one', '0')
+    .option(
+      '--workers <n>',
+      'threads that share the port; 0 serves in the main one (default: one for each core beyond the first)',
+    )
+    .option(
+      '--lameduck <seconds>',
+      'keep answering for so long after SIGTERM, while /readyz says that it is stopping',
+      '0',
+    )
     .addOption(list('--client <cidr...>', 'who may ask', 'private and loopback addresses'))
     .addOption(
       list(

@@ -16,6 +16,8 @@ export interface ListenOptions {
   readonly hosts: readonly string[];
   /** 0 takes a free one, the same for UDP and TCP and for every address. */
   readonly port: number;
+  /** Addresses with ports of their own. */
+  readonly others?: readonly { readonly host: string; readonly port: number }[];
   readonly tls?: { readonly port: number; readonly material: TlsMaterial };
   readonly tcpIdleMs?: number;
   readonly tcpConnectionsMax?: number;

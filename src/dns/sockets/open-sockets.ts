@@ -1,7 +1,8 @@
-// All sockets of one thread: UDP and TCP on the same port of every address, and DNS over TLS if there is a certificate.
+// All sockets of one thread: UDP and TCP on each address, TLS beside them. On a wildcard address every local address has its
+// own UDP socket (wildcard-udp.ts).
 
 import type { Log } from '../../base/log.ts';
-import type { World } from '../../base/world.ts';
+import { sleep, type World } from '../../base/world.ts';
 import type { ChainConfig } from '../chain.ts';
 import type { ListenOptions, StubZone, TrustConfig } from '../config/config.ts';
 import { createFaultLog } from '../metrics/fault-log.ts';
@@ -10,12 +11,15 @@ import type { Responder } from '../responder.ts';
 import type { ZoneChange } from '../service.ts';
 import { listenStream } from './server-stream.ts';
 import { type Listening, listenUdp } from './server-udp.ts';
+import { isWildcard, type LocalAddresses, listenWildcardUdp } from './wildcard-udp.ts';
 
-interface Sockets {
+export interface Sockets {
+  /** Where it listens, in the order of the addresses given. */
+  readonly addresses: readonly { readonly host: string; readonly port: number }[];
   readonly udpPort: number;
   readonly tcpPort: number;
   readonly tlsPort: number | undefined;
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 /** Everything that serves; explaining is added around it. */
@@ -33,14 +37,20 @@ export interface Serving extends Sockets {
   changeZones(change: ZoneChange): void;
 }
 
+export interface CloseOptions {
+  /** How long queries that wait for other servers may still be answered; new ones are not taken. */
+  readonly drainMs?: number;
+}
+
 interface SocketParts {
   readonly world: Pick<World, 'timers' | 'clock'>;
   readonly log: Log;
   readonly listen: ListenOptions;
   readonly responder: Responder;
-  readonly config: ChainConfig;
+  readonly config: Pick<ChainConfig, 'serverId'>;
   readonly tally: Tally;
   readonly reusePort: boolean;
+  readonly localAddresses?: LocalAddresses;
 }
 
 const portTries = 20;
@@ -60,40 +70,37 @@ export async function openSockets(parts: SocketParts): Promise<Sockets> {
 }
 
 async function openOnce(parts: SocketParts, opened: Listening[]): Promise<Sockets> {
-  const { listen, responder, reusePort, log, tally } = parts;
-  const nsid = Buffer.from(parts.config.serverId);
-  const { clock } = parts.world;
-  const onError = createFaultLog({ clock, write: (error, unsaid) => log.warn('dns socket', { error, unsaid }) });
+  const { listen, log, world } = parts;
+  const onError = createFaultLog({
+    clock: world.clock,
+    write: (error, unsaid) => log.warn('dns socket', { error, unsaid }),
+  });
+  const common = { ...commonOptions(parts), onError };
+  const addresses: { host: string; port: number }[] = [];
   let { port } = listen;
   for (const host of listen.hosts) {
-    const udp = await listenUdp({ responder, nsid, host, port, reusePort, tally, onError });
-    opened.push(udp);
-    port = udp.port;
-    opened.push(await listenStream({ ...streamOptions(parts, nsid), host, port, onError }));
+    ({ port } = await openPair({ ...common, host, port }, parts, opened));
+    addresses.push({ host, port });
+  }
+  for (const other of listen.others ?? []) {
+    addresses.push({ ...other, port: (await openPair({ ...common, ...other }, parts, opened)).port });
   }
   let tlsPort = listen.tls?.port;
   if (listen.tls) {
     for (const host of listen.hosts) {
       const tls = listen.tls.material;
-      const socket = await listenStream({ ...streamOptions(parts, nsid), host, port: tlsPort!, tls, onError });
+      const socket = await listenStream({ ...common, host, port: tlsPort!, tls });
       opened.push(socket);
       tlsPort = socket.port;
     }
   }
-  return {
-    udpPort: port,
-    tcpPort: port,
-    tlsPort,
-    close: async () => {
-      await Promise.all(opened.map((socket) => socket.close()));
-    },
-  };
+  return { addresses, udpPort: port, tcpPort: port, tlsPort, close: (options) => closeAll(opened, world, options) };
 }
 
-function streamOptions({ responder, world, listen, reusePort, tally }: SocketParts, nsid: Uint8Array) {
+function commonOptions({ responder, world, listen, reusePort, tally, config }: SocketParts) {
   return {
     responder,
-    nsid,
+    nsid: Buffer.from(config.serverId),
     timers: world.timers,
     reusePort,
     tally,
@@ -101,4 +108,32 @@ function streamOptions({ responder, world, listen, reusePort, tally }: SocketPar
     connectionsMax: listen.tcpConnectionsMax,
     handshakeMs: listen.tlsHandshakeMs,
   };
+}
+
+type PairOptions = Parameters<typeof listenStream>[0];
+
+async function openPair(
+  options: PairOptions,
+  { localAddresses }: SocketParts,
+  opened: Listening[],
+): Promise<{ port: number }> {
+  const udp = isWildcard(options.host)
+    ? await listenWildcardUdp({ ...options, localAddresses })
+    : await listenUdp(options);
+  opened.push(udp);
+  opened.push(await listenStream({ ...options, port: udp.port }));
+  return udp;
+}
+
+async function closeAll(
+  opened: readonly Listening[],
+  world: Pick<World, 'timers'>,
+  { drainMs = 0 }: CloseOptions = {},
+): Promise<void> {
+  if (drainMs > 0) {
+    const tooLong = new AbortController();
+    const drained = Promise.all(opened.map((socket) => socket.drain())).then(() => tooLong.abort());
+    await Promise.race([drained, sleep(world.timers, drainMs, tooLong.signal).catch(() => {})]);
+  }
+  await Promise.all(opened.map((socket) => socket.close()));
 }

@@ -28,7 +28,7 @@ const requestMsMax = 10_000;
 const defaultConnectionsMax = 100;
 const defaultHandshakeMs = 3000;
 
-export async function listenFederations(options: FederationsServerOptions): Promise<Listening> {
+export async function listenFederations(options: FederationsServerOptions): Promise<Omit<Listening, 'drain'>> {
   const server = createServer(
     {
       cert: options.certificate,

@@ -42,10 +42,11 @@ export async function listenStream(options: StreamOptions): Promise<Listening> {
   answer.nsid = options.nsid;
   const open = new OpenConnections(options.connectionsMax ?? defaultConnectionsMax);
   const { timers, handshakeMs = defaultHandshakeMs } = options;
+  const drain = new Drain();
   const serveOn = (socket: Socket) => {
     const onActive = () => open.touch(socket);
     if (options.tls) onActive();
-    serve(socket, answer, options, onActive);
+    serve(socket, { answer, options, onActive, drain });
   };
   const server = options.tls ? tlsServer(options.tls, serveOn) : createTcpServer(streamDefaults, serveOn);
   // Before any handshake: who only connects counts too. Listed first, so that it is known before it is served.
@@ -56,12 +57,30 @@ export async function listenStream(options: StreamOptions): Promise<Listening> {
   await listen(server, options);
   return {
     port: (server.address() as { port: number }).port,
+    drain: () => drain.begin(),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
         open.destroyAll();
       }),
   };
+}
+
+/** Counts the queries of all connections that wait, for the moment when no more are taken. */
+class Drain {
+  hasBegun = false;
+  #waiting = 0;
+  #onEmpty = () => {};
+
+  begin(): Promise<void> {
+    this.hasBegun = true;
+    return this.#waiting === 0 ? Promise.resolve() : new Promise((resolve) => (this.#onEmpty = resolve));
+  }
+
+  count(step: 1 | -1): void {
+    this.#waiting += step;
+    if (this.#waiting === 0) this.#onEmpty();
+  }
 }
 
 const streamDefaults = { noDelay: true, allowHalfOpen: true };
@@ -95,7 +114,14 @@ function listen(server: Server, { host, port, reusePort }: StreamOptions): Promi
   });
 }
 
-function serve(socket: Socket, answer: Answer, options: StreamOptions, onActive: () => void): void {
+interface ServeParts {
+  readonly answer: Answer;
+  readonly options: StreamOptions;
+  readonly onActive: () => void;
+  readonly drain: Drain;
+}
+
+function serve(socket: Socket, { answer, options, onActive, drain }: ServeParts): void {
   const transport = options.tls ? 'tls' : 'tcp';
   const address = socket.remoteAddress ?? '';
   const port = socket.remotePort ?? 0;
@@ -125,16 +151,19 @@ function serve(socket: Socket, answer: Answer, options: StreamOptions, onActive:
   }
 
   function take(packet: Buffer): void {
+    if (drain.hasBegun) return;
     const result = options.responder.respond(packet, transport, address, port, identity, answer, 0);
     if (typeof result === 'number') {
       if (result > 0) send(answer.bytes.subarray(0, result));
       return;
     }
     waiting += 1;
+    drain.count(1);
     if (waiting >= waitingMax) socket.pause();
     result.take((message) => {
       waiting -= 1;
       if (message) send(message);
+      drain.count(-1);
       socket.resume();
       endIfDone();
     });

@@ -22,6 +22,8 @@ export interface UdpOptions {
 
 export interface Listening {
   readonly port: number;
+  /** Takes no more queries; resolves when those that wait for other servers have been answered. */
+  drain(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -44,12 +46,17 @@ export async function listenUdp(options: UdpOptions): Promise<Listening> {
   const answer = new Answer(new Uint8Array(blockBytes));
   answer.nsid = options.nsid;
   let at = 0;
+  /** Queries that wait for somebody else's answer. */
+  let waiting = 0;
+  let onDrained = () => {};
+  let isClosed = false;
 
   function send(bytes: Uint8Array, start: number, length: number, client: RemoteInfo): void {
     socket.send(bytes, start, length, client.port, client.address);
   }
 
   function sendLate(message: Uint8Array, client: RemoteInfo): void {
+    if (isClosed) return;
     try {
       send(message, 0, message.length, client);
     } catch (error) {
@@ -83,7 +90,12 @@ export async function listenUdp(options: UdpOptions): Promise<Listening> {
       send(answer.bytes, at, result, client);
       at += result;
     } else {
-      result.take((message) => message && sendLate(message, client));
+      waiting += 1;
+      result.take((message) => {
+        waiting -= 1;
+        if (message) sendLate(message, client);
+        if (waiting === 0) onDrained();
+      });
     }
   }
 
@@ -93,7 +105,14 @@ export async function listenUdp(options: UdpOptions): Promise<Listening> {
   enlargeBuffers(socket);
   return {
     port: socket.address().port,
-    close: () => new Promise((resolve) => socket.close(() => resolve())),
+    drain: () => {
+      socket.off('message', onMessage);
+      return waiting === 0 ? Promise.resolve() : new Promise((resolve) => (onDrained = resolve));
+    },
+    close: () => {
+      isClosed = true;
+      return new Promise((resolve) => socket.close(() => resolve()));
+    },
   };
 }
 

@@ -12,7 +12,7 @@ import type { ListenOptions, StubZone, TrustConfig } from '../config/config.ts';
 import { createCounters, tallyIn } from '../metrics/observe.ts';
 import { Responder } from '../responder.ts';
 import type { ZoneChange } from '../service.ts';
-import { openSockets, type Serving } from './open-sockets.ts';
+import { type CloseOptions, openSockets, type Serving } from './open-sockets.ts';
 
 export interface WorkerSetup {
   readonly config: ChainConfig;
@@ -27,13 +27,15 @@ export type ToWorker =
   | { readonly kind: 'stubZones'; readonly zones: readonly StubZone[] }
   | { readonly kind: 'trust'; readonly trust: TrustConfig }
   | { readonly kind: 'zones'; readonly change: ZoneChange }
-  | { readonly kind: 'close' };
+  | { readonly kind: 'close'; readonly how: CloseOptions | undefined };
 
 export type FromWorker =
-  | { readonly kind: 'listening'; readonly udpPort: number; readonly tlsPort: number | undefined }
+  | ({ readonly kind: 'listening' } & Ports)
   | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined }
   | { readonly kind: 'log'; readonly line: string }
   | { readonly kind: 'query'; readonly fields: LogFields };
+
+type Ports = Pick<Serving, 'addresses' | 'udpPort' | 'tlsPort'>;
 
 export interface WorkersOptions {
   readonly world: World;
@@ -57,7 +59,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
   let isClosing = false;
   let restarts = 0;
 
-  async function start(): Promise<{ udpPort: number; tlsPort: number | undefined }> {
+  async function start(): Promise<Ports> {
     // A thread that replaces another goes on counting where that one stopped.
     const counters = spare.pop() ?? createCounters();
     all.add(counters);
@@ -86,21 +88,23 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
   };
   const stopNews = table.onNews((news) => tell({ kind: 'news', news }));
 
-  async function close(): Promise<void> {
+  async function close(how?: CloseOptions): Promise<void> {
     isClosing = true;
-    stopNews();
     const ended = [...running].map((worker) => new Promise((resolve) => worker.once('exit', resolve)));
-    tell({ kind: 'close' });
+    tell({ kind: 'close', how });
     await Promise.all(ended);
+    stopNews();
   }
 
   try {
     await checkPortsFree(options);
     const ports = await start();
     const { tls } = listen;
-    listen = { ...listen, port: ports.udpPort, tls: tls && { ...tls, port: ports.tlsPort! } };
+    const others = ports.addresses.slice(listen.hosts.length);
+    listen = { ...listen, port: ports.udpPort, others, tls: tls && { ...tls, port: ports.tlsPort! } };
     for (let i = 1; i < options.workers; i++) await start();
     return {
+      addresses: ports.addresses,
       udpPort: ports.udpPort,
       tcpPort: ports.udpPort,
       tlsPort: ports.tlsPort,
@@ -140,7 +144,7 @@ async function checkPortsFree({ world, log, listen, config }: WorkersOptions): P
 function listening(
   worker: Worker,
   onLog: (message: Extract<FromWorker, { kind: 'log' | 'query' }>) => void,
-): Promise<{ udpPort: number; tlsPort: number | undefined }> {
+): Promise<Ports> {
   return new Promise((resolve, reject) => {
     worker.once('error', reject);
     worker.once('exit', () => reject(new Error('dns worker ended before it listened')));

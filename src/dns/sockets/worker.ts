@@ -7,7 +7,7 @@ import { createRealWorld } from '../../base/real/world.ts';
 import type { CatalogNews } from '../../catalog/name-table.ts';
 import { DnsService } from '../service.ts';
 import { createTransport } from '../upstream/transport.ts';
-import { openSockets } from './open-sockets.ts';
+import { type CloseOptions, openSockets } from './open-sockets.ts';
 import type { FromWorker, ToWorker, WorkerSetup } from './server-workers.ts';
 
 const setup = workerData as WorkerSetup;
@@ -27,7 +27,7 @@ port.on('message', (message: ToWorker) => {
   else if (message.kind === 'stubZones') service.stubZones.replace(message.zones);
   else if (message.kind === 'trust') service.trust.replace(message.trust);
   else if (message.kind === 'zones') service.changeZones(message.change);
-  else void stop();
+  else void stop(message.how);
 });
 
 const opening = openSockets({
@@ -41,7 +41,7 @@ const opening = openSockets({
 });
 
 opening.then(
-  ({ udpPort, tlsPort }) => send({ kind: 'listening', udpPort, tlsPort }),
+  ({ addresses, udpPort, tlsPort }) => send({ kind: 'listening', addresses, udpPort, tlsPort }),
   (error: Error & { code?: string }) => {
     send({ kind: 'failed', message: error.message, code: error.code });
     void stop();
@@ -54,9 +54,9 @@ function takeNews(news: CatalogNews): void {
   if (news.kind === 'no old copy') collectGarbage();
 }
 
-async function stop(): Promise<void> {
+async function stop(how?: CloseOptions): Promise<void> {
   const sockets = await opening.catch(() => undefined);
-  await sockets?.close();
+  await sockets?.close(how);
   exchange.close();
   port.close();
 }
