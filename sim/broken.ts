@@ -25,7 +25,7 @@ export const brokenVersions: Readonly<Record<BrokenVersion, typeof createAgent>>
 function preferOwn({ membership }: AgentOptions): (shard: ServiceShard) => ServiceShard {
   return (shard) => {
     if (shard.metadata.namespace !== membership.namespace) return shard;
-    return { ...shard, spec: { ...shard.spec, exportedAt: '1970-01-01T00:00:00Z' } };
+    return { ...shard, metadata: { ...shard.metadata, creationTimestamp: '1970-01-01T00:00:00Z' } };
   };
 }
 

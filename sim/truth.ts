@@ -47,6 +47,9 @@ async function factsOf(set: SimClusterSet, id: string): Promise<ClusterFacts & {
     services: await listOf<Service>(home, serviceType),
     exports: await listOf<ServiceExport>(home, serviceExportType),
     slices: [...(await listOf<EndpointSlice>(home, endpointSliceType)).values()],
+    storedAt: new Map(
+      [...(await leftShards(set, id))].map(([key, { metadata }]) => [key, metadata.creationTimestamp!]),
+    ),
     ...(isAlive ? {} : { left: await leftShards(set, id) }),
   };
 }

@@ -166,7 +166,7 @@ describe('lease', () => {
     }
   });
 
-  test('lease: clocks hours apart -> judged by what was seen, nobody is condemned, and Events say whose clock is off', async () => {
+  test('lease: clocks hours apart -> judged by what was seen, and nobody is condemned', async () => {
     const hours = 3_600_000;
     const { set, east, west } = await bothExport({
       clock: (name) => ({ wallSkewMs: name === 'agent-east' ? 7 * hours : name === 'home-west' ? 5 * hours : 0 }),
@@ -174,7 +174,6 @@ describe('lease', () => {
     await set.time.advance(120_000);
     for (const client of [east, west]) {
       expect(await sliceLines(client, key)).toEqual(bothAlive);
-      expect(await eventLines(client, key)).toContain('Warning ClockSkew');
     }
   });
 

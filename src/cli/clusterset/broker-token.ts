@@ -43,6 +43,7 @@ interface TokenFlags extends HomeFlags {
   readonly region?: string;
   readonly zone?: string;
   readonly allowedRange?: string[];
+  readonly mayExport?: string[];
   readonly server?: string;
   readonly minutes: string;
   readonly renew?: boolean;
@@ -56,7 +57,8 @@ export function addBrokerTokenCommand(broker: Command, deps: ClusterSetDeps): vo
     .option('--clusterset <name>', 'the set to join', defaultClusterSet)
     .option('--region <name>', 'where the cluster is')
     .option('--zone <name>', 'where in the region it is')
-    .option('--allowed-range <cidr...>', 'the only addresses its endpoints may have (default: any)')
+    .option('--allowed-range <cidr...>', 'the only addresses its endpoints and services may have (default: any)')
+    .option('--may-export <pattern...>', 'the only services it may export: NAMESPACE or NAMESPACE/NAME, * for any text')
     .option('--server <url>', "the broker's address as the cluster reaches it (default: that of the kubeconfig)")
     .option('--minutes <number>', 'how long the token can be used', '60')
     .option('--renew', 'for a cluster that has joined and lost its credentials: give it new ones')
@@ -101,11 +103,18 @@ function parseFlags(id: string, flags: TokenFlags): Omit<TokenRequest, 'client' 
       ...(flags.allowedRange === undefined
         ? {}
         : { allowedRanges: parseRanges('--allowed-range', flags.allowedRange) }),
+      ...(flags.mayExport === undefined ? {} : { mayExport: checkedPatterns(flags.mayExport) }),
     },
     lifetimeMs: Number(flags.minutes) * 60_000,
     isRenewal: flags.renew === true,
     ...(flags.server === undefined ? {} : { server: checkedServer(flags.server) }),
   };
+}
+
+function checkedPatterns(patterns: readonly string[]): string[] {
+  const wrong = patterns.find((pattern) => !/^[-a-z0-9*]+(\/[-a-z0-9*]+)?$/.test(pattern));
+  if (wrong === undefined) return [...patterns];
+  throw new Error(`--may-export ${JSON.stringify(wrong)}: write NAMESPACE or NAMESPACE/NAME, with * for any text`);
 }
 
 function checkedServer(text: string): string {

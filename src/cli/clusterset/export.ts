@@ -187,7 +187,12 @@ export async function foreseeHere(
   const membership = await requireMembership(home);
   const run = async (broker: Client) => {
     const state = await readSetState({ home, broker, membership, keys: [key] });
-    const present = await homeFacts(home, { state, id: membership.clusterId, keys: [key] });
+    const present = await homeFacts(home, {
+      state,
+      id: membership.clusterId,
+      keys: [key],
+      nowMs: deps.world.clock.wallMs(),
+    });
     const { items } = await broker.list(clusterType, { namespace: membership.clusterset });
     const known = new Set(items.map(({ metadata }) => metadata.name));
     const unknown = ids.filter((id) => !known.has(id));

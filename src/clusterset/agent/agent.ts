@@ -13,6 +13,7 @@ import { createInformer } from '../../kube/controller/informer.ts';
 import { runClusterSetDns } from '../controllers/clusterset-dns.ts';
 import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
+import { viewKey } from '../controllers/scribe.ts';
 import type { AgentContext, Membership } from '../copies/context.ts';
 import { createHomeCopies } from '../copies/home-copies.ts';
 import { LegacyRecords } from '../copies/legacy-records.ts';
@@ -95,7 +96,7 @@ export function createAgent(options: AgentOptions): Agent {
     onVerdict: (clusterId) => {
       for (const key of members.servicesOf(clusterId)) controllers?.add(merging, key);
       // Who writes a view, or clears it away, depends on who lives.
-      for (const key of recordKeys(views)) controllers?.add(['scribe'], key);
+      viewsChanged();
       placementsChanged();
     },
     onOtherHistory: () => {
@@ -133,6 +134,10 @@ export function createAgent(options: AgentOptions): Agent {
   const timers = new Set<Timer>();
   let controllers: Controllers | undefined;
   let wasEverybodyUpgraded = false;
+
+  function viewsChanged(): void {
+    for (const view of views.values()) controllers?.add(['scribe'], viewKey(view));
+  }
 
   function placementsChanged(): void {
     for (const key of recordKeys(federated)) controllers?.add(['placement-status'], key);
@@ -180,7 +185,7 @@ export function createAgent(options: AgentOptions): Agent {
     for (const key of members.servicesOf(clusterId)) controllers?.add(merging, key);
     placementsChanged();
     // Views that nobody exports any more may have been for this one to clear away.
-    if (member === undefined) for (const key of recordKeys(views)) controllers?.add(['scribe'], key);
+    if (member === undefined) viewsChanged();
     if (policy.current.legacyNamespace !== undefined)
       for (const key of copies.exports.keys()) controllers?.add(['legacy'], key);
   }

@@ -15,7 +15,7 @@ import { createPlacementController } from '../controllers/placement.ts';
 import type { PlacementProblems } from '../controllers/placement-problems.ts';
 import { createPlacementStatusController } from '../controllers/placement-status.ts';
 import { createPolicyController } from '../controllers/policy.ts';
-import { createScribeController } from '../controllers/scribe.ts';
+import { createScribeController, viewKey } from '../controllers/scribe.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { importKey, importsByReason, legacyKey, localServiceKey, servicesByNamespace } from '../copies/home-copies.ts';
 import type { LegacyRecords } from '../copies/legacy-records.ts';
@@ -86,7 +86,11 @@ export function runControllers(options: WiringOptions): Controllers {
   };
 
   const publishing = createExportController({ context, onPublication: (key) => add(['conditions'], key) });
-  const conditions = createConditionsController({ context, publication: publishing.publication });
+  const conditions = createConditionsController({
+    context,
+    publication: publishing.publication,
+    onOrder: publishing.noteOrder,
+  });
   const importing = createImportController(context, options.allocator);
   const policing = createPolicyController(context, policies);
   const placing = createPlacementController({ context, federated, problems: options.placementProblems });
@@ -115,7 +119,7 @@ export function runControllers(options: WiringOptions): Controllers {
     ],
     importing.reconcile,
   );
-  run('scribe', [shards, keyed(views, recordKey)], scribe.reconcile);
+  run('scribe', [shards, keyed(views, viewKey)], scribe.reconcile);
   run(
     'policy',
     [
@@ -145,7 +149,7 @@ export function runControllers(options: WiringOptions): Controllers {
   const addAll = (name: ControllerName, keys: Iterable<string>) => {
     for (const key of keys) add([name], key);
   };
-  lookAgain([views], 'scribe', () => [...everyService(), ...recordKeys(views)]);
+  lookAgain([views], 'scribe', () => [...everyService(), ...Array.from(views.values(), viewKey)]);
   lookAgain([copies.imports, copies.slices, copies.claims], 'import', () => [
     ...everyService(),
     ...copies.imports.keys(),

@@ -9,15 +9,17 @@ import type { AgentContext } from '../copies/context.ts';
 import { countedRecords } from '../copies/standings.ts';
 import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
 import { exportConditions, judgeService, type Publication } from '../rules/export-conditions.ts';
-import { type MergeWithConflicts, mergeShards } from '../rules/merge/merge.ts';
+import { inPrecedence, type MergeWithConflicts, mergeShards } from '../rules/merge/merge.ts';
 import { parseServiceKey } from '../rules/names.ts';
 
 export interface ConditionsOptions {
   readonly context: AgentContext;
   readonly publication: (key: string) => Publication | undefined;
+  /** Told the clusters that export a service, oldest first. */
+  readonly onOrder: (key: string, clusters: readonly string[]) => void;
 }
 
-export function createConditionsController({ context, publication }: ConditionsOptions) {
+export function createConditionsController({ context, publication, onOrder }: ConditionsOptions) {
   const { copies, membership, home, world } = context;
   /** Who decided when a service was last looked at. */
   const deciders = new Map<string, string>();
@@ -48,6 +50,10 @@ export function createConditionsController({ context, publication }: ConditionsO
 
   function mergeOf(key: string): MergeWithConflicts | undefined {
     const shards = countedRecords(context, parseServiceKey(key), { withLegacy: true }).map(({ shard }) => shard);
+    onOrder(
+      key,
+      inPrecedence(shards).map(({ cluster }) => cluster),
+    );
     return mergeShards({ shards, ports: context.policy().ports });
   }
 

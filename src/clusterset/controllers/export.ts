@@ -16,20 +16,28 @@ import type { ServiceExport } from '../kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
 import { judgeService, type Publication } from '../rules/export-conditions.ts';
 import { readExportRequest, unexportable } from '../rules/export-request.ts';
+import { exportRefusal, mayExport } from '../rules/may-export.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
 import { createSlicePlanner, type PublishedSlice, planSlices, type SlicePlan } from '../rules/plan-export-slices.ts';
-import { planShard, publishedRecord } from '../rules/shard-record.ts';
+import { planShard, publishedRecord, shardAddresses } from '../rules/shard-record.ts';
 import { bringSlice } from './bring-slice.ts';
+import { createPublishingTurns } from './publishing-turns.ts';
 
 /** Of one service, to one home. */
 const writes = { atOnceMax: 8 };
-/** Clocks further apart than this are worth a word. */
-const skewMsMax = 5 * 60_000;
 
 export interface ExportController {
   reconcile(key: string): Promise<WorkResult | undefined>;
   /** How far publishing the export has come; undefined if it has not been looked at. */
   publication(key: string): Publication | undefined;
+  /** Told the clusters that export the service, oldest first, whenever they are known. */
+  noteOrder(key: string, clusters: readonly string[]): void;
+}
+
+interface ExportFacts {
+  readonly self: Member;
+  readonly service: Service;
+  readonly serviceExport: ServiceExport;
 }
 
 export interface ExportControllerOptions {
@@ -43,6 +51,7 @@ export function createExportController({ context, onPublication }: ExportControl
   /** A copy from the broker that was found to be as wanted, and what was wanted then. */
   const inSync = new WeakMap<EndpointSlice, PublishedSlice>();
   const planSource = createSlicePlanner();
+  const turns = createPublishingTurns(context);
   const { broker, copies, membership } = context;
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
@@ -61,13 +70,19 @@ export function createExportController({ context, onPublication }: ExportControl
       setPublication(key, serviceExport === undefined ? undefined : { kind: 'pending', message: 'nothing to publish' });
       return undefined;
     }
-    const problem = unexportable(service, key);
-    if (problem === undefined) await publish(key, { self, service, serviceExport });
-    else {
-      await withdraw(key, self);
-      setPublication(key, { kind: 'failed', message: problem });
-    }
+    const obstacle = obstacleTo(key, self, service);
+    if (obstacle === undefined) return publish(key, { self, service, serviceExport });
+    await withdraw(key, self);
+    setPublication(key, obstacle);
     return undefined;
+  }
+
+  function obstacleTo(key: string, self: Member, service: Service): Publication | undefined {
+    const ref = parseServiceKey(key);
+    if (!mayExport(self.cluster.spec, ref))
+      return { kind: 'refused', message: exportRefusal(membership.clusterId, ref) };
+    const problem = unexportable(service, key);
+    return problem === undefined ? undefined : { kind: 'failed', message: problem };
   }
 
   function exportOf(key: string): ServiceExport | undefined {
@@ -75,7 +90,7 @@ export function createExportController({ context, onPublication }: ExportControl
     return found?.metadata.deletionTimestamp === undefined ? found : undefined;
   }
 
-  async function publish(key: string, facts: { self: Member; service: Service; serviceExport: ServiceExport }) {
+  async function publish(key: string, facts: ExportFacts): Promise<WorkResult | undefined> {
     const request = {
       service: facts.service,
       sources: copies.slices.byIndex(slicesByService, key),
@@ -87,13 +102,17 @@ export function createExportController({ context, onPublication }: ExportControl
     try {
       // Endpoints first: an import that appears has something behind it.
       await publishSlices(key, facts.self, plan.slices);
-      await publishShard(key, facts, plan);
+      const waitMs = await publishShard(key, facts, plan);
+      if (waitMs > 0) return { requeueAfterMs: waitMs };
     } catch (error) {
       setPublication(key, { kind: 'failed', message: `not written to the broker: ${errorText(error)}` });
       throw error;
     }
     const { notes } = readExportRequest(facts.serviceExport);
-    setPublication(key, { kind: 'published', notes: [...context.publishing().notes, ...notes, ...plan.notes] });
+    const { notes: refused } = shardAddresses(facts.service, context.publishing().rules);
+    const all = [...context.publishing().notes, ...notes, ...plan.notes, ...refused];
+    setPublication(key, { kind: 'published', notes: all });
+    return undefined;
   }
 
   async function publishSlices(key: string, self: Member, slices: readonly PublishedSlice[]): Promise<void> {
@@ -111,39 +130,26 @@ export function createExportController({ context, onPublication }: ExportControl
     if (present !== undefined && wasInSync) inSync.set(present, slice);
   }
 
-  async function publishShard(
-    key: string,
-    facts: { self: Member; service: Service; serviceExport: ServiceExport },
-    plan: SlicePlan,
-  ): Promise<void> {
+  /** Returns how long it is to wait; 0 if it is written. */
+  async function publishShard(key: string, facts: ExportFacts, plan: SlicePlan): Promise<number> {
+    const present = ownShard(key, facts.self);
+    const waitMs = present === undefined ? await turns.waitMs(key) : 0;
+    if (waitMs > 0) return waitMs;
     const wanted = planShard({
       service: facts.service,
       serviceExport: facts.serviceExport,
       readyCount: plan.readyCount,
       clusterSetIps: copies.imports.get(key)?.spec.ips ?? [],
       namespace: membership.namespace,
-      translations: context.publishing().rules.translations,
+      rules: context.publishing().rules,
     });
-    const present = ownShard(key, facts.self);
-    const shard = { client: broker, type: serviceShardType, present, change: replaceWith(wanted) };
-    const { object: written } = await apply<ServiceShard>(shard);
-    if (present === undefined) await tellSkew(facts.serviceExport, written);
-  }
-
-  // Exports are ranked by the times that clusters write. Ours is compared with the broker's whenever it stamps a shard.
-  async function tellSkew(serviceExport: ServiceExport, { metadata }: ServiceShard): Promise<void> {
-    const skewMs = context.world.clock.wallMs() - Date.parse(metadata.creationTimestamp ?? '');
-    const aheadMs =
-      Date.parse(serviceExport.metadata.creationTimestamp ?? '') - Date.parse(metadata.creationTimestamp ?? '');
-    const worstMs = Math.abs(skewMs) > Math.abs(aheadMs) ? skewMs : Math.max(aheadMs, 0);
-    if (Number.isNaN(worstMs) || Math.abs(worstMs) < skewMsMax) return;
-    const minutes = Math.round(Math.abs(worstMs) / 60_000);
-    const message = `clocks of this cluster are ${minutes} minutes ${worstMs > 0 ? 'ahead of' : 'behind'} the broker's; where exports disagree the oldest wins by these clocks, so set them right`;
-    await context.events.record({ about: serviceExport, type: 'Warning', reason: 'ClockSkew', message });
+    await apply<ServiceShard>({ client: broker, type: serviceShardType, present, change: replaceWith(wanted) });
+    return 0;
   }
 
   // The shard first: without it nobody looks at the slices.
   async function withdraw(key: string, self: Member): Promise<void> {
+    turns.forget(key);
     const shard = ownShard(key, self);
     if (shard !== undefined) await deleteIfPresent(broker, serviceShardType, shard.metadata);
     for (const slice of self.slices.byIndex(byService, key))
@@ -162,5 +168,5 @@ export function createExportController({ context, onPublication }: ExportControl
     onPublication(key);
   }
 
-  return { reconcile, publication: (key) => publications.get(key) };
+  return { reconcile, publication: (key) => publications.get(key), noteOrder: turns.note };
 }

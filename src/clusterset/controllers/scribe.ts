@@ -1,5 +1,5 @@
-// Keeps the merged view of seed 002 on the broker: one ServiceImport per service in the clusterset's namespace, written by
-// one scribe, the oldest exporter whose lease lives. People and older tools read it; nothing of ours derives from it. Only
+// Keeps the merged view of seed 002 on the broker: one ServiceImport per service in the clusterset's namespace, and nothing
+// that nobody exports. One scribe writes it, the oldest exporter whose lease lives; a view that stays wrong is for the next. People and older tools read it; nothing of ours derives from it. Only
 // upgraded clusters are in it: to be named there is how a cluster is known to be one (seed 002, Migration).
 
 import { isSameJson } from '../../base/json.ts';
@@ -12,36 +12,58 @@ import { isConflict } from '../../kube/objects/api-error.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { type CountedRecord, countedRecords } from '../copies/standings.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { legacyOrigin } from '../rules/legacy-import.ts';
 import { mergeOutcome } from '../rules/merge/merge.ts';
 import type { Merge } from '../rules/merge/merged.ts';
 import { byPrecedence } from '../rules/merge/shard.ts';
-import { parseServiceKey, recordName } from '../rules/names.ts';
-import { isOurImport, planImport } from '../rules/plan-import.ts';
+import { formatServiceKey, parseRecordName, parseServiceKey, recordName, type ServiceKey } from '../rules/names.ts';
+import { planImport } from '../rules/plan-import.ts';
 
 /** When a member's records have not all been listed yet, the key is looked at again after this time. */
 const unsyncedRetryMs = 1_000;
+/** How many stand behind the scribe, and how long each leaves it to those before it. */
+const deputies = 3;
+const deputyMs = 15_000;
 
 export function createScribeController(context: AgentContext, views: Informer<ServiceImport>) {
   const { broker, membership, world } = context;
   // Two may take themselves for the scribe: one whose lease has run out for others, or whose copies are behind.
   const putBacks = createPutBacks(world.clock);
+  /** Since when a view that is another's to write has been wrong. */
+  const wrongSince = new Map<string, number>();
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
-    const service = parseServiceKey(key);
-    const name = recordName(service);
+    const { service, name } = subjectOf(key);
     const present = views.get(`${membership.clusterset}/${name}`);
     if (mustWait(present)) return { requeueAfterMs: unsyncedRetryMs };
-    const records = countedRecords(context, service, { withLegacy: false });
-    if (scribeOf(records) !== membership.clusterId) return undefined;
+    const records = service === undefined ? [] : countedRecords(context, service, { withLegacy: false });
+    const rank = scribes(records).indexOf(membership.clusterId);
+    if (rank < 0 || rank > deputies) {
+      wrongSince.delete(key);
+      return undefined;
+    }
     const merge = mergeOutcome({ shards: records.map(({ shard }) => shard), ports: context.policy().ports });
     const wanted = merge && viewOf(name, merge);
-    if (isInOrder(present, wanted)) return undefined;
-    const waitMs = putBacks.waitMs(key, wanted);
+    if (isInOrder(present, wanted)) {
+      wrongSince.delete(key);
+      return undefined;
+    }
+    const waitMs = Math.max(putBacks.waitMs(key, wanted), turnMs(key, rank));
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     if (wanted !== undefined) await write(present, wanted);
     else if (present !== undefined) await remove(present);
     putBacks.wrote(key, wanted);
+    wrongSince.delete(key);
     return undefined;
+  }
+
+  /** How long it is left to those before us: they may be gone, or be the ones who spoil it. */
+  function turnMs(key: string, rank: number): number {
+    if (rank === 0) return 0;
+    const nowMs = world.clock.monotonicMs();
+    const sinceMs = wrongSince.get(key) ?? nowMs;
+    wrongSince.set(key, sinceMs);
+    return Math.max(0, sinceMs + rank * deputyMs - nowMs);
   }
 
   // A member that cannot be read may be the one that this view is made of. It holds up no view that it is not part of.
@@ -57,18 +79,22 @@ export function createScribeController(context: AgentContext, views: Informer<Se
   }
 
   function isInOrder(present: ServiceImport | undefined, wanted: ServiceImport | undefined): boolean {
-    if (wanted === undefined) return present === undefined || !isOurImport(present);
+    if (wanted === undefined) return present === undefined || isOlderRecord(present);
     return present !== undefined && isAsWanted(present, wanted) && hasClusters(present, wanted);
   }
 
-  // Nobody exports it: the first member by id that lives clears the view away.
-  function scribeOf(records: readonly CountedRecord[]): string | undefined {
-    const alive = records.filter(({ cluster }) => context.verdict(cluster) === 'alive').map(({ shard }) => shard);
-    const oldest = alive.sort(byPrecedence)[0];
-    if (oldest !== undefined) return oldest.cluster;
-    if (records.length > 0) return undefined;
+  /** Living exporters, oldest first. What nobody exports is cleared away by the first members by id that live. */
+  function scribes(records: readonly CountedRecord[]): string[] {
+    const isAlive = (cluster: string) => context.verdict(cluster) === 'alive';
+    const exporters = records.filter(({ cluster }) => isAlive(cluster)).map(({ shard }) => shard);
+    if (records.length > 0) return exporters.sort(byPrecedence).map(({ cluster }) => cluster);
     const unsynced = context.members.unsynced();
-    return context.members.all().find(({ id }) => context.verdict(id) === 'alive' && !unsynced.includes(id))?.id;
+    return context.members.all().flatMap(({ id }) => (isAlive(id) && !unsynced.includes(id) ? [id] : []));
+  }
+
+  /** Older agents may keep theirs in the same namespace. */
+  function isOlderRecord(view: ServiceImport): boolean {
+    return context.policy().legacyNamespace === membership.clusterset && legacyOrigin(view) !== undefined;
   }
 
   async function write(present: ServiceImport | undefined, wanted: ServiceImport): Promise<void> {
@@ -92,6 +118,21 @@ export function createScribeController(context: AgentContext, views: Informer<Se
   }
 
   return { reconcile };
+}
+
+/** Key of a view whose name is that of no service. */
+const nameless = '/';
+
+/** The key of the service that a view is of, or one of its own. */
+export function viewKey(view: ServiceImport): string {
+  const service = parseRecordName(view.metadata.name);
+  return service === undefined ? `${nameless}${view.metadata.name}` : formatServiceKey(service);
+}
+
+function subjectOf(key: string): { readonly service: ServiceKey | undefined; readonly name: string } {
+  if (key.startsWith(nameless)) return { service: undefined, name: key.slice(nameless.length) };
+  const service = parseServiceKey(key);
+  return { service, name: recordName(service) };
 }
 
 function hasClusters(view: ServiceImport, wanted: ServiceImport): boolean {

@@ -4,6 +4,7 @@
 import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
 import { isExportedTo, type ServiceShard } from '../kinds/service-shard.ts';
 import { type Standing, standing } from '../rules/leases/staleness.ts';
+import { mayExport } from '../rules/may-export.ts';
 import type { Shard } from '../rules/merge/shard.ts';
 import type { ServiceKey } from '../rules/names.ts';
 import { formatServiceKey } from '../rules/names.ts';
@@ -33,7 +34,7 @@ export function countedRecords(context: AgentContext, service: ServiceKey, optio
   for (const member of context.members.all()) {
     const record = shardOf(member, service);
     if (record === undefined || !isFor(record, member.id, options.onlyFor)) continue;
-    if (recordProblem(record) !== undefined) continue;
+    if (recordProblem(record) !== undefined || !mayExport(member.cluster.spec, service)) continue;
     const now = standing(context.verdict(member.id), record.spec.onStale ?? context.policy().staleness);
     const published = () => member.slices.byIndex(byService, formatServiceKey(service));
     if (now.isCounted)
@@ -47,7 +48,10 @@ export function countedRecords(context: AgentContext, service: ServiceKey, optio
 
 /** Older agents have no lease to judge them by. */
 function legacyRecords(context: AgentContext, service: ServiceKey): CountedRecord[] {
-  const records = context.legacy.recordsOf(service).filter(({ record }) => recordProblem(record) === undefined);
+  const records = context.legacy
+    .recordsOf(service)
+    .filter(({ record }) => recordProblem(record) === undefined)
+    .filter(({ cluster }) => mayExport(context.members.get(cluster)?.cluster.spec, service));
   return records.map(({ cluster, record, published }) => ({
     cluster,
     record,

@@ -5,6 +5,7 @@
 import type { WantedCondition } from '../../kube/objects/conditions.ts';
 import { type EndpointSlice, serviceNameLabel, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
+import type { ClusterSpec } from '../kinds/cluster.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
 import { isExportedTo, type ServiceShard } from '../kinds/service-shard.ts';
@@ -13,12 +14,13 @@ import { exportConditions, judgeService, type Publication } from '../rules/expor
 import { readExportRequest, unexportable } from '../rules/export-request.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import { type Standing, standing } from '../rules/leases/staleness.ts';
+import { exportRefusal, mayExport } from '../rules/may-export.ts';
 import { type MergeWithConflicts, mergeShards } from '../rules/merge/merge.ts';
 import { parseServiceKey } from '../rules/names.ts';
 import { planSlices, type SlicePlan } from '../rules/plan-export-slices.ts';
 import { planSpec } from '../rules/plan-import.ts';
 import type { SetPolicy } from '../rules/set-policy.ts';
-import { planShard, readShard, recordProblem } from '../rules/shard-record.ts';
+import { planShard, readShard, recordProblem, shardAddresses } from '../rules/shard-record.ts';
 
 /** What lies in one cluster's home, by `namespace/name`. */
 export interface ClusterFacts {
@@ -30,6 +32,10 @@ export interface ClusterFacts {
   readonly slices: readonly EndpointSlice[];
   /** What the set's admin says of its addresses. */
   readonly addresses?: ClusterAddresses;
+  /** What it may export; all if absent. */
+  readonly mayExport?: ClusterSpec['mayExport'];
+  /** When the broker stored its records, by service; what is not here is stored when it is exported. */
+  readonly storedAt?: ReadonlyMap<string, string>;
   /** What it published before it fell silent: counts in place of what its home says now. */
   readonly left?: ReadonlyMap<string, ServiceShard>;
 }
@@ -64,9 +70,10 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
     shard: (cluster, key) => published.get(cluster)?.get(key)?.shard,
     slicePlan: (cluster, key) => published.get(cluster)?.get(key)?.plan,
     counted: (key, reader) =>
-      clusters.flatMap(({ id, verdict }) => {
+      clusters.flatMap(({ id, verdict, mayExport: patterns }) => {
         const record = foreseen.shard(id, key);
         if (record === undefined || recordProblem(record) !== undefined) return [];
+        if (!mayExport({ mayExport: patterns }, parseServiceKey(key))) return [];
         if (reader !== undefined && !isExportedTo(record, { exporter: id, reader })) return [];
         const now = standing(verdict, record.spec.onStale ?? policy.staleness);
         return now.isCounted ? [{ cluster: id, record, standing: now }] : [];
@@ -86,8 +93,12 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
       const service = facts.services.get(key);
       const problem = service && unexportable(service, key);
       const notes = published.get(cluster)?.get(key)?.notes ?? [];
-      const publication: Publication =
-        problem === undefined ? { kind: 'published', notes } : { kind: 'failed', message: problem };
+      const ref = parseServiceKey(key);
+      const publication: Publication = !mayExport(facts, ref)
+        ? { kind: 'refused', message: exportRefusal(cluster, ref) }
+        : problem === undefined
+          ? { kind: 'published', notes }
+          : { kind: 'failed', message: problem };
       return exportConditions({
         cluster,
         validity: judgeService(service, key),
@@ -119,7 +130,7 @@ function publishedBy(facts: ClusterFacts, policy: SetPolicy): Map<string, Publis
   for (const [key, serviceExport] of facts.exports) {
     const service = facts.services.get(key);
     if (service === undefined || judgeService(service, key).kind === 'invalid') continue;
-    if (unexportable(service, key) !== undefined) continue;
+    if (unexportable(service, key) !== undefined || !mayExport(facts, parseServiceKey(key))) continue;
     const sources = behind.get(key) ?? [];
     const plan = planSlices({ service, sources, mode: policy.endpoints, rules, dns });
     const shard = planShard({
@@ -128,9 +139,15 @@ function publishedBy(facts: ClusterFacts, policy: SetPolicy): Map<string, Publis
       readyCount: plan.readyCount,
       clusterSetIps: [],
       namespace: '',
-      translations: rules.translations,
+      rules,
     });
-    published.set(key, { shard, plan, notes: [...notes, ...readExportRequest(serviceExport).notes, ...plan.notes] });
+    const creationTimestamp = facts.storedAt?.get(key) ?? shard.spec.exportedAt;
+    const refused = shardAddresses(service, rules).notes;
+    published.set(key, {
+      shard: { ...shard, metadata: { ...shard.metadata, creationTimestamp } },
+      plan,
+      notes: [...notes, ...readExportRequest(serviceExport).notes, ...plan.notes, ...refused],
+    });
   }
   return published;
 }

@@ -5,6 +5,7 @@ import { errorText } from '../../base/log.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
+import { formatTime } from '../../kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
@@ -145,7 +146,13 @@ const nothing = { namespaces: new Set<string>(), services: new Map(), exports: n
 
 /** What lies at the broker, as it counts for everybody. With `except`, all but that cluster. */
 export function brokerFacts({ members, older }: SetState, except?: string): ClusterFacts[] {
-  const facts: ClusterFacts[] = members.map(({ id, verdict, shards }) => ({ id, verdict, ...nothing, left: shards }));
+  const facts: ClusterFacts[] = members.map(({ id, verdict, shards, cluster }) => ({
+    id,
+    verdict,
+    ...nothing,
+    left: shards,
+    mayExport: cluster.spec.mayExport,
+  }));
   for (const [id, left] of older) {
     const isMember = facts.some((one) => one.id === id);
     if (!isMember) facts.push({ id, verdict: 'alive', ...nothing, left });
@@ -153,14 +160,22 @@ export function brokerFacts({ members, older }: SetState, except?: string): Clus
   return facts.filter(({ id }) => id !== except);
 }
 
+interface HomeRequest {
+  readonly state: SetState;
+  readonly id: string;
+  readonly keys: readonly string[];
+  /** What has no record at the broker yet would get one now. */
+  readonly nowMs: number;
+}
+
 /** What the named services are in the own home of one of the set's clusters. */
-export async function homeFacts(
-  home: Client,
-  { state, id, keys }: { readonly state: SetState; readonly id: string; readonly keys: readonly string[] },
-): Promise<ClusterFacts> {
-  const addresses = state.members.find((member) => member.id === id)?.cluster.spec;
+export async function homeFacts(home: Client, { state, id, keys, nowMs }: HomeRequest): Promise<ClusterFacts> {
+  const member = state.members.find((one) => one.id === id);
+  const addresses = member?.cluster.spec;
+  const now = formatTime(nowMs);
+  const storedAt = new Map(keys.map((key) => [key, member?.shards.get(key)?.metadata.creationTimestamp ?? now]));
   const known = keys.length > fewKeysMax ? await listHome(home, keys) : await readHome(home, keys);
-  return { id, verdict: 'alive', ...known, addresses };
+  return { id, verdict: 'alive', ...known, addresses, storedAt, mayExport: addresses?.mayExport };
 }
 
 type HomeObjects = Pick<ClusterFacts, 'services' | 'exports' | 'slices' | 'namespaces'>;

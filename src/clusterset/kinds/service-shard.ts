@@ -21,7 +21,7 @@ export interface ServiceShard extends KubernetesObject {
 
 export interface ServiceShardSpec {
   type: ImportType;
-  /** creationTimestamp of the ServiceExport. */
+  /** creationTimestamp of the ServiceExport, for people: precedence counts from when the broker stored the record. */
   exportedAt: string;
   ports?: ServiceImportPort[];
   sessionAffinity?: SessionAffinity;

@@ -13,13 +13,14 @@ import { apiVersionOf } from '../../kube/objects/object.ts';
 import { isHeadless, type Service } from '../../kube/objects/service.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
-import { type Translation, translate } from './address-translation.ts';
+import { type PublishingRules, translate } from './address-translation.ts';
 import { sliceManager } from './agent-marks.ts';
 import { portsMax, readExportRequest } from './export-request.ts';
 import { readExportedMetadata } from './exported-metadata.ts';
 import type { Shard, ShardPort } from './merge/shard.ts';
 import { formatServiceKey, recordName, type ServiceKey } from './names.ts';
 import type { PublishedSlice } from './plan-export-slices.ts';
+import { type ShardAddresses, usableAddresses } from './shard-addresses.ts';
 
 export interface ShardPlanRequest {
   readonly service: Service;
@@ -29,7 +30,7 @@ export interface ShardPlanRequest {
   readonly clusterSetIps: readonly string[];
   /** This member's namespace at the broker. */
   readonly namespace: string;
-  readonly translations?: readonly Translation[];
+  readonly rules: PublishingRules;
 }
 
 export function planShard(request: ShardPlanRequest): ServiceShard {
@@ -37,6 +38,7 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
   const spec = service.spec ?? {};
   const { labels, annotations, exportTo, onStale } = readExportRequest(serviceExport);
   const affinity = spec.sessionAffinity ?? 'None';
+  const addresses = shardAddresses(service, request.rules);
   const isClientIp = affinity === 'ClientIP' && spec.sessionAffinityConfig !== undefined;
   return {
     apiVersion: apiVersionOf(serviceShardType),
@@ -58,8 +60,8 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
       ipFamilies: spec.ipFamilies ?? ['IPv4'],
       ...(serviceExport.spec?.exportedLabels === undefined ? {} : { exportedLabels: { ...labels } }),
       ...(serviceExport.spec?.exportedAnnotations === undefined ? {} : { exportedAnnotations: { ...annotations } }),
-      ...(isHeadless(service) ? {} : { clusterIPs: publishedIps(spec.clusterIPs ?? [], request.translations) }),
-      ...(loadBalancerOf(service) === undefined ? {} : { loadBalancer: loadBalancerOf(service) }),
+      ...(isHeadless(service) ? {} : { clusterIPs: [...addresses.clusterIPs] }),
+      ...(addresses.loadBalancer.length === 0 ? {} : { loadBalancer: [...addresses.loadBalancer] }),
       ...(clusterSetIps.length === 0 ? {} : { clusterSetIPs: [...clusterSetIps] }),
       readyEndpoints: readyCount,
       ...(exportTo === undefined ? {} : { exportTo }),
@@ -74,6 +76,7 @@ export function recordProblem({ spec }: ServiceShard): string | undefined {
   return count > portsMax ? `has ${count} ports, more than ${portsMax}` : undefined;
 }
 
+/** Its age counts from when the broker stored it: what the member itself says of that could be anything. */
 export function readShard(record: ServiceShard, cluster: string): Shard {
   const { spec } = record;
   const { labels, annotations } = readExportedMetadata({
@@ -82,7 +85,7 @@ export function readShard(record: ServiceShard, cluster: string): Shard {
   });
   return {
     cluster,
-    exportedAt: spec.exportedAt,
+    exportedAt: record.metadata.creationTimestamp ?? spec.exportedAt,
     type: spec.type === 'Headless' ? 'Headless' : 'ClusterSetIP',
     ports: (spec.ports ?? []).map(readPort),
     sessionAffinity: spec.sessionAffinity === 'ClientIP' ? 'ClientIP' : 'None',
@@ -95,8 +98,18 @@ export function readShard(record: ServiceShard, cluster: string): Shard {
   };
 }
 
-function publishedIps(addresses: readonly string[], translations: readonly Translation[] | undefined): string[] {
-  return addresses.map((address) => translate(address, translations)).filter((address) => address !== undefined);
+/** The service's own addresses as others may use them. */
+export function shardAddresses(service: Service, rules: PublishingRules): ShardAddresses {
+  const own = isHeadless(service) ? [] : (service.spec?.clusterIPs ?? []);
+  const clusterIPs = own
+    .map((address) => translate(address, rules.translations))
+    .filter((address) => address !== undefined);
+  const ingress = service.status?.loadBalancer?.ingress ?? [];
+  const loadBalancer = ingress.map(({ ip, hostname }) => ({
+    ...(ip ? { ip } : {}),
+    ...(hostname ? { hostname } : {}),
+  }));
+  return usableAddresses({ clusterIPs, loadBalancer }, rules);
 }
 
 function keyOfService(service: Service): ServiceKey {
@@ -115,17 +128,6 @@ function readPort(port: {
     port: port.port,
     ...(port.appProtocol === undefined ? {} : { appProtocol: port.appProtocol }),
   };
-}
-
-/** As the definition has it. */
-const loadBalancersMax = 64;
-
-function loadBalancerOf(service: Service): { ip?: string; hostname?: string }[] | undefined {
-  const ingress = service.status?.loadBalancer?.ingress;
-  if (ingress === undefined || ingress.length === 0) return undefined;
-  return ingress
-    .slice(0, loadBalancersMax)
-    .map(({ ip, hostname }) => ({ ...(ip ? { ip } : {}), ...(hostname ? { hostname } : {}) }));
 }
 
 export const serviceNamespaceLabel = 'portolan.dev/service-namespace';

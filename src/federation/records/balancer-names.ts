@@ -2,7 +2,9 @@
 // a shard takes its place among the others in every answer. An alias could not: it must stand alone. While a name cannot be
 // looked up, the addresses it had stay.
 
+import { parseIp } from '../../base/ip.ts';
 import type { Log } from '../../base/log.ts';
+import { refusedRange } from '../../base/special-ranges.ts';
 import type { Timer, World } from '../../base/world.ts';
 import {
   type FederationSink,
@@ -27,6 +29,12 @@ interface NamedBalancer {
   readonly seen: ShardSeen | undefined;
   addresses: readonly string[];
   timer: Timer | undefined;
+}
+
+/** Whoever has the name may point it anywhere: what no record may give, no name may either. */
+function isOrdinary(address: string): boolean {
+  const ip = parseIp(address);
+  return ip !== undefined && refusedRange(ip) === undefined;
 }
 
 const refreshSeconds = { min: 5, max: 300 };
@@ -96,7 +104,7 @@ export class BalancerNames implements FederationSink {
     try {
       const answers = await Promise.all(balancer.record.hostnames.map(lookUp));
       if (this.#balancers.get(keyText) !== balancer) return;
-      const addresses = [...new Set(answers.flatMap((answer) => answer.addresses))].sort();
+      const addresses = [...new Set(answers.flatMap((answer) => answer.addresses))].filter(isOrdinary).sort();
       const ttl = Math.min(...answers.map(({ ttlSeconds }) => ttlSeconds));
       waitSeconds = Math.min(refreshSeconds.max, Math.max(refreshSeconds.min, ttl));
       if (addresses.join() !== balancer.addresses.join()) {

@@ -97,6 +97,30 @@ describe('federation attached to a broker', () => {
     attachment.stop();
   });
 
+  test('cluster IPs and load balancers in special, virtual or foreign ranges -> left out; a record that is not allowed -> gone', async () => {
+    const { sim, admin, table, attachment } = await setUp();
+    const ref = { namespace: 'prod-m-east', name: 'web.shop' };
+    const body = {
+      spec: {
+        clusterIPs: ['169.254.169.254', '10.0.0.1'],
+        loadBalancer: [{ ip: '127.0.0.1' }, { ip: '243.0.0.7' }, { ip: '104.0.0.1' }, { ip: '64:ff9b::a9fe:a9fe' }],
+      },
+    };
+    await admin.patch(serviceShardType, ref, { kind: 'merge', body });
+    await sim.time.advance(2000);
+    const ofEast = () => table.shardsOf(key).find(({ cluster }) => cluster === 'east');
+    expect(ofEast()).toMatchObject({ clusterIPs: ['10.0.0.1'], externalIPs: ['104.0.0.1'] });
+    const limit = (spec: object) =>
+      admin.patch(clusterType, { namespace: 'prod', name: 'east' }, { kind: 'merge', body: { spec } });
+    await limit({ allowedRanges: ['10.0.0.0/24'] });
+    await sim.time.advance(2000);
+    expect(ofEast()).toMatchObject({ clusterIPs: ['10.0.0.1'], externalIPs: [] });
+    await limit({ mayExport: ['other'] });
+    await sim.time.advance(2000);
+    expect(ofEast()).toBeUndefined();
+    attachment.stop();
+  });
+
   test('a member stops renewing while the other goes on -> left out after its lease time; renews -> back at once', async () => {
     const { sim, healthy, attachment, renew } = await setUp();
     for (let i = 0; i < 4; i++) {

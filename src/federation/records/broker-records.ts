@@ -1,6 +1,7 @@
 // Ties a federation's authority to the broker: every member's exported shards become its records, members whose leases have
 // run out are left out, and the Federation object says the policy. While the broker is away everything stays as it was.
 
+import type { IpRange } from '../../base/ip.ts';
 import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
@@ -8,6 +9,8 @@ import { type ClusterSet, clusterSetDefaults, clusterSetType } from '../../clust
 import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { memberLeaseName } from '../../clusterset/rules/broker-layout.ts';
 import { LeaseJudge, type LeaseTimes } from '../../clusterset/rules/leases/lease-judge.ts';
+import { parseRecordName } from '../../clusterset/rules/names.ts';
+import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer, type InformerReader } from '../../kube/controller/informer.ts';
@@ -49,6 +52,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   const clusters = createInformer<Cluster>({ ...shared, type: clusterType, namespace: clusterset });
   const members = new Map<string, Member>();
   let leaseTimes = timesOf(undefined);
+  let { virtualRanges } = readSetPolicy(undefined);
   const judge = new LeaseJudge(() => leaseTimes);
   const waiters: (() => void)[] = [];
   let hasSynced = false;
@@ -59,7 +63,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
 
   function publish(member: Member, shard: ServiceShard): void {
     const present = federation();
-    const wanted = present && federatedShard(shard, member.cluster, present);
+    const wanted = present && federatedShard({ shard, cluster: member.cluster, virtualRanges }, present);
     if (wanted) sink.upsertShard(wanted.key, wanted.record, seenNow(shard));
     else withdraw(member, shard);
   }
@@ -69,9 +73,11 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   }
 
   function withdraw(member: Member, shard: ServiceShard): void {
-    const bare = { metadata: { name: options.federation } } as Federation;
-    const known = federatedShard(shard, member.cluster, bare);
-    if (known) sink.removeShard(known.key);
+    const service = parseRecordName(shard.metadata.name);
+    const { name: cluster } = member.cluster.metadata;
+    if (!service) return;
+    const { namespace, name } = service;
+    sink.removeShard({ federation: options.federation, namespace, service: name, cluster });
   }
 
   function addMember(cluster: Cluster): void {
@@ -131,7 +137,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   federations.on((_key, next, previous) => {
     if ((next ?? previous)?.metadata.name !== options.federation) return;
     if (next) sink.setPolicy(options.federation, next.spec?.policy ?? 'ordered');
-    for (const member of members.values()) for (const shard of member.shards.values()) publish(member, shard);
+    publishAll();
   });
 
   function checkSynced(): void {
@@ -142,6 +148,19 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
     for (const waiter of waiters.splice(0)) waiter();
   }
 
+  function publishAll(): void {
+    for (const member of members.values()) for (const shard of member.shards.values()) publish(member, shard);
+  }
+
+  function followRanges(set: ClusterSet | undefined): void {
+    const next = readSetPolicy(set).virtualRanges;
+    const isSame =
+      next.length === virtualRanges.length && next.every((range, at) => isSameRange(range, virtualRanges[at]!));
+    if (isSame) return;
+    virtualRanges = next;
+    publishAll();
+  }
+
   /** Only time in which the broker answers counts against anybody. */
   async function probe(): Promise<void> {
     try {
@@ -149,6 +168,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
       const ref = { namespace: clusterset, name: clusterset };
       const set = await getOrUndefined<ClusterSet>(broker, clusterSetType, ref);
       leaseTimes = timesOf(set);
+      followRanges(set);
       judge.ownRenewed(world.clock.monotonicMs());
       for (const id of judge.suspects()) await lookOnceMore(id);
       for (const id of members.keys()) tellVerdict(id);
@@ -190,6 +210,10 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
       }
     },
   };
+}
+
+function isSameRange(a: IpRange, b: IpRange): boolean {
+  return a.family === b.family && a.first === b.first && a.size === b.size;
 }
 
 function timesOf(set: ClusterSet | undefined): LeaseTimes {

@@ -2,9 +2,13 @@
 // the key /<federation>/<namespace>/<service>/<cluster> and a JSON value. Seed 001's two plain fields are still read and
 // written; the other fields came later. Pure.
 
+import type { IpRange } from '../../base/ip.ts';
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
+import { readAddressRules } from '../../clusterset/rules/address-translation.ts';
+import { mayExport } from '../../clusterset/rules/may-export.ts';
 import { parseRecordName } from '../../clusterset/rules/names.ts';
+import { usableAddresses } from '../../clusterset/rules/shard-addresses.ts';
 import type { Federation, FederationPolicy } from '../kinds/federation.ts';
 
 export interface ShardKey {
@@ -129,29 +133,38 @@ function portsOf(value: unknown): ShardPortRecord[] {
   });
 }
 
-/** Undefined for a record that is not named after a service, or of a cluster outside the federation. */
+export interface MemberShard {
+  readonly shard: ServiceShard;
+  readonly cluster: Cluster;
+  /** Ranges of the clusterset's own, in which no member has an address. */
+  readonly virtualRanges: readonly IpRange[];
+}
+
+/** Undefined for a record that is not named after a service, of a cluster outside the federation, or not allowed to it. */
 export function federatedShard(
-  shard: ServiceShard,
-  cluster: Cluster,
+  member: MemberShard,
   federation: Federation,
 ): { readonly key: ShardKey; readonly record: ShardRecord } | undefined {
+  const { shard, cluster } = member;
   const service = parseRecordName(shard.metadata.name);
   const { clusters } = federation.spec ?? {};
   if (!service || (clusters && !clusters.includes(cluster.metadata.name))) return undefined;
+  if (!mayExport(cluster.spec, service)) return undefined;
   const key = {
     federation: federation.metadata.name,
     namespace: service.namespace,
     service: service.name,
     cluster: cluster.metadata.name,
   };
-  return { key, record: recordOf(shard, cluster) };
+  return { key, record: recordOf(member) };
 }
 
-function recordOf({ spec }: ServiceShard, { spec: place }: Cluster): ShardRecord {
+function recordOf({ shard: { spec }, cluster: { spec: place }, virtualRanges }: MemberShard): ShardRecord {
+  const { clusterIPs, loadBalancer } = usableAddresses(spec, readAddressRules(virtualRanges, place.allowedRanges));
   // A service exported to some clusters only must not be handed to the others: it stays its own cluster's.
-  const balancers = spec.exportTo === undefined ? (spec.loadBalancer ?? []) : [];
+  const balancers = spec.exportTo === undefined ? loadBalancer : [];
   return {
-    clusterIPs: spec.clusterIPs ?? [],
+    clusterIPs,
     externalIPs: balancers.flatMap(({ ip }) => (ip ? [ip] : [])),
     hostnames: balancers.flatMap(({ ip, hostname }) => (hostname && !ip ? [hostname] : [])),
     ports: (spec.ports ?? []).map(({ name = '', protocol = 'TCP', port }) => ({ name, protocol, port })),

@@ -38,7 +38,7 @@ export function affinityTimeoutSeconds(shard: Shard): number | undefined {
 
 export interface Ranked {
   readonly cluster: string;
-  /** creationTimestamp of the cluster's ServiceExport. */
+  /** When the broker stored the cluster's record. */
   readonly exportedAt: string;
 }
 

@@ -1,0 +1,168 @@
+// A member that lies at the broker, within its rights: about its age, about what it may export, in the merged view.
+
+import { describe, expect, test } from 'vitest';
+import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { type ServiceShard, serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
+import type { Client } from '../../src/kube/client/client.ts';
+import { leaseType } from '../../src/kube/objects/lease.ts';
+import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
+import { conditionMessage, eventLines, exportLine, find, importLine, sliceLines } from '../look.ts';
+import { exportService } from '../manifests.ts';
+
+const key = 'shop/checkout';
+const ourLabel = { 'app.kubernetes.io/managed-by': 'portolan' };
+
+/** With the rights of that member, over the network. */
+async function as<T>(set: SimClusterSet, id: string, act: (client: Client) => Promise<T>): Promise<T> {
+  return set.time.settle(act(set.memberClient(id)));
+}
+
+async function lie(set: SimClusterSet, id: string, exportedAt: string): Promise<void> {
+  await as(set, id, (client) =>
+    client.create(serviceShardType, {
+      apiVersion: 'portolan.dev/v1alpha1',
+      kind: 'ServiceShard',
+      metadata: { namespace: memberNamespace(id), name: 'checkout.shop' },
+      spec: { type: 'Headless', exportedAt, ports: [{ name: 'evil', port: 666, protocol: 'TCP' }] },
+    }),
+  );
+}
+
+async function change(client: Client, id: string, spec: Partial<Cluster['spec']>): Promise<void> {
+  const present = await client.get<Cluster>(clusterType, { namespace: setName, name: id });
+  await client.update(clusterType, { ...present, spec: { ...present.spec, ...spec } } as Cluster);
+}
+
+describe('a lying member', () => {
+  test('age: a record that claims 1970 -> comes after those that the broker stored before it', async () => {
+    const set = await new SimClusterSet({ clusters: ['east', 'mallory'] }).start({
+      namespaces: ['shop'],
+      agents: ['east'],
+    });
+    const east = set.home('east').admin;
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(4_000);
+    await lie(set, 'mallory', '1970-01-01T00:00:00Z');
+    await set.time.advance(4_000);
+    expect(await importLine(east, key)).toBe('ClusterSetIP http:80/TCP from east');
+    expect(await exportLine(east, key)).toContain('Ready=True/Exported');
+  });
+
+  test('age: agents restart -> the same cluster decides', async () => {
+    const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop'] });
+    const [east, west] = [set.home('east').admin, set.home('west').admin];
+    // The one that is second by id came first.
+    await exportService(west, key, { endpoints: ['10.2.0.1'], spec: { sessionAffinity: 'ClientIP' } });
+    await set.time.advance(4_000);
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(4_000);
+    for (const id of ['east', 'west']) set.killAgent(id);
+    for (const id of ['east', 'west']) set.startAgent(id);
+    await set.time.advance(20_000);
+    for (const home of [east, west]) {
+      expect((await find<ServiceImport>(home, serviceImportType, key))?.spec.sessionAffinity).toBe('ClientIP');
+    }
+  });
+
+  for (const seed of [1, 2, 3, 4]) {
+    test(`age: the broker loses the records of three clusters, seed ${seed} -> made again in their old order, the same one decides`, async () => {
+      const clusters = ['east', 'north', 'west'];
+      const set = await new SimClusterSet({ clusters, seed }).start({ namespaces: ['shop'] });
+      await set.time.advance(23_000);
+      const copy = set.broker.backup();
+      for (const [at, id] of ['west', 'north', 'east'].entries()) {
+        const spec = { sessionAffinityConfig: { clientIP: { timeoutSeconds: 100 + at } } };
+        await exportService(set.home(id).admin, key, {
+          endpoints: [`10.${at}.0.1`],
+          spec: { sessionAffinity: 'ClientIP', ...spec },
+        });
+        await set.time.advance(4_000);
+      }
+      await set.broker.restore(copy);
+      await set.time.advance(90_000);
+      const records = await Promise.all(
+        ['west', 'north', 'east'].map((id) =>
+          find<ServiceShard>(set.broker.admin, serviceShardType, `${memberNamespace(id)}/checkout.shop`),
+        ),
+      );
+      const stored = records.map((record) => Date.parse(record!.metadata.creationTimestamp!));
+      expect(stored).toEqual([...new Set(stored)].sort((a, b) => a - b));
+      for (const id of clusters) {
+        const found = await find<ServiceImport>(set.home(id).admin, serviceImportType, key);
+        expect(found?.spec.sessionAffinityConfig?.clientIP?.timeoutSeconds).toBe(100);
+        expect(found?.status?.clusters).toHaveLength(3);
+      }
+    });
+  }
+
+  test('may export: a namespace that the admin has not given it -> nobody imports it, its export says so; given -> imported', async () => {
+    const set = await new SimClusterSet({
+      clusters: ['east', 'west'],
+      member: (id) => (id === 'east' ? { mayExport: ['team-*'] } : {}),
+    }).start({ namespaces: ['shop'] });
+    const [east, west] = [set.home('east').admin, set.home('west').admin];
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(4_000);
+    expect(await importLine(west, key)).toBe('none');
+    expect(await exportLine(east, key)).toBe('Valid=True/Valid Ready=False/Refused Conflict=False/NoConflicts');
+    expect(await conditionMessage(east, key, 'Ready')).toContain('does not let cluster east export shop/checkout');
+    expect(await eventLines(east, key)).toContain('Warning Refused');
+    await change(set.broker.admin, 'east', { mayExport: ['team-*', 'shop'] });
+    await set.time.advance(4_000);
+    expect(await importLine(west, key)).toBe('ClusterSetIP http:80/TCP from east');
+    await change(set.broker.admin, 'east', { mayExport: [] });
+    await set.time.advance(4_000);
+    expect(await importLine(west, key)).toBe('none');
+  });
+
+  test('may export: a member that writes its record all the same -> no reader counts it', async () => {
+    const set = await new SimClusterSet({
+      clusters: ['east', 'mallory'],
+      member: (id) => (id === 'mallory' ? { mayExport: [] } : {}),
+    }).start({ namespaces: ['shop'], agents: ['east'] });
+    await lie(set, 'mallory', '2026-01-01T00:00:00Z');
+    await set.time.advance(4_000);
+    const east = set.home('east').admin;
+    expect(await importLine(east, key)).toBe('none');
+    expect(await find(set.broker.admin, serviceImportType, `${setName}/checkout.shop`)).toBeUndefined();
+  });
+
+  const invented = (name: string, labels: Record<string, string> = {}): ServiceImport => ({
+    apiVersion: 'multicluster.x-k8s.io/v1beta1',
+    kind: 'ServiceImport',
+    metadata: { namespace: setName, name, labels },
+    spec: { type: 'ClusterSetIP', ports: [{ port: 666, protocol: 'TCP' }] },
+  });
+
+  test('merged view: invented entries, of services and of none, with our label or without -> removed at once', async () => {
+    const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop'] });
+    await exportService(set.home('east').admin, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(4_000);
+    for (const view of [invented('ghost.shop'), invented('ghost2.shop', ourLabel), invented('no-service')]) {
+      await as(set, 'west', (client) => client.create(serviceImportType, view));
+    }
+    await set.time.advance(4_000);
+    const { items } = await set.broker.admin.list<ServiceImport>(serviceImportType, { namespace: setName });
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['checkout.shop']);
+    expect(await sliceLines(set.home('west').admin, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+  });
+
+  test('merged view: the one whose turn it is does nothing -> the next living member puts it right within a minute', async () => {
+    const set = await new SimClusterSet({ clusters: ['aaa', 'east', 'west'] }).start({
+      namespaces: ['shop'],
+      agents: ['east', 'west'],
+    });
+    const metadata = { namespace: memberNamespace('aaa'), name: 'portolan-agent' };
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata };
+    await as(set, 'aaa', (client) => client.create(leaseType, lease));
+    await set.time.advance(4_000);
+    await as(set, 'aaa', (client) => client.create(serviceImportType, invented('ghost.shop')));
+    for (let turn = 0; turn < 6; turn += 1) {
+      const body = { spec: { leaseTransitions: turn } };
+      await as(set, 'aaa', (client) => client.patch(leaseType, metadata, { kind: 'merge', body }));
+      await set.time.advance(10_000);
+    }
+    expect(await find(set.broker.admin, serviceImportType, `${setName}/ghost.shop`)).toBeUndefined();
+  });
+});

@@ -1,0 +1,73 @@
+// Keeps the order of exporters when their records are stored anew, as after a broker was put back to an older copy: the age
+// of a record counts from when the broker stored it, so whoever came later waits for those it had come after. Only what is
+// made again waits; the first time a service is exported nobody does.
+
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import type { AgentContext } from '../copies/context.ts';
+import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
+import { parseServiceKey, recordName } from '../rules/names.ts';
+
+export interface PublishingTurns {
+  /** The clusters that export the service, oldest first. */
+  note(key: string, clusters: readonly string[]): void;
+  /** How long our record of the service is to wait before it is made again; 0 is now. */
+  waitMs(key: string): Promise<number>;
+  /** It is no longer exported. */
+  forget(key: string): void;
+}
+
+/** A broker stamps whole seconds: two records in one second would be of one age. */
+const stampMs = 1_100;
+const lookAgainMs = 500;
+/** For those that do not come back. */
+const patienceMs = 30_000;
+/** The copies of several clusters follow one after the other, and what is lost may already be back behind us. */
+const lostMs = 60_000;
+
+interface Turn {
+  /** Clusters that were before us; since when they no longer are, if so. */
+  readonly before: Map<string, number | undefined>;
+  waitingSinceMs?: number;
+  /** The records that we wait for, since all of them are there. */
+  met?: { readonly records: string; readonly sinceMs: number };
+}
+
+export function createPublishingTurns({ broker, members, membership, world }: AgentContext): PublishingTurns {
+  const turns = new Map<string, Turn>();
+  const nowMs = () => world.clock.monotonicMs();
+
+  function note(key: string, clusters: readonly string[]): void {
+    const own = clusters.indexOf(membership.clusterId);
+    if (own < 0) return;
+    const known = turns.get(key)?.before ?? new Map<string, number | undefined>();
+    const before = new Map<string, number | undefined>(clusters.slice(0, own).map((cluster) => [cluster, undefined]));
+    for (const [cluster, sinceMs = nowMs()] of known)
+      if (!before.has(cluster) && nowMs() - sinceMs < lostMs) before.set(cluster, sinceMs);
+    if (before.size === 0) turns.delete(key);
+    else turns.set(key, { before });
+  }
+
+  // Asks the broker itself: copies may be behind and still show what it has lost.
+  async function waitMs(key: string): Promise<number> {
+    const turn = turns.get(key);
+    if (turn === undefined) return 0;
+    turn.waitingSinceMs ??= nowMs();
+    if (nowMs() - turn.waitingSinceMs >= patienceMs) return 0;
+    const service = parseServiceKey(key);
+    const uids: string[] = [];
+    for (const [cluster, lostSinceMs] of turn.before) {
+      const member = members.get(cluster);
+      const isForgotten = lostSinceMs !== undefined && turn.waitingSinceMs - lostSinceMs >= lostMs;
+      if (member === undefined || isForgotten) continue;
+      const ref = { namespace: member.cluster.spec.namespace, name: recordName(service) };
+      const shard = await getOrUndefined<ServiceShard>(broker, serviceShardType, ref);
+      if (shard === undefined) return lookAgainMs;
+      uids.push(shard.metadata.uid ?? '');
+    }
+    const records = uids.join();
+    if (turn.met?.records !== records) turn.met = { records, sinceMs: nowMs() };
+    return Math.max(0, turn.met.sinceMs + stampMs - nowMs());
+  }
+
+  return { note, waitMs, forget: (key) => void turns.delete(key) };
+}

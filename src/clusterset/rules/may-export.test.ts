@@ -1,0 +1,25 @@
+import { describe, expect, test } from 'vitest';
+import { mayExport } from './may-export.ts';
+
+describe('may export', () => {
+  test.each<[string[] | undefined | null, string, boolean]>([
+    [undefined, 'shop/checkout', true],
+    [null, 'shop/checkout', true],
+    [[], 'shop/checkout', false],
+    [['*'], 'shop/checkout', true],
+    [['shop'], 'shop/checkout', true],
+    [['shop'], 'shop2/checkout', false],
+    [['team-*'], 'team-a/checkout', true],
+    [['team-*'], 'teams/checkout', false],
+    [['*-prod', 'shop/*'], 'shop/cart', true],
+    [['shop/check*'], 'shop/checkout', true],
+    [['shop/check*'], 'shop/cart', false],
+    [['a*b*c'], 'a-b-b-c/x', true],
+    [['a*b*c'], 'a-c-b/x', false],
+    [['ab*ba'], 'aba/x', false],
+    [[''], 'shop/checkout', false],
+  ])('may export: %j, %s -> %s', (patterns, key, outcome) => {
+    const [namespace = '', name = ''] = key.split('/');
+    expect(mayExport({ mayExport: patterns as string[] | undefined }, { namespace, name })).toBe(outcome);
+  });
+});
