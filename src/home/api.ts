@@ -3,6 +3,7 @@
 
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { Turns } from '../base/turns.ts';
 import type { World } from '../base/world.ts';
 import type { AnyObject } from '../kube/objects/object.ts';
 import { createGarbageCollection } from './background/garbage.ts';
@@ -59,6 +60,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     log: options.log,
     memo: createEventMemo(),
     watches: createOpenWatches(limits.openWatchesMax, options.world.timers),
+    turns: new Turns(options.world),
   };
   const stopReviews = options.access.onChange?.(() => engine.watches.review());
   let state: 'not started' | 'starting' | 'started' | 'stopped' = 'not started';

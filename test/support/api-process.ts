@@ -138,6 +138,6 @@ function request(
     });
     stream.on('error', reject);
     stream.on('close', () => reject(new Error(`${method} ${path}: the stream closed without an answer`)));
-    if (body !== undefined) stream.end(JSON.stringify(body));
+    if (body !== undefined) stream.end(body instanceof Uint8Array ? body : JSON.stringify(body));
   });
 }

@@ -12,19 +12,36 @@ export class MalformedError extends Error {
   readonly path: string[] = [];
 }
 
+export interface WireOptions {
+  readonly start?: number;
+  readonly end?: number;
+  /** How many fields and items may be read, with those of nested messages; as many as there are when absent. */
+  readonly valuesMax?: number;
+}
+
 export class WireReader {
   private readonly bytes: Uint8Array;
   private position: number;
   private readonly end: number;
+  /** Shared with the readers of nested messages. */
+  private readonly values: { left: number };
 
-  constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
+  constructor(
+    bytes: Uint8Array,
+    options: WireOptions = {},
+    values = { left: options.valuesMax ?? Number.POSITIVE_INFINITY },
+  ) {
     this.bytes = bytes;
-    this.position = start;
-    this.end = end;
+    this.position = options.start ?? 0;
+    this.end = options.end ?? bytes.length;
+    this.values = values;
   }
 
+  /** Asked before each field and each item of a packed list. */
   hasMore(): boolean {
-    return this.position < this.end;
+    if (this.position >= this.end) return false;
+    if (--this.values.left < 0) throw new MalformedError('it has too many fields; split it into several objects');
+    return true;
   }
 
   /** Field number and wire type of the next field. */
@@ -89,7 +106,7 @@ export class WireReader {
   nested(): WireReader {
     const length = this.length();
     const start = this.take(length);
-    return new WireReader(this.bytes, start, start + length);
+    return new WireReader(this.bytes, { start, end: start + length }, this.values);
   }
 
   string(): string {

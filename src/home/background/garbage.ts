@@ -98,17 +98,19 @@ class Garbage {
 
   // A reference reaches an owner in its own namespace or a cluster-scoped one. Whoever learned a uid elsewhere must not be
   // able to hold up a deletion there.
-  async #findDependents(owner: Found): Promise<Found[]> {
+  async *#dependents(owner: Found): AsyncGenerator<Found> {
     const uid = owner.object.metadata.uid!;
-    const keys = this.#index.dependents(uid);
-    const inReach = owner.namespace === '' ? keys : keys.filter((key) => parseKey(key)?.namespace === owner.namespace);
-    const found = await Promise.all(inReach.map((key) => this.#find(key)));
-    return found.filter((each) => each?.object.metadata.ownerReferences?.some((owner) => owner.uid === uid)) as Found[];
+    for (const key of this.#index.dependents(uid)) {
+      if (owner.namespace !== '' && parseKey(key)?.namespace !== owner.namespace) continue;
+      await this.#engine.turns.next();
+      const found = await this.#find(key);
+      if (found?.object.metadata.ownerReferences?.some((reference) => reference.uid === uid)) yield found;
+    }
   }
 
   async #orphanDependents(owner: Found): Promise<void> {
     const uid = owner.object.metadata.uid!;
-    for (const dependent of await this.#findDependents(owner)) await this.#dropOwners(dependent, new Set([uid]));
+    for await (const dependent of this.#dependents(owner)) await this.#dropOwners(dependent, new Set([uid]));
     await this.#dropFinalizer(owner, orphanFinalizer);
   }
 
@@ -117,9 +119,10 @@ class Garbage {
     // Before looking, so that a dependent which goes meanwhile brings us back here.
     this.#waiting.set(uid, key);
     this.#waitingKeys.add(key);
-    for (const dependent of await this.#findDependents(owner)) await this.#deleteDependent(dependent);
-    const left = await this.#findDependents(owner);
-    if (left.some(({ object }) => object.metadata.uid !== uid && isBlocking(object, uid))) return;
+    for await (const dependent of this.#dependents(owner)) await this.#deleteDependent(dependent);
+    for await (const { object } of this.#dependents(owner)) {
+      if (object.metadata.uid !== uid && isBlocking(object, uid)) return;
+    }
     this.#stopWaiting(uid);
     await this.#dropFinalizer(owner, foregroundFinalizer);
   }

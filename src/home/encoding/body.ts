@@ -6,7 +6,8 @@ import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Served } from '../kinds/registry.ts';
 import type { Call, Engine } from '../request/call.ts';
 import { invalidObject, StatusError } from '../request/status.ts';
-import { badRequest, nestedTooDeep } from '../request/status-errors.ts';
+import { badRequest, nestedTooDeep, tooManyValues } from '../request/status-errors.ts';
+import type { Step } from '../request/steps.ts';
 import { pruneUnknownFields } from '../schema/prune.ts';
 import { nestingDepthMax } from '../schema/walk.ts';
 import { normalizeMetadata } from '../verbs/metadata.ts';
@@ -19,9 +20,14 @@ const jsonMediaType = 'application/json';
 const yamlMediaType = 'application/yaml';
 
 /** The object in the body, with what its schema does not know removed, and metadata in its one form. */
-export function readObject(engine: Engine, call: Call): AnyObject {
+export async function readObject(engine: Engine, call: Call, step: Step): Promise<AnyObject> {
+  await step();
   const body = readBytes(engine, call);
-  const { value, duplicates } = decodeBody(mediaTypeOf(call), body, call.served.version.protobufMessage !== undefined);
+  const { value, duplicates } = decodeBody(mediaTypeOf(call), body, {
+    isProtobufAccepted: call.served.version.protobufMessage !== undefined,
+    valuesMax: engine.limits.valuesMax,
+  });
+  await step();
   return admitFields(call, asObject(value), duplicates);
 }
 
@@ -40,11 +46,20 @@ export function mediaTypeOf(call: Pick<Call, 'request'>): string {
   return (end < 0 ? header : header.slice(0, end)).trim().toLowerCase();
 }
 
-export function decodeBody(mediaType: string, body: Uint8Array, isProtobufAccepted: boolean): DecodedBody {
-  if (mediaType === jsonMediaType || mediaType === '') return decodeJson(body);
+export interface BodyOptions {
+  readonly isProtobufAccepted: boolean;
+  readonly valuesMax: number;
+}
+
+export function decodeBody(
+  mediaType: string,
+  body: Uint8Array,
+  { isProtobufAccepted, valuesMax }: BodyOptions,
+): DecodedBody {
+  if (mediaType === jsonMediaType || mediaType === '') return decodeJson(body, valuesMax);
   if (mediaType === yamlMediaType) return decodeYaml(body);
   if (mediaType === protobufMediaType && isProtobufAccepted) {
-    return { value: decodeProtobufBody(body).object, duplicates: [] };
+    return { value: decodeProtobufBody(body, valuesMax).object, duplicates: [] };
   }
   const accepted = [jsonMediaType, yamlMediaType, ...(isProtobufAccepted ? [protobufMediaType] : [])];
   throw unsupportedMediaType(accepted);
@@ -55,12 +70,13 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
   return new StatusError('UnsupportedMediaType', message);
 }
 
-export function decodeJson(body: Uint8Array): DecodedBody {
+export function decodeJson(body: Uint8Array, valuesMax: number): DecodedBody {
   const text = textOf(body);
   // As many characters as bytes: ASCII, which the scan can read as it is.
   const scanned = text.length === body.length ? text : bufferOf(body).toString('latin1');
-  const { duplicates, isTooDeep } = scanJson(scanned, { depthMax: nestingDepthMax });
-  if (isTooDeep) throw nestedTooDeep();
+  const { duplicates, excess } = scanJson(scanned, { depthMax: nestingDepthMax, valuesMax });
+  if (excess === 'depth') throw nestedTooDeep();
+  if (excess === 'values') throw tooManyValues(valuesMax);
   try {
     return { value: JSON.parse(text), duplicates };
   } catch (error) {

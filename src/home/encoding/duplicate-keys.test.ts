@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { scanJson } from './duplicate-keys.ts';
 
 function scan(text: string, depthMax = 256) {
-  return scanJson(Buffer.from(text).toString('latin1'), { depthMax });
+  return scanJson(Buffer.from(text).toString('latin1'), { depthMax, valuesMax: 1_000_000 });
 }
 
 test.each<[string, string, string[]]>([
@@ -34,15 +34,15 @@ test('scanJson: any bytes -> ends without an error', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 200 }),
-      (bytes) => scanJson(Buffer.from(bytes).toString('latin1'), { depthMax: 9 }) !== undefined,
+      (bytes) => scanJson(Buffer.from(bytes).toString('latin1'), { depthMax: 9, valuesMax: 1_000_000 }) !== undefined,
     ),
   );
 });
 
 test('scanJson: nesting beyond the bound -> said, at once', () => {
-  expect(scan('[[[1]]]', 3).isTooDeep).toBe(false);
-  expect(scan('[[[[1]]]]', 3).isTooDeep).toBe(true);
-  expect(scan('['.repeat(3_000_000)).isTooDeep).toBe(true);
+  expect(scan('[[[1]]]', 3).excess).toBeUndefined();
+  expect(scan('[[[[1]]]]', 3).excess).toBe('depth');
+  expect(scan('['.repeat(3_000_000)).excess).toBe('depth');
 });
 
 test('scanJson: 100,000 repetitions -> 100 named', () => {

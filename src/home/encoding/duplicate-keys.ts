@@ -1,5 +1,5 @@
-// Finds keys that stand twice in one JSON object, which parsing hides: the last one wins silently. One pass over the
-// text, no recursion. It must be valid JSON; of anything else the findings mean nothing, but the pass ends.
+// Looks over a JSON text before it is parsed: finds keys that stand twice in one object, which parsing hides (the last one
+// wins silently), and stops where it nests too deep or holds too many values. One pass over the text, no recursion. It must be valid JSON; of anything else the findings mean nothing, but the pass ends.
 
 import { Buffer } from 'node:buffer';
 import { joinPath } from '../schema/walk.ts';
@@ -25,8 +25,8 @@ interface Container {
 export interface JsonScan {
   /** Paths of repeated keys, once per repetition: `spec.ports[0].name`. At most 100 of them. */
   readonly duplicates: readonly string[];
-  /** Nesting goes beyond the bound that was given; the scan stopped there. */
-  readonly isTooDeep: boolean;
+  /** Which of the bounds that were given does not hold; the scan stopped there. */
+  readonly excess?: 'depth' | 'values';
 }
 
 const duplicatesMax = 100;
@@ -34,7 +34,8 @@ const shortListMax = 12;
 
 /** The text has one character per byte (latin1), whatever the bytes mean: JSON's own signs are ASCII, and so are nearly
  *  all keys. */
-export function scanJson(text: string, options: { readonly depthMax: number }): JsonScan {
+export function scanJson(text: string, options: { readonly depthMax: number; readonly valuesMax: number }): JsonScan {
+  let values = 0;
   const stack: Container[] = [];
   const duplicates: string[] = [];
   let top: Container | undefined;
@@ -48,7 +49,8 @@ export function scanJson(text: string, options: { readonly depthMax: number }): 
       }
       case openBrace:
       case openBracket:
-        if (stack.length >= options.depthMax) return { duplicates, isTooDeep: true };
+        if (stack.length >= options.depthMax) return { duplicates, excess: 'depth' };
+        if (++values > options.valuesMax) return { duplicates, excess: 'values' };
         stack.push((top = container(text.charCodeAt(at) === openBrace)));
         break;
       case closeBrace:
@@ -57,11 +59,12 @@ export function scanJson(text: string, options: { readonly depthMax: number }): 
         top = stack.at(-1);
         break;
       case comma:
+        if (++values > options.valuesMax) return { duplicates, excess: 'values' };
         if (top !== undefined) next(top);
         break;
     }
   }
-  return { duplicates, isTooDeep: false };
+  return { duplicates };
 }
 
 function container(isObject: boolean): Container {

@@ -75,12 +75,12 @@ const recorded: Readonly<Record<string, readonly [string, unknown]>> = {
 const encoder = new ProtobufEncoder();
 
 function decode(base64: string): unknown {
-  return decodeProtobufBody(Buffer.from(base64, 'base64')).object;
+  return decodeProtobufBody(Buffer.from(base64, 'base64'), valuesMax).object;
 }
 
 function refusal(bytes: Uint8Array): string {
   try {
-    decodeProtobufBody(bytes);
+    decodeProtobufBody(bytes, valuesMax);
   } catch (error) {
     expect(error).toBeInstanceOf(StatusError);
     expect((error as StatusError).reason).toBe('BadRequest');
@@ -88,6 +88,8 @@ function refusal(bytes: Uint8Array): string {
   }
   return '';
 }
+
+const valuesMax = 50_000;
 
 describe('protobuf: what kubectl sends', () => {
   test.each(Object.keys(recorded))('kubectl %s -> the object it means', (command) => {
@@ -118,7 +120,7 @@ describe('protobuf: any object that another encoder wrote -> the same object', (
     fc.assert(
       fc.property(arbitraryOf(message), (object) => {
         const raw = encoder.encode(message, object as Record<string, unknown>);
-        const decoded = decodeProtobufBody(encoder.body(apiVersion, kind, raw));
+        const decoded = decodeProtobufBody(encoder.body(apiVersion, kind, raw), valuesMax);
         expect(decoded.object).toEqual({ apiVersion, kind, ...(object as object) });
       }),
       { numRuns: 40 },
@@ -133,13 +135,13 @@ describe('protobuf: odd but well formed', () => {
   test('a packed list of numbers -> its items', () => {
     const groups = field(5, Buffer.concat([field(4, Buffer.from([1, 0x96, 1]))]));
     const raw = field(2, field(14, groups.subarray(2)));
-    const { object } = decodeProtobufBody(encoder.body('v1', 'Pod', raw));
+    const { object } = decodeProtobufBody(encoder.body('v1', 'Pod', raw), valuesMax);
     expect(object['spec']).toEqual({ securityContext: { supplementalGroups: [1, 150] } });
   });
 
   test('a message in two pieces -> put together', () => {
     const raw = Buffer.concat([field(1, field(1, Buffer.from('a'))), field(1, field(3, Buffer.from('b')))]);
-    expect(decodeProtobufBody(encoder.body('v1', 'ConfigMap', raw)).object.metadata).toEqual({
+    expect(decodeProtobufBody(encoder.body('v1', 'ConfigMap', raw), valuesMax).object.metadata).toEqual({
       name: 'a',
       namespace: 'b',
     });
@@ -150,12 +152,12 @@ describe('protobuf: odd but well formed', () => {
       0xf8, 0x3f, 1, 0xf9, 0x3f, 1, 2, 3, 4, 5, 6, 7, 8, 0xfa, 0x3f, 1, 65, 0xfd, 0x3f, 1, 2, 3, 4,
     ]);
     const raw = Buffer.concat([unknown, field(1, field(1, Buffer.from('a')))]);
-    expect(decodeProtobufBody(encoder.body('v1', 'ConfigMap', raw)).object.metadata).toEqual({ name: 'a' });
+    expect(decodeProtobufBody(encoder.body('v1', 'ConfigMap', raw), valuesMax).object.metadata).toEqual({ name: 'a' });
   });
 
   test('a map key __proto__ -> a key like any other', () => {
     const entry = Buffer.concat([field(1, Buffer.from('__proto__')), field(2, Buffer.from('x'))]);
-    const { object } = decodeProtobufBody(encoder.body('v1', 'ConfigMap', field(2, entry)));
+    const { object } = decodeProtobufBody(encoder.body('v1', 'ConfigMap', field(2, entry)), valuesMax);
     expect(Object.keys(object['data'] as object)).toEqual(['__proto__']);
     expect(({} as Record<string, unknown>)['x']).toBeUndefined();
   });

@@ -21,11 +21,13 @@ export interface ProtobufBody {
 }
 
 /** Throws StatusError BadRequest that says what is wrong and where. */
-export function decodeProtobufBody(bytes: Uint8Array): ProtobufBody {
+export function decodeProtobufBody(bytes: Uint8Array, valuesMax: number): ProtobufBody {
   if (magic.some((byte, index) => bytes[index] !== byte)) {
     throw badRequest('the body does not start with the four bytes k8s\\0 of a Kubernetes protobuf message');
   }
-  const envelope = guarded('the envelope', () => decodeEnvelope(new WireReader(bytes, magic.length)));
+  const envelope = guarded('the envelope', () =>
+    decodeEnvelope(new WireReader(bytes, { start: magic.length, valuesMax })),
+  );
   const { apiVersion, kind } = envelope;
   if (envelope.contentEncoding !== '') {
     throw badRequest(
@@ -33,7 +35,9 @@ export function decodeProtobufBody(bytes: Uint8Array): ProtobufBody {
     );
   }
   const message = messageOfBody(apiVersion, kind);
-  const fields = guarded(`${kind} ${apiVersion}`, () => decodeMessage(message, new WireReader(envelope.raw), 0));
+  const fields = guarded(`${kind} ${apiVersion}`, () =>
+    decodeMessage(message, new WireReader(envelope.raw, { valuesMax }), 0),
+  );
   return { apiVersion, kind, object: { apiVersion, kind, ...fields } as unknown as AnyObject };
 }
 

@@ -2,23 +2,24 @@
 // tables and metadata are made of parsed objects.
 
 import type { HttpResponse } from '../../base/http.ts';
+import type { Turns } from '../../base/turns.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
-import type { Answer, Call, ListAnswer } from '../request/call.ts';
+import type { Answer, Call, Engine, ListAnswer } from '../request/call.ts';
 import type { StatusError } from '../request/status.ts';
 import type { Entry } from '../store/store.ts';
 import type { Form } from './negotiate.ts';
-import { encodeAnswer, encodeList, parseStored } from './stored.ts';
+import { chunkEnd, encodeAnswer, encodeList, parseStored } from './stored.ts';
 import { metadataOf, parseIncludeObject, rowOf, type TableOptions, tableOf } from './table.ts';
 
 const jsonHeaders = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' } as const;
 
-export function respond(call: Call, form: Form, answer: Answer): HttpResponse {
+export function respond(engine: Pick<Engine, 'turns'>, call: Call, form: Form, answer: Answer): HttpResponse {
   const headers = call.warnings.length === 0 ? jsonHeaders : { ...jsonHeaders, warning: warningHeader(call.warnings) };
   switch (answer.kind) {
     case 'object':
       return { status: answer.code, headers, body: objectBody(call, form, answer) };
     case 'list':
-      return { status: 200, headers, body: listBody(call, form, answer.list) };
+      return { status: 200, headers, body: listBody(engine.turns, call, form, answer.list) };
     case 'json':
       return { status: answer.code, headers, body: encodeJson(answer.value) };
     case 'stream':
@@ -69,18 +70,18 @@ function objectBody(call: Call, form: Form, { stored }: Answer & { kind: 'object
   return encodeAnswer(served, stored);
 }
 
-function listBody(call: Call, form: Form, list: ListAnswer): HttpResponse['body'] {
+function listBody(turns: Turns, call: Call, form: Form, list: ListAnswer): HttpResponse['body'] {
   const { served } = call;
   const metadata = listMetadata(list);
   if (form.kind === 'table') {
     const options = tableOptions(call, form);
-    return encodeParsed(list.entries, tableOf(served, [], metadata, options), (entry) =>
-      rowOf(served, parseStored(served, entry), options),
-    );
+    const itemOf = (entry: Entry) => rowOf(served, parseStored(served, entry), options);
+    return encodeParsed(list.entries, tableOf(served, [], metadata, options), { itemOf, turns });
   }
   if (form.kind === 'metadata') {
     const empty = { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${form.version}`, metadata, items: [] };
-    return encodeParsed(list.entries, empty, (entry) => metadataOf(parseStored(served, entry), form.version));
+    const itemOf = (entry: Entry) => metadataOf(parseStored(served, entry), form.version);
+    return encodeParsed(list.entries, empty, { itemOf, turns });
   }
   const kind = served.kind.listKind;
   const opening = `{"kind":"${kind}","apiVersion":"${apiVersionOf({ group: served.kind.group, version: served.version.name })}","metadata":${JSON.stringify(metadata)},"items":[`;
@@ -95,23 +96,28 @@ function listMetadata({ revision, continueToken, remainingItemCount }: ListAnswe
   };
 }
 
-/** What is made of so many parsed objects keeps nobody waiting. */
-const chunkLength = 500;
+/** Parsing so many objects or bytes keeps nobody waiting. */
+const chunk = { length: 500, bytes: 64 * 1024 };
 
 /** An answer whose last member is an empty list, with that list filled. A long one is made chunk by chunk, as it is read. */
 function encodeParsed(
   entries: readonly Entry[],
   empty: unknown,
-  itemOf: (entry: Entry) => unknown,
+  { itemOf, turns }: { readonly itemOf: (entry: Entry) => unknown; readonly turns: Turns },
 ): Buffer | AsyncIterable<Uint8Array> {
   const opening = JSON.stringify(empty).slice(0, -2);
-  const encode = (from: number) => {
-    const items = entries.slice(from, from + chunkLength).map((entry) => JSON.stringify(itemOf(entry)));
-    const isLast = from + chunkLength >= entries.length;
-    return Buffer.from(`${from === 0 ? opening : ','}${items.join(',')}${isLast ? ']}' : ''}`);
+  const encode = (from: number, end: number) => {
+    const items = entries.slice(from, end).map((entry) => JSON.stringify(itemOf(entry)));
+    return Buffer.from(`${from === 0 ? opening : ','}${items.join(',')}${end === entries.length ? ']}' : ''}`);
   };
-  if (entries.length <= chunkLength) return encode(0);
+  const firstEnd = chunkEnd(entries, 0, chunk);
+  if (firstEnd === entries.length) return encode(0, firstEnd);
   return (async function* () {
-    for (let from = 0; from < entries.length; from += chunkLength) yield encode(from);
+    for (let from = 0; from < entries.length; ) {
+      const end = chunkEnd(entries, from, chunk);
+      await turns.next();
+      yield encode(from, end);
+      from = end;
+    }
   })();
 }

@@ -93,8 +93,9 @@ function splice(opening: string, value: Uint8Array, closing: string): Buffer {
   return bytes;
 }
 
-/** Encoding a chunk of this many entries keeps nobody waiting. */
+/** Encoding a chunk of so many entries or bytes keeps nobody waiting. */
 const chunkLength = 1000;
+const chunkBytes = 256 * 1024;
 
 /** A list's answer: an opening, the entries' bytes with their own openings between commas, a closing. A long one is made
  *  chunk by chunk, as it is read. */
@@ -103,14 +104,31 @@ export function encodeList(
   entries: readonly Entry[],
   opening: string,
 ): Buffer | AsyncIterable<Uint8Array> {
-  if (entries.length <= chunkLength) return encodeItems(served, entries, opening, ']}');
+  if (chunkEnd(entries, 0, { length: chunkLength, bytes: chunkBytes }) === entries.length)
+    return encodeItems(served, entries, opening, ']}');
   return encodeChunks(served, entries, opening);
 }
 
+/** The index behind the last entry of a chunk, which has at least one. */
+export function chunkEnd(
+  entries: readonly Pick<Entry, 'value'>[],
+  from: number,
+  most: { readonly length: number; readonly bytes: number },
+): number {
+  let bytes = 0;
+  let end = from;
+  while (end < entries.length && end - from < most.length && (end === from || bytes < most.bytes)) {
+    bytes += entries[end++]!.value.length;
+  }
+  return end;
+}
+
 async function* encodeChunks(served: Served, entries: readonly Entry[], opening: string): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < entries.length; at += chunkLength) {
-    const isLast = at + chunkLength >= entries.length;
-    yield encodeItems(served, entries.slice(at, at + chunkLength), at === 0 ? opening : ',', isLast ? ']}' : '');
+  for (let at = 0; at < entries.length; ) {
+    const end = chunkEnd(entries, at, { length: chunkLength, bytes: chunkBytes });
+    const chunk = entries.slice(at, end);
+    yield encodeItems(served, chunk, at === 0 ? opening : ',', end === entries.length ? ']}' : '');
+    at = end;
   }
 }
 

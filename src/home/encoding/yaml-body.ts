@@ -7,14 +7,20 @@ import { badRequest, nestedTooDeep } from '../request/status-errors.ts';
 import { isDeeperThan, nestingDepthMax } from '../schema/walk.ts';
 import { textOf } from './stored.ts';
 
-/** About six thousand lines; the lines of a text in a block are not counted. */
-const tokensMax = 50_000;
+/** About four thousand lines; the lines of a text in a block are not counted. */
+const tokensMax = 30_000;
+/** Lines of a text in a block cost as well. */
+const bytesMax = 512 * 1024;
 /** Each alias is looked up among all anchors before it. */
 const anchorsMax = 500;
 const aliasesMax = 100;
 const duplicatesMax = 100;
 
 export function decodeYaml(body: Uint8Array): DecodedBody {
+  if (body.length > bytesMax) {
+    const message = `Request entity too large: more than ${bytesMax} bytes of YAML; send it as JSON`;
+    throw new StatusError('RequestEntityTooLarge', message);
+  }
   const text = textOf(body);
   refuseCostly(text);
   try {

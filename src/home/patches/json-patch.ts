@@ -2,6 +2,7 @@
 // one the document is of no use.
 
 import { isObject, isSameJson, setMember } from '../../base/json.ts';
+import { isDeeperThan, nestingDepthMax } from '../schema/walk.ts';
 
 export class PatchError extends Error {}
 
@@ -35,6 +36,8 @@ export function applyJsonPatch(document: unknown, patch: unknown, limits: PatchL
     }
     apply(root, operation);
   }
+  // A copy of a value into itself nests deeper each time.
+  if (isDeeperThan(root.document, nestingDepthMax)) throw new PatchError('the result nests too deep');
   return root.document;
 }
 

@@ -2,6 +2,7 @@
 
 import type { HttpResponse } from '../../base/http.ts';
 import type { Log } from '../../base/log.ts';
+import type { Turns } from '../../base/turns.ts';
 import type { World } from '../../base/world.ts';
 import type { Stored } from '../encoding/stored.ts';
 import type { RequestContext } from '../kinds/kind.ts';
@@ -19,6 +20,8 @@ export interface Engine {
   readonly log: Log;
   readonly memo: EventMemo;
   readonly watches: OpenWatches;
+  /** Long work asks here before each of its pieces. */
+  readonly turns: Turns;
 }
 
 /** The watches that are open, so that they can be counted and ended. */

@@ -92,7 +92,7 @@ async function answerResource(
     isDryRun: route.query.size > 0 && route.query.getAll('dryRun').includes('All'),
     warnings: [],
   };
-  return respond(call, form, await dispatch(engine, call, route, form));
+  return respond(engine, call, form, await dispatch(engine, call, route, form));
 }
 
 /** Everything anew: the credentials, the account, whoever acts as somebody else, and the right. */

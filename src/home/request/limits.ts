@@ -2,6 +2,8 @@
 
 export interface ApiLimits {
   readonly bodyBytesMax: number;
+  /** Members of maps and items of lists in a body or a stored object, together. Each costs microseconds at every step. */
+  readonly valuesMax: number;
   readonly openWatchesMax: number;
   /** What a watcher that does not read may have waiting for it. */
   readonly watchQueueEventsMax: number;
@@ -17,6 +19,7 @@ export interface ApiLimits {
 
 export const defaultLimits: ApiLimits = {
   bodyBytesMax: 3 * 1024 * 1024,
+  valuesMax: 40_000,
   openWatchesMax: 10_000,
   watchQueueEventsMax: 10_000,
   watchQueueBytesMax: 16 * 1024 * 1024,

@@ -43,6 +43,11 @@ export function badRequest(message: string, cause?: unknown): StatusError {
   return new StatusError('BadRequest', message, cause === undefined ? {} : { cause });
 }
 
+export function tooManyValues(valuesMax: number): StatusError {
+  const message = `Request entity too large: more than ${valuesMax} members and items; split it into several objects`;
+  return new StatusError('RequestEntityTooLarge', message);
+}
+
 export function nestedTooDeep(cause?: unknown): StatusError {
   return badRequest(`the object provided is nested more than ${nestingDepthMax} levels deep`, cause);
 }

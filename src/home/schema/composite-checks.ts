@@ -2,7 +2,7 @@
 
 import { type FieldError, invalid } from '../../kube/objects/field-error.ts';
 import type { Schema } from './schema.ts';
-import { type Check, type Compile, pathOf, report, type Walk } from './walk.ts';
+import { type Check, type Compile, charge, pathOf, report, type Walk } from './walk.ts';
 
 export function compositeChecks(schema: Schema, compile: Compile): Check[] {
   const checks = [
@@ -14,7 +14,11 @@ export function compositeChecks(schema: Schema, compile: Compile): Check[] {
   return checks.filter((check) => check !== undefined);
 }
 
+/** What trying a branch costs besides the patterns in it. */
+const branchCost = 20;
+
 function attempt(check: Check, value: unknown, walk: Walk): FieldError[] {
+  charge(walk, branchCost);
   const outer = walk.errors;
   walk.errors = [];
   check(value, walk);

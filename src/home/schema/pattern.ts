@@ -11,7 +11,8 @@ export interface Pattern {
 const patternLengthMax = 10_000;
 
 export type CompiledPattern =
-  | { readonly kind: 'compiled'; readonly pattern: Pattern }
+  /** `size` is how many steps its program has: what one character may cost. */
+  | { readonly kind: 'compiled'; readonly pattern: Pattern; readonly size: number }
   | { readonly kind: 'refused'; readonly reason: string };
 
 export function compilePattern(source: string): CompiledPattern {
@@ -19,7 +20,8 @@ export function compilePattern(source: string): CompiledPattern {
     return { kind: 'refused', reason: `is ${source.length} characters long, at most ${patternLengthMax} are taken` };
   }
   try {
-    return { kind: 'compiled', pattern: RE2JS.compile(source) };
+    const pattern = RE2JS.compile(source);
+    return { kind: 'compiled', pattern, size: pattern.programSize() };
   } catch (error) {
     return { kind: 'refused', reason: error instanceof Error ? error.message : String(error) };
   }

@@ -5,7 +5,7 @@ import { invalid, notSupported, tooLong, wrongType } from '../../kube/objects/fi
 import { formatCheck } from './formats.ts';
 import { compilePattern } from './pattern.ts';
 import type { Schema } from './schema.ts';
-import { type Check, pathOf, report, shown, type Walk } from './walk.ts';
+import { type Check, charge, pathOf, report, shown, type Walk } from './walk.ts';
 
 /** Undefined if any type will do. The check says whether the type is right; nothing else is looked at if it is not. */
 export function typeCheck(schema: Schema): ((value: unknown, walk: Walk) => boolean) | undefined {
@@ -82,13 +82,18 @@ function codePoints(text: string): number {
   return count;
 }
 
+/** What a character costs whatever the pattern is. */
+const patternCost = 10;
+
 function patternCheck(schema: Schema): Check | undefined {
   if (schema.pattern === undefined) return undefined;
   const compiled = compilePattern(schema.pattern);
   if (compiled.kind === 'refused') throw new Error(`pattern ${schema.pattern}: ${compiled.reason}`);
-  const { pattern } = compiled;
+  const { pattern, size } = compiled;
   return (value, walk) => {
-    if (pattern.test(value as string)) return;
+    const text = value as string;
+    charge(walk, (text.length + 1) * (size + patternCost));
+    if (pattern.test(text)) return;
     const path = pathOf(walk);
     report(walk, invalid(path, shown(value), `${path} in body should match '${schema.pattern}'`));
   };

@@ -26,12 +26,27 @@ export function validateStructural(schema: Schema, path: string): FieldError[] {
   if (isDeeperThan(schema, nestingDepthMax)) {
     return [invalid(path, '', `must not be nested more than ${nestingDepthMax} levels deep`)];
   }
+  const patterns = patternCount(schema);
+  if (patterns > patternsMax) {
+    return [invalid(path, '', `must not have more than ${patternsMax} patterns, and has ${patterns}`)];
+  }
   const errors: FieldError[] = [];
   checkRoot(schema, path, errors);
   checkLevel(schema, path, 'root', errors);
   // Defaults are held against the schema, so it has to be a sound one first.
   if (errors.length === 0) checkDefaults(schema, path, errors);
   return errors;
+}
+
+/** Each is compiled when the definition is read, which takes tens of microseconds. */
+const patternsMax = 500;
+
+function patternCount(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (Array.isArray(value)) return value.reduce<number>((count, item) => count + patternCount(item), 0);
+  let count = typeof (value as Schema).pattern === 'string' ? 1 : 0;
+  for (const member of Object.values(value)) count += patternCount(member);
+  return count;
 }
 
 function checkRoot(schema: Schema, path: string, errors: FieldError[]): void {

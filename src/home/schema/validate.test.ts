@@ -320,3 +320,17 @@ describe('validateSchema', () => {
     expect(validateSchema(compiled, 'b')).toHaveLength(1);
   });
 });
+
+test('validate: costly patterns and choices on a large object -> one error that says so, soon', () => {
+  const text = { type: 'string', pattern: '^(a|aa|aaa)*(b?a){0,100}$' } as const;
+  const startMs = performance.now();
+  expect(validateSchema(text, 'a'.repeat(3_000_000)).map(({ message }) => message)).toEqual([
+    expect.stringContaining('take too long on an object of this size'),
+  ]);
+  const choices = Array.from({ length: 50 }, (_, at) => ({ pattern: `^x{1,${at + 1}}y$` }));
+  const items = { type: 'array', items: { type: 'string', anyOf: choices } } as const;
+  const found = validateSchema(items, Array(50_000).fill('i'));
+  expect(found.some(({ message }) => message.includes('take too long'))).toBe(true);
+  // Half a minute when every character was matched.
+  expect(performance.now() - startMs).toBeLessThan(5_000);
+});

@@ -3,19 +3,32 @@
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
 import type { Schema } from './schema.ts';
-import { isDeeperThan, nestingDepthMax } from './walk.ts';
+import { isDeeperThan, nestingDepthMax, TooCostlyError, workMax } from './walk.ts';
 
 /** A schema used more than once should be compiled once. `path` is where the value lies; empty for a whole object. */
 export function validateSchema(schema: CompiledSchema | Schema, value: unknown, path = ''): FieldError[] {
   if (isDeeperThan(value, nestingDepthMax)) return [tooDeep(path)];
   const { check } = isCompiled(schema) ? schema : compileSchema(schema);
   const errors: FieldError[] = [];
-  check(value, { root: path, path: [], errors });
+  try {
+    check(value, { root: path, path: [], errors, work: { left: workMax } });
+  } catch (error) {
+    if (error instanceof TooCostlyError) return [tooCostly(path)];
+    throw error;
+  }
   return errors;
 }
 
 function isCompiled(schema: CompiledSchema | Schema): schema is CompiledSchema {
   return 'check' in schema && typeof schema.check === 'function';
+}
+
+function tooCostly(field: string): FieldError {
+  return {
+    reason: 'FieldValueInvalid',
+    field,
+    message: 'Invalid value: "": the patterns and choices of the schema take too long on an object of this size',
+  };
 }
 
 function tooDeep(field: string): FieldError {

@@ -10,6 +10,20 @@ export interface Walk {
   /** Names of properties and indexes of items, from the root of the value to where the walk is. */
   readonly path: (string | number)[];
   errors: FieldError[];
+  /** What patterns and choices may still cost. */
+  readonly work: { left: number };
+}
+
+/** About 40 ms of the costliest patterns: characters times the size of the pattern's program. */
+export const workMax = 3_000_000;
+
+/** Thrown through all checks: what a choice tries must not take an unfinished branch for a good one. */
+export class TooCostlyError extends Error {}
+
+/** Throws TooCostlyError when the object would take too long to check. */
+export function charge(walk: Walk, cost: number): void {
+  walk.work.left -= cost;
+  if (walk.work.left < 0) throw new TooCostlyError();
 }
 
 export type Check = (value: unknown, walk: Walk) => void;
@@ -45,6 +59,19 @@ export function shown(value: unknown): unknown {
 
 /** Far above what any kind needs, far below what a stack can hold. */
 export const nestingDepthMax = 256;
+
+/** Members of maps and items of lists, at every level. The value must not nest too deep. */
+export function hasMoreValuesThan(value: unknown, valuesMax: number): boolean {
+  return valuesLeft(value, valuesMax) < 0;
+}
+
+function valuesLeft(value: unknown, left: number): number {
+  if (typeof value !== 'object' || value === null) return left;
+  const members: unknown[] = Array.isArray(value) ? value : Object.values(value);
+  let now = left - members.length;
+  for (let at = 0; now >= 0 && at < members.length; at++) now = valuesLeft(members[at], now);
+  return now;
+}
 
 export function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;

@@ -33,6 +33,8 @@ import { Watcher, Watchers } from './watchers.ts';
 /** What one batch writes at most, unless a single commit is larger. It also bounds how long the others wait. */
 const batchBytesMax = 4 * 1024 * 1024;
 const evictionsPerBatchMax = 4096;
+/** Keys that a read of an older revision may find changed since: they are put back in order at every page. */
+const undoneMax = 20_000;
 
 export interface LogStoreOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -151,6 +153,7 @@ export class LogStore implements Store {
     if (revision > this.#revision) throw new FutureRevisionError(revision, this.#revision);
     if (revision < this.#floor) throw new CompactedError(revision, this.#floor);
     const undo = revision === this.#revision ? undefined : this.#history.undo(prefix, revision);
+    if (undo !== undefined && undo.size > undoneMax) throw new CompactedError(revision, this.#revision);
     return { revision, ...this.#keyspace.page({ prefix, after, limit, countMax, undo }) };
   }
 

@@ -5,7 +5,8 @@
 //   later read sees it. A read never shows what is not on disk.
 // - A watch delivers every change above its revision under its prefix once, in order, commits whole. From a revision
 //   that has not happened yet it waits. It is never refused by a throw: what ends it comes through onEnd.
-// - History below the compaction floor is gone: reading or watching there fails with CompactedError.
+// - History below the compaction floor is gone: reading or watching there fails with CompactedError. Reading may fail so
+//   above the floor as well, where very many keys have changed since.
 
 export interface Entry {
   readonly key: string;

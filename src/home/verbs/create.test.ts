@@ -43,9 +43,9 @@ describe('create', () => {
     for (const name of names) expect(name).toMatch(/^job-[a-z0-9]{5}$/);
   });
 
-  test('wrong in a hundred thousand places -> 422 with the first of them, and how many more', async () => {
+  test('wrong in thirty thousand places -> 422 with the first of them, and how many more', async () => {
     const { send } = await createTestApi();
-    const labels = Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`!${at}`, '']));
+    const labels = Object.fromEntries(Array.from({ length: 30_000 }, (_, at) => [`!${at}`, '']));
     const { status, body } = await send(`POST ${maps}`, configMap('a', {}, { labels }));
     expect([status, body.details.causes.length]).toEqual([422, 500]);
     expect(body.message).toMatch(/, and \d{4,} more\]$/);
@@ -158,5 +158,28 @@ describe('create', () => {
     const { ok } = await createTestApi({ definitions: [widgetDefinition()] });
     const body = { metadata: { name: 'w' }, spec: { size: 1 }, status: { ready: true } };
     expect((await ok('POST /apis/example.com/v1/namespaces/default/widgets', body)).status).toBeUndefined();
+  });
+});
+
+describe('bounds of what is stored', () => {
+  test('a body of more members and items than are taken -> 413', async () => {
+    const { send } = await createTestApi({ limits: { valuesMax: 100 } });
+    const data = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, '']));
+    expect((await send(`POST ${maps}`, configMap('few', data(90)))).status).toBe(201);
+    const { status, body } = await send(`POST ${maps}`, configMap('many', data(110)));
+    expect([status, body.message]).toEqual([413, expect.stringContaining('more than 100 members and items')]);
+  });
+
+  test('patches that let an object grow again and again -> 413 at the limit; what makes it smaller is taken', async () => {
+    const { send } = await createTestApi({ limits: { bodyBytesMax: 100_000 } });
+    const merge = { 'content-type': 'application/merge-patch+json' };
+    await send(`POST ${maps}`, configMap('a'));
+    const statuses: number[] = [];
+    for (let at = 0; at < 4; at++) {
+      const patch = { data: { [`k${at}`]: 'x'.repeat(60_000) } };
+      statuses.push((await send(`PATCH ${maps}/a`, patch, merge)).status);
+    }
+    expect(statuses).toEqual([200, 200, 413, 413]);
+    expect((await send(`PATCH ${maps}/a`, { data: { k0: null } }, merge)).status).toBe(200);
   });
 });

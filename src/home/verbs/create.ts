@@ -3,12 +3,14 @@
 
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { checkWriteOptions, readObject } from '../encoding/body.ts';
-import { encodeStored, objectKey } from '../encoding/stored.ts';
+import { objectKey } from '../encoding/stored.ts';
 import { type Answer, type Call, contextOf, type Engine } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
 import { alreadyExists, badRequest, methodNotAllowed } from '../request/status-errors.ts';
+import { stepsOf } from '../request/steps.ts';
 import type { Compare } from '../store/store.ts';
 import { admit, again, tryUntilDone } from './admission.ts';
+import { encodeBounded } from './encode-bounded.ts';
 import { generateName, setOnCreate } from './metadata.ts';
 import { openNamespace } from './open-namespace.ts';
 import { applyDefaults, checkPlace, validateFields, validateObject } from './prepare.ts';
@@ -27,7 +29,9 @@ export async function create(engine: Engine, call: Call): Promise<Answer> {
 
 async function review(engine: Engine, call: Call): Promise<Answer> {
   const { served } = call;
-  const object = readObject(engine, call);
+  const step = stepsOf(engine, call.request.body?.length ?? 0);
+  const object = await readObject(engine, call, step);
+  await step();
   checkPlace(call, object);
   applyDefaults(served, object);
   validateFields(served, object);
@@ -38,17 +42,21 @@ async function review(engine: Engine, call: Call): Promise<Answer> {
 async function tryCreate(engine: Engine, call: Call): Promise<Answer | typeof again> {
   const { served } = call;
   call.warnings.length = 0;
-  const object = readObject(engine, call);
+  const step = stepsOf(engine, call.request.body?.length ?? 0);
+  const object = await readObject(engine, call, step);
+  await step();
   checkPlace(call, object);
   const isNameGenerated = prepareMetadata(engine, call, object);
   applyDefaults(served, object);
-  validateObject(served, object, undefined);
+  await step();
+  await validateObject(served, { object, before: undefined, step });
   call.warnings.push(...(served.kind.behaviour.warnings?.(object) ?? []));
   const key = objectKey(served.keyPrefix, call.namespace, object.metadata.name);
   const compares: Compare[] = [{ key, revision: 0 }];
   if (served.kind.isNamespaced) compares.push(await openNamespace(engine, call, object.metadata.name));
   const { alsoCompare, alsoWrite } = await admit(engine, call, { operation: 'create', object, previous: undefined });
-  const value = encodeStored(object);
+  await step();
+  const value = encodeBounded(engine, object, undefined);
   if (call.isDryRun) return dryRun(engine, call, key, object, value);
   const writes = [{ key, value }, ...alsoWrite];
   const result = await engine.store.commit({ compares: [...compares, ...alsoCompare], writes });

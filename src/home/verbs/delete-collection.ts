@@ -17,13 +17,14 @@ export async function removeCollection(engine: Engine, call: Call): Promise<Answ
   const listOptions = parseListOptions(call.query, false);
   const found = await listEntries(engine, call, parseSelection(call.served.kind, call.query), listOptions);
   for (let at = 0; at < found.entries.length; at += atOnce) {
+    await engine.turns.next();
     await Promise.all(found.entries.slice(at, at + atOnce).map((entry) => removeEntry(engine, call, entry, options)));
   }
   return { kind: 'list', list: { revision: engine.store.revision(), entries: found.entries } };
 }
 
 /** So many share one commit; a larger collection lets others in between. */
-const atOnce = 100;
+const atOnce = 50;
 
 async function removeEntry(
   engine: Engine,

@@ -30,8 +30,9 @@ interface RawOptions {
 
 export function readDeleteOptions(engine: Engine, call: Call): DeleteOptions {
   const body = readBytes(engine, call);
+  const bodyOptions = { isProtobufAccepted: true, valuesMax: engine.limits.valuesMax };
   const raw: RawOptions =
-    body.length === 0 ? {} : (asObject(decodeBody(mediaTypeOf(call), body, true).value) as RawOptions);
+    body.length === 0 ? {} : (asObject(decodeBody(mediaTypeOf(call), body, bodyOptions).value) as RawOptions);
   if (raw.kind !== undefined && raw.kind !== 'DeleteOptions') {
     throw badRequest(`${raw.kind} cannot be handled as a DeleteOptions`);
   }

@@ -296,8 +296,8 @@ describe('forms of an answer', () => {
 
 test.each([
   ['json', 'application/json', 3],
-  ['a table', 'application/json;as=Table;v=v1;g=meta.k8s.io', 5],
-  ['metadata', 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io', 5],
+  ['a table', 'application/json;as=Table;v=v1;g=meta.k8s.io', 6],
+  ['metadata', 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io', 6],
 ])('list: a long one as %s -> made chunk by chunk, the same JSON', async (_form, accept, chunkCount) => {
   const { api, ok } = await createTestApi();
   for (let index = 0; index < 2500; index++) await ok(`POST ${maps}`, configMap(`m${index}`));

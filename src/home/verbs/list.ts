@@ -89,8 +89,11 @@ interface Page {
   readonly remaining: number;
 }
 
-/** How many keys are read at once while looking for those that a selector wants. */
+/** How many keys are read at once while looking for those that a selector wants, and how many when all are wanted. */
 const scanLength = 1000;
+const readLength = 10_000;
+/** So much may be looked into before others get a turn. */
+const scanBytes = 64 * 1024;
 
 async function readPage(
   engine: Engine,
@@ -103,8 +106,9 @@ async function readPage(
   const revision = range.pinned === -1 ? undefined : range.pinned;
   const after = range.after === undefined ? undefined : prefix + range.after;
   if (selection.isEverything) {
+    if (range.limit === 0 || range.limit > readLength) return readAll(engine, prefix, { after, revision, limit });
     const isCounted = range.remainingBefore !== undefined;
-    const asked = request(prefix, after, revision, range.limit || undefined);
+    const asked = request(prefix, after, revision, range.limit);
     return wholePage(await engine.store.range({ ...asked, ...(isCounted ? { countMax: 1 } : {}) }));
   }
   const entries: Entry[] = [];
@@ -112,8 +116,15 @@ async function readPage(
   let at = { revision, after };
   for (;;) {
     const found = await engine.store.range({ ...request(prefix, at.after, at.revision, scanLength), countMax: 1 });
+    let looked = 0;
+    await engine.turns.next();
     for (const [index, entry] of found.entries.entries()) {
       last = entry;
+      looked += entry.value.length;
+      if (looked > scanBytes) {
+        await engine.turns.next();
+        looked = 0;
+      }
       if (isSelected(served, selection, entry) && entries.push(entry) >= limit) {
         const remaining = found.entries.length - index - 1 + found.remaining;
         return { revision: found.revision, entries, last, remaining };
@@ -121,6 +132,31 @@ async function readPage(
     }
     if (found.remaining === 0) return { revision: found.revision, entries, last, remaining: 0 };
     at = { revision: found.revision, after: last!.key };
+  }
+}
+
+interface Reading {
+  readonly after: string | undefined;
+  readonly revision: number | undefined;
+  readonly limit: number;
+}
+
+/** A long list at one revision, some of it in each turn. */
+async function readAll(engine: Engine, prefix: string, { after, revision, limit }: Reading): Promise<Page> {
+  const entries: Entry[] = [];
+  let at = { after, revision };
+  for (;;) {
+    const wanted = Math.min(readLength, limit - entries.length);
+    const isLast = wanted < readLength || limit - entries.length === readLength;
+    const asked = request(prefix, at.after, at.revision, wanted);
+    const found = await engine.store.range({ ...asked, ...(isLast ? {} : { countMax: 1 }) });
+    for (const entry of found.entries) entries.push(entry);
+    const last = entries.at(-1);
+    if (found.remaining === 0 || isLast || last === undefined) {
+      return { revision: found.revision, entries, last, remaining: found.remaining };
+    }
+    at = { after: last.key, revision: found.revision };
+    await engine.turns.next();
   }
 }
 

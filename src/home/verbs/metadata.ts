@@ -161,8 +161,9 @@ export function validateMetadataCounts(meta: ObjectMeta, before: ObjectMeta | un
   return errors;
 }
 
-/** Of labels and of annotations, each: keys and values together. */
+/** Keys and values together. */
 const annotationsBytesMax = 256 * 1024;
+const labelsBytesMax = 64 * 1024;
 
 function validateLabels(labels: Record<string, string>, errors: FieldError[]): void {
   let bytes = 0;
@@ -170,7 +171,7 @@ function validateLabels(labels: Record<string, string>, errors: FieldError[]): v
     for (const why of isQualifiedName(key)) errors.push(invalid('metadata.labels', key, why));
     for (const why of isLabelValue(value)) errors.push(invalid('metadata.labels', value, why));
     bytes += key.length + value.length;
-    if (bytes > annotationsBytesMax) return void errors.push(tooLong('metadata.labels', annotationsBytesMax));
+    if (bytes > labelsBytesMax) return void errors.push(tooLong('metadata.labels', labelsBytesMax));
   }
 }
 

@@ -7,8 +7,10 @@ import type { AnyObject } from '../../kube/objects/object.ts';
 import { encodeStored, objectKey, parseStored } from '../encoding/stored.ts';
 import type { Answer, Call, Engine } from '../request/call.ts';
 import { conflict, notFound, wasModified } from '../request/status-errors.ts';
+import { type Step, stepsOf } from '../request/steps.ts';
 import type { Entry } from '../store/store.ts';
 import { admit, again, isHeld, tryUntilDone } from './admission.ts';
+import { encodeBounded } from './encode-bounded.ts';
 import { setOnUpdate } from './metadata.ts';
 import { applyDefaults, validateObject } from './prepare.ts';
 
@@ -16,7 +18,7 @@ export interface Change {
   /** Main leaves status alone, status leaves the rest alone, all is for the server's own parts. */
   readonly part: 'main' | 'status' | 'all';
   /** Given a fresh copy of what is there, which it may change and return. Called again when a race is lost. */
-  next(current: AnyObject): AnyObject;
+  next(current: AnyObject, step: Step): AnyObject | Promise<AnyObject>;
 }
 
 export function modify(engine: Engine, call: Call, change: Change): Promise<Answer> {
@@ -29,16 +31,18 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   const entry = await engine.store.get(key);
   if (entry === undefined) throw notFound(served, name);
   call.warnings.length = 0;
+  const step = stepsOf(engine, entry.value.length + (call.request.body?.length ?? 0));
+  await step();
   const before = parseStored(served, entry);
-  const after = takeParts(
-    served.version.hasStatus ? change.part : 'all',
-    before,
-    change.next(parseStored(served, entry)),
-  );
+  await step();
+  const next = await change.next(parseStored(served, entry), step);
+  await step();
+  const after = takeParts(served.version.hasStatus ? change.part : 'all', before, next);
   checkPreconditions(call, after, before);
   setOnUpdate(after.metadata, before.metadata);
   applyDefaults(served, after);
-  validateObject(served, after, before);
+  await step();
+  await validateObject(served, { object: after, before, step });
   call.warnings.push(...(served.kind.behaviour.warnings?.(after) ?? []));
   if (after.metadata.deletionTimestamp !== undefined && !isHeld(after)) return removeNow(engine, call, entry, after);
   const { alsoCompare, alsoWrite } = await admit(engine, call, {
@@ -46,9 +50,12 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
     object: after,
     previous: before,
   });
+  await step();
   const { generation } = before.metadata;
   if (generation !== undefined && isSpecChanged(call, before, after)) after.metadata.generation = generation + 1;
-  const value = encodeStored(after);
+  await step();
+  const value = encodeBounded(engine, after, entry.value);
+  await step();
   if (isUnchanged(entry, value, before, after)) return { kind: 'object', code: 200, stored: entry };
   if (call.isDryRun) return { kind: 'object', code: 200, stored: { value, revision: entry.revision } };
   const result = await engine.store.commit({

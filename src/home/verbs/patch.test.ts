@@ -138,7 +138,7 @@ describe('JSON patch', () => {
     ],
     [
       'too many operations',
-      Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/data/x', value: '1' })),
+      Array.from({ length: 10_001 }, () => ({ op: 'remove', path: '/data/x' })),
       422,
       'it has 10001 operations, at most 10000 are allowed',
     ],
@@ -159,8 +159,8 @@ describe('JSON patch', () => {
 
 /** Each operation moves nearly all items of a list by one place. */
 function shifting(operation: object) {
-  const long = { op: 'add', path: '/x', value: Array(100_000).fill(0) };
-  return [long, ...Array.from({ length: 200 }, () => operation)];
+  const long = { op: 'add', path: '/x', value: Array(30_000).fill(0) };
+  return [long, ...Array.from({ length: 400 }, () => operation)];
 }
 
 /** Each pair of copies makes the document twice as large. */

@@ -31,8 +31,10 @@ export function patch(engine: Engine, call: Call): Promise<Answer> {
   const { apply, duplicates } = readPatch(engine, call);
   return modify(engine, call, {
     part: call.subresource === 'status' ? 'status' : 'main',
-    next: (current) => {
+    next: async (current, step) => {
+      await step();
       const patched = asObject(guarded(() => apply(current)));
+      await step();
       const object = admitFields(call, patched, duplicates);
       checkPlace(call, object);
       return object;
@@ -47,24 +49,31 @@ function readPatch(engine: Engine, call: Call): { apply: Patch; duplicates: read
   const accepted = [jsonPatchType, mergePatchType, ...(isStrategicKnown ? [strategicPatchType] : [])];
   if (!accepted.includes(mediaType)) throw unsupportedMediaType(accepted);
   const body = readBytes(engine, call);
-  const { value, duplicates } = decodeJson(body);
+  const { valuesMax } = engine.limits;
+  const { value, duplicates } = decodeJson(body, valuesMax);
+  // Each application gets values of its own: what a patch puts into an object is changed there.
+  let unused: unknown = value;
+  const fresh = () => {
+    const once = unused ?? decodeJson(body, valuesMax).value;
+    unused = undefined;
+    return once;
+  };
   if (mediaType === jsonPatchType) {
     const limits = {
       operationsMax: 10_000,
       copiedBytesMax: engine.limits.bodyBytesMax,
       shiftedItemsMax: 10_000_000,
     };
-    // Each application gets values of its own: what a patch puts into an object is changed there.
-    return { apply: (object) => applyJsonPatch(object, decodeJson(body).value, limits), duplicates: [] };
+    return { apply: (object) => applyJsonPatch(object, fresh(), limits), duplicates: [] };
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw badRequest('error decoding patch: a merge patch must be an object');
   }
   if (mediaType === mergePatchType) {
-    return { apply: (object) => applyMergePatch(object, decodeJson(body).value), duplicates };
+    return { apply: (object) => applyMergePatch(object, fresh()), duplicates };
   }
   const message = messageOfKind(call.served.apiVersion, call.served.kind.kind)!;
-  return { apply: (object) => applyStrategicPatch(object, decodeJson(body).value, message), duplicates };
+  return { apply: (object) => applyStrategicPatch(object, fresh(), message), duplicates };
 }
 
 function guarded<T>(apply: () => T): T {

@@ -6,6 +6,7 @@ import type { Served } from '../kinds/registry.ts';
 import type { Place } from '../request/call.ts';
 import { invalidObject } from '../request/status.ts';
 import { badRequest } from '../request/status-errors.ts';
+import type { Step } from '../request/steps.ts';
 import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
 import { applySchemaDefaults } from '../schema/defaults.ts';
 import type { Schema } from '../schema/schema.ts';
@@ -17,8 +18,15 @@ export function applyDefaults(served: Served, object: AnyObject): void {
   served.kind.behaviour.applyDefaults?.(object);
 }
 
-/** Throws StatusError Invalid with everything that is wrong. `before` is absent on create. */
-export function validateObject(served: Served, object: AnyObject, before: AnyObject | undefined): void {
+export interface Validation {
+  readonly object: AnyObject;
+  /** Absent on create. */
+  readonly before: AnyObject | undefined;
+  readonly step: Step;
+}
+
+/** Throws StatusError Invalid with everything that is wrong. */
+export async function validateObject(served: Served, { object, before, step }: Validation): Promise<void> {
   const { behaviour } = served.kind;
   const errors = validateMetadataCounts(object.metadata, before?.metadata);
   if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
@@ -26,6 +34,7 @@ export function validateObject(served: Served, object: AnyObject, before: AnyObj
   if (before !== undefined) errors.push(...validateMetadataUpdate(object.metadata, before.metadata));
   const ofSchema = validateSchema(compiledSchema(served), object);
   errors.push(...ofSchema);
+  await step();
   // A kind's own rules may rely on the types of the schema.
   if (behaviour.validatesAnyShape || !ofSchema.some(isWrongType)) {
     const isNew = ({ field }: FieldError) => !ofSchema.some((error) => error.field === field);

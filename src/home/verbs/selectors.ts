@@ -44,8 +44,18 @@ export type LabelTerm =
   | { readonly operator: 'in' | 'notin'; readonly key: string; readonly values: ReadonlySet<string> }
   | { readonly operator: 'exists' | 'absent'; readonly key: string };
 
+/** Every event is held against every term of every watch. */
+const termsMax = 256;
+
 export function parseLabelSelector(text: string): LabelTerm[] {
-  return splitTerms(text).map((term) => parseLabelTerm(term, text));
+  return bounded(splitTerms(text)).map((term) => parseLabelTerm(term, text));
+}
+
+function bounded(terms: string[]): string[] {
+  if (terms.length <= termsMax) return terms;
+  throw badRequest(
+    `unable to parse requirement: the selector has ${terms.length} terms, at most ${termsMax} are taken`,
+  );
 }
 
 /** Splits at commas outside parentheses. */
@@ -144,7 +154,7 @@ interface FieldTerm {
 
 export function parseFieldSelector(text: string, kind: Kind): FieldTerm[] {
   if (text === '') return [];
-  return splitFieldTerms(text).map((term) => parseFieldTerm(term, text, kind));
+  return bounded(splitFieldTerms(text)).map((term) => parseFieldTerm(term, text, kind));
 }
 
 /** A backslash before a comma, an equals sign or another backslash makes it part of the value. */

@@ -14,7 +14,8 @@ export async function createInSubresource(engine: Engine, call: Call, verb: stri
   const subresource = Object.hasOwn(subresources, call.subresource) ? subresources[call.subresource] : undefined;
   if (subresource === undefined) throw noSuchResource();
   if (verb !== 'create') throw methodNotAllowed();
-  const body = asObject(decodeBody(mediaTypeOf(call), readBytes(engine, call), true).value);
+  const bodyOptions = { isProtobufAccepted: true, valuesMax: engine.limits.valuesMax };
+  const body = asObject(decodeBody(mediaTypeOf(call), readBytes(engine, call), bodyOptions).value);
   checkBody(body, { apiVersion: apiVersionOf(subresource), kind: subresource.kind });
   body.metadata = normalizeMetadata(body.metadata);
   const entry = await engine.store.get(objectKey(served.keyPrefix, call.namespace, name));

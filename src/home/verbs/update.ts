@@ -12,8 +12,8 @@ export function update(engine: Engine, call: Call): Promise<Answer> {
   checkWriteOptions(call);
   return modify(engine, call, {
     part: call.subresource === 'status' ? 'status' : 'main',
-    next: () => {
-      const object = readObject(engine, call);
+    next: async (_current, step) => {
+      const object = await readObject(engine, call, step);
       checkPlace(call, object);
       requireResourceVersion(call, object);
       return object;

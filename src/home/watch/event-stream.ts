@@ -35,6 +35,10 @@ export class EventStream implements AsyncIterableIterator<Uint8Array, undefined>
     this.#nextPage = options.nextPage;
   }
 
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
   push(event: Uint8Array): void {
     if (this.#isEnded) return;
     this.#queue.push(event);

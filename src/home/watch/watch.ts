@@ -2,7 +2,7 @@
 
 import type { Timer } from '../../base/world.ts';
 import type { Form } from '../encoding/negotiate.ts';
-import { parsePlace } from '../encoding/stored.ts';
+import { chunkEnd, parsePlace } from '../encoding/stored.ts';
 import { parseIncludeObject } from '../encoding/table.ts';
 import type { Answer, Call, Engine } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
@@ -105,7 +105,7 @@ function initialPages(asked: Watching): () => Promise<Uint8Array | undefined> {
           ? { revision: 0, entries: [] }
           : await listEntries(engine, call, selection, { ...pageOptions, continueToken });
       continueToken = page.continueToken;
-      if (page.entries.length > 0) return Buffer.concat(page.entries.map((entry) => storedLine(how, 'ADDED', entry)));
+      if (page.entries.length > 0) return encodePage(asked, page.entries);
     }
     if (!isBookmarkDue) return undefined;
     isBookmarkDue = false;
@@ -113,10 +113,23 @@ function initialPages(asked: Watching): () => Promise<Uint8Array | undefined> {
   };
 }
 
+const lines = { length: pageLength, bytes: 64 * 1024 };
+
+async function encodePage({ engine, how }: Watching, entries: readonly Entry[]): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for (let from = 0; from < entries.length; ) {
+    await engine.turns.next();
+    const end = chunkEnd(entries, from, lines);
+    for (; from < end; from++) pieces.push(storedLine(how, 'ADDED', entries[from]!));
+  }
+  return Buffer.concat(pieces);
+}
+
 /** Carries changes, bookmarks and the end of time into the stream. Returns how to stop. */
 function followStore(asked: Watching, stream: EventStream): () => void {
   const { engine, options, how } = asked;
   const { timers } = engine.world;
+  const backlog = createBacklog(asked, stream);
   let reached = asked.afterRevision;
   let bookmarked = reached;
   const bookmark = () => {
@@ -139,11 +152,9 @@ function followStore(asked: Watching, stream: EventStream): () => void {
   const store = engine.store.watch({
     prefix: prefixOf(asked.call),
     afterRevision: asked.afterRevision,
-    onEvents: (events) => {
-      for (const event of events) pushEvent(asked, stream, event);
-    },
+    onEvents: (events) => backlog.add(events),
     onProgress: (revision) => {
-      reached = revision;
+      if (backlog.isEmpty()) reached = revision;
     },
     onEnd: (error) => {
       if (error instanceof CompactedError) stream.fail(errorLine(tooOld(asked.afterRevision, error.floor)));
@@ -165,6 +176,40 @@ function durationMs({ options, engine }: Watching): number {
   const { watchMsMax } = engine.limits;
   if (options.timeoutSeconds > 0) return Math.min(options.timeoutSeconds * 1000, watchMsMax);
   return Math.round(engine.limits.watchMsMin * (1 + engine.world.random.float()));
+}
+
+/** So many events are looked at in one go; a watch that goes on from long ago has many to begin with. */
+const eventsAtOnce = 100;
+
+interface Backlog {
+  add(events: readonly StoreEvent[]): void;
+  isEmpty(): boolean;
+}
+
+/** Takes events in order: few at once, as when the store tells of a change; many in turns of their own. */
+function createBacklog(asked: Watching, stream: EventStream): Backlog {
+  let waiting: StoreEvent[] = [];
+  let isRunning = false;
+  const run = async () => {
+    isRunning = true;
+    for (let at = 0; at < waiting.length && !stream.isEnded; ) {
+      await asked.engine.turns.next();
+      for (const end = at + eventsAtOnce; at < end && at < waiting.length; at++) pushEvent(asked, stream, waiting[at]!);
+    }
+    waiting = [];
+    isRunning = false;
+  };
+  return {
+    add: (events) => {
+      if (isRunning) for (const event of events) waiting.push(event);
+      else if (events.length <= eventsAtOnce) for (const event of events) pushEvent(asked, stream, event);
+      else {
+        waiting = [...events];
+        void run();
+      }
+    },
+    isEmpty: () => !isRunning,
+  };
 }
 
 function pushEvent(asked: Watching, stream: EventStream, event: StoreEvent): void {

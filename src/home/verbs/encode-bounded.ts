@@ -1,0 +1,31 @@
+// An object on its way into the store: its bytes, or a refusal if it has become too large. Bodies are bounded, but patches
+// could add to an object again and again.
+
+import type { AnyObject } from '../../kube/objects/object.ts';
+import { encodeStored, textOf } from '../encoding/stored.ts';
+import type { Engine } from '../request/call.ts';
+import { StatusError } from '../request/status.ts';
+import { tooManyValues } from '../request/status-errors.ts';
+import { hasMoreValuesThan } from '../schema/walk.ts';
+
+/** The server's own marks, such as a deletion's, find room in what was written at the limit. */
+const ownBytes = 64 * 1024;
+
+/** `before` is what is stored now: what is too large already may still be changed, as long as it does not grow. */
+export function encodeBounded(engine: Engine, object: AnyObject, before: Uint8Array | undefined): Uint8Array {
+  const { bodyBytesMax, valuesMax } = engine.limits;
+  const value = encodeStored(object);
+  if (value.length <= (before?.length ?? 0)) return value;
+  if (value.length > bodyBytesMax + ownBytes) {
+    const message = `Request entity too large: the object would have ${value.length} bytes, the limit is ${bodyBytesMax}`;
+    throw new StatusError('RequestEntityTooLarge', message);
+  }
+  // A value takes at least two bytes.
+  const mayHaveMore = value.length > 2 * valuesMax && hasMoreValuesThan(object, valuesMax + ownValues);
+  if (mayHaveMore && !(before !== undefined && hasMoreValuesThan(JSON.parse(textOf(before)), valuesMax))) {
+    throw tooManyValues(valuesMax);
+  }
+  return value;
+}
+
+const ownValues = 1000;
