@@ -3,13 +3,15 @@
 
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { Command } from 'commander';
-import { errorText } from './base/log.ts';
+import { Command, CommanderError } from 'commander';
 import { createRealHost } from './base/real/host.ts';
 import { createRealWorld } from './base/real/world.ts';
 import { version } from './base/version.ts';
 import { addClusterSetCommands } from './cli/clusterset/index.ts';
+import { addCompletionCommand } from './cli/completion.ts';
 import { addDigCommand } from './cli/dig.ts';
+import { takeFlagsFromEnvironment } from './cli/environment.ts';
+import { describeError, exitCodes, exitKindOf } from './cli/exit-codes.ts';
 import { addPeerCommands } from './cli/peer/index.ts';
 import { addRegisterCommands } from './cli/register/register.ts';
 import { addAgentCommand } from './cli/roles/agent.ts';
@@ -18,6 +20,7 @@ import { addDemoCommand } from './cli/roles/demo.ts';
 import { addDnsCommand } from './cli/roles/dns.ts';
 import { addPeeringCommand } from './cli/roles/peering.ts';
 import { addUpCommand } from './cli/roles/up.ts';
+import { addVersionCommand } from './cli/version.ts';
 
 // Beside what was compiled, and nowhere if that is not ours to write: a demo leaves nothing outside its folder.
 enableCompileCache(join(import.meta.dirname, '.compile-cache'));
@@ -27,6 +30,7 @@ const program = new Command('portolan')
     'A control plane for federated service discovery: every service gets a name, an address and a secure way to it.',
   )
   .version(version)
+  .exitOverride()
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'portolan: ')) })
   .showHelpAfterError('(portolan help shows what there is)');
 
@@ -60,14 +64,22 @@ addPeeringCommand(program, async (flags) => (await import('./main/peering-proces
 addPeerCommands(program, hands);
 addRegisterCommands(program, hands);
 addClusterSetCommands(program, hands);
+addVersionCommand(program, hands);
+addCompletionCommand(program, hands);
 
 for (const command of program.commands) {
   command.showHelpAfterError(`(portolan ${command.name()} --help shows what it takes)`);
 }
 
+takeFlagsFromEnvironment(program);
+
 try {
   await program.parseAsync();
 } catch (error) {
-  process.stderr.write(`portolan: ${errorText(error)}\n`);
-  process.exitCode = 1;
+  // Commander has said what is wrong with the command line, or printed the help that was asked for.
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : exitCodes.usage;
+  else {
+    process.stderr.write(`portolan: ${describeError(error)}\n`);
+    process.exitCode = exitCodes[exitKindOf(error)];
+  }
 }

@@ -92,9 +92,9 @@ describe('commands as processes', () => {
     await makeNamespace(east.client, 'shop');
     const missing =
       'apiVersion: multicluster.x-k8s.io/v1beta1\nkind: ServiceExport\nmetadata: {name: a, namespace: shop}\n';
-    expect((await run(portolan, ['plan', '-f', '-', ...args], missing)).code).toBe(3);
+    expect((await run(portolan, ['plan', '-f', '-', ...args], missing)).code).toBe(7);
     const failed = await run(portolan, ['explain', 'shop/a', ...args]);
-    expect([failed.code, failed.out]).toEqual([1, '']);
+    expect([failed.code, failed.out]).toEqual([4, '']);
     expect(failed.errors).toBe('portolan: service shop/a: no cluster of the clusterset exports it\n');
   });
 

@@ -270,8 +270,9 @@ describe('agents as processes', () => {
     const { lines } = await at(east, `export ${key} --wait`);
     expect(lines).toEqual([`${key} is exported`, `${key} is ready: exported to the clusterset`]);
     for (const home of [east, west, north]) {
-      await until('imported', async () => (await sliceLines(home.client, key)).length === 1);
-      expect(await importLine(home.client, key)).toBe('ClusterSetIP http:80/TCP from east');
+      const imported = 'ClusterSetIP http:80/TCP from east';
+      await until('imported', async () => (await importLine(home.client, key)) === imported);
+      await until('slices', async () => (await sliceLines(home.client, key)).length === 1);
       expect(await sliceLines(home.client, key)).toEqual(['east: 10.1.0.5 on http>8080']);
     }
   });
@@ -447,15 +448,17 @@ describe('what a person types', () => {
       behind: [],
       clusters: [{ id: 'east' }, { id: 'north' }, { id: 'west.eu' }],
     });
-    await expect(at(north, 'status -o yaml')).rejects.toThrow('write text or json');
+    expect((await at(north, 'status -o yaml')).lines[0]).toContain('clusterset: ');
+    expect((await at(north, 'status -o name')).lines).toContain(key);
+    await expect(at(north, 'status -o xml')).rejects.toThrow('write text, wide, json, yaml, name');
   });
 
-  test('plan: an export that would conflict -> said with exit code 2, and nothing is changed [003-03]', async () => {
+  test('plan: an export that would conflict -> said with exit code 9, and nothing is changed [003-03]', async () => {
     await at(north, `register ${key} --address 10.3.0.5 --port http=81:8080`);
     const file = set.write('export.yaml', exportYaml('checkout'));
     const before = [await everything(broker.client), await everything(north.client)];
     const { lines, exitCode } = await at(north, `plan -f ${file}`);
-    expect(exitCode).toBe(2);
+    expect(exitCode).toBe(9);
     expect(lines.join('\n')).toMatch(
       /Conflict +True +PortConflict +spec\.ports\[http\]: using "http" TCP\/80 of cluster east/,
     );
@@ -465,9 +468,9 @@ describe('what a person types', () => {
     expect(json.exports[0].conflicts[0]).toMatchObject({ reason: 'PortConflict', winner: 'east' });
   });
 
-  test('plan: missing service, fine export, another type, bad file -> exit codes 3, 0, 3 and errors', async () => {
+  test('plan: missing service, fine export, another type, bad file -> exit codes 7, 0, 7 and errors', async () => {
     const nothing = set.write('nothing.yaml', exportYaml('nothing'));
-    expect((await at(north, `plan -f ${nothing}`)).exitCode).toBe(3);
+    expect((await at(north, `plan -f ${nothing}`)).exitCode).toBe(7);
     const fine = set.write('fine.yaml', `${exportYaml('fine')}---\n${serviceYaml('fine')}`);
     expect((await at(north, `plan -f ${fine}`)).exitCode).toBe(0);
     const headless = set.write('headless.yaml', `${exportYaml('checkout')}---\n${serviceYaml('checkout', 'None')}`);

@@ -77,7 +77,7 @@ describe('portolan: what is typed wrong', () => {
   ])('%s -> says what, and what to write', async (line, ...texts) => {
     const isOnHome = line.startsWith('register ') || line.startsWith('deregister ');
     const { code, out, err } = await (isOnHome ? onHome(line) : runPortolan(asArgs(line), { cwd: directory }));
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(out).toBe('');
     expect(err).toMatch(/^portolan: /);
     for (const text of texts) expect(err).toContain(text);
@@ -104,7 +104,7 @@ describe('portolan: what is typed wrong', () => {
     writeFileSync(join(directory, 'away'), config);
     const line = `register default/x --address 10.0.0.1 --port 1 --kubeconfig ${directory}/away`;
     const { code, err } = await runPortolan(asArgs(line));
-    expect(code).toBe(1);
+    expect(code).toBe(6);
     expect(err).toMatch(/^portolan: .*127\.0\.0\.1:1/);
   });
 });
@@ -177,7 +177,38 @@ describe('portolan register', () => {
 
   test('a namespace that is not there -> says how to make it', async () => {
     const { code, err } = await onHome('register nowhere/x --address 10.0.0.1 --port 1');
-    expect(code).toBe(1);
+    expect(code).toBe(4);
     expect(err).toContain('there is no namespace nowhere; make it with kubectl create namespace nowhere');
+  });
+});
+
+describe('portolan: the command line', () => {
+  test('a variable of the environment in place of an option -> taken', async () => {
+    const env = { ...process.env, PORTOLAN_KUBECONFIG: '/nowhere/config' };
+    const { err } = await runPortolan(['version'], { env });
+    expect(err).toContain('kubeconfig /nowhere/config: no such file');
+  });
+
+  test('version -> of the program and of the home, for people and programs', async () => {
+    const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+    const text = await onHome('version');
+    expect([text.code, text.out]).toEqual([0, expect.stringContaining(`client ${version}`)]);
+    const { client, home } = JSON.parse((await onHome('version -o json')).out);
+    expect([client, home]).toEqual([version, expect.stringMatching(/^v1\./)]);
+  });
+
+  test('completion -> bash completes commands, their own commands and options', async () => {
+    const { out: script } = await runPortolan(['completion', 'bash']);
+    const words = (typed: string[]) =>
+      `COMP_WORDS=(portolan ${typed.join(' ')}); COMP_CWORD=${typed.length}; _portolan; echo "\${COMPREPLY[*]}"`;
+    const lines = [words(['bro']), words(['broker', 'tok']), words(['broker', 'token', '--clusters'])];
+    const { out } = await run('bash', ['-c', `${script}\n${lines.join('\n')}`]);
+    expect(out.trim().split('\n')).toEqual(['broker', 'token', '--clusterset']);
+  });
+
+  test('as a plugin of kubectl -> the same program', async () => {
+    const plugin = join(portolan, '..', 'kubectl-portolan');
+    const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+    expect((await run(plugin, ['version', '--client'])).out.trim()).toBe(`client ${version}`);
   });
 });

@@ -424,6 +424,6 @@ describe('portolan dns', () => {
     const kubeconfig = flags.includes('--cluster-id') ? ['--kubeconfig', home.kubeconfig] : [];
     const { code, err } = await runPortolan(['dns', ...kubeconfig, ...flags]);
     expect(err).toContain(message);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
   });
 });

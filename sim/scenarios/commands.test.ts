@@ -111,7 +111,7 @@ describe('status and explain', () => {
     expect(exitCode).toBe(0);
   });
 
-  test('status, explain: the broker is away -> what the cluster last knew, said to be old, and exit code 1', async () => {
+  test('status, explain: the broker is away -> what the cluster last knew, said to be old, and exit code 6', async () => {
     const { set, desk } = await twoClusters();
     set.killAgent('east');
     await set.time.advance(60_000);
@@ -122,11 +122,11 @@ describe('status and explain', () => {
     );
     expect(status.text).toMatch(/^east +- +- +stale since /m);
     expect(status.text).toMatch(/^shop\/checkout +ClusterSetIP +west +- +as last known$/m);
-    expect(status.exitCode).toBe(1);
+    expect(status.exitCode).toBe(6);
     const explained = await typed(set, desk, `explain ${key}`);
     expect(explained.text).toContain('ClusterSetIP, ports http 80/TCP');
     expect(explained.text).toContain('export: Ready True/Exported');
-    expect(explained.exitCode).toBe(1);
+    expect(explained.exitCode).toBe(6);
     await expect(typed(set, desk, 'explain shop/none')).rejects.toThrow('this cluster has no import or export of it');
   });
 
@@ -163,7 +163,7 @@ describe('plan', () => {
     expect([fine.exitCode, fine.lines.at(-1)]).toEqual([0, expect.stringContaining('1 export in cluster west')]);
     const conflict = await planned(serviceYaml('checkout', 81));
     expect(conflict.text).toMatch(/Conflict +True +PortConflict/);
-    expect(conflict.exitCode).toBe(2);
+    expect(conflict.exitCode).toBe(9);
   });
 
   test('plan: a Service without an export -> said, not dropped', async () => {

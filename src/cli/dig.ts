@@ -4,7 +4,8 @@
 import type { Command } from 'commander';
 import { readBody } from '../base/http.ts';
 import { type Explanation, formatExplanation } from '../dns/explain/explanation.ts';
-import { type OutputFormat, parseOutput } from './table.ts';
+import { usageError } from './exit-codes.ts';
+import { formatOutput, type OutputFormat, outputOption, parseOutput } from './table.ts';
 import type { CliDeps } from './with-home.ts';
 
 interface DigFlags {
@@ -25,7 +26,7 @@ export function addDigCommand(program: Command, deps: CliDeps): void {
     .option('--admin <url>', 'admin endpoint of the resolver to ask; it prints it when it starts')
     .option('--authority-admin <url>', "admin endpoint of the federation's authority, for names passed on to it")
     .option('--dir <dir>', 'the folder of a running demo (default: .portolan/demo, if neither URL is given)')
-    .option('-o, --output <format>', 'text or json', 'text')
+    .option(...outputOption)
     .addHelpText(
       'after',
       `
@@ -84,7 +85,7 @@ async function placesOf({ host }: CliDeps, request: DigRequest): Promise<Places>
   const demo = JSON.parse(text) as DemoPlaces;
   const ids = Object.keys(demo.clusters);
   const cluster = demo.clusters[from ?? ids[0] ?? ''];
-  if (cluster === undefined) throw new Error(`--from ${from}: the demo has ${ids.join(', ')}`);
+  if (cluster === undefined) throw usageError(`--from ${from}: the demo has ${ids.join(', ')}`);
   return { admin: cluster.admin, authorityAdmin: demo.federation.admin, asks: undefined };
 }
 
@@ -104,8 +105,11 @@ async function explain({ world }: CliDeps, admin: string, request: DigRequest): 
   }
 }
 
-function formatSteps(steps: readonly Explanation[], format: OutputFormat): string[] {
+function formatSteps(steps: readonly Explanation[], format: OutputFormat): readonly string[] {
   const [first, second] = steps;
-  if (format === 'json') return [JSON.stringify(second ? { ...first, authority: second } : first, undefined, 2)];
-  return steps.map((step, i) => `${i === 0 ? '' : 'asked there: '}${formatExplanation(step).trimEnd()}`);
+  return formatOutput(format, {
+    value: second ? { ...first, authority: second } : first,
+    names: steps.flatMap(({ name }) => name),
+    text: () => steps.map((step, i) => `${i === 0 ? '' : 'asked there: '}${formatExplanation(step).trimEnd()}`),
+  });
 }

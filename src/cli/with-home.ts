@@ -5,6 +5,7 @@ import type { Host } from '../base/host.ts';
 import type { World } from '../base/world.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
 import { findHome } from '../kube/client/kubeconfig.ts';
+import { usageError } from './exit-codes.ts';
 
 export interface CliDeps {
   readonly world: World;
@@ -44,7 +45,7 @@ export function parseServiceRef(text: string, defaultNamespace: string): { names
   const parts = text.split('/');
   const [first = '', second] = parts;
   if (parts.length > 2 || first === '' || second === '') {
-    throw new Error(`service ${JSON.stringify(text)}: write NAMESPACE/NAME, such as shop/checkout`);
+    throw usageError(`service ${JSON.stringify(text)}: write NAMESPACE/NAME, such as shop/checkout`);
   }
   return second === undefined ? { namespace: defaultNamespace, name: first } : { namespace: first, name: second };
 }

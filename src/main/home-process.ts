@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { parseIp } from '../base/ip.ts';
 import { createRealWorld } from '../base/real/world.ts';
+import { usageError } from '../cli/exit-codes.ts';
 import type { ApiFlags } from '../cli/roles/api.ts';
 import { parseListen } from '../cli/roles/options.ts';
 import type { UpFlags } from '../cli/roles/up.ts';
@@ -12,7 +13,7 @@ import { portolanPath, processLog, untilStopped } from './process.ts';
 export async function runApi(flags: ApiFlags): Promise<void> {
   const listen = parseListen(flags.listen);
   const seconds = Number(flags.keepHistory);
-  if (!(seconds > 0)) throw new Error(`--keep-history ${flags.keepHistory}: expected a number of seconds above 0`);
+  if (!(seconds > 0)) throw usageError(`--keep-history ${flags.keepHistory}: expected a number of seconds above 0`);
   const world = createRealWorld();
   const log = processLog(world, flags.logLevel);
   const home = await startHome({
@@ -34,7 +35,7 @@ const dnsName = /^(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]*[a
 
 function checkedHost(text: string): string {
   if (parseIp(text) !== undefined || (text.length <= 253 && dnsName.test(text))) return text;
-  throw new Error(`--san ${JSON.stringify(text)}: neither an IP address nor a DNS name`);
+  throw usageError(`--san ${JSON.stringify(text)}: neither an IP address nor a DNS name`);
 }
 
 export async function runUp(flags: UpFlags): Promise<void> {

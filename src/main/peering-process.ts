@@ -6,6 +6,7 @@ import { Parts } from '../base/parts.ts';
 import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
+import { usageError } from '../cli/exit-codes.ts';
 import { parseListen } from '../cli/roles/options.ts';
 import type { PeeringFlags } from '../cli/roles/peering.ts';
 import { createClient } from '../kube/client/client.ts';
@@ -80,20 +81,20 @@ function parseIngress(text: string): { address: string; port: number } {
   const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
   const port = Number(parts?.[3]);
   if (parts === null || port < 1 || port > 65535)
-    throw new Error(`--ingress ${text}: expected HOST:PORT, such as ingress.acme.example:15443`);
+    throw usageError(`--ingress ${text}: expected HOST:PORT, such as ingress.acme.example:15443`);
   return { address: parts[1] ?? parts[2] ?? '', port };
 }
 
 function parseVersions(text: string): PeerVersion[] {
   return text.split(',').map((version) => {
     if (version === 'v1alpha1' || version === 'v1alpha2') return version;
-    throw new Error(`--versions ${text}: there are v1alpha1 and v1alpha2`);
+    throw usageError(`--versions ${text}: there are v1alpha1 and v1alpha2`);
   });
 }
 
 function filesOf({ cert, key, bundle }: PeeringFlags) {
   if (cert === undefined && key === undefined && bundle === undefined) return {};
   if (cert === undefined || key === undefined || bundle === undefined)
-    throw new Error('--cert, --key and --bundle go together');
+    throw usageError('--cert, --key and --bundle go together');
   return { files: { certificate: cert, key, bundle } };
 }

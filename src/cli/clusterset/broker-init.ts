@@ -29,6 +29,7 @@ import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
+import { usageError } from '../exit-codes.ts';
 import { installDefinitions } from '../install.ts';
 import {
   addHomeOptions,
@@ -109,15 +110,15 @@ async function readRequest(host: Host, flags: InitFlags): Promise<InitRequest> {
   const file = flags.file === undefined ? undefined : await readFile(host, flags.file);
   const clusterset = flags.clusterset ?? file?.metadata?.name ?? defaultClusterSet;
   const problem = clusterSetNameProblem(clusterset);
-  if (problem !== undefined) throw new Error(`--clusterset ${JSON.stringify(clusterset)}: ${problem}`);
+  if (problem !== undefined) throw usageError(`--clusterset ${JSON.stringify(clusterset)}: ${problem}`);
   return { clusterset, spec: { ...file?.spec, ...clusterSetSpec(flags) } };
 }
 
 async function readFile(host: Host, path: string): Promise<Partial<ClusterSet>> {
   const text = await host.readText(path);
-  if (text === undefined) throw new Error(`--file ${path}: no such file`);
+  if (text === undefined) throw usageError(`--file ${path}: no such file`);
   const object = parse(text) as Partial<ClusterSet> | null;
-  if (object?.kind !== clusterSetType.kind) throw new Error(`--file ${path}: expected one ClusterSet`);
+  if (object?.kind !== clusterSetType.kind) throw usageError(`--file ${path}: expected one ClusterSet`);
   return object;
 }
 
@@ -231,7 +232,7 @@ export function formatManifests(request: InitRequest): string {
 
 function seconds(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^\d{1,6}$/.test(text)) throw new Error(`${flag} ${JSON.stringify(text)}: write a number of seconds`);
+  if (!/^\d{1,6}$/.test(text)) throw usageError(`${flag} ${JSON.stringify(text)}: write a number of seconds`);
   return Number(text);
 }
 
@@ -245,7 +246,7 @@ export function parseRanges(flag: string, texts: readonly string[]): string[] {
   const cidrs = texts.flatMap((text) => text.split(',')).map((text) => text.trim());
   for (const cidr of cidrs) {
     if (!cidr.includes('/') || parseRange(cidr) === undefined) {
-      throw new Error(`${flag} ${JSON.stringify(cidr)}: not a range; write one such as 10.1.0.0/16 or fd00:1::/48`);
+      throw usageError(`${flag} ${JSON.stringify(cidr)}: not a range; write one such as 10.1.0.0/16 or fd00:1::/48`);
     }
   }
   return cidrs;

@@ -35,6 +35,7 @@ import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { OwnerReference } from '../../kube/objects/object.ts';
 import { secretType } from '../../kube/objects/secret.ts';
+import { usageError } from '../exit-codes.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
 
@@ -89,10 +90,10 @@ export interface TokenRequest extends MemberRequest {
 
 function parseFlags(id: string, flags: TokenFlags): Omit<TokenRequest, 'client' | 'access'> & { server?: string } {
   const problem = clusterIdProblem(id);
-  if (problem !== undefined) throw new Error(`cluster id ${JSON.stringify(id)}: ${problem}`);
+  if (problem !== undefined) throw usageError(`cluster id ${JSON.stringify(id)}: ${problem}`);
   // A Kubernetes gives no token for less than ten minutes.
   if (!/^\d{2,5}$/.test(flags.minutes) || Number(flags.minutes) < 10) {
-    throw new Error(`--minutes ${JSON.stringify(flags.minutes)}: write a number of minutes, 10 or more`);
+    throw usageError(`--minutes ${JSON.stringify(flags.minutes)}: write a number of minutes, 10 or more`);
   }
   return {
     clusterset: flags.clusterset,
@@ -119,7 +120,7 @@ function checkedPatterns(patterns: readonly string[]): string[] {
 
 function checkedServer(text: string): string {
   if (URL.canParse(text) && text.startsWith('https://')) return text.replace(/\/+$/, '');
-  throw new Error(`--server ${JSON.stringify(text)}: write a URL such as https://broker.example.com:6443`);
+  throw usageError(`--server ${JSON.stringify(text)}: write a URL such as https://broker.example.com:6443`);
 }
 
 /** The join token. */

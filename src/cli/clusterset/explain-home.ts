@@ -9,7 +9,7 @@ import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { Condition } from '../../kube/objects/object.ts';
-import { formatTable, type OutputFormat } from '../table.ts';
+import { formatOutput, formatTable, type OutputFormat } from '../table.ts';
 import { clustersOf } from './status-home.ts';
 
 export interface HomeExplanation {
@@ -50,8 +50,12 @@ export async function explainAtHome({ home, key, why }: HomeExplainRequest): Pro
   };
 }
 
-export function formatHomeExplanation(explanation: HomeExplanation, format: OutputFormat): string[] {
-  if (format === 'json') return [JSON.stringify(explanation, undefined, 2)];
+export function formatHomeExplanation(explanation: HomeExplanation, format: OutputFormat): readonly string[] {
+  const names = explanation.clusters.map(({ cluster }) => cluster);
+  return formatOutput(format, { value: explanation, names, text: () => explanationText(explanation) });
+}
+
+function explanationText(explanation: HomeExplanation): string[] {
   const { service, brokerProblem, import: spec, clusters, conditions } = explanation;
   const ports = (spec?.ports ?? []).map(({ name = '(unnamed)', port, protocol }) => `${name} ${port}/${protocol}`);
   return [

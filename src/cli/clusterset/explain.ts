@@ -9,7 +9,8 @@ import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { describeLease, type LeaseMemory, whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
 import { explainMerge, type MergeExplanation } from '../../clusterset/rules/merge/explain-merge.ts';
 import { readShard, recordProblem } from '../../clusterset/rules/shard-record.ts';
-import { formatTable, type OutputFormat, parseOutput } from '../table.ts';
+import { CommandError, exitCodes, notFoundError } from '../exit-codes.ts';
+import { formatOutput, formatTable, type OutputFormat, outputOption, parseOutput } from '../table.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { explainAtHome, formatHomeExplanation, type HomeExplanation } from './explain-home.ts';
 
@@ -22,7 +23,7 @@ export function addExplainCommand(program: Command, deps: ClusterSetDeps): void 
     .command('explain')
     .description('say field by field what each cluster exports of a service, who won and why')
     .argument('<namespace/name>', 'a service of the clusterset')
-    .option('-o, --output <format>', 'text or json', 'text')
+    .option(...outputOption)
     .addHelpText(
       'after',
       `
@@ -43,7 +44,7 @@ Examples:
         away: (why) => explainAtHome({ home, key, why }),
       });
     });
-    if ('brokerProblem' in explanation) deps.setExitCode(1);
+    if ('brokerProblem' in explanation) deps.setExitCode(exitCodes.unreachable);
     const lines =
       'brokerProblem' in explanation
         ? formatHomeExplanation(explanation, format)
@@ -103,9 +104,11 @@ function notExported({ members }: SetState, key: string): Error {
     if (problem !== undefined) why.push(`cluster ${id} exports it, and its record ${problem}`);
   }
   const unread = members.filter(({ problem }) => problem !== undefined).map(({ id }) => `cluster ${id} cannot be read`);
-  if (why.length > 0) return new Error(`service ${key} is withdrawn: ${[...why, ...unread].join('; ')}`);
+  if (why.length > 0) {
+    return new CommandError('notReady', `service ${key} is withdrawn: ${[...why, ...unread].join('; ')}`);
+  }
   const but = unread.length === 0 ? '' : ` (but ${unread.join(', ')})`;
-  return new Error(`service ${key}: no cluster of the clusterset exports it${but}`);
+  return notFoundError(`service ${key}: no cluster of the clusterset exports it${but}`);
 }
 
 interface StandingFacts {
@@ -131,8 +134,12 @@ function whyDecides({ clusters, decider }: MergeExplanation): string {
     : `the oldest export, of ${first?.exportedAt}`;
 }
 
-export function formatExplanation(explanation: ServiceExplanation, format: OutputFormat): string[] {
-  if (format === 'json') return [JSON.stringify(explanation, undefined, 2)];
+export function formatExplanation(explanation: ServiceExplanation, format: OutputFormat): readonly string[] {
+  const names = explanation.standings.map(({ cluster }) => cluster);
+  return formatOutput(format, { value: explanation, names, text: () => explanationText(explanation) });
+}
+
+function explanationText(explanation: ServiceExplanation): string[] {
   const { service, type, decider, why, fields, conflicts, ifLeft, ports } = explanation;
   const lines = [`${service}: ${type}, decided by cluster ${decider} (${why}); ports by ${ports}`, ''];
   lines.push(...clusterTable(explanation), '');

@@ -15,6 +15,7 @@ import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { notFoundError, usageError } from '../exit-codes.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { completeExport } from './plan-file.ts';
 
@@ -65,7 +66,7 @@ export function addWaitOptions(command: Command): Command {
 }
 
 export function parseTimeout(text: string): number {
-  if (!/^\d{1,5}$/.test(text)) throw new Error(`--timeout ${JSON.stringify(text)}: write a number of seconds`);
+  if (!/^\d{1,5}$/.test(text)) throw usageError(`--timeout ${JSON.stringify(text)}: write a number of seconds`);
   return Number(text) * 1000;
 }
 
@@ -73,7 +74,7 @@ function parseTo(texts: readonly string[] | undefined): ExportRequest['to'] {
   const ids = texts?.flatMap((text) => text.split(',')).filter((id) => id !== '');
   if (ids?.includes('all') !== true) return ids;
   if (ids.length === 1) return 'all';
-  throw new Error(`--to ${ids.join(',')}: write all alone, or the clusters that may import it`);
+  throw usageError(`--to ${ids.join(',')}: write all alone, or the clusters that may import it`);
 }
 
 const systemNamespaces = ['kube-system', 'default'];
@@ -100,7 +101,7 @@ export async function* exportService(deps: ClusterSetDeps, request: ExportReques
   const problem = serviceNameProblem(name);
   if (problem !== undefined) throw new Error(`export ${key}: no Service can have that name: it ${problem}`);
   if ((await getOrUndefined<Namespace>(home, namespaceType, { name: namespace })) === undefined) {
-    throw new Error(`export ${key}: there is no namespace ${namespace}`);
+    throw notFoundError(`export ${key}: there is no namespace ${namespace}`);
   }
   const present = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });
   const limit = present?.metadata.annotations?.[exportToAnnotation];

@@ -36,6 +36,7 @@ import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
+import { usageError } from '../exit-codes.ts';
 import { installDefinitions } from '../install.ts';
 import {
   addHomeOptions,
@@ -107,11 +108,11 @@ async function requestOf(
   flags: JoinFlags,
 ): Promise<JoinRequest> {
   if (!/^\d{1,5}$/.test(flags.tokenHours) || Number(flags.tokenHours) < 1) {
-    throw new Error(`--token-hours ${JSON.stringify(flags.tokenHours)}: write a number of hours, 1 or more`);
+    throw usageError(`--token-hours ${JSON.stringify(flags.tokenHours)}: write a number of hours, 1 or more`);
   }
   const token = text === undefined ? await tokenAsAdmin(deps, home, flags) : parseJoinToken(text);
   if (flags.clusterId !== undefined && flags.clusterId !== token.clusterId) {
-    throw new Error(
+    throw usageError(
       `--cluster-id ${flags.clusterId}: the join token was made for ${token.clusterId}; ask for one with portolan broker token ${flags.clusterId}`,
     );
   }
@@ -135,10 +136,10 @@ async function requestOf(
 async function tokenAsAdmin(deps: ClusterSetDeps, home: Client, flags: JoinFlags): Promise<JoinToken> {
   const { brokerKubeconfig, clusterId: id, clusterset, region, zone } = flags;
   if (brokerKubeconfig === undefined)
-    throw new Error('give the join token, or --broker-kubeconfig as admin of the broker');
-  if (id === undefined) throw new Error('--cluster-id: needed with --broker-kubeconfig');
+    throw usageError('give the join token, or --broker-kubeconfig as admin of the broker');
+  if (id === undefined) throw usageError('--cluster-id: needed with --broker-kubeconfig');
   const problem = clusterIdProblem(id);
-  if (problem !== undefined) throw new Error(`--cluster-id ${JSON.stringify(id)}: ${problem}`);
+  if (problem !== undefined) throw usageError(`--cluster-id ${JSON.stringify(id)}: ${problem}`);
   await refuseAtHome(home, { clusterset, clusterId: id });
   const access = await findHome({ host: deps.host, clock: deps.world.clock, kubeconfig: brokerKubeconfig });
   const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });

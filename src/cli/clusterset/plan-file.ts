@@ -13,6 +13,7 @@ import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { AnyObject, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { applyServiceDefaults } from '../../kube/objects/service-defaults.ts';
+import { usageError } from '../exit-codes.ts';
 
 export interface PlannedObjects {
   /** By `namespace/name`. */
@@ -28,7 +29,7 @@ export interface PlannedObjects {
 
 export async function readPlanFile(host: Host, path: string, defaultNamespace: string): Promise<PlannedObjects> {
   const text = path === '-' ? await readInput() : await readFile(host, path);
-  if (text === undefined) throw new Error(`-f ${path}: no such file`);
+  if (text === undefined) throw usageError(`-f ${path}: no such file`);
   const exports = new Map<string, ServiceExport>();
   const services = new Map<string, Service>();
   const policies = new Map<string, ServiceExportPolicy>();
@@ -46,7 +47,7 @@ export async function readPlanFile(host: Host, path: string, defaultNamespace: s
     else ignored.push(`${object.kind} ${key}`);
   }
   if (exports.size + services.size + policies.size === 0)
-    throw new Error(`-f ${path}: there is no ServiceExport, Service or ServiceExportPolicy in it`);
+    throw usageError(`-f ${path}: there is no ServiceExport, Service or ServiceExportPolicy in it`);
   return { exports, services, policies, namespaces, ignored };
 }
 
@@ -56,7 +57,7 @@ async function readFile(host: Host, path: string): Promise<string | undefined> {
   } catch (cause) {
     const isFolder = (cause as { code?: string }).code === 'EISDIR';
     const what = isFolder ? 'is a folder; give one file, or - and all of them on standard input' : 'cannot be read';
-    throw new Error(`-f ${path}: ${what}`, isFolder ? undefined : { cause });
+    throw usageError(`-f ${path}: ${what}`, isFolder ? undefined : { cause });
   }
 }
 
@@ -69,7 +70,7 @@ async function readInput(): Promise<string> {
 function parseObjects(text: string, path: string): AnyObject[] {
   return parseAllDocuments(text).flatMap((document, index) => {
     const problem = 'errors' in document ? document.errors[0] : undefined;
-    if (problem !== undefined) throw new Error(`-f ${path}: document ${index + 1} is not YAML`, { cause: problem });
+    if (problem !== undefined) throw usageError(`-f ${path}: document ${index + 1} is not YAML`, { cause: problem });
     const value: unknown = 'toJS' in document ? document.toJS() : undefined;
     if (value === null || value === undefined) return [];
     const where = `-f ${path}: document ${index + 1}`;

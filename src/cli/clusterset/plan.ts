@@ -12,7 +12,8 @@ import type { MembershipRecord } from '../../clusterset/membership/membership.ts
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { formatCount, formatTable, type OutputFormat, parseOutput } from '../table.ts';
+import { exitCodes, notFoundError } from '../exit-codes.ts';
+import { formatCount, formatOutput, formatTable, type OutputFormat, outputOption, parseOutput } from '../table.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { completeExport, completeService, type PlannedObjects, readPlanFile } from './plan-file.ts';
 import { type PolicyPlan, planPolicies } from './plan-policies.ts';
@@ -23,7 +24,8 @@ interface PlanFlags extends HomeFlags {
 }
 
 /** What the command ends with. 1 is an error, as everywhere. */
-export const planExit = { fine: 0, conflict: 2, notExported: 3 } as const;
+export const planExit = { fine: 0, conflict: exitCodes.wouldConflict, notExported: exitCodes.notReady } as const;
+const worstFirst: readonly number[] = [planExit.notExported, planExit.conflict];
 
 export function addPlanCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
@@ -33,11 +35,11 @@ export function addPlanCommand(program: Command, deps: ClusterSetDeps): void {
       '-f, --file <file>',
       'YAML with ServiceExports, Services and ServiceExportPolicies; - reads standard input',
     )
-    .option('-o, --output <format>', 'text or json', 'text')
+    .option(...outputOption)
     .addHelpText(
       'after',
       `
-Ends with 0 if every export would be exported without conflict, 2 if clusters would disagree, 3 if an export would not
+Ends with 0 if every export would be exported without conflict, 9 if clusters would disagree, 7 if an export would not
 be part of the import. A Service counts if it is exported, here or by the file. Examples:
   portolan plan -f exports.yaml
   kustomize build . | portolan plan -f - -o json`,
@@ -88,7 +90,7 @@ export async function planExports(deps: Pick<ClusterSetDeps, 'world'>, request: 
     exports,
     unexported: [...objects.services.keys()].filter((key) => !looked.has(key)),
     ignored: objects.ignored,
-    exitCode: exports.reduce((worst, one) => Math.max(worst, exitCodeOf(one)), planExit.fine as number),
+    exitCode: worstFirst.find((code) => exports.some((one) => exitCodeOf(one) === code)) ?? planExit.fine,
   };
 }
 
@@ -119,7 +121,7 @@ async function applied(
   const completeFor = (key: string) => {
     const { namespace } = parseServiceKey(key);
     if (!namespaces.has(namespace)) {
-      throw new Error(`export ${key}: there is no namespace ${namespace}; make it, or put it into the file`);
+      throw notFoundError(`export ${key}: there is no namespace ${namespace}; make it, or put it into the file`);
     }
     const isNewNamespace = !now.namespaces.has(namespace);
     return { home, nowMs: deps.world.clock.wallMs(), isNewNamespace };
@@ -144,8 +146,12 @@ function exitCodeOf({ conditions, conflicts }: ServiceForesight): number {
   return conflicts.length > 0 ? planExit.conflict : planExit.fine;
 }
 
-export function formatPlan(plan: ExportPlan, format: OutputFormat): string[] {
-  if (format === 'json') return [JSON.stringify(plan, undefined, 2)];
+export function formatPlan(plan: ExportPlan, format: OutputFormat): readonly string[] {
+  const names = plan.exports.map(({ service }) => service);
+  return formatOutput(format, { value: plan, names, text: () => planText(plan) });
+}
+
+function planText(plan: ExportPlan): string[] {
   const lines = plan.exports.flatMap((one) => [...formatForesight(one), '']);
   for (const key of plan.unexported) lines.push(`not exported, so no other cluster would notice: Service ${key}`);
   for (const one of plan.ignored) lines.push(`not looked at: ${one}`);

@@ -1,7 +1,7 @@
 // The report that `portolan status` prints, and how it looks as text. Pure.
 
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
-import { formatAge, formatCount, formatTable, type OutputFormat } from '../table.ts';
+import { formatAge, formatCount, formatOutput, formatTable, type OutputFormat } from '../table.ts';
 
 export interface Status {
   readonly clusterset: string;
@@ -61,8 +61,12 @@ export interface ServiceStatus {
   readonly import: 'in step' | 'behind' | 'no namespace' | 'not for this cluster' | 'as last known';
 }
 
-export function formatStatus(status: Status, format: OutputFormat): string[] {
-  if (format === 'json') return [JSON.stringify(status, undefined, 2)];
+export function formatStatus(status: Status, format: OutputFormat): readonly string[] {
+  const names = status.services.map(({ service }) => service);
+  return formatOutput(format, { value: status, names, text: () => statusText(status) });
+}
+
+function statusText(status: Status): string[] {
   const { clusters, services, behind, unpublished } = status;
   const inConflict = services.filter(({ conflicts }) => conflicts.length > 0);
   return [

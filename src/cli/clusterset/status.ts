@@ -17,7 +17,8 @@ import { recordProblem } from '../../clusterset/rules/shard-record.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
-import { parseOutput } from '../table.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { outputOption, parseOutput } from '../table.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { clustersOf, readHomeStatus } from './status-home.ts';
 import {
@@ -37,12 +38,12 @@ export function addStatusCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('status')
     .description('the clusterset at a glance: clusters, leases, services, conflicts, lag')
-    .option('-o, --output <format>', 'text or json', 'text')
+    .option(...outputOption)
     .addHelpText(
       'after',
       `
 LEASE is what this cluster's agent has judged: alive; stale since it ran out; or held down, when a cluster has come and
-gone lately and is not trusted yet. While the broker is away this shows what the cluster last knew, and ends with 1.
+gone lately and is not trusted yet. While the broker is away this shows what the cluster last knew, and ends with 6.
 Examples:
   portolan status
   portolan status -o json | jq .services`,
@@ -58,7 +59,7 @@ Examples:
         away: (why) => readHomeStatus({ home, membership, why }),
       });
     });
-    if (status.brokerProblem !== undefined) deps.setExitCode(1);
+    if (status.brokerProblem !== undefined) deps.setExitCode(exitCodes.unreachable);
     for (const line of formatStatus(status, format)) deps.print(line);
   });
 }

@@ -16,6 +16,7 @@ import {
   meshCardName,
   parseToken,
 } from '../../peering/rules/peer-introduction.ts';
+import { usageError } from '../exit-codes.ts';
 import { callPeer, type PeerAnswer } from './call.ts';
 
 export interface PeerHome {
@@ -78,7 +79,7 @@ export interface AddRequest {
 
 export async function addByToken(home: PeerHome, text: string, request: AddRequest): Promise<string[]> {
   const token = parseToken(text);
-  if (token === undefined) throw new Error('--token: this is no token of portolan peer token');
+  if (token === undefined) throw usageError('--token: this is no token of portolan peer token');
   const card = await ownCard(home);
   const { address, domain, bundle, secret } = token;
   // Whoever dials a mesh that does not know it yet is refused and stops: so we first let the other in, then it us, and
@@ -108,7 +109,7 @@ export interface ManualRequest extends AddRequest {
 
 export async function addByHand(home: PeerHome, request: ManualRequest): Promise<string[]> {
   const bundle = readFileSync(request.bundleFile, 'utf8');
-  if (splitPem(bundle).length === 0) throw new Error(`--bundle ${request.bundleFile}: no certificate in PEM in it`);
+  if (splitPem(bundle).length === 0) throw usageError(`--bundle ${request.bundleFile}: no certificate in PEM in it`);
   await createPeer(home, { ...request, bundle });
   return [`peer ${request.name} added; the other side must add us too`];
 }

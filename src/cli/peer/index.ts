@@ -2,7 +2,8 @@
 // does the rest.
 
 import type { Command } from 'commander';
-import { parseOutput } from '../table.ts';
+import { exitCodes, usageError } from '../exit-codes.ts';
+import { outputOption, parseOutput } from '../table.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { addByHand, addByToken, makeToken, type PeerHome, removePeer } from './add.ts';
 import { listRoutes } from './routes.ts';
@@ -42,7 +43,7 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
       'where Peers lie',
       'portolan-system',
     );
-  const run = async (flags: PeerFlags, work: (home: PeerHome) => Promise<string[]>) => {
+  const run = async (flags: PeerFlags, work: (home: PeerHome) => Promise<readonly string[]>) => {
     const lines = await withHome(deps, flags, ({ client }) => work({ client, namespace: flags.namespace }));
     for (const line of lines) deps.print(line);
   };
@@ -70,21 +71,21 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
     run(flags, (home) => showPeer(home, name, nowMs())),
   );
   verb('services [name]', 'what it, or every peer, shares with us, and all that it takes to use it')
-    .option('-o, --output <format>', 'text or json', 'text')
+    .option(...outputOption)
     .action((name: string | undefined, flags: OutputFlags) =>
       run(flags, (home) => listServices(home, name, parseOutput(flags.output))),
     );
   verb('routes [name]', 'what we share, as our ingress needs it: SNI, backends, and whose clients may come')
-    .option('-o, --output <format>', 'text or json', 'text')
+    .option(...outputOption)
     .action((name: string | undefined, flags: OutputFlags) =>
       run(flags, (home) => listRoutes(home, name, parseOutput(flags.output))),
     );
-  verb('diff <name>', 'compare its catalog with what we hold, service by service; exit code 1 if they differ')
+  verb('diff <name>', 'compare its catalog with what we hold, service by service; exit code 7 if they differ')
     .option('--all', 'show equal ones too')
     .action((name: string, flags: PeerFlags & { all?: boolean }) =>
       run(flags, async (home) => {
         const { lines, isEqual } = await diffPeer(home, name, { isAll: flags.all === true });
-        if (!isEqual) deps.setExitCode(1);
+        if (!isEqual) deps.setExitCode(exitCodes.notReady);
         return lines;
       }),
     );
@@ -98,16 +99,16 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
 
 function tokenRequest(deps: PeerDeps, peer: string, flags: TokenFlags) {
   const minutes = Number(flags.validFor);
-  if (!(minutes > 0)) throw new Error(`--valid-for ${flags.validFor}: expected a number of minutes above 0`);
+  if (!(minutes > 0)) throw usageError(`--valid-for ${flags.validFor}: expected a number of minutes above 0`);
   const secret = Buffer.from(deps.world.random.bytes(32)).toString('base64url');
   return { peer, allowedDomains: flags.allow, expiresMs: deps.world.clock.wallMs() + minutes * 60_000, secret };
 }
 
-function add(home: PeerHome, name: string, flags: AddFlags): Promise<string[]> {
+function add(home: PeerHome, name: string, flags: AddFlags): Promise<readonly string[]> {
   const { token, address, domain, bundle, identity: identities, allow: allowedDomains } = flags;
   if (token !== undefined) return addByToken(home, token, { name, allowedDomains });
   if (domain === undefined || bundle === undefined)
-    throw new Error(`peer add ${name}: give --token, or --domain and --bundle`);
+    throw usageError(`peer add ${name}: give --token, or --domain and --bundle`);
   return addByHand(home, { name, address, domain, bundleFile: bundle, identities, allowedDomains });
 }
 

@@ -9,17 +9,27 @@ import { type Peer, peerType } from '../../peering/kinds/peer.ts';
 import { type MeshDefaults, type PeerExport, peerExportType } from '../../peering/kinds/peer-export.ts';
 import { meshCardName, meshDefaultsIn } from '../../peering/rules/peer-introduction.ts';
 import { type IngressRoute, planRoutes, type RoutePlan } from '../../peering/rules/peer-route.ts';
-import { formatTable, type OutputFormat } from '../table.ts';
+import { notFoundError } from '../exit-codes.ts';
+import { formatOutput, formatTable, type OutputFormat } from '../table.ts';
 import type { PeerHome } from './add.ts';
 import { endpointText, secretText } from './show.ts';
 
 /** For the clients of one peer, or of all. */
-export async function listRoutes(home: PeerHome, peer: string | undefined, format: OutputFormat): Promise<string[]> {
+export async function listRoutes(
+  home: PeerHome,
+  peer: string | undefined,
+  format: OutputFormat,
+): Promise<readonly string[]> {
   const { items: peers } = await home.client.list<Peer>(peerType, { namespace: home.namespace });
   if (peer !== undefined && !peers.some(({ metadata }) => metadata.name === peer))
-    throw new Error(`peer ${peer}: there is no such Peer; portolan peer list shows those there are`);
+    throw notFoundError(`peer ${peer}: there is no such Peer; portolan peer list shows those there are`);
   const plan = ofPeer(planRoutes({ ...(await exported(home)), peers, mesh: await meshOf(home) }), peer);
-  return format === 'json' ? [JSON.stringify(await withRoots(home, plan, peers), undefined, 2)] : describe(plan);
+  const isForProgram = format === 'json' || format === 'yaml';
+  return formatOutput(format, {
+    value: isForProgram ? await withRoots(home, plan, peers) : plan,
+    names: plan.routes.map(({ sni }) => sni),
+    text: () => describe(plan),
+  });
 }
 
 function ofPeer({ routes, leftOut }: RoutePlan, peer: string | undefined): RoutePlan {

@@ -22,7 +22,8 @@ import {
 } from '../../peering/kinds/peer-service.ts';
 import type { SharedEndpoint } from '../../peering/kinds/shared-service.ts';
 import { catalogPath } from '../../peering/rules/peer-introduction.ts';
-import { formatTable, type OutputFormat } from '../table.ts';
+import { notFoundError } from '../exit-codes.ts';
+import { formatOutput, formatTable, type OutputFormat } from '../table.ts';
 import { isKnown, type PeerHome } from './add.ts';
 import { callPeer, NotPortolan } from './call.ts';
 
@@ -99,11 +100,19 @@ export async function retryPeer(client: Client, namespace: string, name: string,
 }
 
 /** Of one peer, or of all. */
-export async function listServices(home: PeerHome, peer: string | undefined, format: OutputFormat): Promise<string[]> {
+export async function listServices(
+  home: PeerHome,
+  peer: string | undefined,
+  format: OutputFormat,
+): Promise<readonly string[]> {
   const services = (await servicesOf(home, peer)).map(reachOf);
   if (peer !== undefined && services.length === 0 && !(await isKnown(home, peer)))
-    throw new Error(`peer ${peer}: there is no such Peer; portolan peer list shows those there are`);
-  if (format === 'json') return [JSON.stringify(services, undefined, 2)];
+    throw notFoundError(`peer ${peer}: there is no such Peer; portolan peer list shows those there are`);
+  const names = services.map(({ id }) => id);
+  return formatOutput(format, { value: services, names, text: () => servicesText(services, peer) });
+}
+
+function servicesText(services: readonly PeerServiceReach[], peer: string | undefined): string[] {
   if (services.length === 0)
     return [peer === undefined ? 'nothing is held of any peer' : `nothing is held of peer ${peer}`];
   const head = ['ID', 'NAMES', 'ADDRESS', 'PROTOCOLS', 'INGRESS', 'SNI', 'SAN', 'STATE', 'MESSAGE'];

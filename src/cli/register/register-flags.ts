@@ -3,6 +3,7 @@
 import { parseIp } from '../../base/ip.ts';
 import { checkDefaults, type HealthCheck, parseProbe } from '../../endpoints/health-check.ts';
 import type { Protocol } from '../../kube/objects/service.ts';
+import { usageError } from '../exit-codes.ts';
 
 /** One `--port [NAME=][SERVICE-PORT:]PORT[/PROTOCOL]`. */
 export interface PortFlag {
@@ -19,7 +20,7 @@ const portPattern = /^(?:([a-z0-9-]+)=)?(?:(\d{1,5}):)?(\d{1,5})(?:\/(tcp|udp|sc
 export function parsePort(text: string): PortFlag {
   const match = portPattern.exec(text);
   if (match === null) {
-    throw new Error(
+    throw usageError(
       `--port ${JSON.stringify(text)}: write a number, such as 8080, http=8080, http=80:8080 or dns=53/udp`,
     );
   }
@@ -33,7 +34,7 @@ export function parsePort(text: string): PortFlag {
 }
 
 function checkedPort(port: number, text: string): number {
-  if (port < 1 || port > 65535) throw new Error(`--port ${JSON.stringify(text)}: a port is from 1 to 65535`);
+  if (port < 1 || port > 65535) throw usageError(`--port ${JSON.stringify(text)}: a port is from 1 to 65535`);
   return port;
 }
 
@@ -42,8 +43,8 @@ export function parsePorts(texts: readonly string[]): PortFlag[] {
   const names = new Set<string>();
   for (const { name } of ports) {
     if (ports.length > 1 && name === '')
-      throw new Error('--port: with several ports each needs a name, such as http=8080');
-    if (names.has(name)) throw new Error(`--port: two ports are named ${JSON.stringify(name)}; rename one`);
+      throw usageError('--port: with several ports each needs a name, such as http=8080');
+    if (names.has(name)) throw usageError(`--port: two ports are named ${JSON.stringify(name)}; rename one`);
     names.add(name);
   }
   return ports;
@@ -51,7 +52,7 @@ export function parsePorts(texts: readonly string[]): PortFlag[] {
 
 export function parseAddress(text: string): string {
   if (parseIp(text) === undefined) {
-    throw new Error(
+    throw usageError(
       `--address ${JSON.stringify(text)}: not an IP address; names are not looked up, give the address itself`,
     );
   }
@@ -69,18 +70,26 @@ export interface CheckFlags {
 export function parseCheck(flags: CheckFlags, firstPort: number): HealthCheck | undefined {
   if (flags.check === undefined) {
     const stray = (['interval', 'timeout', 'rise', 'fall'] as const).find((name) => flags[name] !== undefined);
-    if (stray !== undefined) throw new Error(`--${stray}: says how to check, but there is no --check`);
+    if (stray !== undefined) throw usageError(`--${stray}: says how to check, but there is no --check`);
     return undefined;
   }
   const intervalMs = parseDuration('--interval', flags.interval) ?? checkDefaults.intervalMs;
   const timeoutMs = parseDuration('--timeout', flags.timeout) ?? Math.min(checkDefaults.timeoutMs, intervalMs);
   return {
-    probe: parseProbe(flags.check, firstPort),
+    probe: readProbe(flags.check, firstPort),
     intervalMs,
     timeoutMs,
     rise: parseCount('--rise', flags.rise) ?? checkDefaults.rise,
     fall: parseCount('--fall', flags.fall) ?? checkDefaults.fall,
   };
+}
+
+function readProbe(text: string, firstPort: number): HealthCheck['probe'] {
+  try {
+    return parseProbe(text, firstPort);
+  } catch (cause) {
+    throw usageError((cause as Error).message, { cause });
+  }
 }
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
@@ -90,13 +99,13 @@ function parseDuration(flag: string, text: string | undefined): number | undefin
   const match = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text);
   const durationMs = match === null ? 0 : Number(match[1]) * unitMs[match[2]!]!;
   if (durationMs < 200 || durationMs > 3_600_000) {
-    throw new Error(`${flag} ${JSON.stringify(text)}: write a time from 200ms to 60m, such as 5s`);
+    throw usageError(`${flag} ${JSON.stringify(text)}: write a time from 200ms to 60m, such as 5s`);
   }
   return durationMs;
 }
 
 function parseCount(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^[1-9]\d?$/.test(text)) throw new Error(`${flag} ${JSON.stringify(text)}: write a number from 1 to 99`);
+  if (!/^[1-9]\d?$/.test(text)) throw usageError(`${flag} ${JSON.stringify(text)}: write a number from 1 to 99`);
   return Number(text);
 }

@@ -17,6 +17,7 @@ import {
   type TrustConfig,
 } from '../../dns/config/config.ts';
 import { parseTsigFile } from '../../federation/rules/tsig-secret.ts';
+import { usageError } from '../exit-codes.ts';
 import { parseListen } from './options.ts';
 
 export interface DnsFlags {
@@ -82,19 +83,21 @@ export interface DnsFlags {
 
 export function checkFlags(flags: DnsFlags): void {
   if (flags.clusterId === undefined && flags.federation === undefined) {
-    throw new Error('dns: want --cluster-id ID (the resolver of a cluster), --federation NAME (an authority), or both');
+    throw usageError(
+      'dns: want --cluster-id ID (the resolver of a cluster), --federation NAME (an authority), or both',
+    );
   }
   if (flags.federation !== undefined && flags.brokerKubeconfig === undefined && flags.etcd === undefined) {
-    throw new Error(`--federation ${flags.federation}: want --broker-kubeconfig FILE or --etcd URL to read it from`);
+    throw usageError(`--federation ${flags.federation}: want --broker-kubeconfig FILE or --etcd URL to read it from`);
   }
   for (const [flag, name, problems] of [
     ['--federation', flags.federation, isDnsLabel(flags.federation ?? 'a')],
     ['--suffix', flags.suffix, isDnsSubdomain(flags.suffix ?? 'a')],
   ] as const) {
-    if (problems.length > 0) throw new Error(`${flag} ${name}: ${problems.join('; ')}`);
+    if (problems.length > 0) throw usageError(`${flag} ${name}: ${problems.join('; ')}`);
   }
   for (const text of flags.serverAddress)
-    if (!parseIp(text)) throw new Error(`--server-address ${text}: want an address such as 10.96.0.10`);
+    if (!parseIp(text)) throw usageError(`--server-address ${text}: want an address such as 10.96.0.10`);
   for (const [flag, texts] of [
     ['--forward', flags.forward],
     ['--cluster-domain-forward', flags.clusterDomainForward],
@@ -106,7 +109,7 @@ export function checkFlags(flags: DnsFlags): void {
     ['--peer', flags.peer],
   ] as const) {
     for (const text of texts)
-      if (!parseRange(text)) throw new Error(`${flag} ${text}: want an address or a range such as 10.0.0.0/8`);
+      if (!parseRange(text)) throw usageError(`${flag} ${text}: want an address or a range such as 10.0.0.0/8`);
   }
 }
 
@@ -116,7 +119,7 @@ export async function stubKeysOf(host: Host, flags: DnsFlags): Promise<StubKeys>
   const keyOfZone = new Map(flags.sign.map((text) => pairIn('--sign', text, 'ZONE=KEY')));
   for (const [zone, name] of keyOfZone)
     if (!keys.some((key) => key.name === name))
-      throw new Error(`--sign ${zone}=${name}: no file of --tsig-key has a key ${name}`);
+      throw usageError(`--sign ${zone}=${name}: no file of --tsig-key has a key ${name}`);
   const tls = await zoneTlsOf(host, flags);
   const tlsOfZone = new Map(
     flags.zoneTls.map((text) => {
@@ -140,7 +143,7 @@ async function zoneTlsOf(host: Host, flags: DnsFlags): Promise<TlsClient> {
 
 function pairIn(flag: string, text: string, want: string): [string, string] {
   const [zone = '', name = ''] = text.split('=', 2).map((part) => part.replace(/\.$/, '').toLowerCase());
-  if (zone === '' || name === '') throw new Error(`${flag} ${text}: want ${want}, such as world.svc.federation=east`);
+  if (zone === '' || name === '') throw usageError(`${flag} ${text}: want ${want}, such as world.svc.federation=east`);
   return [zone, name];
 }
 
@@ -160,7 +163,7 @@ export function stubZonesOf(
     const [zone = '', servers = ''] = text.split('=', 2);
     const nameservers = servers.split(',').filter((server) => server !== '');
     if (zone === '' || nameservers.length === 0)
-      throw new Error(`${flag} ${text}: want ZONE=NAMESERVER,NAMESERVER, such as world.svc.federation=10.0.0.53`);
+      throw usageError(`${flag} ${text}: want ZONE=NAMESERVER,NAMESERVER, such as world.svc.federation=10.0.0.53`);
     for (const server of nameservers) inFlag(`${flag} ${text}`, () => parseServerAddress(server));
     const name = zone.replace(/\.$/, '').toLowerCase();
     const key = keys.find((known) => known.name === keyOfZone.get(name));
@@ -190,7 +193,7 @@ export function serverAddressesOf(flags: Pick<DnsFlags, 'serverAddress' | 'liste
 export function numberIn(flag: string, text: string, range: { readonly min: number; readonly max: number }): number {
   const value = Number(text);
   if (!/^\d{1,9}$/.test(text) || value < range.min || value > range.max)
-    throw new Error(`${flag} ${text}: want a number from ${range.min} to ${range.max}`);
+    throw usageError(`${flag} ${text}: want a number from ${range.min} to ${range.max}`);
   return value;
 }
 
@@ -213,7 +216,7 @@ export async function stubEndpointOf(host: Host, flags: DnsFlags): Promise<StubE
   const { stubListen, stubCert, stubKey, stubClientCa, stubIdentity } = flags;
   if (stubListen === undefined) return undefined;
   if (stubClientCa === undefined || stubIdentity.length === 0)
-    throw new Error(
+    throw usageError(
       `--stub-listen ${stubListen}: want --stub-client-ca FILE and --stub-identity NAME, or anybody could post`,
     );
   const [certificate, key] = await pair(host, { cert: ['--stub-cert', stubCert], key: ['--stub-key', stubKey] });
@@ -261,7 +264,7 @@ export async function etcdOf(host: Host, flags: DnsFlags): Promise<EtcdEndpoints
   const urls = etcd.split(',').map((text) => text.trim().replace(/\/$/, ''));
   for (const url of urls)
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
-      throw new Error(`--etcd ${etcd}: want http:// or https:// URLs with commas between them`);
+      throw usageError(`--etcd ${etcd}: want http:// or https:// URLs with commas between them`);
   const certificateAuthority = etcdCa && (await fileOf(host, '--etcd-ca', etcdCa));
   const hasPair = etcdCert !== undefined || etcdKey !== undefined;
   const files = { cert: ['--etcd-cert', etcdCert], key: ['--etcd-key', etcdKey] } as const;
@@ -272,8 +275,8 @@ export async function etcdOf(host: Host, flags: DnsFlags): Promise<EtcdEndpoints
   };
   const endpoints = urls.map((server) => ({ server, ...access }));
   if (etcdUser === undefined && etcdPasswordFile === undefined) return { endpoints };
-  if (etcdUser === undefined) throw new Error('--etcd-password-file: want --etcd-user NAME too');
-  if (etcdPasswordFile === undefined) throw new Error(`--etcd-user ${etcdUser}: want --etcd-password-file FILE too`);
+  if (etcdUser === undefined) throw usageError('--etcd-password-file: want --etcd-user NAME too');
+  if (etcdPasswordFile === undefined) throw usageError(`--etcd-user ${etcdUser}: want --etcd-password-file FILE too`);
   const password = (await fileOf(host, '--etcd-password-file', etcdPasswordFile)).replace(/\r?\n$/, '');
   return { endpoints, credentials: { name: etcdUser, password } };
 }
@@ -281,14 +284,14 @@ export async function etcdOf(host: Host, flags: DnsFlags): Promise<EtcdEndpoints
 type FileFlag = readonly [flag: string, path: string | undefined];
 
 async function pair(host: Host, { cert, key }: { cert: FileFlag; key: FileFlag }): Promise<[string, string]> {
-  if (cert[1] === undefined) throw new Error(`${key[0]}: want ${cert[0]} FILE too`);
-  if (key[1] === undefined) throw new Error(`${cert[0]}: want ${key[0]} FILE too`);
+  if (cert[1] === undefined) throw usageError(`${key[0]}: want ${cert[0]} FILE too`);
+  if (key[1] === undefined) throw usageError(`${cert[0]}: want ${key[0]} FILE too`);
   return [await fileOf(host, cert[0], cert[1]), await fileOf(host, key[0], key[1])];
 }
 
 async function fileOf(host: Host, flag: string, path: string): Promise<string> {
   const text = await host.readText(path);
-  if (text === undefined) throw new Error(`${flag} ${path}: no such file`);
+  if (text === undefined) throw usageError(`${flag} ${path}: no such file`);
   return text;
 }
 
@@ -296,6 +299,6 @@ function inFlag<T>(what: string, parse: () => T): T {
   try {
     return parse();
   } catch (cause) {
-    throw new Error(`${what}: ${(cause as Error).message}`, { cause });
+    throw usageError(`${what}: ${(cause as Error).message}`, { cause });
   }
 }

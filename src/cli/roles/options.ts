@@ -2,13 +2,14 @@
 
 import { Option } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
+import { usageError } from '../exit-codes.ts';
 
 /** The host is said outright: whoever wants all addresses writes 0.0.0.0 or [::]. */
 export function parseListen(text: string, flag = '--listen'): { host: string; port: number } {
   const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
   const port = Number(parts?.[3]);
   if (parts === null || port > 65535) {
-    throw new Error(`${flag} ${text}: expected HOST:PORT, such as 127.0.0.1:6443, [::1]:6443 or 0.0.0.0:0`);
+    throw usageError(`${flag} ${text}: expected HOST:PORT, such as 127.0.0.1:6443, [::1]:6443 or 0.0.0.0:0`);
   }
   return { host: parts[1] ?? parts[2] ?? '', port };
 }

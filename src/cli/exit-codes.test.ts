@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { ConnectionError } from '../base/real/connection-error.ts';
+import { ApiError } from '../kube/objects/api-error.ts';
+import { describeError, exitKindOf, usageError } from './exit-codes.ts';
+
+const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), {
+  code: 'ECONNREFUSED',
+  syscall: 'connect',
+});
+const api = (code: number, message: string) =>
+  new ApiError(`GET /api/v1/pods?limit=5: ${message}`, { code, reason: '' });
+
+test.each([
+  ['a flag that is wrong', usageError('--minutes x: write a number'), 'usage', '--minutes x: write a number'],
+  ['no such object', api(404, 'pods "a" not found'), 'notFound', 'pods "a" not found'],
+  ['no right', new Error('export shop/a', { cause: api(403, 'forbidden') }), 'refused', 'export shop/a: forbidden'],
+  ['a home that is down', api(503, 'starting'), 'unreachable', 'starting'],
+  [
+    'nothing listens',
+    new ConnectionError('connect to https://127.0.0.1:1', refused),
+    'unreachable',
+    'connect to https://127.0.0.1:1: nothing listens there; is the server running, and is the port right?',
+  ],
+  ['a cause that is part of the message', new Error('a: b', { cause: new Error('b') }), 'failed', 'a: b'],
+  ['something else', 'odd', 'failed', 'odd'],
+] as const)('exit codes: %s -> %s', (_what, error, kind, text) => {
+  expect(exitKindOf(error)).toBe(kind);
+  expect(describeError(error)).toBe(text);
+});

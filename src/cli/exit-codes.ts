@@ -1,0 +1,67 @@
+// How a command ends: one exit code per kind of failure, and one line that says what failed and what to do next.
+
+import { ConnectionError } from '../base/real/connection-error.ts';
+import { ApiError } from '../kube/objects/api-error.ts';
+
+export const exitCodes = {
+  failed: 1,
+  usage: 2,
+  notFound: 4,
+  refused: 5,
+  unreachable: 6,
+  /** Something is not ready, or a check found something. */
+  notReady: 7,
+  /** The answer is there, but part of it could not be read. */
+  incomplete: 8,
+  wouldConflict: 9,
+} as const;
+
+export type ExitKind = keyof typeof exitCodes;
+
+/** An error whose kind the command itself knows. */
+export class CommandError extends Error {
+  readonly kind: ExitKind;
+
+  constructor(kind: ExitKind, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.name = 'CommandError';
+    this.kind = kind;
+  }
+}
+
+export function usageError(message: string, options?: { readonly cause?: unknown }): CommandError {
+  return new CommandError('usage', message, options);
+}
+
+export function notFoundError(message: string): CommandError {
+  return new CommandError('notFound', message);
+}
+
+/** The kind of the error, or else of what caused it. */
+export function exitKindOf(error: unknown): ExitKind {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    if (one instanceof CommandError) return one.kind;
+    if (one instanceof ConnectionError) return 'unreachable';
+    if (one instanceof ApiError) return kindOfStatus(one.code);
+  }
+  return 'failed';
+}
+
+function kindOfStatus(code: number): ExitKind {
+  if (code === 404) return 'notFound';
+  return code < 500 ? 'refused' : 'unreachable';
+}
+
+const rawRequest = /\b(GET|POST|PUT|PATCH|DELETE) \/\S*: /g;
+
+/** The message of an error and of its causes. Requests and system calls are left out, and nothing is said twice. */
+export function describeError(error: unknown): string {
+  let text = '';
+  for (let one: unknown = error; one !== undefined; one = one instanceof Error ? one.cause : undefined) {
+    const message = (one instanceof Error ? one.message : String(one)).replace(rawRequest, '');
+    const isSystemCall = (one as { syscall?: unknown }).syscall !== undefined;
+    if (text === '') text = message;
+    else if (!isSystemCall && message !== '' && !text.includes(message)) text += `: ${message}`;
+  }
+  return text;
+}

@@ -1,0 +1,64 @@
+// `portolan version`: the versions of this program, of the home and of every part that reports there.
+
+import type { Command } from 'commander';
+import { version } from '../base/version.ts';
+import { type Lease, leaseType } from '../kube/objects/lease.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
+import { partLabel, partState } from '../kube/objects/part-lease.ts';
+import { exitCodes } from './exit-codes.ts';
+import { formatOutput, formatTable, outputOption, parseOutput } from './table.ts';
+import { addHomeOptions, type ClusterSetDeps, type HomeFlags, type OpenHome, withHome } from './with-home.ts';
+
+interface VersionFlags extends HomeFlags {
+  readonly output: string;
+  readonly client?: boolean;
+}
+
+interface PartVersion {
+  readonly part: string;
+  readonly node: string;
+  readonly version: string;
+}
+
+export function addVersionCommand(program: Command, deps: ClusterSetDeps): void {
+  const command = program
+    .command('version')
+    .description('the versions of this program, of the home and of the parts that report there')
+    .option('--client', 'only the version of this program')
+    .option(...outputOption)
+    .addHelpText('after', '\nEnds with 7 if a part has another version than this program.');
+  addHomeOptions(command).action(async (flags: VersionFlags) => {
+    const format = parseOutput(flags.output);
+    const found = flags.client ? { home: undefined, parts: [] } : await withHome(deps, flags, readVersions);
+    const behind = found.parts.filter((part) => part.version !== version);
+    const value = { client: version, ...found, behind: behind.map(({ part, node }) => `${part}/${node}`) };
+    const names = found.parts.map(({ part, node }) => `${part}/${node}`);
+    for (const line of formatOutput(format, { value, names, text: () => versionText(value) })) deps.print(line);
+    if (behind.length > 0) deps.setExitCode(exitCodes.notReady);
+  });
+}
+
+async function readVersions({ client }: OpenHome): Promise<{ home: string; parts: PartVersion[] }> {
+  const { gitVersion } = await client.getPath<{ gitVersion: string }>('/version');
+  const { items } = await client.list<Lease>(leaseType, { namespace: systemNamespace, labelSelector: partLabel });
+  const parts = items.map((lease) => {
+    const { part, node, version: theirs } = partState(lease, 0);
+    return { part, node: node || lease.metadata.name, version: theirs || 'unknown' };
+  });
+  return { home: gitVersion, parts };
+}
+
+function versionText(value: {
+  client: string;
+  home?: string;
+  parts: readonly PartVersion[];
+  behind: readonly string[];
+}) {
+  const rows = value.parts.map(({ part, node, version: theirs }) => [part, node, theirs]);
+  return [
+    `client ${value.client}`,
+    ...(value.home === undefined ? [] : [`home   ${value.home}`]),
+    ...(rows.length === 0 ? [] : ['', ...formatTable(['PART', 'NODE', 'VERSION'], rows)]),
+    ...(value.behind.length === 0 ? [] : ['', `another version than ${value.client}: ${value.behind.join(', ')}`]),
+  ];
+}
