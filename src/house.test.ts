@@ -9,10 +9,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 // Each room of src/ and the rooms it may import besides itself; the longest prefix decides, and a top room sees its own
 // sub-rooms. `kinds/` and `rules/` of a subject are pure, so others may read them. `gen` is generated code.
-const pureRooms = ['clusterset', 'federation', 'peering', 'external'].flatMap((subject) => [
-  `${subject}/kinds`,
-  `${subject}/rules`,
-]);
+const subjects = ['clusterset', 'federation', 'peering', 'external'];
+const pureRooms = [...subjects.flatMap((subject) => [`${subject}/kinds`, `${subject}/rules`]), 'external/plugins'];
 const mayImport: Record<string, readonly string[]> = {
   base: [],
   'kube/objects': ['base'],
@@ -45,7 +43,8 @@ const mayImport: Record<string, readonly string[]> = {
   'peering/session': ['base', 'kube/objects', 'peering/kinds', 'peering/rules'],
   peering: ['base', 'kube', 'addresses', 'gen'],
   'external/kinds': ['base', 'kube/objects'],
-  'external/rules': ['base', 'kube/objects', 'external/kinds'],
+  'external/plugins': ['base', 'kube/objects', 'external/kinds'],
+  'external/rules': ['base', 'kube/objects', 'external/kinds', 'external/plugins'],
   external: ['base', 'kube', 'addresses'],
   catalog: ['base', 'kube', ...pureRooms],
   dns: ['base', 'catalog'],

@@ -25,12 +25,12 @@ export interface Request {
 }
 
 /** The rule that decides; undefined is treated as without Portolan. */
-export function choose(rules: readonly Rule[], connection: Connection, request?: Request): Rule | undefined {
+export function choose<R extends Rule>(rules: readonly R[], connection: Connection, request?: Request): R | undefined {
   return rank(rules, connection, request)[0];
 }
 
 /** All rules that apply, the one that decides first. */
-export function rank(rules: readonly Rule[], connection: Connection, request?: Request): Rule[] {
+export function rank<R extends Rule>(rules: readonly R[], connection: Connection, request?: Request): R[] {
   const ofPort = rules.filter((rule) => rule.port === connection.port);
   const ofVip = ofPort.filter(({ match }) => match.kind === 'vip' && match.addresses.some(isSame(connection.address)));
   const candidates = ofVip.length > 0 ? ofVip : ofPort.filter(({ match }) => match.kind !== 'vip');

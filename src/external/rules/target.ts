@@ -1,0 +1,137 @@
+// Where connections of one resource go, by port and protocol: a target for each, and what stands in the way of one. Pure.
+
+import type { JsonObject } from '../../base/json.ts';
+import type { ExternalEndpoint, MeshExternalService, Protocol } from '../kinds/mesh-external-service.ts';
+import type { ExtensionPlugin, Plugins } from '../plugins/plugin.ts';
+import { pluginProblems } from '../plugins/plugin.ts';
+import { ownerId, ownerOf, type Rule, type RuleOwner, rulesOf } from './rule.ts';
+import { readTls, type SecretReader, type TlsPlan } from './tls-plan.ts';
+import { externalServiceErrors } from './validation/external-service.ts';
+import { type Place, visibilityIn } from './visibility.ts';
+
+/** What the proxy speaks to the destination: `bytes` where it does not look inside. */
+export type Speech = 'http1' | 'http2' | 'bytes';
+
+export interface Target {
+  /** Of the cluster, or of what stands for several. */
+  readonly name: string;
+  readonly owner: RuleOwner;
+  readonly port: number;
+  readonly speech: Speech;
+  readonly destination: TargetDestination;
+  readonly object: ObjectName;
+}
+
+/** The object at home that a target comes from. */
+export interface ObjectName {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export type TargetDestination =
+  | { readonly kind: 'passthrough' }
+  | { readonly kind: 'endpoints'; readonly endpoints: readonly ExternalEndpoint[]; readonly tls?: TlsPlan }
+  | {
+      readonly kind: 'plugin';
+      readonly plugin: ExtensionPlugin;
+      readonly config: JsonObject;
+      readonly protocol: Protocol;
+    };
+
+export interface TargetedRule extends Rule {
+  readonly target: Target;
+}
+
+export interface TargetContext {
+  readonly place: Place;
+  readonly plugins: Plugins;
+  readonly secrets: SecretReader;
+}
+
+export type Targeting =
+  | { readonly kind: 'rules'; readonly rules: readonly TargetedRule[] }
+  /** Nothing is emitted for it, and why. */
+  | { readonly kind: 'none'; readonly reason: TargetingReason; readonly problems: readonly string[] };
+
+export type TargetingReason = 'Invalid' | 'NotVisible' | 'TLSNotReady' | 'UnknownPlugin' | 'PluginConfigInvalid';
+
+export function targetsOf(object: MeshExternalService, context: TargetContext): Targeting {
+  const errors = externalServiceErrors(object);
+  if (errors.length > 0)
+    return none(
+      'Invalid',
+      errors.map(({ field, message }) => `${field}: ${message}`),
+    );
+  const visibility = visibilityIn(context.place, object);
+  if (!visibility.isVisible) return none('NotVisible', [visibility.reason]);
+  const destination = destinationOf(object, context);
+  if ('reason' in destination) return destination;
+  return { kind: 'rules', rules: withTargets(object, destination) };
+}
+
+function none(reason: TargetingReason, problems: readonly string[]): Targeting & { kind: 'none' } {
+  return { kind: 'none', reason, problems };
+}
+
+type DestinationOf = (protocol: Protocol) => TargetDestination;
+
+function destinationOf(
+  object: MeshExternalService,
+  context: TargetContext,
+): DestinationOf | (Targeting & { kind: 'none' }) {
+  const { type = 'Passthrough', endpoints = [], extension, tls } = object.spec.destination ?? {};
+  if (type === 'Passthrough') return () => ({ kind: 'passthrough' });
+  if (type === 'Extension') return pluginDestination(object, extension!, context.plugins);
+  const reading = readTls(tls, context.secrets);
+  if (reading.kind === 'broken') return none('TLSNotReady', reading.problems);
+  return () => ({ kind: 'endpoints', endpoints, ...(reading.kind === 'tls' ? { tls: reading.plan } : {}) });
+}
+
+function pluginDestination(
+  { spec }: MeshExternalService,
+  extension: { type: string; config?: JsonObject },
+  plugins: Plugins,
+): DestinationOf | (Targeting & { kind: 'none' }) {
+  const plugin = plugins.get(extension.type);
+  if (plugin === undefined) {
+    const known = [...plugins.keys()].sort().join(', ');
+    return none('UnknownPlugin', [`extension.type: there is no plugin ${extension.type}; there are ${known}`]);
+  }
+  const config = extension.config ?? {};
+  const problems = pluginProblems(
+    plugin,
+    config,
+    spec.match.map(({ protocol }) => protocol ?? 'tcp'),
+  );
+  if (problems.length > 0) return none('PluginConfigInvalid', problems);
+  return (protocol) => ({ kind: 'plugin', plugin, config, protocol });
+}
+
+function withTargets(object: MeshExternalService, destinationFor: DestinationOf): TargetedRule[] {
+  const rules = rulesOf(object);
+  const owner = ownerOf(object);
+  const { namespace = '', name: ownName } = object.metadata;
+  const objectName = { kind: object.kind, namespace, name: ownName };
+  const speeches = new Map<number, Set<Speech>>();
+  for (const { port, protocol } of object.spec.match)
+    speeches.set(port, (speeches.get(port) ?? new Set()).add(speechOf(protocol ?? 'tcp')));
+  const targets = new Map<string, Target>();
+  const targetFor = ({ port, protocol }: Rule): Target => {
+    const speech = speechOf(protocol);
+    // The founding document's name; one policy that speaks two protocols on one port needs two.
+    const plain = `${ownerId(owner)}_${port}`;
+    const name = (speeches.get(port)?.size ?? 0) > 1 ? `${plain}_${speech}` : plain;
+    const known = targets.get(name);
+    if (known !== undefined) return known;
+    const target = { name, owner, port, speech, destination: destinationFor(protocol), object: objectName };
+    targets.set(name, target);
+    return target;
+  };
+  return rules.map((rule) => ({ ...rule, target: targetFor(rule) }));
+}
+
+function speechOf(protocol: Protocol): Speech {
+  if (protocol === 'http') return 'http1';
+  return protocol === 'http2' || protocol === 'grpc' ? 'http2' : 'bytes';
+}

@@ -1,0 +1,98 @@
+// The generator against the meaning of the rules, through a model of Envoy's choice; its names; and what must not matter.
+
+import { describe, expect, test } from 'vitest';
+import type { MeshExternalService } from '../../external/kinds/mesh-external-service.ts';
+import { externalService } from '../../external/testing/services.ts';
+import { externalResources } from './generate.ts';
+import { findDisagreement, testInput } from './testing/agreement.ts';
+import { randomOf, randomServices } from './testing/random-rules.ts';
+
+const generate = (services: readonly MeshExternalService[]) => externalResources({ ...testInput, services });
+const namesOf = (services: readonly MeshExternalService[], type: string) =>
+  generate(services).flatMap((resource) => (resource.type === type ? [resource.name] : []));
+
+describe('external resources', () => {
+  test('3,000 random connections and requests -> Envoy picks what the rules say', () => {
+    expect(findDisagreement(randomOf(1), 3000)).toBeUndefined();
+  });
+
+  test('the same services in any order -> the same bytes', () => {
+    const random = randomOf(7);
+    for (let round = 0; round < 20; round += 1) {
+      const services = randomServices(random, { count: 8 });
+      const shuffled = services.toSorted(() => random() - 0.5);
+      expect(JSON.stringify(generate(shuffled))).toBe(JSON.stringify(generate(services)));
+    }
+  });
+
+  test('broken services among others -> the others give the same bytes as alone', () => {
+    const random = randomOf(9);
+    const broken = [
+      externalService('{ match: [{ type: IP, value: nonsense, port: 80 }] }', { name: 'b1' }),
+      externalService('{ match: [{ type: InternalVIP, value: a.b, port: 80 }] }', { name: 'b2' }),
+      externalService(
+        '{ match: [{ type: IP, value: 10.0.0.1, port: 80, protocol: http }], destination: { type: Extension, extension: { type: Unheard } } }',
+        { name: 'b3' },
+      ),
+      externalService(
+        '{ match: [{ type: IP, value: 10.0.0.1, port: 443 }], destination: { type: Regular, endpoints: [{ address: a.b }], tls: { caCert: { secret: gone } } } }',
+        { name: 'b4' },
+      ),
+      externalService('null', { name: 'b5' }),
+      externalService('{ match: [{ type: IP, value: 10.0.0.1, port: 80 }] }', {
+        name: 'b6',
+        labels: { 'kuma.io/mesh': 'other' },
+      }),
+    ];
+    for (let round = 0; round < 20; round += 1) {
+      const services = randomServices(random, { count: 6 });
+      const mixed = [...services, ...broken].toSorted(() => random() - 0.5);
+      expect(JSON.stringify(generate(mixed))).toBe(JSON.stringify(generate(services)));
+    }
+  });
+
+  test('[004-04] the httpbin example of the seed -> clusters httpbin_80 and httpbin_443', () => {
+    const httpbin = externalService(
+      '{ match: [{ type: Domain, value: httpbin.com, port: 80, protocol: http2 }, { type: Domain, value: httpbin.com, port: 443, protocol: tls }], destination: { type: Passthrough } }',
+      { name: 'httpbin' },
+    );
+    expect(namesOf([httpbin], 'cluster')).toEqual(['blackhole', 'httpbin_443', 'httpbin_80', 'passthrough']);
+  });
+
+  test('two protocols on one port, two origins, hostnames beside addresses -> cluster names stay apart', () => {
+    const spec =
+      '{ match: [{ type: IP, value: 10.0.0.1, port: 80, protocol: http }, { type: IP, value: 10.0.0.2, port: 80 }], destination: { type: Regular, endpoints: [{ address: a.b }, { address: 127.0.0.1 }] } }';
+    const both = [externalService(spec, { name: 'x' }), externalService(spec, { name: 'x', origin: 'broker' })];
+    expect(namesOf(both, 'cluster')).toEqual([
+      'blackhole',
+      ...['broker/x_80_bytes_dns', 'broker/x_80_bytes_static', 'broker/x_80_http1_dns', 'broker/x_80_http1_static'],
+      'passthrough',
+      ...['x_80_bytes_dns', 'x_80_bytes_static', 'x_80_http1_dns', 'x_80_http1_static'],
+    ]);
+  });
+
+  test('a rule is added -> chains that were there keep their text, and nothing else of the listener changes', () => {
+    const random = randomOf(11);
+    for (let round = 0; round < 30; round += 1) {
+      const services = randomServices(random, { count: 6 });
+      const [before, after] = [services.slice(0, 5), services].map((set) =>
+        generate(set).filter(({ type }) => type === 'listener'),
+      );
+      for (const [at, { body }] of before!.entries()) {
+        const next = after![at]!.body;
+        const chains = new Map((next['filter_chains'] as { name: string }[]).map((chain) => [chain.name, chain]));
+        for (const chain of body['filter_chains'] as { name: string }[])
+          if (chains.has(chain.name)) expect(chains.get(chain.name)).toEqual(chain);
+        const rest = ({ filter_chains: _chains, filter_chain_matcher: _matcher, ...others }: typeof body) => others;
+        expect(rest(next)).toEqual(rest(body));
+      }
+    }
+  });
+
+  test('certificates and keys -> in secrets alone', () => {
+    const tls = externalService(
+      '{ match: [{ type: IP, value: 10.0.0.1, port: 80 }], destination: { type: Regular, endpoints: [{ address: a.b }], tls: { verification: { skip: true } } } }',
+    );
+    expect(generate([tls]).some(({ type }) => type === 'secret')).toBe(false);
+  });
+});
