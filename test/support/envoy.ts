@@ -1,0 +1,167 @@
+// A real Envoy for tests: checks a configuration, or runs one that takes listeners, clusters, routes and secrets from files,
+// so that they can be changed while it runs. Needs no discovery server.
+
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { XdsResource, XdsType } from '../../src/xds/resource.ts';
+import { pathOf } from './counterparts.ts';
+
+const run = promisify(execFile);
+
+const typeUrls: Readonly<Record<XdsType, string>> = {
+  cluster: 'envoy.config.cluster.v3.Cluster',
+  endpoints: 'envoy.config.endpoint.v3.ClusterLoadAssignment',
+  listener: 'envoy.config.listener.v3.Listener',
+  route: 'envoy.config.route.v3.RouteConfiguration',
+  secret: 'envoy.extensions.transport_sockets.tls.v3.Secret',
+};
+
+/** What Envoy finds wrong with the resources, empty if nothing: routes and secrets become part of what refers to them. */
+export async function validateByEnvoy(directory: string, resources: readonly XdsResource[]): Promise<string> {
+  const bodies = (type: XdsType) => resources.filter((one) => one.type === type).map(({ body }) => body);
+  const routes = new Map(bodies('route').map((body) => [body['name'], body]));
+  const inlined = (body: JsonObject) => replaceSources(body, (field, value) => staticSource(field, value, routes));
+  const config = {
+    static_resources: {
+      listeners: bodies('listener').map(inlined),
+      clusters: bodies('cluster').map(inlined),
+      secrets: bodies('secret'),
+    },
+  };
+  const file = join(directory, 'validate.json');
+  writeFileSync(file, JSON.stringify(config));
+  try {
+    await run(pathOf('envoy')!, ['--mode', 'validate', '-c', file, '--log-level', 'error'], { maxBuffer: 64 << 20 });
+    return '';
+  } catch (error) {
+    return String((error as { stderr?: string }).stderr || error);
+  }
+}
+
+function staticSource(field: string, value: JsonObject, routes: ReadonlyMap<unknown, JsonObject>): [string, unknown] {
+  if (field === 'rds') return ['route_config', routes.get(value['route_config_name'])];
+  return [field, { name: value['name'] }];
+}
+
+export interface EnvoyOptions {
+  readonly directory: string;
+  readonly resources: readonly XdsResource[];
+  /** In front of the command, such as `ip netns exec x`. */
+  readonly prefix?: readonly string[];
+  readonly uid?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly concurrency?: number;
+}
+
+export interface RunningEnvoy {
+  /** Replaces all resources; those that are the same change nothing. */
+  apply(resources: readonly XdsResource[]): Promise<void>;
+  /** A path of the admin endpoint, such as `/stats`. */
+  admin(path: string): Promise<string>;
+  readonly log: () => string;
+  stop(): Promise<void>;
+}
+
+export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
+  const { directory, prefix = [], uid, env = {} } = options;
+  mkdirSync(directory, { recursive: true });
+  chmodSync(directory, 0o777);
+  const socket = join(directory, 'admin.sock');
+  let applied = 0;
+  const write = (type: XdsType, resources: readonly XdsResource[], version: number) => {
+    const found = resources
+      .filter((one) => one.type === type)
+      .map(({ body }) => ({
+        '@type': `type.googleapis.com/${typeUrls[type]}`,
+        ...replaceSources(body, (field, value) => [field, fileSource(directory, field, value)]),
+      }));
+    const file = fileOf(directory, type);
+    writeFileSync(`${file}.new`, JSON.stringify({ version_info: String(version), resources: found }), { mode: 0o644 });
+    renameSync(`${file}.new`, file);
+  };
+  const writeAll = (resources: readonly XdsResource[]) => {
+    applied += 1;
+    // What is referred to comes first.
+    for (const type of ['secret', 'cluster', 'route', 'listener'] as const) write(type, resources, applied);
+  };
+  writeAll(options.resources);
+  const bootstrap = {
+    node: { id: 'test', cluster: 'test' },
+    admin: { address: { pipe: { path: socket, mode: 0o666 } } },
+    dynamic_resources: { lds_config: sourceOf(directory, 'listener'), cds_config: sourceOf(directory, 'cluster') },
+  };
+  const config = join(directory, 'bootstrap.json');
+  writeFileSync(config, JSON.stringify(bootstrap), { mode: 0o644 });
+  const args = ['-c', config, '--concurrency', String(options.concurrency ?? 1), '--log-level', 'warning'];
+  const as = uid === undefined ? [] : ['setpriv', '--reuid', String(uid), '--clear-groups', '--'];
+  const [command = '', ...rest] = [...prefix, ...as, pathOf('envoy')!, ...args, '--use-dynamic-base-id'];
+  const child = spawn(command, rest, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
+  const admin = async (path: string) => {
+    const { stdout } = await run('curl', ['-s', '--max-time', '5', '--unix-socket', socket, `http://admin${path}`], {
+      maxBuffer: 64 << 20,
+    });
+    return stdout;
+  };
+  const until = async (what: string, isDone: (stats: string) => boolean) => {
+    for (let attempt = 0; attempt < 200; attempt += 1) {
+      if (child.exitCode !== null) throw new Error(`envoy ended: ${log}`);
+      const stats = await admin('/stats?filter=(version_text|update_rejected|server.state)').catch(() => '');
+      if (/(lds|cds)\.update_rejected: [1-9]/.test(stats)) throw new Error(`envoy refused: ${log}`);
+      if (isDone(stats)) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error(`envoy: waited in vain for ${what}: ${log}`);
+  };
+  const isAt = (version: number) => (stats: string) =>
+    stats.includes('server.state: 0') && stats.includes(`listener_manager.lds.version_text: "${version}"`);
+  await until('start', isAt(applied));
+  return {
+    admin,
+    log: () => log,
+    apply: async (resources) => {
+      writeAll(resources);
+      await until('update', isAt(applied));
+    },
+    stop: () => stop(child),
+  };
+}
+
+function stop(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    child.once('exit', () => resolve());
+    child.kill('SIGKILL');
+  });
+}
+
+function fileOf(directory: string, type: XdsType): string {
+  return join(directory, `${type}.json`);
+}
+
+function sourceOf(directory: string, type: XdsType): JsonObject {
+  return { path_config_source: { path: fileOf(directory, type) }, resource_api_version: 'V3' };
+}
+
+function fileSource(directory: string, field: string, value: JsonObject): JsonObject {
+  if (field === 'rds') return { ...value, config_source: sourceOf(directory, 'route') };
+  return { ...value, sds_config: sourceOf(directory, 'secret') };
+}
+
+const referring = ['rds', 'validation_context_sds_secret_config', 'tls_certificate_sds_secret_configs'];
+
+/** Every reference to a resource of its own, replaced. */
+function replaceSources<T>(value: T, replace: (field: string, value: JsonObject) => [string, unknown]): T {
+  if (Array.isArray(value)) return value.map((one) => replaceSources(one, replace)) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([field, inner]): [string, unknown] => {
+    if (!referring.includes(field)) return [field, replaceSources(inner, replace)];
+    if (!Array.isArray(inner)) return replace(field, inner as JsonObject);
+    return [field, inner.map((one) => replace(field, one as JsonObject)[1])];
+  });
+  return Object.fromEntries(entries) as T;
+}
