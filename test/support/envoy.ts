@@ -71,31 +71,48 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
   chmodSync(directory, 0o777);
   const socket = join(directory, 'admin.sock');
   let applied = 0;
-  const write = (type: XdsType, resources: readonly XdsResource[], version: number) => {
-    const found = resources
-      .filter((one) => one.type === type)
-      .map(({ body }) => ({
-        '@type': `type.googleapis.com/${typeUrls[type]}`,
-        ...replaceSources(body, (field, value) => [field, fileSource(directory, field, value)]),
-      }));
-    const file = fileOf(directory, type);
-    writeFileSync(`${file}.new`, JSON.stringify({ version_info: String(version), resources: found }), { mode: 0o644 });
-    renameSync(`${file}.new`, file);
+  const write = (file: string, resources: readonly XdsResource[], version: number) => {
+    const found = resources.map(({ type, body }) => ({
+      '@type': `type.googleapis.com/${typeUrls[type]}`,
+      ...replaceSources(body, (field, value) => [field, fileSource(directory, field, value)]),
+    }));
+    const path = join(directory, file);
+    writeFileSync(`${path}.new`, JSON.stringify({ version_info: String(version), resources: found }), { mode: 0o644 });
+    renameSync(`${path}.new`, path);
   };
   const writeAll = (resources: readonly XdsResource[]) => {
     applied += 1;
-    // What is referred to comes first.
-    for (const type of ['secret', 'cluster', 'route', 'listener'] as const) write(type, resources, applied);
+    // What is referred to comes first. Envoy takes one route configuration or secret from a file.
+    for (const one of resources)
+      if (one.type === 'secret' || one.type === 'route') write(singleFile(one.type, one.name), [one], applied);
+    for (const type of ['cluster', 'listener'] as const)
+      write(
+        `${type}.json`,
+        resources.filter((one) => one.type === type),
+        applied,
+      );
   };
   writeAll(options.resources);
   const bootstrap = {
     node: { id: 'test', cluster: 'test' },
     admin: { address: { pipe: { path: socket, mode: 0o666 } } },
-    dynamic_resources: { lds_config: sourceOf(directory, 'listener'), cds_config: sourceOf(directory, 'cluster') },
+    dynamic_resources: {
+      lds_config: sourceOf(directory, 'listener.json'),
+      cds_config: sourceOf(directory, 'cluster.json'),
+    },
   };
   const config = join(directory, 'bootstrap.json');
   writeFileSync(config, JSON.stringify(bootstrap), { mode: 0o644 });
-  const args = ['-c', config, '--concurrency', String(options.concurrency ?? 1), '--log-level', 'warning'];
+  const args = [
+    '-c',
+    config,
+    '--concurrency',
+    String(options.concurrency ?? 1),
+    '--log-level',
+    'warning',
+    '--drain-time-s',
+    '1',
+  ];
   const as = uid === undefined ? [] : ['setpriv', '--reuid', String(uid), '--clear-groups', '--'];
   const [command = '', ...rest] = [...prefix, ...as, pathOf('envoy')!, ...args, '--use-dynamic-base-id'];
   const child = spawn(command, rest, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -139,17 +156,19 @@ function stop(child: ChildProcess): Promise<void> {
   });
 }
 
-function fileOf(directory: string, type: XdsType): string {
-  return join(directory, `${type}.json`);
+function singleFile(type: XdsType, name: string): string {
+  return `${type}-${Buffer.from(name).toString('base64url')}.json`;
 }
 
-function sourceOf(directory: string, type: XdsType): JsonObject {
-  return { path_config_source: { path: fileOf(directory, type) }, resource_api_version: 'V3' };
+function sourceOf(directory: string, file: string): JsonObject {
+  return { path_config_source: { path: join(directory, file) }, resource_api_version: 'V3' };
 }
 
 function fileSource(directory: string, field: string, value: JsonObject): JsonObject {
-  if (field === 'rds') return { ...value, config_source: sourceOf(directory, 'route') };
-  return { ...value, sds_config: sourceOf(directory, 'secret') };
+  if (field !== 'rds')
+    return { ...value, sds_config: sourceOf(directory, singleFile('secret', String(value['name']))) };
+  const file = singleFile('route', String(value['route_config_name']));
+  return { ...value, config_source: sourceOf(directory, file) };
 }
 
 const referring = ['rds', 'validation_context_sds_secret_config', 'tls_certificate_sds_secret_configs'];

@@ -47,7 +47,8 @@ function emit({ config, name }: PluginRequest): PluginResult {
     routeAction: { host_rewrite_literal: host },
     perRoute: {
       '@type': `${extensions}.filters.http.aws_lambda.v3.PerRouteConfig`,
-      invoke_config: { arn, payload_passthrough: config['payloadPassthrough'] === true },
+      // The signature covers Host, so it is rewritten before signing; the route's own rewrite comes after.
+      invoke_config: { arn, payload_passthrough: config['payloadPassthrough'] === true, host_rewrite: host },
     },
   };
 }

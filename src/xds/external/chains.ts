@@ -53,7 +53,7 @@ function http(name: string, use: Extract<ChainUse, { httpClass: HttpClass }>, pl
       stat_prefix: name,
       rds: { route_config_name: route, config_source: fromAds },
       early_header_mutation_extensions: [ruleMark(use.target?.name ?? passthroughName)],
-      http_filters: [...pluginFilters(plugins), router],
+      http_filters: [forgetRule, ...pluginFilters(plugins), router],
       // As little as possible is changed of what passes.
       http_protocol_options: { accept_http_10: true },
       server_header_transformation: 'PASS_THROUGH',
@@ -76,6 +76,15 @@ function ruleMark(value: string): JsonObject {
     },
   };
 }
+
+// The route has been chosen when filters run. It must be gone before one of them signs the request.
+const forgetRule: JsonObject = {
+  name: 'forget-rule',
+  typed_config: {
+    '@type': extension('filters.http.header_mutation.v3.HeaderMutation'),
+    mutations: { request_mutations: [{ remove: ruleHeader }] },
+  },
+};
 
 function pluginFilters(plugins: Plugins): JsonObject[] {
   const withFilter = [...plugins.values()].filter(({ httpFilter }) => httpFilter !== undefined);

@@ -44,7 +44,6 @@ function routeResource(name: string, virtualHosts: readonly JsonObject[], causes
   const body = {
     name,
     ignore_port_in_host_matching: true,
-    request_headers_to_remove: [ruleHeader],
     virtual_hosts: virtualHosts,
   };
   return { type: 'route', name, body, causes };

@@ -4,9 +4,9 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findDisagreement } from '../src/xds/external/testing/agreement.ts';
-import { randomOf } from '../src/xds/external/testing/random-rules.ts';
-import { validateRandomSets } from './support/external-rule-sets.ts';
+import { findDisagreement } from '../../src/xds/external/testing/agreement.ts';
+import { randomOf } from '../../src/xds/external/testing/random-rules.ts';
+import { validateRandomSets } from '../support/external-rule-sets.ts';
 
 const seed = Number(process.argv[2] ?? 1);
 const startMs = performance.now();
