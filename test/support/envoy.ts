@@ -3,6 +3,7 @@
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { JsonObject } from '../../src/base/json.ts';
@@ -118,12 +119,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
   const child = spawn(command, rest, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
-  const admin = async (path: string) => {
-    const { stdout } = await run('curl', ['-s', '--max-time', '5', '--unix-socket', socket, `http://admin${path}`], {
-      maxBuffer: 64 << 20,
-    });
-    return stdout;
-  };
+  const admin = (path: string) => get(socket, path);
   const until = async (what: string, isDone: (stats: string) => boolean) => {
     for (let attempt = 0; attempt < 200; attempt += 1) {
       if (child.exitCode !== null) throw new Error(`envoy ended: ${log}`);
@@ -146,6 +142,19 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
     },
     stop: () => stop(child),
   };
+}
+
+function get(socketPath: string, path: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, path, timeout: 5000, agent: false }, (response) => {
+      let text = '';
+      response.on('data', (chunk) => (text += chunk));
+      response.on('end', () => resolve(text));
+    });
+    asked.on('timeout', () => asked.destroy(new Error('timeout')));
+    asked.on('error', reject);
+    asked.end();
+  });
 }
 
 function stop(child: ChildProcess): Promise<void> {

@@ -15,6 +15,7 @@ import { createAuthority } from '../../src/external/testing/pem.ts';
 import { externalResources, usableRules } from '../../src/xds/external/generate.ts';
 import { testInput } from '../../src/xds/external/testing/agreement.ts';
 import { testCredentials } from './aws-signature.ts';
+import { pathOf } from './counterparts.ts';
 import { type RunningEnvoy, startEnvoy } from './envoy.ts';
 import type { Order } from './external-world.ts';
 
@@ -39,6 +40,7 @@ export interface NamespaceOptions {
 }
 
 const envoyUid = 1337;
+const ip = pathOf('ip') ?? 'ip';
 const serverHosts = {
   api: ['api.example.test'],
   wild: ['one.wild.test', '*.wild.test'],
@@ -64,13 +66,13 @@ export async function startExternalNamespace(options: NamespaceOptions): Promise
   mkdirSync(`/etc/netns/${name}`, { recursive: true });
   writeFileSync(`/etc/netns/${name}/hosts`, names);
   writeFileSync(`/etc/netns/${name}/resolv.conf`, 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n');
-  const inside = (...command: string[]) => execFileSync('ip', ['netns', 'exec', name, ...command]);
-  execFileSync('ip', ['netns', 'add', name]);
+  const inside = (...command: string[]) => execFileSync(ip, ['netns', 'exec', name, ...command]);
+  execFileSync(ip, ['netns', 'add', name]);
   inside('ip', 'link', 'set', 'lo', 'up');
   for (const range of ['10.50.0.0/24', '10.60.0.0/24', '242.0.0.0/8'])
     inside('ip', 'route', 'add', 'local', range, 'dev', 'lo');
   const task = { ca: authority.certificate, pairs: directory, socket };
-  const world = spawn('ip', [
+  const world = spawn(ip, [
     'netns',
     'exec',
     name,
@@ -89,7 +91,7 @@ export async function startExternalNamespace(options: NamespaceOptions): Promise
   const envoy = await startEnvoy({
     directory: join(directory, 'envoy'),
     resources: generate(options.services({ ca: authority.certificate, caFile, socket, client })),
-    prefix: ['ip', 'netns', 'exec', name],
+    prefix: [ip, 'netns', 'exec', name],
     uid: envoyUid,
     env: { AWS_ACCESS_KEY_ID: testCredentials.accessKey, AWS_SECRET_ACCESS_KEY: testCredentials.secretKey },
   });
@@ -103,7 +105,7 @@ export async function startExternalNamespace(options: NamespaceOptions): Promise
     stop: async () => {
       await envoy.stop();
       world.kill('SIGKILL');
-      execFileSync('ip', ['netns', 'delete', name]);
+      execFileSync(ip, ['netns', 'delete', name]);
       rmSync(`/etc/netns/${name}`, { recursive: true, force: true });
       rmSync(directory, { recursive: true, force: true });
     },
@@ -119,7 +121,7 @@ function redirect(namespace: string, redirects: readonly Redirect[]): void {
   });
   const chain = ['type nat hook output priority -100; policy accept;', `meta skuid ${envoyUid} return`, ...rules];
   const text = `table inet portolan {}\nflush table inet portolan\ntable inet portolan {\nchain out {\n${chain.join('\n')}\n}\n}\n`;
-  execFileSync('ip', ['netns', 'exec', namespace, 'nft', '-f', '-'], { input: text });
+  execFileSync(ip, ['netns', 'exec', namespace, 'nft', '-f', '-'], { input: text });
 }
 
 function conversation(world: ChildProcessWithoutNullStreams) {
