@@ -100,6 +100,10 @@ const wanted: readonly (readonly [file: string, messages: string])[] = [
   ],
   ['envoy/extensions/transport_sockets/tls/v3/secret.proto', 'Secret SdsSecretConfig'],
   [
+    'envoy/extensions/transport_sockets/tls/v3/tls_spiffe_validator_config.proto',
+    'SPIFFECertValidatorConfig SPIFFECertValidatorConfig.TrustDomain',
+  ],
+  [
     'envoy/extensions/upstreams/http/v3/http_protocol_options.proto',
     'HttpProtocolOptions HttpProtocolOptions.ExplicitHttpConfig HttpProtocolOptions.UseDownstreamHttpConfig',
   ],

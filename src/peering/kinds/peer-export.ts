@@ -28,6 +28,8 @@ export interface PeerExportSpec {
   san?: string;
   serviceAccount?: string;
   ingress?: SharedEndpoint[];
+  /** Where the peers' mutual TLS ends: at the ingress, in the workload's name, or at the workload itself. */
+  tls?: 'terminate' | 'passthrough';
   protocols?: string[];
   description?: string;
   tags?: string[];

@@ -23,7 +23,8 @@ import { wholeTypes, wishesOf } from './wishes.ts';
 
 export interface SessionView {
   get(type: XdsType, name: string): Entry | undefined;
-  entries(type: XdsType): Iterable<Entry>;
+  isInWildcard(type: XdsType, name: string): boolean;
+  wildcard(type: XdsType): Iterable<Entry>;
 }
 
 export interface SessionOptions {
@@ -179,9 +180,7 @@ export class XdsSession {
     if (isFirst) this.#adopt(state, request, subscribe, isWildcard === true);
     if (isWildcard === true && !state.isWildcard) {
       state.isWildcard = true;
-      for (const entry of this.#options.view.entries(state.type)) {
-        if (!entry.isByNameOnly) state.dirty.add(entry.name);
-      }
+      for (const entry of this.#options.view.wildcard(state.type)) state.dirty.add(entry.name);
       for (const name of state.current.keys()) state.dirty.add(name);
       if (state.current.size === 0) state.isAnswerDue = true;
     }
@@ -216,7 +215,7 @@ export class XdsSession {
     }
     if (held.version === '') return;
     const entries = isWildcard
-      ? [...this.#options.view.entries(state.type)].filter((entry) => !entry.isByNameOnly)
+      ? [...this.#options.view.wildcard(state.type)]
       : subscribe.map((name) => this.#options.view.get(state.type, name));
     for (const entry of entries) {
       const wanted = entry && this.#wanted(state.type, entry.name);
@@ -343,10 +342,7 @@ export class XdsSession {
   #isWanted(type: XdsType, name: string): boolean {
     const state = this.#states[type];
     if (state.names.has(name)) return true;
-    if (state.isWildcard) {
-      const entry = this.#options.view.get(type, name);
-      return entry === undefined ? state.current.has(name) : !entry.isByNameOnly;
-    }
+    if (state.isWildcard) return this.#options.view.isInWildcard(type, name) || state.current.has(name);
     // Endpoints that were sent behind their cluster before the proxy asked for them.
     return type === 'endpoints' && state.current.has(name);
   }

@@ -37,3 +37,11 @@ export function testListener(name: string, cluster: string): XdsResource {
 function cause(name: string) {
   return { at: 'home', kind: 'ServiceImport', namespace: 'shop', name } as const;
 }
+
+/** What lies at a path such as `endpoints.*.priority`; `*` stands for each item of a list. */
+export function at(value: unknown, path: string): unknown {
+  const [key = '', ...rest] = path.split('.');
+  if (key === '') return value;
+  if (key === '*') return (value as unknown[]).map((item) => at(item, rest.join('.')));
+  return at((value as Record<string, unknown>)[key], rest.join('.'));
+}

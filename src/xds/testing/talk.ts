@@ -96,7 +96,7 @@ export class Talk {
   #open(): XdsSession {
     return new XdsSession({
       variant: this.#variant,
-      view: new View([this.set]),
+      view: new View({ wildcard: [this.set], byName: [] }),
       refusals: this.refusals,
       proven: this.proven,
       isAggregated: true,

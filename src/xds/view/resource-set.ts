@@ -23,10 +23,6 @@ export class ResourceSet {
     return this.#entries.get(type)!.values();
   }
 
-  count(type: XdsType): number {
-    return this.#entries.get(type)!.size;
-  }
-
   owners(): Iterable<string> {
     return this.#owned.keys();
   }

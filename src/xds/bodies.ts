@@ -1,0 +1,69 @@
+// Parts of Envoy's resources that several generators need. Pure.
+
+import type { JsonObject } from '../base/json.ts';
+
+const extensions = 'type.googleapis.com/envoy.extensions.';
+
+export function typed(name: string, fields: JsonObject = {}): JsonObject {
+  return { '@type': `${extensions}${name}`, ...fields };
+}
+
+/** Everything we serve comes over the one stream. */
+export const overAds: JsonObject = { ads: {}, resource_api_version: 'V3' };
+
+export function socketAddress(address: string, port: number): JsonObject {
+  return { socket_address: { address, port_value: port } };
+}
+
+export function tcpProxy(cluster: string): JsonObject {
+  return {
+    name: 'tcp',
+    typed_config: typed('filters.network.tcp_proxy.v3.TcpProxy', { stat_prefix: cluster, cluster }),
+  };
+}
+
+export function tlsInspector(): JsonObject {
+  return { name: 'tls', typed_config: typed('filters.listener.tls_inspector.v3.TlsInspector') };
+}
+
+export function edsCluster(name: string): JsonObject {
+  return { name, type: 'EDS', connect_timeout: '5s', eds_cluster_config: { eds_config: overAds } };
+}
+
+/** For protocols that need HTTP/2 to the endpoint. */
+export function http2Options(): JsonObject {
+  const options = typed('upstreams.http.v3.HttpProtocolOptions', {
+    explicit_http_config: { http2_protocol_options: {} },
+  });
+  return { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options };
+}
+
+export function upstreamTls(context: JsonObject): JsonObject {
+  const typed_config = typed('transport_sockets.tls.v3.UpstreamTlsContext', context);
+  return { name: 'envoy.transport_sockets.tls', typed_config };
+}
+
+export function downstreamTls(context: JsonObject): JsonObject {
+  const typed_config = typed('transport_sockets.tls.v3.DownstreamTlsContext', context);
+  return { name: 'envoy.transport_sockets.tls', typed_config };
+}
+
+export function secretReference(name: string): JsonObject {
+  return { name, sds_config: overAds };
+}
+
+/** Both are always written: Envoy's default for the upper one is lower than what many servers ask for. */
+export const tls12to13: JsonObject = {
+  tls_minimum_protocol_version: 'TLSv1_2',
+  tls_maximum_protocol_version: 'TLSv1_3',
+};
+
+/** An action of a filter chain matcher: the chain to take. */
+export function takeChain(chain: string): JsonObject {
+  const typed_config = { '@type': 'type.googleapis.com/google.protobuf.StringValue', value: chain };
+  return { action: { name: 'chain', typed_config } };
+}
+
+export function matchInput(name: string): JsonObject {
+  return { name, typed_config: typed(`matching.common_inputs.network.v3.${name}`) };
+}

@@ -1,0 +1,100 @@
+// A clusterset service as xDS resources. Clusters, routes and API listeners are the same for every proxy; only the
+// endpoints depend on the place of the reader. Pure.
+
+import type { JsonObject } from '../../base/json.ts';
+import type { Place } from '../../catalog/locality.ts';
+import type { SetLocality } from '../../clusterset/rules/locality.ts';
+import { edsCluster, http2Options, overAds, socketAddress, tcpProxy, typed } from '../bodies.ts';
+import type { Cause, XdsResource } from '../resource.ts';
+import { assignmentOf } from './assignment.ts';
+import type { ClustersetService, ServicePort } from './service.ts';
+
+/** The same for all places: a cluster for each port, and what a gRPC client without a proxy resolves. */
+export function clustersetResources(service: ClustersetService, domain: string): XdsResource[] {
+  const causes = [causeOf(service)];
+  const first = grpcPort(service.ports);
+  return service.ports.flatMap((port): XdsResource[] => {
+    const name = portName(service, domain, port);
+    const names = port === first ? [name, hostName(service, domain)] : [name];
+    return [
+      { type: 'cluster', name, body: clusterBody(name, port), causes },
+      { type: 'route', name, body: routeBody(name), causes, isByNameOnly: true },
+      ...names.map((target): XdsResource => {
+        return { type: 'listener', name: target, body: apiListener(target, name), causes, isByNameOnly: true };
+      }),
+    ];
+  });
+}
+
+/** Where the reader is decides which endpoints come first. */
+export function clustersetEndpoints(
+  service: ClustersetService,
+  domain: string,
+  { from, locality }: { readonly from: Place; readonly locality: SetLocality },
+): XdsResource[] {
+  const { trafficDistribution } = service;
+  return service.ports.map((port) => {
+    const name = portName(service, domain, port);
+    const endpoints = service.endpoints.get(port.name) ?? [];
+    const body = assignmentOf({ name, endpoints, from, locality, trafficDistribution });
+    return { type: 'endpoints', name, body, causes: [causeOf(service)] };
+  });
+}
+
+/** Takes connections to the service's own addresses, when the kernel hands them to the proxy. */
+export function clustersetListeners(service: ClustersetService, domain: string): XdsResource[] {
+  return service.ips.flatMap((ip) =>
+    service.ports.map((port): XdsResource => {
+      const cluster = portName(service, domain, port);
+      const name = `${cluster} ${ip}`;
+      const body = {
+        name,
+        address: socketAddress(ip, port.port),
+        bind_to_port: false,
+        filter_chains: [{ filters: [tcpProxy(cluster)] }],
+      };
+      return { type: 'listener', name, body, causes: [causeOf(service)] };
+    }),
+  );
+}
+
+function hostName({ name, namespace }: ClustersetService, domain: string): string {
+  return `${name}.${namespace}.svc.${domain}`;
+}
+
+function portName(service: ClustersetService, domain: string, { port }: ServicePort): string {
+  return `${hostName(service, domain)}:${port}`;
+}
+
+function causeOf({ namespace, name }: ClustersetService): Cause {
+  return { at: 'home', kind: 'ServiceImport', namespace, name };
+}
+
+function isHttp2({ appProtocol, name }: ServicePort): boolean {
+  return /^(kubernetes\.io\/h2c|h2c|http2|grpc)$/.test(appProtocol) || /^(grpc|http2|h2c)(-|$)/.test(name);
+}
+
+/** A target without a port means the port that speaks gRPC, or the lowest. */
+function grpcPort(ports: readonly ServicePort[]): ServicePort | undefined {
+  return ports.find(isHttp2) ?? ports[0];
+}
+
+function clusterBody(name: string, port: ServicePort): JsonObject {
+  return { ...edsCluster(name), ...(isHttp2(port) ? { typed_extension_protocol_options: http2Options() } : {}) };
+}
+
+function routeBody(name: string): JsonObject {
+  // No limit of our own on the length of a call.
+  const route = { match: { prefix: '' }, route: { cluster: name, timeout: '0s' } };
+  return { name, virtual_hosts: [{ name, domains: ['*'], routes: [route] }] };
+}
+
+function apiListener(target: string, route: string): JsonObject {
+  const router = { name: 'router', typed_config: typed('filters.http.router.v3.Router') };
+  const manager = typed('filters.network.http_connection_manager.v3.HttpConnectionManager', {
+    stat_prefix: target,
+    rds: { config_source: overAds, route_config_name: route },
+    http_filters: [router],
+  });
+  return { name: target, api_listener: { api_listener: manager } };
+}

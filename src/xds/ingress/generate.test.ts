@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import type { Cause } from '../resource.ts';
+import { at } from '../testing/resources.ts';
+import { makeEntry } from '../view/entry.ts';
+import { backendEndpoints, callersResource, ingressResources, type SharedRoute, workloadResource } from './generate.ts';
+
+const cause = (name: string): Cause => ({ at: 'home', kind: 'PeerExport', namespace: 'shop', name });
+
+function route(name: string, changes: Partial<SharedRoute> = {}): SharedRoute {
+  return {
+    sni: `${name}.shop.acme.example`,
+    san: `spiffe://acme.example/ns/shop/sa/${name}`,
+    tls: 'terminate',
+    peers: ['globex'],
+    backend: { namespace: 'shop', service: name, portName: 'http' },
+    cause: cause(name),
+    ...changes,
+  };
+}
+
+const sure = { hasCertificate: () => true, hasTrust: () => true };
+
+test('ingress: two services -> one listener that routes by SNI, a cluster for each backend', () => {
+  const routes = [route('db'), route('cache', { tls: 'passthrough' })];
+  const { resources, withheld } = ingressResources({ routes, ...sure });
+  expect(withheld).toEqual([]);
+  expect(resources.map(({ type, name }) => `${type} ${name}`)).toEqual([
+    'listener ingress',
+    'cluster export/shop/cache/http',
+    'cluster export/shop/db/http',
+  ]);
+  const { filter_chains } = resources[0]!.body as { filter_chains: { name: string; transport_socket?: unknown }[] };
+  const chains = filter_chains.map(
+    ({ name, transport_socket }) => `${name} ${transport_socket ? 'ends TLS' : 'passes'}`,
+  );
+  expect(chains).toEqual(['cache.shop.acme.example passes', 'db.shop.acme.example ends TLS']);
+  const turned = ingressResources({ routes: [...routes].reverse(), ...sure }).resources;
+  expect(turned.map((each) => makeEntry(each).version)).toEqual(resources.map((each) => makeEntry(each).version));
+});
+
+test('ingress: two exports with one SNI -> the first by name keeps it, the other is told', () => {
+  const { resources, withheld } = ingressResources({
+    routes: [route('b', { sni: 'x' }), route('a', { sni: 'X' })],
+    ...sure,
+  });
+  expect(resources.map(({ name }) => name)).toContain('export/shop/a/http');
+  expect(withheld).toEqual([
+    { cause: cause('b'), reason: 'its SNI x belongs to PeerExport shop/a; give one of them another serviceId' },
+  ]);
+});
+
+test('ingress: nobody to trust, or no certificate to show -> withheld; others are served', () => {
+  const routes = [route('db'), route('cache')];
+  const noTrust = ingressResources({ routes, hasCertificate: () => true, hasTrust: () => false });
+  expect(noTrust.resources).toEqual([]);
+  const noCertificate = ingressResources({
+    routes,
+    hasTrust: () => true,
+    hasCertificate: (san) => !san.endsWith('db'),
+  });
+  expect(noCertificate.withheld.map(({ cause: { name } }) => name)).toEqual(['db']);
+  expect(noCertificate.resources.map(({ name }) => name)).toEqual(['ingress', 'export/shop/cache/http']);
+});
+
+test('ingress: callers -> each trust domain with its own roots, in any order the same', () => {
+  const globex = { peer: 'globex', domain: 'globex.example', bundle: 'g', identities: [] };
+  const initech = {
+    peer: 'initech',
+    domain: 'initech.example',
+    bundle: 'i',
+    identities: ['spiffe://initech.example/x'],
+  };
+  const one = callersResource([globex, initech], cause('db'));
+  expect(makeEntry(one).version).toBe(makeEntry(callersResource([initech, globex], cause('db'))).version);
+  const context = one.body['validation_context'];
+  expect(at(context, 'custom_validator_config.typed_config.trust_domains.*.name')).toEqual([
+    'globex.example',
+    'initech.example',
+  ]);
+  expect(at(context, 'match_typed_subject_alt_names.*.matcher')).toEqual([
+    { prefix: 'spiffe://globex.example/' },
+    { exact: 'spiffe://initech.example/x' },
+  ]);
+});
+
+test('ingress: a backend without endpoints -> an empty assignment; its certificate -> a secret', () => {
+  const { backend } = route('db');
+  expect(backendEndpoints(backend, []).body).toEqual({ cluster_name: 'export/shop/db/http', endpoints: [] });
+  expect(makeEntry(workloadResource('spiffe://a/b', { certificate: 'c', key: 'k' })).name).toContain('spiffe://a/b');
+});

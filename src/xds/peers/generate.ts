@@ -1,0 +1,102 @@
+// A service that a peer shares, as the consumer's proxy reaches it: mutual TLS to the owner's ingress, the SNI that
+// routes there, and the one name that the workload's certificate must have. Pure.
+
+import { isIP } from 'node:net';
+import type { JsonObject } from '../../base/json.ts';
+import { type PeerService, reachOf } from '../../peering/kinds/peer-service.ts';
+import { edsCluster, secretReference, socketAddress, tcpProxy, tls12to13, upstreamTls } from '../bodies.ts';
+import { isPort } from '../clusterset/service.ts';
+import type { Cause, XdsResource } from '../resource.ts';
+
+export const identitySecret = 'peering/identity';
+const sniBytesMax = 255;
+
+export function trustSecret(peer: string): string {
+  return `peering/trust/${peer}`;
+}
+
+export type PeerOutcome =
+  | { readonly kind: 'served'; readonly resources: readonly XdsResource[] }
+  /** Nothing is served rather than something unverified. */
+  | { readonly kind: 'withheld'; readonly reason: string };
+
+export function peerServiceResources(service: PeerService, hasTrust: (peer: string) => boolean): PeerOutcome {
+  const { peer, ingress, sni, sans, ips, state } = reachOf(service);
+  const endpoints = ingress.filter(({ address, port }) => address !== '' && isPort(port));
+  if (state === 'Refused') return withheld('the service was refused');
+  if (endpoints.length === 0) return withheld('it has no ingress to connect to');
+  if (sans.length === 0) return withheld('it names no identity by which its workload could be verified');
+  if (Buffer.byteLength(sni) > sniBytesMax) return withheld(`its SNI has more than ${sniBytesMax} bytes`);
+  if (!hasTrust(peer)) return withheld(`no roots are known for peer ${peer}; set spec.trust of the Peer`);
+  const { name, namespace = '' } = service.metadata;
+  const causes: Cause[] = [{ at: 'home', kind: 'PeerService', namespace, name }];
+  const cluster = `peer/${name}`;
+  const make = (type: XdsResource['type'], resource: string, body: JsonObject): XdsResource => {
+    return { type, name: resource, body, causes };
+  };
+  const tls = { transport_socket: upstreamTls(tlsContext({ peer, sni, sans })) };
+  const assignment = { cluster_name: cluster, endpoints: [{ lb_endpoints: endpoints.map(lbEndpoint) }] };
+  const resources = endpoints.every(({ address }) => isIP(address) !== 0)
+    ? [make('cluster', cluster, { ...edsCluster(cluster), ...tls }), make('endpoints', cluster, assignment)]
+    : [make('cluster', cluster, { ...dnsCluster(cluster, assignment), ...tls })];
+  const ports = [...new Set(endpoints.map(({ port }) => port))].sort((one, other) => one - other);
+  for (const ip of ips.filter((text) => isIP(text) !== 0)) {
+    for (const port of ports) {
+      const listener = `${cluster} ${ip} ${port}`;
+      const chain = { filters: [tcpProxy(cluster)] };
+      const body = { name: listener, address: socketAddress(ip, port), bind_to_port: false, filter_chains: [chain] };
+      resources.push(make('listener', listener, body));
+    }
+  }
+  return { kind: 'served', resources };
+}
+
+/** Our own certificate for peers, as proxies present it. */
+export function identityResource({ certificate, key }: { certificate: string; key: string }): XdsResource {
+  const body = {
+    name: identitySecret,
+    tls_certificate: { certificate_chain: { inline_string: certificate }, private_key: { inline_string: key } },
+  };
+  return { type: 'secret', name: identitySecret, body, causes: [] };
+}
+
+export function trustResource(peer: { name: string; namespace: string; bundle: string }): XdsResource {
+  const name = trustSecret(peer.name);
+  const body = { name, validation_context: { trusted_ca: { inline_string: peer.bundle } } };
+  return {
+    type: 'secret',
+    name,
+    body,
+    causes: [{ at: 'home', kind: 'Peer', namespace: peer.namespace, name: peer.name }],
+  };
+}
+
+function withheld(reason: string): PeerOutcome {
+  return { kind: 'withheld', reason };
+}
+
+function lbEndpoint({ address, port }: { readonly address: string; readonly port: number }): JsonObject {
+  return { endpoint: { address: socketAddress(address, port) } };
+}
+
+// One name that does not resolve must not keep a starting Envoy from its listeners.
+function dnsCluster(name: string, load_assignment: JsonObject): JsonObject {
+  const dns = { type: 'STRICT_DNS', dns_lookup_family: 'V4_PREFERRED', wait_for_warm_on_init: false };
+  return { name, connect_timeout: '5s', ...dns, load_assignment };
+}
+
+function tlsContext({ peer, sni, sans }: { peer: string; sni: string; sans: readonly string[] }): JsonObject {
+  return {
+    sni,
+    common_tls_context: {
+      tls_params: tls12to13,
+      tls_certificate_sds_secret_configs: [secretReference(identitySecret)],
+      combined_validation_context: {
+        default_validation_context: {
+          match_typed_subject_alt_names: sans.map((san) => ({ san_type: 'URI', matcher: { exact: san } })),
+        },
+        validation_context_sds_secret_config: secretReference(trustSecret(peer)),
+      },
+    },
+  };
+}
