@@ -61,6 +61,7 @@ const mayImport: Record<string, readonly string[]> = {
     'peering/explain',
     'dns/explain',
     'dns/config',
+    'xds/identity',
   ],
   gen: [],
 };

@@ -20,7 +20,10 @@ import { addDemoCommand } from './cli/roles/demo.ts';
 import { addDnsCommand } from './cli/roles/dns.ts';
 import { addPeeringCommand } from './cli/roles/peering.ts';
 import { addUpCommand } from './cli/roles/up.ts';
+import { addXdsCommand } from './cli/roles/xds.ts';
 import { addVersionCommand } from './cli/version.ts';
+import { addBootstrapCommand } from './cli/xds/bootstrap.ts';
+import { addXdsStatusCommand } from './cli/xds/status.ts';
 
 // Beside what was compiled, and nowhere if that is not ours to write: a demo leaves nothing outside its folder.
 enableCompileCache(join(import.meta.dirname, '.compile-cache'));
@@ -62,6 +65,9 @@ addDnsCommand(program, async (flags) => (await import('./main/dns-process.ts')).
 addDigCommand(program, hands);
 addPeeringCommand(program, async (flags) => (await import('./main/peering-process.ts')).runPeering(flags));
 addPeerCommands(program, hands);
+const xds = addXdsCommand(program, async (flags) => (await import('./main/xds-process.ts')).runXds(flags));
+addXdsStatusCommand(xds, hands);
+addBootstrapCommand(xds, hands);
 addRegisterCommands(program, hands);
 addClusterSetCommands(program, hands);
 addVersionCommand(program, hands);

@@ -16,10 +16,10 @@ import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { secretType } from '../kube/objects/secret.ts';
 import { peerType } from '../peering/kinds/peer.ts';
 import { type PeerService, peerServiceType } from '../peering/kinds/peer-service.ts';
+import { certificateSecret } from '../peering/kinds/secrets.ts';
 import { meshCardName } from '../peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace, startMesh } from '../peering/testing/edge/memory-home.ts';
 import { meshOf } from '../peering/testing/edge/mesh.ts';
-import { certificateSecret } from '../peering/trust/identity.ts';
 import { startPeeringRole } from './peering.ts';
 
 const closing: (() => unknown)[] = [];

@@ -87,6 +87,8 @@ export const serverLimits: ServerLimits = {
 export interface GrpcServerOptions<Caller> {
   readonly host: string;
   readonly port: number;
+  /** A unix socket to listen on in place of host and port, for callers on the same machine. */
+  readonly socketPath?: string;
   /** Without it HTTP/2 is spoken in the clear, and `judge` gets no certificates. */
   readonly tls?: { readonly certificate: string; readonly key: string };
   /** Asked for each new connection, and again when trust changed. */

@@ -27,11 +27,12 @@ export function serveGrpc<Caller>(options: GrpcServerOptions<Caller>): Promise<G
   server.on('close', () => clearInterval(judging));
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(options.port, options.host, () => {
+    const { socketPath, host, port } = options;
+    server.listen(socketPath === undefined ? { host, port } : { path: socketPath }, () => {
       server.removeListener('error', reject);
       server.on('error', (error) => options.log.error('gRPC listener failed', { error: errorText(error) }));
       resolve({
-        port: (server.address() as AddressInfo).port,
+        port: socketPath === undefined ? (server.address() as AddressInfo).port : 0,
         setCertificate: (cert, key) => 'setSecureContext' in server && server.setSecureContext({ cert, key }),
         trustChanged: () => connections.judgeAgain(),
         close: () =>

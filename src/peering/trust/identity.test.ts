@@ -8,9 +8,10 @@ import { afterEach, expect, test } from 'vitest';
 import { silentLog } from '../../base/log.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import { secretType } from '../../kube/objects/secret.ts';
+import { authoritySecret, certificateSecret } from '../kinds/secrets.ts';
 import { memoryHome, namespace } from '../testing/edge/memory-home.ts';
 import { meshOf } from '../testing/edge/mesh.ts';
-import { authoritySecret, certificateSecret, type IdentityOptions, openIdentity } from './identity.ts';
+import { type IdentityOptions, openIdentity } from './identity.ts';
 import { identitiesOf } from './trust.ts';
 
 const closing: (() => unknown)[] = [];

@@ -10,6 +10,7 @@ import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isAlreadyExists, isNotFound } from '../../kube/objects/api-error.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import { authoritySecret, certificateSecret } from '../kinds/secrets.ts';
 import type { CredentialsSource } from '../peering.ts';
 import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
 
@@ -28,9 +29,6 @@ export interface IdentityOptions {
   /** PEM files, looked at again and again; the Secrets of this home if absent. */
   readonly files?: { readonly certificate: string; readonly key: string; readonly bundle: string };
 }
-
-export const certificateSecret = 'portolan-peering-tls';
-export const authoritySecret = 'portolan-peering-authority';
 
 const lookEveryMs = 10_000;
 const dayMs = 24 * 3_600_000;

@@ -18,6 +18,7 @@ import {
 } from '../bodies.ts';
 import { endpointsOf } from '../clusterset/service.ts';
 import type { Cause, XdsResource } from '../resource.ts';
+import type { Withheld } from '../sources/withheld.ts';
 
 export const ingressPort = 15_443;
 
@@ -47,11 +48,6 @@ export interface IngressInput {
   readonly hasCertificate: (san: string) => boolean;
   readonly hasTrust: (peer: string) => boolean;
   readonly port?: number;
-}
-
-export interface Withheld {
-  readonly cause: Cause;
-  readonly reason: string;
 }
 
 export interface IngressOutcome {

@@ -1,0 +1,104 @@
+// `portolan xds bootstrap`: the configuration that a proxy starts with, certificates included.
+
+import type { Command } from 'commander';
+import {
+  type ClusterProperty,
+  clusterIdProperty,
+  clusterPropertyType,
+} from '../../clusterset/kinds/cluster-property.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import { issueProxy, openAuthority } from '../../xds/identity/authority.ts';
+import {
+  type BootstrapOptions,
+  envoyBootstrap,
+  grpcBootstrap,
+  type ServerAddress,
+} from '../../xds/identity/bootstrap.ts';
+import {
+  formatNodeId,
+  type ProxyIdentity,
+  type ProxyRole,
+  parseNodeId,
+  proxyRoles,
+} from '../../xds/identity/proxy-identity.ts';
+import { parseListen } from '../roles/options.ts';
+import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from '../with-home.ts';
+
+interface BootstrapFlags extends HomeFlags {
+  readonly role: string;
+  readonly name: string;
+  readonly clusterId?: string;
+  readonly namespace: string;
+  readonly server: string;
+  readonly socket?: string;
+  readonly zone: string;
+  readonly region: string;
+  readonly variant: string;
+  readonly admin: string;
+  readonly clustersetProxied?: boolean;
+}
+
+export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
+  addHomeOptions(
+    xds
+      .command('bootstrap')
+      .description('print the configuration that a proxy starts with: envoy -c FILE, or GRPC_XDS_BOOTSTRAP=FILE')
+      .requiredOption('--role <role>', `one of ${proxyRoles.join(', ')}`)
+      .requiredOption('--name <name>', 'distinguishes the proxy from others of its role'),
+  )
+    .option('--cluster-id <id>', 'the cluster it runs in (default: the id that the cluster joined with)')
+    .option('--namespace <name>', 'where the Secret with the authority lies', systemNamespace)
+    .option('--server <host:port>', 'the discovery server, as the proxy reaches it', '127.0.0.1:15010')
+    .option('--socket <path>', 'the unix socket of the discovery server, in place of --server')
+    .option('--zone <zone>', 'the zone it runs in', '')
+    .option('--region <region>', 'the region it runs in', '')
+    .option('--variant <variant>', 'of the protocol: delta, or sotw for the state of the world', 'delta')
+    .option('--admin <host:port>', "Envoy's own admin endpoint", '127.0.0.1:15000')
+    .option('--clusterset-proxied', 'the sidecar takes connections to clusterset addresses itself')
+    .action((flags: BootstrapFlags) => withHome(deps, flags, ({ client }) => bootstrap(deps, client, flags)));
+}
+
+async function bootstrap(deps: CliDeps, home: Client, flags: BootstrapFlags): Promise<void> {
+  const cluster = flags.clusterId ?? (await clusterIdOf(home));
+  const identity: ProxyIdentity = { role: flags.role as ProxyRole, cluster, name: flags.name };
+  if (parseNodeId(formatNodeId(identity)) === undefined)
+    throw new Error(
+      `--role ${flags.role} --name ${flags.name}: roles are ${proxyRoles.join(', ')}; a name has letters, digits, "-", "_" and "."`,
+    );
+  const { variant } = flags;
+  if (variant !== 'delta' && variant !== 'sotw') throw new Error(`--variant ${variant}: there are delta and sotw`);
+  const server =
+    flags.socket === undefined ? await tlsServer(deps, home, flags, identity) : socketServer(flags.socket, identity);
+  const { zone, region } = flags;
+  const admin = parseListen(flags.admin, '--admin');
+  const isClustersetProxied = flags.clustersetProxied === true;
+  const options: BootstrapOptions = { identity, server, variant, zone, region, admin, isClustersetProxied };
+  const made = identity.role === 'grpc' ? grpcBootstrap(options) : envoyBootstrap(options);
+  deps.print(JSON.stringify(made, undefined, 2));
+}
+
+function socketServer(path: string, { role }: ProxyIdentity): ServerAddress {
+  if (role === 'ingress') throw new Error('--socket: an ingress connects by mutual TLS; give --server');
+  return { kind: 'socket', path };
+}
+
+async function tlsServer(
+  deps: CliDeps,
+  home: Client,
+  flags: BootstrapFlags,
+  identity: ProxyIdentity,
+): Promise<ServerAddress> {
+  if (identity.role === 'grpc') throw new Error('--role grpc: the client connects by the local socket; give --socket');
+  const { host, port } = parseListen(flags.server, '--server');
+  const options = { world: deps.world, home, namespace: flags.namespace, cluster: identity.cluster };
+  const authority = await openAuthority(options);
+  return { kind: 'tls', host, port, authority: authority.certificate, ...issueProxy(options, authority, identity) };
+}
+
+async function clusterIdOf(home: Client): Promise<string> {
+  const property = await home.get<ClusterProperty>(clusterPropertyType, { name: clusterIdProperty }).catch((cause) => {
+    throw new Error('this cluster has no id yet; join a clusterset, or give --cluster-id', { cause });
+  });
+  return property.spec.value;
+}

@@ -1,0 +1,83 @@
+// `portolan xds status`: each proxy, what it holds, what it refused. Asks a running discovery server.
+
+import type { Command } from 'commander';
+import { readBody } from '../../base/http.ts';
+import { formatTable, parseOutput } from '../table.ts';
+import type { CliDeps } from '../with-home.ts';
+
+interface ProxyReport {
+  readonly id: string;
+  readonly isConnected: boolean;
+  readonly userAgent: string;
+  readonly streams: readonly { readonly variant: string }[];
+  readonly holds: Readonly<Record<string, number>>;
+  readonly inFlight: number;
+  readonly refused: readonly {
+    readonly type: string;
+    readonly name: string;
+    readonly message: string;
+    readonly isHeldAtLastGood: boolean;
+  }[];
+}
+
+interface StatusFlags {
+  readonly admin: string;
+  readonly output: string;
+}
+
+export function addXdsStatusCommand(xds: Command, deps: CliDeps): void {
+  xds
+    .command('status')
+    .description('show each proxy, what it holds and what it refused')
+    .requiredOption('--admin <url>', 'the admin endpoint that portolan xds prints when it starts')
+    .option('-o, --output <format>', 'text or json', 'text')
+    .action((flags: StatusFlags) => status(deps, flags));
+}
+
+async function status(deps: CliDeps, flags: StatusFlags): Promise<void> {
+  const { print } = deps;
+  const format = parseOutput(flags.output);
+  const proxies = await ask(deps, flags.admin);
+  if (format === 'json') return print(JSON.stringify(proxies, undefined, 2));
+  if (proxies.length === 0) return print('no proxy has connected yet');
+  const head = [
+    'PROXY',
+    'STATE',
+    'CLIENT',
+    'CLUSTERS',
+    'ENDPOINTS',
+    'LISTENERS',
+    'ROUTES',
+    'SECRETS',
+    'UNANSWERED',
+    'REFUSED',
+  ];
+  const rows = proxies.map(({ id, isConnected, userAgent, streams, holds, inFlight, refused }) => [
+    id,
+    isConnected ? (streams[0]?.variant ?? 'connected') : 'away',
+    userAgent,
+    ...['cluster', 'endpoints', 'listener', 'route', 'secret'].map((type) => String(holds[type] ?? 0)),
+    String(inFlight),
+    String(refused.length),
+  ]);
+  for (const line of formatTable(head, rows)) print(line);
+  for (const { id, refused } of proxies) {
+    for (const { type, name, message, isHeldAtLastGood } of refused) {
+      print(`${id} refused ${type} ${name} and keeps ${isHeldAtLastGood ? 'the last good one' : 'none'}: ${message}`);
+    }
+  }
+}
+
+async function ask({ world }: CliDeps, admin: string): Promise<ProxyReport[]> {
+  const transport = world.network.http({ server: admin.replace(/\/$/, '') });
+  try {
+    const response = await transport.send({ method: 'GET', path: '/status', headers: {} });
+    const text = Buffer.from(await readBody(response.body)).toString('utf8');
+    if (response.status !== 200) throw new Error(text.trim());
+    return (JSON.parse(text) as { proxies: ProxyReport[] }).proxies;
+  } catch (cause) {
+    throw new Error(`xds status: ${admin} does not answer as the admin endpoint of portolan xds`, { cause });
+  } finally {
+    transport.close();
+  }
+}

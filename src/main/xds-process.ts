@@ -1,0 +1,59 @@
+// The process of `portolan xds`: from flags to a running discovery server, its admin endpoint, and its end.
+
+import { createMetrics } from '../base/metrics.ts';
+import { Parts } from '../base/parts.ts';
+import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
+import { createRealHost } from '../base/real/host.ts';
+import { createRealWorld } from '../base/real/world.ts';
+import { parseListen } from '../cli/roles/options.ts';
+import type { XdsFlags } from '../cli/roles/xds.ts';
+import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
+import { type Client, createClient } from '../kube/client/client.ts';
+import { findHome } from '../kube/client/kubeconfig.ts';
+import { isNotFound } from '../kube/objects/api-error.ts';
+import { processLog, untilStopped } from './process.ts';
+import { startXdsRole } from './xds.ts';
+
+export async function runXds(flags: XdsFlags): Promise<void> {
+  const world = createRealWorld();
+  const log = processLog(world, flags.logLevel);
+  const metrics = createMetrics();
+  const { kubeconfig, context } = flags;
+  const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig, context });
+  const home = createClient(world.network.http(access), { world, userAgent: 'portolan-xds' });
+  const parts = new Parts(log);
+  parts.add('home client', () => home.close());
+  const cluster = flags.clusterId ?? (await clusterIdOf(home));
+  const mode = Number.parseInt(flags.socketMode, 8);
+  const role = await startXdsRole({
+    ...{ world, log, metrics, home, cluster },
+    namespace: flags.namespace,
+    ...(flags.zone === undefined ? {} : { zone: flags.zone }),
+    ...(flags.region === undefined ? {} : { region: flags.region }),
+    ...(flags.listen === 'none' ? {} : { listen: parseListen(flags.listen) }),
+    ...(flags.socket === undefined ? {} : { socket: { path: flags.socket, mode } }),
+    hosts: flags.host,
+    ports: { virtual: Number(flags.virtualPort), ingress: Number(flags.ingressPort) },
+  });
+  parts.add('xds', () => role.stop());
+  const admin = await startAdminEndpoint({
+    listen: parseListen(flags.adminListen, '--admin-listen'),
+    metrics,
+    notReady: () => role.notReady(),
+    status: () => ({ cluster, proxies: role.service.proxies.reports() }),
+  });
+  parts.add('admin endpoint', () => admin.close());
+  const stopped = untilStopped(log, () => parts.stop());
+  process.stdout.write(`ready ${role.port}\nadmin ${admin.url}\n`);
+  await stopped;
+}
+
+async function clusterIdOf(home: Client): Promise<string> {
+  try {
+    const property = await home.get<ClusterProperty>(clusterPropertyType, { name: clusterIdProperty });
+    return property.spec.value;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new Error('this cluster has no id yet; join a clusterset, or give --cluster-id', { cause: error });
+  }
+}

@@ -1,0 +1,196 @@
+// The parts of `portolan xds`: sources that follow the home, the discovery service, its two listeners, and how it reports
+// back: a Lease, and conditions while it leads.
+
+import { chmod, rm } from 'node:fs/promises';
+import { codes } from '../base/grpc/status.ts';
+import { serveGrpc } from '../base/grpc/transport-server.ts';
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { Parts } from '../base/parts.ts';
+import type { World } from '../base/world.ts';
+import type { Client } from '../kube/client/client.ts';
+import { createInformer } from '../kube/controller/informer.ts';
+import { standForLeader } from '../kube/controller/leader.ts';
+import { keepPartLease } from '../kube/controller/part-lease.ts';
+import { type Lease, leaseType } from '../kube/objects/lease.ts';
+import { partLabel } from '../kube/objects/part-lease.ts';
+import { issueServer, openAuthority, serverCertificateMs } from '../xds/identity/authority.ts';
+import { judgeProxy, type ProxyCaller } from '../xds/identity/proxy-identity.ts';
+import { XdsService } from '../xds/server/service.ts';
+import { type ClustersetSource, startClustersetSource } from '../xds/sources/clusterset.ts';
+import { watchSecrets } from '../xds/sources/home-secrets.ts';
+import { startIngressSource } from '../xds/sources/ingress.ts';
+import { startPeersSource } from '../xds/sources/peers.ts';
+import type { XdsSource } from '../xds/sources/source.ts';
+import { WithheldBook } from '../xds/sources/withheld.ts';
+import { ConditionWriter } from '../xds/status/condition-writer.ts';
+import { complaintsAnnotation, complaintsIn, formatComplaints } from '../xds/status/lease-report.ts';
+import type { Complaint } from '../xds/status/verdicts.ts';
+import { virtualListener } from '../xds/virtual-listener.ts';
+
+export interface XdsRoleOptions {
+  readonly world: World;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly home: Client;
+  readonly namespace: string;
+  readonly cluster: string;
+  /** Where the cluster is, if the clusterset does not say. */
+  readonly zone?: string;
+  readonly region?: string;
+  /** Absent: no listener with TLS. */
+  readonly listen?: { readonly host: string; readonly port: number };
+  /** Names and addresses of the server beside its own, for its certificate. */
+  readonly hosts: readonly string[];
+  readonly socket?: { readonly path: string; readonly mode: number };
+  readonly ports: { readonly virtual: number; readonly ingress: number };
+}
+
+export interface XdsRole {
+  readonly service: XdsService;
+  /** Of the listener with TLS; 0 without one. */
+  readonly port: number;
+  /** Why it does not serve yet; empty once it does. */
+  notReady(): string;
+  whenSynced(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const messageBytesMax = 32 << 20;
+const keepAliveMs = 30_000;
+const whyReading = 'the home has not been read yet';
+
+export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
+  const { world, log, metrics, home, namespace, cluster } = options;
+  const parts = new Parts(log);
+  let clusterset: ClustersetSource | undefined;
+  const service = new XdsService({
+    ...{ world, log, metrics, cluster },
+    place: () => {
+      const known = clusterset?.locality().clusters.get(cluster);
+      return { cluster, zone: known?.zone ?? options.zone ?? '', region: known?.region ?? options.region ?? '' };
+    },
+  });
+  parts.add('service', () => service.stop());
+  try {
+    const { book } = service;
+    book.sidecar.replace('virtual listener', virtualListener(options.ports.virtual));
+    const withheld = new WithheldBook();
+    const common = { world, log, client: home, book };
+    clusterset = startClustersetSource(common);
+    const secrets = watchSecrets({ ...common, namespace });
+    secrets.start();
+    parts.add('secrets', () => secrets.stop());
+    const peering = { ...common, namespace, secrets, withheld };
+    const sources: XdsSource[] = [
+      clusterset,
+      startPeersSource(peering),
+      startIngressSource({ ...peering, port: options.ports.ingress }),
+    ];
+    for (const source of sources) parts.add('source', () => source.stop());
+    let isSynced = false;
+    const synced = Promise.all([secrets.whenSynced(), ...sources.map((source) => source.whenSynced())]).then(() => {
+      isSynced = true;
+    });
+    const port = await listen({ ...options, service, parts, isSynced: () => isSynced });
+    report({ ...options, service, parts, withheld });
+    return {
+      service,
+      port,
+      notReady: () => (isSynced ? '' : whyReading),
+      whenSynced: () => synced,
+      stop: () => parts.stop(),
+    };
+  } catch (error) {
+    await parts.stop();
+    throw error;
+  }
+}
+
+type Listening = XdsRoleOptions & { service: XdsService; parts: Parts; isSynced: () => boolean };
+
+async function listen(options: Listening): Promise<number> {
+  const { world, log, home, namespace, cluster, service, parts, isSynced } = options;
+  // An empty configuration by mistake would take everything away from a proxy.
+  const early = { kind: 'refused', code: codes.unavailable, reason: whyReading } as const;
+  const shared = {
+    ...{ messageBytesMax, keepAliveMs, log },
+    callerKey: ({ identity }: ProxyCaller) => (identity === undefined ? 'local' : `${identity.role} ${identity.name}`),
+    accept: service.accept.bind(service),
+    onRefused: ({ code, reason, from }: { code: number; reason: string; from: string }) => {
+      if (code !== codes.unauthenticated) return;
+      service.meter.turnedAway('certificate');
+      log.debug('a proxy was refused', { reason, from });
+    },
+  };
+  if (options.socket !== undefined) {
+    const { path, mode } = options.socket;
+    await rm(path, { force: true });
+    const judge = () => (isSynced() ? ({ kind: 'trusted', caller: { identity: undefined } } as const) : early);
+    const server = await serveGrpc<ProxyCaller>({ ...shared, host: '', port: 0, socketPath: path, judge });
+    parts.add('socket', () => server.close());
+    await chmod(path, mode);
+  }
+  if (options.listen === undefined) return 0;
+  const authorityOptions = { world, home, namespace, cluster };
+  const authority = await openAuthority(authorityOptions);
+  const issue = () => issueServer(authorityOptions, authority, options.hosts);
+  const about = () => ({ authority: authority.certificate, cluster, nowMs: world.clock.wallMs() });
+  const server = await serveGrpc<ProxyCaller>({
+    ...shared,
+    ...options.listen,
+    tls: issue(),
+    judge: (presented) => (isSynced() ? judgeProxy(presented, about()) : early),
+  });
+  parts.add('listener', () => server.close());
+  const renew = () => {
+    const { certificate, key } = issue();
+    server.setCertificate(certificate, key);
+    timer = world.timers.after(serverCertificateMs / 2, renew);
+  };
+  let timer = world.timers.after(serverCertificateMs / 2, renew);
+  parts.add('certificate', () => timer.cancel());
+  return server.port;
+}
+
+/** Through the Lease, so that the leading process knows what the proxies of all of them refused. */
+function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; withheld: WithheldBook }): void {
+  const { world, log, home, namespace, service, parts, withheld } = options;
+  const id = world.random.uuid().slice(0, 8);
+  const own = () => complaintsOf(service, withheld);
+  const lease = keepPartLease({
+    ...{ client: home, world, log, namespace, id },
+    part: 'xds',
+    extras: () => ({ [complaintsAnnotation]: formatComplaints(own()) }),
+  });
+  parts.add('lease', () => lease.stop());
+  const candidate = standForLeader({
+    ...{ client: home, world, log, namespace },
+    name: 'portolan-xds-leader',
+    identity: id,
+    whileLeading: async (signal) => {
+      const labelSelector = `${partLabel}=xds`;
+      const leases = createInformer<Lease>({ client: home, world, log, namespace, type: leaseType, labelSelector });
+      const complaints = () => [...own(), ...[...leases.values()].flatMap(complaintsIn)];
+      const writer = new ConditionWriter({ home, world, log, complaints });
+      const wake = () => writer.wake();
+      const offs = [service.onRefusals(wake), withheld.onChange(wake), leases.on(wake), () => leases.stop()];
+      leases.start();
+      writer.wake();
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      for (const off of offs) off();
+      writer.stop();
+    },
+  });
+  parts.add('leader', () => candidate.stop());
+}
+
+function* complaintsOf(service: XdsService, withheld: WithheldBook): Iterable<Complaint> {
+  for (const { id, refused } of service.proxies.reports()) {
+    for (const { causes, type, name, message } of refused) {
+      const text = `proxy ${id} refused ${type} ${name}: ${message}`;
+      for (const cause of causes) yield { cause, reason: 'RefusedByProxy', message: text };
+    }
+  }
+  for (const { cause, reason } of withheld.values()) yield { cause, reason: 'Withheld', message: reason };
+}

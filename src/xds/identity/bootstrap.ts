@@ -1,0 +1,112 @@
+// The configuration that a proxy starts with: who it is and where its discovery server is. Everything else comes over
+// the stream. JSON, because Envoy's YAML reads a bare `n` as false. Pure.
+
+import { isIP } from 'node:net';
+import type { JsonObject } from '../../base/json.ts';
+import { xdsServerName } from './authority.ts';
+import { formatNodeId, type ProxyIdentity } from './proxy-identity.ts';
+
+/** Where the discovery server listens, as seen from the proxy. */
+export type ServerAddress =
+  | { readonly kind: 'socket'; readonly path: string }
+  | {
+      readonly kind: 'tls';
+      readonly host: string;
+      readonly port: number;
+      /** PEM: the roots of the server, and the proxy's own certificate and key. */
+      readonly authority: string;
+      readonly certificate: string;
+      readonly key: string;
+    };
+
+export interface BootstrapOptions {
+  readonly identity: ProxyIdentity;
+  readonly server: ServerAddress;
+  readonly zone: string;
+  readonly region: string;
+  readonly variant: 'delta' | 'sotw';
+  readonly admin: { readonly host: string; readonly port: number };
+  /** The sidecar takes connections to clusterset addresses itself. */
+  readonly isClustersetProxied: boolean;
+}
+
+const serverCluster = 'portolan-xds';
+
+export function envoyBootstrap(options: BootstrapOptions): JsonObject {
+  const { admin, variant } = options;
+  const overAds = { ads: {}, resource_api_version: 'V3' };
+  return {
+    node: nodeOf(options),
+    admin: { address: { socket_address: { address: admin.host, port_value: admin.port } } },
+    dynamic_resources: {
+      ads_config: {
+        api_type: variant === 'delta' ? 'DELTA_GRPC' : 'GRPC',
+        transport_api_version: 'V3',
+        set_node_on_first_message_only: true,
+        grpc_services: [{ envoy_grpc: { cluster_name: serverCluster } }],
+      },
+      cds_config: overAds,
+      lds_config: overAds,
+    },
+    static_resources: { clusters: [serverClusterOf(options.server)] },
+  };
+}
+
+/** What a gRPC client without a proxy reads from GRPC_XDS_BOOTSTRAP. */
+export function grpcBootstrap(options: BootstrapOptions): JsonObject {
+  const { server } = options;
+  const server_uri = server.kind === 'socket' ? `unix:${server.path}` : `${server.host}:${server.port}`;
+  const xdsServer = { server_uri, channel_creds: [{ type: 'insecure' }], server_features: ['xds_v3'] };
+  return { xds_servers: [xdsServer], node: nodeOf(options) };
+}
+
+function nodeOf({ identity, zone, region, isClustersetProxied }: BootstrapOptions): JsonObject {
+  return {
+    id: formatNodeId(identity),
+    cluster: identity.cluster,
+    locality: { region, zone },
+    metadata: isClustersetProxied ? { clusterset: 'proxied' } : {},
+  };
+}
+
+function serverClusterOf(server: ServerAddress): JsonObject {
+  const isNamed = server.kind === 'tls' && isIP(server.host) === 0;
+  const address =
+    server.kind === 'socket'
+      ? { pipe: { path: server.path } }
+      : { socket_address: { address: server.host, port_value: server.port } };
+  return {
+    name: serverCluster,
+    type: isNamed ? 'STRICT_DNS' : 'STATIC',
+    connect_timeout: '5s',
+    load_assignment: { cluster_name: serverCluster, endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] },
+    typed_extension_protocol_options: {
+      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+        '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+        explicit_http_config: {
+          http2_protocol_options: { connection_keepalive: { interval: '30s', timeout: '10s' } },
+        },
+      },
+    },
+    ...(server.kind === 'tls' ? { transport_socket: tlsTo(server) } : {}),
+  };
+}
+
+function tlsTo({ authority, certificate, key }: Extract<ServerAddress, { kind: 'tls' }>): JsonObject {
+  return {
+    name: 'envoy.transport_sockets.tls',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
+      sni: xdsServerName,
+      common_tls_context: {
+        alpn_protocols: ['h2'],
+        tls_params: { tls_minimum_protocol_version: 'TLSv1_2', tls_maximum_protocol_version: 'TLSv1_3' },
+        tls_certificates: [{ certificate_chain: { inline_string: certificate }, private_key: { inline_string: key } }],
+        validation_context: {
+          trusted_ca: { inline_string: authority },
+          match_typed_subject_alt_names: [{ san_type: 'DNS', matcher: { exact: xdsServerName } }],
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,77 @@
+// Who a proxy is: its id names its role and its cluster, and over TLS its certificate must name the same. Pure.
+
+import type { X509Certificate } from 'node:crypto';
+import type { Verdict } from '../../base/grpc/server-options.ts';
+import { codes } from '../../base/grpc/status.ts';
+import { isIssuedBy } from '../../base/x509/certificates.ts';
+
+export const proxyRoles = ['sidecar', 'ingress', 'grpc'] as const;
+
+/** `sidecar`: beside workloads. `ingress`: takes peers' connections. `grpc`: a client without a proxy. */
+export type ProxyRole = (typeof proxyRoles)[number];
+
+export interface ProxyIdentity {
+  readonly role: ProxyRole;
+  readonly cluster: string;
+  readonly name: string;
+}
+
+/** Undefined on the local socket, where the permissions of the file decide. */
+export type ProxyCaller = { readonly identity: ProxyIdentity | undefined };
+
+const idPattern =
+  /^(sidecar|ingress|grpc)~([a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?)~([A-Za-z0-9](?:[A-Za-z0-9._-]{0,127}))$/;
+const uriPattern = /^spiffe:\/\/portolan\/cluster\/([a-z0-9.-]+)\/xds\/(sidecar|ingress|grpc)\/([A-Za-z0-9._-]+)$/;
+
+export function formatNodeId({ role, cluster, name }: ProxyIdentity): string {
+  return `${role}~${cluster}~${name}`;
+}
+
+export function parseNodeId(id: string): ProxyIdentity | undefined {
+  const parts = idPattern.exec(id);
+  return parts === null ? undefined : { role: parts[1] as ProxyRole, cluster: parts[2]!, name: parts[3]! };
+}
+
+/** The name in a proxy's certificate. */
+export function identityUri({ role, cluster, name }: ProxyIdentity): string {
+  return `spiffe://portolan/cluster/${cluster}/xds/${role}/${name}`;
+}
+
+export function judgeProxy(
+  presented: readonly X509Certificate[],
+  { authority, cluster, nowMs }: { readonly authority: string; readonly cluster: string; readonly nowMs: number },
+): Verdict<ProxyCaller> {
+  const leaf = presented[0];
+  if (leaf === undefined) return refused('no certificate was presented');
+  if (!isIssuedBy(leaf.toString(), authority)) return refused(`the certificate was not issued for cluster ${cluster}`);
+  if (nowMs < leaf.validFromDate.getTime() || nowMs > leaf.validToDate.getTime())
+    return refused(`the certificate is valid from ${leaf.validFrom} to ${leaf.validTo}`);
+  const uris = (leaf.subjectAltName ?? '').split(', ').filter((name) => name.startsWith('URI:'));
+  const parts = uris.length === 1 ? uriPattern.exec(uris[0]!.slice('URI:'.length)) : null;
+  if (parts === null) return refused('the certificate names no proxy');
+  if (parts[1] !== cluster) return refused(`the certificate belongs to cluster ${parts[1]}, this is ${cluster}`);
+  return { kind: 'trusted', caller: { identity: { cluster, role: parts[2] as ProxyRole, name: parts[3]! } } };
+}
+
+/** The identity that a node may act as, or the reason why it may not. */
+export function admitNode(
+  id: string,
+  caller: ProxyCaller,
+  cluster: string,
+): { readonly identity: ProxyIdentity } | { readonly reason: string } {
+  const claimed = parseNodeId(id);
+  const quoted = JSON.stringify(id.slice(0, 200));
+  if (claimed === undefined) return { reason: `node id ${quoted} is unknown; expected ROLE~CLUSTER~NAME` };
+  if (claimed.cluster !== cluster) return { reason: `node id ${quoted} is of another cluster, this is ${cluster}` };
+  const { identity } = caller;
+  if (identity !== undefined && formatNodeId(identity) !== id)
+    return { reason: `node id ${quoted} is not that of the certificate, ${formatNodeId(identity)}` };
+  // An ingress is given the keys of workloads: permissions of a file are not enough.
+  if (identity === undefined && claimed.role === 'ingress')
+    return { reason: 'an ingress must connect by mutual TLS, not by the local socket' };
+  return { identity: claimed };
+}
+
+function refused(reason: string): Verdict<ProxyCaller> {
+  return { kind: 'refused', code: codes.unauthenticated, reason };
+}

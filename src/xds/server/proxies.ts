@@ -1,0 +1,106 @@
+// The proxies that are or were connected: what each refused, for as long as it may come back. Bounded: of those that are
+// away the longest away is forgotten first.
+
+import type { ProxyRole } from '../identity/proxy-identity.ts';
+import { type Cause, type XdsType, xdsTypes } from '../resource.ts';
+import type { Refusals, Variant } from '../session/messages.ts';
+import type { XdsSession } from '../session/session.ts';
+
+export interface ProxyStreamState {
+  readonly variant: Variant;
+  readonly sinceMs: number;
+  readonly session: XdsSession;
+}
+
+export interface ProxyRecord {
+  readonly id: string;
+  readonly role: ProxyRole;
+  userAgent: string;
+  readonly refusals: Refusals;
+  readonly streams: Set<ProxyStreamState>;
+}
+
+export interface ProxyReport {
+  readonly id: string;
+  readonly role: ProxyRole;
+  readonly isConnected: boolean;
+  readonly userAgent: string;
+  readonly streams: readonly { readonly variant: Variant; readonly sinceMs: number }[];
+  /** Resources it holds, and those it has not answered for yet. */
+  readonly holds: Readonly<Record<XdsType, number>>;
+  readonly inFlight: number;
+  readonly refused: readonly RefusedResource[];
+}
+
+export interface RefusedResource {
+  readonly type: XdsType;
+  readonly name: string;
+  readonly message: string;
+  readonly isHeldAtLastGood: boolean;
+  readonly causes: readonly Cause[];
+}
+
+const awayMax = 1000;
+
+export class Proxies {
+  readonly #records = new Map<string, ProxyRecord>();
+
+  get connected(): number {
+    return [...this.#records.values()].filter(({ streams }) => streams.size > 0).length;
+  }
+
+  record(id: string, role: ProxyRole): ProxyRecord {
+    let record = this.#records.get(id);
+    if (record === undefined) {
+      record = { id, role, userAgent: '', refusals: new Map(), streams: new Set() };
+      this.#records.set(id, record);
+      this.#forgetSome();
+    }
+    return record;
+  }
+
+  /** The longest away stands first. */
+  left(record: ProxyRecord): void {
+    if (record.streams.size > 0) return;
+    this.#records.delete(record.id);
+    this.#records.set(record.id, record);
+    this.#forgetSome();
+  }
+
+  reports(): ProxyReport[] {
+    return [...this.#records.values()].map(reportOf).sort((one, other) => (one.id < other.id ? -1 : 1));
+  }
+
+  #forgetSome(): void {
+    const away = [...this.#records.values()].filter(({ streams }) => streams.size === 0);
+    for (const { id } of away.slice(0, Math.max(0, away.length - awayMax))) this.#records.delete(id);
+  }
+}
+
+function reportOf({ id, role, userAgent, refusals, streams }: ProxyRecord): ProxyReport {
+  const holds = Object.fromEntries(xdsTypes.map((type) => [type, 0])) as Record<XdsType, number>;
+  let inFlight = 0;
+  for (const { session } of streams) {
+    for (const type of xdsTypes) {
+      const state = session.describe(type);
+      holds[type] += state.held;
+      inFlight += state.inFlight;
+    }
+  }
+  return {
+    id,
+    role,
+    userAgent,
+    isConnected: streams.size > 0,
+    streams: [...streams].map(({ variant, sinceMs }) => ({ variant, sinceMs })),
+    holds,
+    inFlight,
+    refused: [...refusals.values()].map(({ entry, message, lastGood }) => ({
+      type: entry.type,
+      name: entry.name,
+      message,
+      isHeldAtLastGood: lastGood !== undefined,
+      causes: entry.causes,
+    })),
+  };
+}

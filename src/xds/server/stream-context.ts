@@ -1,0 +1,27 @@
+// What a stream needs of the service that it belongs to.
+
+import type { World } from '../../base/world.ts';
+import type { Place } from '../../catalog/locality.ts';
+import type { Entry } from '../view/entry.ts';
+import type { ViewBook } from '../view/view-book.ts';
+import type { XdsMeter } from './meter.ts';
+import type { Proxies } from './proxies.ts';
+
+/** Something that sends when it is woken. */
+export interface Pumped {
+  pump(): void;
+}
+
+export interface StreamContext {
+  readonly world: Pick<World, 'clock' | 'timers'>;
+  readonly cluster: string;
+  readonly proxies: Proxies;
+  readonly book: ViewBook;
+  readonly proven: WeakSet<Entry>;
+  readonly meter: XdsMeter;
+  placeOf(said: { readonly zone: string; readonly region: string }): Place;
+  schedule(stream: Pumped): void;
+  onRefused(refusal: { readonly proxy: string; readonly entry: Entry; readonly message: string }): void;
+  onRecovered(): void;
+  onTurnedAway(reason: string): void;
+}

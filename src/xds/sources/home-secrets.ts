@@ -1,0 +1,20 @@
+// The Secrets of the system namespace, as peering keeps them: certificates, keys and roots by reference.
+
+import { createInformer, type Informer } from '../../kube/controller/informer.ts';
+import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import { type Peer, splitPem } from '../../peering/kinds/peer.ts';
+import { textIn } from '../identity/authority.ts';
+import type { SourceOptions } from './source.ts';
+
+export function watchSecrets(options: SourceOptions & { readonly namespace: string }): Informer<Secret> {
+  const { client, world, log, namespace } = options;
+  return createInformer<Secret>({ client, world, log, namespace, type: secretType });
+}
+
+/** The roots of a peer in PEM; empty if they are not known. */
+export function bundleOf({ spec }: Peer, secrets: Informer<Secret>, namespace: string): string {
+  const { bundle = '', bundleSecret } = spec.trust ?? {};
+  const secret = bundleSecret && secrets.get(`${namespace}/${bundleSecret.name}`);
+  // Only the certificates: Envoy refuses what is around them.
+  return splitPem(bundle === '' ? textIn(secret, 'ca.crt') : bundle).join('');
+}

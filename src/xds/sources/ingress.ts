@@ -1,0 +1,178 @@
+// Keeps the resources of the ingress current: PeerExports, the Services they select, those Services' own slices, and
+// the peers that may call.
+
+import { createInformer, type Informer } from '../../kube/controller/informer.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
+import type { Secret } from '../../kube/objects/secret.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { type Peer, peerType } from '../../peering/kinds/peer.ts';
+import {
+  exportsService,
+  type MeshDefaults,
+  type PeerExport,
+  peerExportType,
+  sharedServiceOf,
+} from '../../peering/kinds/peer-export.ts';
+import { authoritySecret } from '../../peering/kinds/secrets.ts';
+import { meshCardName, meshDefaultsIn } from '../../peering/rules/peer-introduction.ts';
+import { pairIn } from '../identity/authority.ts';
+import {
+  backendEndpoints,
+  type CallerTrust,
+  callersResource,
+  callersSecret,
+  ingressResources,
+  type SharedRoute,
+  workloadResource,
+} from '../ingress/generate.ts';
+import type { XdsResource } from '../resource.ts';
+import { Batch } from './batch.ts';
+import { bundleOf } from './home-secrets.ts';
+import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
+import type { WithheldBook } from './withheld.ts';
+import { WorkloadCertificates } from './workload-certificates.ts';
+
+export interface IngressSourceOptions extends SourceOptions {
+  readonly namespace: string;
+  readonly secrets: Informer<Secret>;
+  readonly withheld: WithheldBook;
+  readonly port: number;
+}
+
+/** Certificates that are due are issued anew this often. */
+const renewMs = 3_600_000;
+
+export function startIngressSource(options: IngressSourceOptions): XdsSource {
+  const { client, world, book, namespace, secrets, withheld } = options;
+  const log = options.log.with({ source: 'ingress' });
+  const certificates = new WorkloadCertificates(world);
+  const where = { client, world, log };
+  const exports = createInformer<PeerExport>({ ...where, type: peerExportType });
+  const services = createInformer<Service>({
+    ...where,
+    type: serviceType,
+    indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ''] },
+  });
+  const slices = createInformer<EndpointSlice>({
+    ...where,
+    type: endpointSliceType,
+    labelSelector: serviceNameLabel,
+    indexes: { service: (slice) => [serviceKeyOf(slice)] },
+  });
+  const peers = createInformer<Peer>({ ...where, namespace, type: peerType });
+  const fieldSelector = `metadata.name=${meshCardName}`;
+  const card = createInformer<ConfigMap>({ ...where, namespace, type: configMapType, fieldSelector });
+  let routes: readonly SharedRoute[] = [];
+
+  const batch = new Batch(world.timers, (keys) => {
+    if (keys.has('all')) return renewAll();
+    for (const key of keys) renewBackends((backend) => `${backend.namespace}/${backend.service}` === key);
+  });
+
+  function trustOf(name: string): CallerTrust | undefined {
+    const peer = peers.get(`${namespace}/${name}`);
+    const bundle = peer === undefined ? '' : bundleOf(peer, secrets, namespace);
+    if (peer === undefined || bundle === '') return undefined;
+    return { peer: name, domain: peer.spec.trust.domain, bundle, identities: peer.spec.trust.identities ?? [] };
+  }
+
+  function renewAll(): void {
+    const mesh = meshDefaultsIn(card.get(`${namespace}/${meshCardName}`)?.data ?? {});
+    certificates.setAuthority(pairIn(secrets.get(`${namespace}/${authoritySecret}`)));
+    const before = routes;
+    routes = mesh === undefined ? [] : routesOf(exports, services, mesh);
+    const hasTrust = (peer: string) => trustOf(peer) !== undefined;
+    const hasCertificate = (san: string) => certificates.of(san) !== undefined;
+    const outcome = ingressResources({ routes, hasTrust, hasCertificate, port: options.port });
+    replaceSafely(book.ingress, 'secrets', () => secretsOf(), log);
+    const gone = before.filter(({ backend }) => !routes.some((route) => isSameBackend(route.backend, backend)));
+    renewBackends(() => true);
+    replaceSafely(book.ingress, 'listener', () => outcome.resources, log);
+    for (const { backend } of gone) book.ingress.replace(`backend ${backendKey(backend)}`, []);
+    withheld.set('ingress', outcome.withheld);
+  }
+
+  function secretsOf(): XdsResource[] {
+    const made = new Map<string, XdsResource>();
+    for (const { san, peers: names, tls, cause } of routes) {
+      if (tls === 'passthrough') continue;
+      const pair = certificates.of(san);
+      if (pair !== undefined) made.set(san, workloadResource(san, pair));
+      const callers = names.map(trustOf).filter((trust) => trust !== undefined);
+      if (callers.length > 0) {
+        const resource = callersResource(callers, cause);
+        // Named by all that may call, whether their roots are known or not: the listener refers to it so.
+        const name = callersSecret(names);
+        made.set(name, { ...resource, name, body: { ...resource.body, name } });
+      }
+    }
+    return [...made.values()];
+  }
+
+  function renewBackends(isMeant: (backend: SharedRoute['backend']) => boolean): void {
+    const backends = new Map(routes.map(({ backend }) => [backendKey(backend), backend]));
+    for (const [key, backend] of backends) {
+      if (!isMeant(backend)) continue;
+      const own = slices.byIndex('service', `${backend.namespace}/${backend.service}`);
+      replaceSafely(book.ingress, `backend ${key}`, () => [backendEndpoints(backend, own)], log);
+    }
+  }
+
+  for (const informer of [exports, services, peers, card] as unknown as Informer<never>[])
+    informer.on(() => batch.add('all'));
+  const offSecrets = secrets.on(() => batch.add('all'));
+  slices.on((_key, next, previous) => {
+    for (const slice of [previous, next]) if (slice !== undefined) batch.add(serviceKeyOf(slice));
+  });
+  const again = () => {
+    batch.add('all');
+    timer = world.timers.after(renewMs, again);
+  };
+  let timer = world.timers.after(renewMs, again);
+  const source = sourceOf([exports, services, slices, peers, card] as unknown as Informer<never>[], () => {
+    batch.stop();
+    timer.cancel();
+    offSecrets();
+  });
+  return {
+    ...source,
+    whenSynced: async () => {
+      await source.whenSynced();
+      batch.flush();
+    },
+  };
+}
+
+function routesOf(exports: Informer<PeerExport>, services: Informer<Service>, mesh: MeshDefaults): SharedRoute[] {
+  const routes: SharedRoute[] = [];
+  for (const each of exports.values()) {
+    const { namespace = '', name } = each.metadata;
+    for (const service of services.byIndex('namespace', namespace)) {
+      const port = service.spec?.ports?.find(({ protocol = 'TCP' }) => protocol === 'TCP');
+      if (port === undefined || !exportsService(each, service)) continue;
+      const { id, san } = sharedServiceOf(each, service, mesh);
+      routes.push({
+        sni: id,
+        san,
+        tls: each.spec.tls ?? 'terminate',
+        peers: each.spec.peers ?? [],
+        backend: { namespace, service: service.metadata.name, portName: port.name ?? '' },
+        cause: { at: 'home', kind: 'PeerExport', namespace, name },
+      });
+    }
+  }
+  return routes;
+}
+
+function backendKey({ namespace, service, portName }: SharedRoute['backend']): string {
+  return `${namespace}/${service}/${portName}`;
+}
+
+function isSameBackend(one: SharedRoute['backend'], other: SharedRoute['backend']): boolean {
+  return backendKey(one) === backendKey(other);
+}
+
+function serviceKeyOf({ metadata }: EndpointSlice): string {
+  return `${metadata.namespace ?? ''}/${metadata.labels?.[serviceNameLabel] ?? ''}`;
+}

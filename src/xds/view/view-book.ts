@@ -1,0 +1,78 @@
+// The views of all proxies: sets of resources that everybody shares, and the endpoints of clusterset services once for
+// each place that has proxies. Proxies of the same role at the same place share one view.
+
+import type { Place } from '../../catalog/locality.ts';
+import type { ProxyRole } from '../identity/proxy-identity.ts';
+import { ResourceSet } from './resource-set.ts';
+import { View } from './view.ts';
+
+export interface ViewRequest {
+  readonly role: ProxyRole;
+  readonly place: Place;
+  /** A sidecar that takes connections to clusterset addresses itself, in place of the kernel. */
+  readonly isClustersetProxied: boolean;
+}
+
+interface PlaceEndpoints {
+  readonly place: Place;
+  readonly set: ResourceSet;
+  users: number;
+}
+
+/** Fills a new place with endpoints, and keeps it current until it is dropped. */
+export type FillPlace = (place: Place, set: ResourceSet) => void;
+
+export class ViewBook {
+  readonly clusterset = new ResourceSet();
+  readonly clustersetListeners = new ResourceSet();
+  readonly peers = new ResourceSet();
+  readonly external = new ResourceSet();
+  readonly ingress = new ResourceSet();
+  /** What every sidecar has, such as the listener that redirected connections arrive at. */
+  readonly sidecar = new ResourceSet();
+  readonly #places = new Map<string, PlaceEndpoints>();
+  #fill: FillPlace = () => {};
+
+  onPlace(fill: FillPlace): void {
+    this.#fill = fill;
+    for (const { place, set } of this.#places.values()) fill(place, set);
+  }
+
+  places(): Iterable<{ readonly place: Place; readonly set: ResourceSet }> {
+    return this.#places.values();
+  }
+
+  /** `release` must be called when the proxy is gone. */
+  open(request: ViewRequest): { readonly view: View; readonly release: () => void } {
+    if (request.role === 'ingress') {
+      return { view: new View({ wildcard: [this.ingress], byName: [] }), release: () => {} };
+    }
+    const { set, release } = this.#openPlace(request.place);
+    const clusterset = [this.clusterset, set];
+    if (request.role === 'grpc') return { view: new View({ wildcard: [], byName: clusterset }), release };
+    const own = [this.sidecar, this.external, this.peers];
+    const sets = request.isClustersetProxied
+      ? { wildcard: [...own, ...clusterset, this.clustersetListeners], byName: [] }
+      : { wildcard: own, byName: clusterset };
+    return { view: new View(sets), release };
+  }
+
+  #openPlace(place: Place): { readonly set: ResourceSet; readonly release: () => void } {
+    const key = [place.cluster, place.region ?? '', place.zone ?? ''].join('\n');
+    let known = this.#places.get(key);
+    if (known === undefined) {
+      known = { place, set: new ResourceSet(), users: 0 };
+      this.#places.set(key, known);
+      this.#fill(place, known.set);
+    }
+    const opened = known;
+    opened.users += 1;
+    return {
+      set: opened.set,
+      release: () => {
+        opened.users -= 1;
+        if (opened.users === 0) this.#places.delete(key);
+      },
+    };
+  }
+}

@@ -1,0 +1,130 @@
+// For tests of the discovery server: a home in memory, the server on it, and services whose endpoints can be changed.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLog } from '../../src/base/log.ts';
+import { createMetrics, type Metrics } from '../../src/base/metrics.ts';
+import { createRealWorld } from '../../src/base/real/world.ts';
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import type { Client } from '../../src/kube/client/client.ts';
+import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { startXdsRole, type XdsRole, type XdsRoleOptions } from '../../src/main/xds.ts';
+import { type MemoryHome, memoryHome, namespace } from '../../src/peering/testing/edge/memory-home.ts';
+import { issueProxy, openAuthority } from '../../src/xds/identity/authority.ts';
+import { type BootstrapOptions, envoyBootstrap } from '../../src/xds/identity/bootstrap.ts';
+import type { ProxyRole } from '../../src/xds/identity/proxy-identity.ts';
+
+export interface XdsTest {
+  readonly home: MemoryHome;
+  readonly client: Client;
+  readonly metrics: Metrics;
+  readonly socket: string;
+  readonly folder: string;
+  role: XdsRole;
+  /** Ends the server and starts another on the same home and the same addresses. */
+  restart(): Promise<void>;
+  bootstrap(role: ProxyRole, name: string, changes?: Partial<BootstrapOptions>): Promise<object>;
+  stop(): Promise<void>;
+}
+
+export const cluster = 'east';
+
+export async function startXdsTest(changes: Partial<XdsRoleOptions> = {}): Promise<XdsTest> {
+  const home = changes.home === undefined ? await memoryHome() : undefined;
+  const client = changes.home ?? home!.client;
+  const folder = await mkdtemp(join(tmpdir(), 'portolan-xds-'));
+  const socket = join(folder, 'xds.sock');
+  const world = createRealWorld();
+  const metrics = createMetrics();
+  const options = (port: number, own: Metrics): XdsRoleOptions => ({
+    ...{ world, log: silentLog, metrics: own, home: client, namespace, cluster },
+    listen: { host: '127.0.0.1', port },
+    hosts: [],
+    socket: { path: socket, mode: 0o660 },
+    ports: { virtual: 15_003, ingress: 15_443 },
+    ...changes,
+  });
+  const test: XdsTest = {
+    ...{ client, metrics, socket, folder },
+    home: home!,
+    role: await startXdsRole(options(0, metrics)),
+    restart: async () => {
+      const { port } = test.role;
+      await test.role.stop();
+      test.role = await startXdsRole(options(port, createMetrics()));
+      await test.role.whenSynced();
+    },
+    bootstrap: async (role, name, more = {}) => {
+      const identity = { role, cluster: changes.cluster ?? cluster, name };
+      const authority = await openAuthority({ world, home: client, namespace, cluster: identity.cluster });
+      const pair = issueProxy({ world, home: client, namespace, cluster: identity.cluster }, authority, identity);
+      const server = { kind: 'tls', host: '127.0.0.1', port: test.role.port, ...pair } as const;
+      return envoyBootstrap({
+        ...{ identity, zone: '', region: '', variant: 'delta', admin: { host: '127.0.0.1', port: 0 } },
+        server: { ...server, authority: authority.certificate },
+        isClustersetProxied: false,
+        ...more,
+      });
+    },
+    stop: async () => {
+      await test.role.stop();
+      await home?.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  await test.role.whenSynced();
+  return test;
+}
+
+export interface TestService {
+  readonly name: string;
+  readonly ips?: readonly string[];
+  readonly port: number;
+  readonly portName?: string;
+  readonly trafficDistribution?: string;
+}
+
+export async function addImport(client: Client, service: TestService): Promise<void> {
+  const { name, ips = [], port, portName = '', trafficDistribution } = service;
+  await client.create<ServiceImport>(serviceImportType, {
+    apiVersion: 'multicluster.x-k8s.io/v1beta1',
+    kind: 'ServiceImport',
+    metadata: { name, namespace: 'shop' },
+    spec: {
+      type: 'ClusterSetIP',
+      ips: [...ips],
+      ports: [{ port, protocol: 'TCP', ...(portName && { name: portName }) }],
+      ...(trafficDistribution && { trafficDistribution }),
+    },
+  });
+}
+
+/** All endpoints of a service in one cluster, `host:port` each with the same port, in place of those there were. */
+export async function putEndpoints(
+  client: Client,
+  service: Pick<TestService, 'name' | 'portName'>,
+  from: string,
+  endpoints: { readonly port: number; readonly addresses: readonly string[] },
+): Promise<void> {
+  const { name, portName = '' } = service;
+  const metadata = {
+    name: `${name}-${from}-${endpoints.port}`,
+    namespace: 'shop',
+    labels: {
+      'multicluster.kubernetes.io/service-name': name,
+      'multicluster.kubernetes.io/source-cluster': from,
+    },
+  };
+  const slice: EndpointSlice = {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata,
+    addressType: 'IPv4',
+    ports: [{ name: portName, port: endpoints.port, protocol: 'TCP' }],
+    endpoints: endpoints.addresses.map((address) => ({ addresses: [address], conditions: { ready: true } })),
+  };
+  const present = await client.get<EndpointSlice>(endpointSliceType, metadata).catch(() => undefined);
+  if (present === undefined) await client.create(endpointSliceType, slice);
+  else await client.update(endpointSliceType, { ...slice, metadata: { ...present.metadata, ...metadata } });
+}
