@@ -61,4 +61,33 @@ describe('followStore', () => {
     expect(worked.filter((key) => key === '/registry/third')).toHaveLength(1);
     await background.stop();
   });
+
+  test('the watch breaks off, and an entry is deleted meanwhile -> its key is worked on, and following goes on', async () => {
+    const watches: WatchRequest[] = [];
+    const { simulation, store, put, background, worked } = await openStore((whole) =>
+      Object.create(whole, {
+        watch: {
+          value: (request: WatchRequest) => {
+            watches.push(request);
+            return watches.length === 1 ? { cancel: () => {} } : whole.watch(request);
+          },
+        },
+        range: { value: (request: RangeRequest) => whole.range(request) },
+      }),
+    );
+    await put('first');
+    await put('second');
+    await background.start();
+    await simulation.time.advance(100);
+    worked.length = 0;
+    await store.commit({ compares: [], writes: [{ key: '/registry/first' }] });
+    watches[0]?.onEnd(new Error('the store has failed'));
+    await simulation.time.advance(1000);
+    expect(worked).toContain('/registry/first');
+    worked.length = 0;
+    await put('third');
+    await simulation.time.advance(100);
+    expect(worked).toEqual(['/registry/third']);
+    await background.stop();
+  });
 });

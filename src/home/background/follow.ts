@@ -3,8 +3,8 @@
 import { errorText } from '../../base/log.ts';
 import { createQueue, type Queue, type WorkResult } from '../../base/queue.ts';
 import type { Engine } from '../request/call.ts';
-import { forEachEntry } from '../store/each-entry.ts';
-import { CompactedError, type StoreEvent } from '../store/store.ts';
+import { type Following, followPrefix } from '../store/follow.ts';
+import type { StoreEvent } from '../store/store.ts';
 
 export interface Background {
   start(): Promise<void>;
@@ -20,12 +20,14 @@ export interface FollowOptions {
   /** How many keys are worked on at once; one when absent. */
   readonly concurrency?: number;
   work(key: string): Promise<WorkResult | undefined>;
-  /** Told of everything that is there when it starts, as if it had just come, and of every change after. */
+  /** See FollowRequest. */
+  readonly remembersKeys?: boolean;
+  /** Called for everything that is there when it starts, as if it had just come, and for every change after. */
   onEvent(event: StoreEvent, queue: Queue): void;
 }
 
 export function followStore(options: FollowOptions): Background {
-  const { engine, name, prefix, onEvent } = options;
+  const { engine, name, prefix } = options;
   const queue = createQueue({
     name,
     world: engine.world,
@@ -36,33 +38,16 @@ export function followStore(options: FollowOptions): Background {
       engine.log.warn(`${name} failed, tried again later`, { key, retryMs, error: errorText(error) });
     },
   });
-  let cancel = () => {};
-  async function follow(): Promise<void> {
-    const revision = await forEachEntry(engine.store, prefix, (entry) =>
-      onEvent({ revision: entry.revision, key: entry.key, entry, previous: undefined }, queue),
-    );
-    const watch = engine.store.watch({
-      prefix,
-      afterRevision: revision,
-      onEvents: (events) => {
-        for (const event of events) onEvent(event, queue);
-      },
-      onEnd,
-    });
-    cancel = () => watch.cancel();
-  }
-  function onEnd(error: Error): void {
-    engine.log.info(`${name} can no longer follow the store`, { error: errorText(error) });
-    // Compaction overtook the list; a store that was closed has nothing more to tell.
-    if (error instanceof CompactedError) void follow().catch(onEnd);
-  }
+  let following: Following | undefined;
   return {
     start: async () => {
-      await follow();
+      const { store, world, log } = engine;
+      const onEvent = (event: StoreEvent) => options.onEvent(event, queue);
+      following = await followPrefix({ store, world, log, prefix, remembersKeys: options.remembersKeys, onEvent });
       queue.start();
     },
     stop: () => {
-      cancel();
+      following?.cancel();
       return queue.stop();
     },
     whenIdle: () => queue.whenIdle(),

@@ -21,6 +21,8 @@ export function createGarbageCollection(engine: Engine): Background {
     name: 'garbage collection',
     prefix: '/registry/',
     concurrency: 32,
+    // A new list brings every dependent back, and whether its owners are there is read afresh.
+    remembersKeys: false,
     onEvent: (event, queue) => {
       for (const key of garbage.see(event)) queue.add(key);
     },

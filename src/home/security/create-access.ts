@@ -68,7 +68,7 @@ export async function createAccess(options: AccessOptions): Promise<ApiAccess> {
     for (const listener of listeners) listener();
   };
   const followings = await Promise.all(
-    followers(index, accounts).map((follower) => follow(sources(options), withNotice(follower, told))),
+    followers(index, accounts).map((follower) => follow(options, withNotice(follower, told))),
   );
   const authenticateToken = (token: string, audiences: readonly string[] = [issuer]) =>
     bearer({ token, audiences, accounts, options });
@@ -98,10 +98,6 @@ export async function createAccess(options: AccessOptions): Promise<ApiAccess> {
       for (const following of followings) following.cancel();
     },
   };
-}
-
-function sources({ store, world, log }: AccessOptions) {
-  return { store, timers: world.timers, log };
 }
 
 function followers(index: RbacIndex, accounts: ServiceAccounts) {

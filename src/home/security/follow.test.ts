@@ -36,7 +36,7 @@ describe('follow', () => {
   test('follow: thousands are there -> all known when it resolves, then every change', async () => {
     const { simulation, world, store, put, remove, known, follower } = await openStore();
     for (let count = 0; count < 2500; count++) await put(`ns/t${count}`);
-    const following = await follow({ store, timers: world.timers, log: silentLog }, follower);
+    const following = await follow({ store, world, log: silentLog }, follower);
     expect(known.size).toBe(2500);
     await put('cluster-wide');
     await remove('ns/t7');
@@ -68,7 +68,7 @@ describe('follow', () => {
         },
       },
     });
-    const following = await follow({ store: breaking, timers: world.timers, log: silentLog }, follower);
+    const following = await follow({ store: breaking, world, log: silentLog }, follower);
     await remove('one');
     await put('three');
     watches[0]?.onEnd(new Error('the store has failed'));
