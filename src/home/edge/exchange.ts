@@ -3,8 +3,10 @@
 
 import type { HttpResponse } from '../../base/http.ts';
 import { errorText, type Log } from '../../base/log.ts';
+import { errorResponse } from '../encoding/respond.ts';
 import type { ApiRequest, RequestTrail } from '../request/access.ts';
 import { StatusError } from '../request/status.ts';
+import { asStatusError } from '../request/status-errors.ts';
 import type { Carrier } from './carriers.ts';
 import type { EdgeLimits } from './limits.ts';
 import { type Peer, peerFields } from './peer.ts';
@@ -115,7 +117,8 @@ export class Exchange {
       return await this.#handle();
     } catch (error) {
       if (this.#isGone) return { status: 499, headers: {}, body: new Uint8Array() };
-      return errorResponse(error, this.#options.log);
+      if (!(error instanceof StatusError)) this.#options.log.error('a request failed', { error: errorText(error) });
+      return errorResponse(asStatusError(error));
     }
   }
 
@@ -301,23 +304,6 @@ function corkForThisTurn(output: Exchange['carrier']['output']): void {
 /** An answer that nobody waits for any more may hold something that must be let go. */
 function discard({ body }: HttpResponse): void {
   if (!(body instanceof Uint8Array)) void body[Symbol.asyncIterator]().return?.();
-}
-
-function errorResponse(error: unknown, log: Log): HttpResponse {
-  if (!(error instanceof StatusError)) log.error('a request failed', { error: errorText(error) });
-  const status =
-    error instanceof StatusError
-      ? error
-      : new StatusError('InternalError', `Internal error occurred: ${errorText(error)}`, { cause: error });
-  const { retryAfterSeconds } = status.details ?? {};
-  return {
-    status: status.code,
-    headers: {
-      'content-type': 'application/json',
-      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
-    },
-    body: Buffer.from(JSON.stringify(status.toStatus())),
-  };
 }
 
 function bodyTooLarge(limits: EdgeLimits): StatusError {
