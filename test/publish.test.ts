@@ -14,8 +14,7 @@ import { serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
 import { memberLeaseName } from '../src/clusterset/rules/broker-layout.ts';
 import { type Federation, type FederationPublicDns, federationType } from '../src/federation/kinds/federation.ts';
 import { runOnce } from '../src/federation/public/publisher.ts';
-import { createRfc2136Provider } from '../src/federation/public/rfc2136.ts';
-import { tcpConnection } from '../src/federation/public/transport.ts';
+import { createRfc2136Provider, tcpConnection } from '../src/federation/public/rfc2136.ts';
 import { type PublicService, wantedZone } from '../src/federation/public/wanted.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { isConflict } from '../src/kube/objects/api-error.ts';
@@ -164,7 +163,7 @@ for (const [kind, command, start] of [
       createRfc2136Provider({
         zone,
         key: signedWith,
-        connect: () => tcpConnection({ host: '127.0.0.1', port: server.port, timers: world.timers }),
+        connect: () => tcpConnection({ host: '127.0.0.1', port: server.port }, world.timers),
         clock: world.clock,
         random: world.random,
         owner: 'test-set',

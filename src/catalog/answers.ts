@@ -9,23 +9,6 @@
 
 import { ByteWriter } from '../base/dns/bytes.ts';
 
-export const recordType = {
-  A: 1,
-  NS: 2,
-  CNAME: 5,
-  SOA: 6,
-  PTR: 12,
-  HINFO: 13,
-  TXT: 16,
-  AAAA: 28,
-  SRV: 33,
-  OPT: 41,
-  TSIG: 250,
-  IXFR: 251,
-  AXFR: 252,
-  ANY: 255,
-} as const;
-
 /** How the records of a set are chosen and put in order for the one who asks. */
 export const order = {
   /** All, as stored. */

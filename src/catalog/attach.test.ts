@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { SimHome } from '../../sim/home.ts';
 import { Simulation } from '../../sim/virtual-world.ts';
-import { formatAddress } from '../base/dns/address.ts';
+import { recordType } from '../base/dns/codes.ts';
 import type { HttpResponse } from '../base/http.ts';
+import { formatAddress } from '../base/ip.ts';
 import { silentLog } from '../base/log.ts';
 import type { Timers } from '../base/world.ts';
 import { serviceImportType } from '../clusterset/kinds/service-import.ts';
@@ -11,7 +12,6 @@ import { createClient } from '../kube/client/client.ts';
 import { endpointSliceType } from '../kube/objects/endpoint-slice.ts';
 import type { AnyObject } from '../kube/objects/object.ts';
 import { serviceType } from '../kube/objects/service.ts';
-import { recordType } from './answers.ts';
 import { attachCatalog } from './attach.ts';
 import { Catalog } from './catalog.ts';
 

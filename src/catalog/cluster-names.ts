@@ -1,7 +1,8 @@
 // The names of one Service under cluster.local, as Kubernetes' DNS specification 1.1.0 says. Pure.
 
+import { recordType } from '../base/dns/codes.ts';
 import { tryEncodeName } from '../base/dns/name.ts';
-import { order, plainRecord, recordType } from './answers.ts';
+import { order, plainRecord } from './answers.ts';
 import type { EndpointFacts } from './facts.ts';
 import {
   addAddresses,

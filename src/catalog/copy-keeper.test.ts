@@ -2,9 +2,10 @@
 
 import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../sim/virtual-world.ts';
+import { recordType } from '../base/dns/codes.ts';
 import { createLog, type LogFields } from '../base/log.ts';
 import type { World } from '../base/world.ts';
-import { order, plainRecord, recordType } from './answers.ts';
+import { order, plainRecord } from './answers.ts';
 import { CopyKeeper, type LoadCopyOptions, loadCopy } from './copy-keeper.ts';
 import { type CopyFacts, readCopy } from './name-copy.ts';
 import { NameTable } from './name-table.ts';

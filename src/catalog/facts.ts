@@ -1,8 +1,8 @@
 // What the catalog keeps of a Service, a ServiceImport and an EndpointSlice, packed into bytes: a hundred thousand
 // services with their slices take tens of megabytes instead of hundreds. Pure.
 
-import { parseAddress, parseIpv4Number } from '../base/dns/address.ts';
 import { ByteReader, type ByteWriter } from '../base/dns/bytes.ts';
+import { parseAddress, parseIpv4Number } from '../base/ip.ts';
 import { type Endpoint, type EndpointSlice, isReady } from '../kube/objects/endpoint-slice.ts';
 import type { Protocol, Service } from '../kube/objects/service.ts';
 

@@ -2,11 +2,12 @@
 // its cluster's name. Unhealthy shards are left out, and so, for other clusters, are those without an external address.
 // Pure.
 
-import { parseAddress } from '../base/dns/address.ts';
+import { recordType } from '../base/dns/codes.ts';
 import { tryEncodeName } from '../base/dns/name.ts';
+import { parseAddress } from '../base/ip.ts';
 import type { FederationPolicy } from '../federation/kinds/federation.ts';
 import type { ShardRecord } from '../federation/rules/record.ts';
-import { audience, type Order, order, type PackedRecord, type RecordSet, recordType, srvData } from './answers.ts';
+import { audience, type Order, order, type PackedRecord, type RecordSet, srvData } from './answers.ts';
 import type { LeftOut } from './owner-names.ts';
 import { spreadToFit } from './spread.ts';
 

@@ -2,8 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { recordType } from '../base/dns/codes.ts';
 import { encodeName } from '../base/dns/name.ts';
-import { order, plainRecord, recordType } from './answers.ts';
+import { order, plainRecord } from './answers.ts';
 import { type CopyFacts, copyPieces, readCopy } from './name-copy.ts';
 import { NameTable, stateWord } from './name-table.ts';
 import { PackedReader } from './packed-map.ts';

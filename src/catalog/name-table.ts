@@ -2,8 +2,9 @@
 // any thread get the memory once and afterwards only hear of new generations.
 
 import { ByteWriter } from '../base/dns/bytes.ts';
+import { recordType } from '../base/dns/codes.ts';
 import { encodeName, tryEncodeName } from '../base/dns/name.ts';
-import { order, packAnswers, plainRecord, type RecordSet, recordType, unpackAnswers } from './answers.ts';
+import { order, packAnswers, plainRecord, type RecordSet, unpackAnswers } from './answers.ts';
 import { PackedMap, type PackedMemory, type PackedSnapshot } from './packed-map.ts';
 import { Places, type PlacesMemory } from './places.ts';
 

@@ -1,18 +1,9 @@
 // The names of one Service or ServiceImport, made from its facts: what each answers, which reverse names point at it, and
 // what was left out and why. Shared by the two zones; what differs between them is in cluster-names.ts and clusterset-names.ts.
 
-import { dashedAddress, dashedGroups } from '../base/dns/address.ts';
-import { reverseName, tryEncodeName } from '../base/dns/name.ts';
-import {
-  type Order,
-  order,
-  type PackedRecord,
-  plainRecord,
-  type RecordSet,
-  recordType,
-  srvData,
-  srvHeadBytes,
-} from './answers.ts';
+import { recordType } from '../base/dns/codes.ts';
+import { dashedAddress, dashedGroups, reverseName, tryEncodeName } from '../base/dns/name.ts';
+import { type Order, order, type PackedRecord, plainRecord, type RecordSet, srvData, srvHeadBytes } from './answers.ts';
 import type { EndpointFacts, NamedSlice, OwnerFacts, PortFacts } from './facts.ts';
 import { spreadToFit } from './spread.ts';
 

@@ -5,6 +5,7 @@
 // meshes is TLS over TCP. `tcp` and the like add nothing to that and have no name of their own.
 
 import { ByteReader, type ByteWriter } from '../base/dns/bytes.ts';
+import { recordType } from '../base/dns/codes.ts';
 import { encodeName } from '../base/dns/name.ts';
 import {
   firstSeenAnnotation,
@@ -12,7 +13,7 @@ import {
   type PeerService,
   type PeerServiceState,
 } from '../peering/kinds/peer-service.ts';
-import { order, plainRecord, recordType, srvData } from './answers.ts';
+import { order, plainRecord, srvData } from './answers.ts';
 import { addressesOf, packSeen, repeat, type Seen, unpackSeen } from './facts.ts';
 import { addAddresses, OwnerNames } from './owner-names.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { formatAddress } from '../base/dns/address.ts';
+import { recordType } from '../base/dns/codes.ts';
+import { formatAddress } from '../base/ip.ts';
 import { addImport, makeCatalog, syncAll } from '../dns/testing/ask.ts';
 import { keyOfPeerService, makePeers, peerService } from '../dns/testing/peer-names.ts';
-import { recordType } from './answers.ts';
 import type { PeerTable } from './peer-table.ts';
 
 const addressOf = ({ table }: PeerTable, name: string) =>

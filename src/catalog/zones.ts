@@ -1,8 +1,9 @@
 // The zones a catalog answers for, and their fixed names: what a zone has besides services.
 
-import { parseAddress } from '../base/dns/address.ts';
+import { recordType } from '../base/dns/codes.ts';
 import { encodeName } from '../base/dns/name.ts';
-import { order, plainRecord, type RecordSet, recordType, txtData } from './answers.ts';
+import { parseAddress } from '../base/ip.ts';
+import { order, plainRecord, type RecordSet, txtData } from './answers.ts';
 
 export interface Zone {
   /** Its place in the list of zones; stored with every name. */

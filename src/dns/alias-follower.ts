@@ -1,13 +1,13 @@
 // Finds the end of an alias that leads out of our own zones: asks for its target as a client would, through the handlers that
 // ask others, and puts what they say behind the alias. Without anybody to ask, the alias alone is the answer.
 
+import { classIn, rcode, recordType } from '../base/dns/codes.ts';
 import { decodeMessage } from '../base/dns/message.ts';
 import { encodeName } from '../base/dns/name.ts';
 import { signMessage } from '../base/dns/tsig.ts';
-import { recordType } from '../catalog/answers.ts';
 import { Answer } from './answer.ts';
 import type { Handler, Later, Step } from './handler.ts';
-import { classIn, extendedError, headerBytes, messageBytesMax, Query, rcode, udpPayloadMax } from './wire.ts';
+import { extendedError, headerBytes, messageBytesMax, Query, udpPayloadMax } from './wire.ts';
 
 export interface AliasFollowerOptions {
   /** Those who may know the target, in order. */

@@ -1,18 +1,10 @@
 // One answer, written into memory that is used again for the next. It knows how much the asker can take. Records that do not
 // fit are left out; TC is set when they belong to the answer itself, and those that fit stay: clients without TCP use them.
 
+import { classIn, rcode, recordType } from '../base/dns/codes.ts';
 import type { TsigKey } from '../base/dns/tsig.ts';
-import { recordType, srvHeadBytes } from '../catalog/answers.ts';
-import {
-  classIn,
-  ednsOption,
-  headerBytes,
-  messageBytesMax,
-  type Query,
-  rcode,
-  udpPayloadMax,
-  udpPayloadMin,
-} from './wire.ts';
+import { srvHeadBytes } from '../catalog/answers.ts';
+import { ednsOption, headerBytes, messageBytesMax, type Query, udpPayloadMax, udpPayloadMin } from './wire.ts';
 
 export type Section = 'answer' | 'authority' | 'additional';
 

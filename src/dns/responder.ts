@@ -1,12 +1,13 @@
 // From a packet to an answer: reads the query, walks the chain, completes the message. Knows no sockets. What the chain
 // answers at once is written into the memory it was given; what must ask somebody else comes later as a message of its own.
 
+import { rcode } from '../base/dns/codes.ts';
 import { nameBytesMax } from '../base/dns/name.ts';
 import { signMessage } from '../base/dns/tsig.ts';
 import type { Clock } from '../base/world.ts';
 import type { Answer } from './answer.ts';
 import type { Handler, Later } from './handler.ts';
-import { extendedError, Query, rcode, type Transport } from './wire.ts';
+import { extendedError, Query, type Transport } from './wire.ts';
 
 /** Told of every answer before its memory is used again. */
 export interface Observer {

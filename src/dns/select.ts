@@ -1,17 +1,16 @@
 // Writes one packed record set in the order that is right for the one who asks. Hot path: reads the catalog's bytes where
 // they lie and makes no objects.
 
+import { recordType } from '../base/dns/codes.ts';
 import {
   audience,
   equalRecordsMark,
   order,
   recordHeaderBytes,
-  recordType,
   setHeaderBytes,
   srvHeadBytes,
 } from '../catalog/answers.ts';
-import type { PlacesReader, Standpoint } from '../catalog/places.ts';
-import { tier } from '../catalog/places.ts';
+import { type PlacesReader, type Standpoint, tier } from '../catalog/places.ts';
 import type { Answer, Section } from './answer.ts';
 
 /** More shards than any answer can hold. */

@@ -1,8 +1,8 @@
 // A zone's SOA, compressed against the question: every name in it ends in the zone, and so does the question. A name that is
 // a zone of its own, an island, has its server and mailbox in another zone, and these are written out.
 
+import { recordType } from '../base/dns/codes.ts';
 import { encodeName } from '../base/dns/name.ts';
-import { recordType } from '../catalog/answers.ts';
 import type { Zone } from '../catalog/zones.ts';
 import type { Answer, Section } from './answer.ts';
 import { headerBytes, type Query } from './wire.ts';

@@ -1,23 +1,8 @@
 // One query, read in place. A Query object is made once per socket and filled again for every packet, so that reading
 // allocates nothing. What cannot be read is told apart as the RFCs do: FORMERR for a query we can answer to, silence else.
 
+import { recordType } from '../base/dns/codes.ts';
 import { labelBytesMax, lowerCase, nameBytesMax } from '../base/dns/name.ts';
-import { recordType } from '../catalog/answers.ts';
-
-export const rcode = {
-  NOERROR: 0,
-  FORMERR: 1,
-  SERVFAIL: 2,
-  NXDOMAIN: 3,
-  NOTIMP: 4,
-  REFUSED: 5,
-  NOTAUTH: 9,
-  BADVERS: 16,
-} as const;
-
-export const rcodeNames: Readonly<Record<number, string>> = Object.fromEntries(
-  Object.entries(rcode).map(([name, value]) => [value, name]),
-);
 
 /** RFC 8914 */
 export const extendedError = {
@@ -36,10 +21,6 @@ export const extendedError = {
 export const ednsOption = { NSID: 3, COOKIE: 10, EXTENDED_ERROR: 15 } as const;
 /** Of the range for local use; can be configured. */
 export const defaultSourceOption = 65_001;
-
-export const classIn = 1;
-export const classChaos = 3;
-export const classAny = 255;
 
 export const headerBytes = 12;
 /** RFC 9715 and everybody since 2020: larger answers risk fragments. */

@@ -2,8 +2,9 @@
 // of "no" (no such type, no such name) with the SOA that RFC 2308 asks for. Who asks for what, and whether it is
 // known yet, is the affair of the handlers.
 
+import { rcode, recordType } from '../base/dns/codes.ts';
 import { hashBytes } from '../base/dns/name.ts';
-import { findSet, recordHeaderBytes, recordType, setHeaderBytes, srvHeadBytes, zoneMark } from '../catalog/answers.ts';
+import { findSet, recordHeaderBytes, setHeaderBytes, srvHeadBytes, zoneMark } from '../catalog/answers.ts';
 import type { Standpoint } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
 import type { Answer } from './answer.ts';
@@ -11,7 +12,7 @@ import type { Later, Step } from './handler.ts';
 import type { CatalogReader } from './reader.ts';
 import { Selector } from './select.ts';
 import { SoaTemplate } from './soa.ts';
-import { extendedError, headerBytes, type Query, rcode } from './wire.ts';
+import { extendedError, headerBytes, type Query } from './wire.ts';
 
 export interface ZoneAnswersOptions {
   readonly zone: Zone;

@@ -11,7 +11,7 @@ import type { ListenOptions } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { createLookup } from '../dns/upstream/lookup.ts';
 import { createTransport } from '../dns/upstream/transport.ts';
-import { tcpConnection } from '../federation/public/transport.ts';
+import { tcpConnection } from '../federation/public/rfc2136.ts';
 import { type AuthorityRole, type AuthoritySetup, startAuthorityRole, zoneWish } from './authority-role.ts';
 
 export interface AuthorityOptions extends AuthoritySetup {
@@ -96,7 +96,7 @@ export function addAuthorityRole(options: RoleOptions, parts: Parts): AuthorityR
     ...options,
     setTrust: (trust) => server.setTrust(trust),
     onZone: (change) => server.changeZones(change),
-    connect: (text) => tcpConnection({ ...parseHost(text), timers: world.timers }),
+    connect: (text) => tcpConnection(parseHost(text), world.timers),
     ...(forwardTo.length > 0 ? { lookUp: createLookup({ world, exchange, nameservers: forwardTo }) } : {}),
   });
   parts.add('authority', () => role.stop());

@@ -1,8 +1,9 @@
 // A process that writes one copy of names after the other, and says which one is on disk. Run with the file's path; to be
 // killed at any moment.
 
+import { recordType } from '../../src/base/dns/codes.ts';
 import { createRealDisk } from '../../src/base/real/disk.ts';
-import { order, plainRecord, recordType } from '../../src/catalog/answers.ts';
+import { order, plainRecord } from '../../src/catalog/answers.ts';
 import { copyPieces } from '../../src/catalog/name-copy.ts';
 import { NameTable } from '../../src/catalog/name-table.ts';
 

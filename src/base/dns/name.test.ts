@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { dashedAddress, formatAddress, parseAddress } from './address.ts';
-import { decodeName, encodeName, isWithin, NameError, reverseName } from './name.ts';
+import { formatAddress, parseAddress } from '../ip.ts';
+import { dashedAddress, dashedGroups, decodeName, encodeName, isWithin, NameError, reverseName } from './name.ts';
 
 test.each([
   ['checkout.shop.svc.clusterset.local', 'checkout.shop.svc.clusterset.local'],
@@ -61,7 +61,9 @@ test.each([
 
 test('address: dashed and reverse names', () => {
   expect(dashedAddress(parseAddress('10.2.0.7')!)).toBe('10-2-0-7');
-  expect(dashedAddress(parseAddress('fd00::7')!)).toBe('fd00-0-0-0-0-0-0-7');
+  expect(dashedAddress(parseAddress('fd00::7')!)).toBe('fd00--7');
+  expect(dashedAddress(parseAddress('fd00::')!)).toBe('fd00--0');
+  expect(dashedGroups(parseAddress('fd00::7')!)).toBe('fd00-0-0-0-0-0-0-7');
   expect(reverseName(parseAddress('10.2.0.7')!)).toBe('7.0.2.10.in-addr.arpa');
   expect(reverseName(parseAddress('fd00::7')!)).toMatch(/^7\.0\.0.*0\.0\.d\.f\.ip6\.arpa$/);
 });

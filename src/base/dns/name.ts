@@ -1,6 +1,8 @@
 // Domain names as they stand in messages: length-prefixed labels, lower case, ending in the root. Text is only for people.
 // Everything that looks names up works on these bytes, so no query ever makes a string.
 
+import { formatAddress } from '../ip.ts';
+
 export const nameBytesMax = 255;
 export const labelBytesMax = 63;
 
@@ -157,4 +159,21 @@ export function addressOfReverse(name: Uint8Array, length: number): string | und
     .reverse()
     .join('')
     .replace(/.{4}(?!$)/g, '$&:');
+}
+
+/**
+ * How an endpoint without a hostname is called: its address with dashes. IPv6 is written as RFC 5952 has it, with a 0 where
+ * a dash would end the label, as other servers do: `fd00:240::1:13` is `fd00-240--1-13`, `fd00::` is `fd00--0`.
+ */
+export function dashedAddress(bytes: Uint8Array): string {
+  const dashed = formatAddress(bytes).replaceAll(/[.:]/g, '-');
+  return dashed.endsWith('-') ? `${dashed}0` : dashed;
+}
+
+/** The same with every group of an IPv6 address written out, as names were made before. */
+export function dashedGroups(bytes: Uint8Array): string {
+  if (bytes.length === 4) return dashedAddress(bytes);
+  const groups: string[] = [];
+  for (let i = 0; i < 16; i += 2) groups.push(((bytes[i]! << 8) | bytes[i + 1]!).toString(16));
+  return groups.join('-');
 }

@@ -3,6 +3,7 @@
 
 import { createHmac, type Hmac, timingSafeEqual } from 'node:crypto';
 import { ByteReader, ByteWriter } from './bytes.ts';
+import { classAny, recordType } from './codes.ts';
 import { decodeName, encodeName } from './name.ts';
 
 export interface TsigKey {
@@ -13,8 +14,6 @@ export interface TsigKey {
 
 type TsigAlgorithm = 'hmac-sha256' | 'hmac-sha384' | 'hmac-sha512' | 'hmac-sha1';
 
-const tsigType = 250;
-const classAny = 255;
 const fudgeSeconds = 300;
 const tsigError = { NOERROR: 0, BADSIG: 16, BADKEY: 17, BADTIME: 18 } as const;
 
@@ -46,7 +45,7 @@ export function signMessage(
     .u16(0);
   const record = new ByteWriter()
     .raw(encodeName(key.name))
-    .u16(tsigType)
+    .u16(recordType.TSIG)
     .u16(classAny)
     .u32(0)
     .u16(rdata.length)
@@ -132,7 +131,7 @@ export function tsigErrorRecord(query: Uint8Array, tsigAt: number, error: number
   rdata.u16(error).u16(0);
   return new ByteWriter()
     .raw(encodeName(tsig.keyName))
-    .u16(tsigType)
+    .u16(recordType.TSIG)
     .u16(classAny)
     .u32(0)
     .u16(rdata.length)
@@ -205,7 +204,7 @@ function findTsig(bytes: Uint8Array): number | 'unreadable' {
     const type = view.getUint16(at);
     at += 10 + view.getUint16(at + 8);
     if (!(at <= bytes.length)) return 'unreadable';
-    if (type === tsigType) return i === records - 1 && view.getUint16(10) > 0 ? start : 'unreadable';
+    if (type === recordType.TSIG) return i === records - 1 && view.getUint16(10) > 0 ? start : 'unreadable';
   }
   return -1;
 }

@@ -1,7 +1,7 @@
 // What the catalog knows about the service behind a name, in the form explanations use it: the object, its slices, shards
 // or peer, and why something is not in the answer. For people, not for the path.
 
-import { formatAddress, parseAddress } from '../../base/dns/address.ts';
+import { formatAddress, parseAddress } from '../../base/ip.ts';
 import type { Clock } from '../../base/world.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { OwnerFacts, SliceFacts } from '../../catalog/facts.ts';

@@ -1,9 +1,9 @@
 // Asks the chain a question as a client would and finds, in the facts of the catalog, where each record of its answer comes
 // from. Slow and exact: for people, not for the path.
 
+import { classIn, parseType, rcodeNames, recordType, typeText } from '../../base/dns/codes.ts';
 import { decodeMessage, encodeMessage, type ResourceRecord } from '../../base/dns/message.ts';
 import { decodeName, tryEncodeName } from '../../base/dns/name.ts';
-import { recordType } from '../../catalog/answers.ts';
 import type { SliceFacts } from '../../catalog/facts.ts';
 import { endpointName } from '../../catalog/owner-names.ts';
 import { tier } from '../../catalog/places.ts';
@@ -11,10 +11,10 @@ import { Answer } from '../answer.ts';
 import { messageOf } from '../handler.ts';
 import type { DnsService } from '../service.ts';
 import { encodeSource } from '../source/source-option.ts';
-import { classIn, ednsOption, rcodeNames } from '../wire.ts';
+import { ednsOption } from '../wire.ts';
 import { type FactSources, type Facts, factsBehind, peerFacts } from './explainer-facts.ts';
 import type { ExplainedRecord, Explanation, Nearness, RecordSource } from './explanation.ts';
-import { parseType, rdataText, typeText } from './record-text.ts';
+import { rdataText } from './record-text.ts';
 
 export interface ExplainerOptions extends FactSources {
   readonly service: DnsService;

@@ -1,47 +1,10 @@
 // Types and records as people write them: names where there are any, TYPE123 and \# (RFC 3597) where there are none. For
 // explanations and logs, not for the path.
 
-import { formatAddress } from '../../base/dns/address.ts';
+import { recordType } from '../../base/dns/codes.ts';
 import type { ResourceRecord } from '../../base/dns/message.ts';
 import { decodeName } from '../../base/dns/name.ts';
-import { recordType } from '../../catalog/answers.ts';
-
-/** Besides those that our own zones have. */
-const otherTypes = {
-  MX: 15,
-  LOC: 29,
-  NAPTR: 35,
-  DNAME: 39,
-  DS: 43,
-  SSHFP: 44,
-  RRSIG: 46,
-  NSEC: 47,
-  DNSKEY: 48,
-  NSEC3: 50,
-  TLSA: 52,
-  CDS: 59,
-  SVCB: 64,
-  HTTPS: 65,
-  SPF: 99,
-  URI: 256,
-  CAA: 257,
-} as const;
-
-const numbers = new Map<string, number>(Object.entries({ ...recordType, ...otherTypes }));
-const names = new Map<number, string>([...numbers].map(([name, number]) => [number, name]));
-
-/** `A`, `https`, `TYPE65`; undefined for anything else. */
-export function parseType(text: string): number | undefined {
-  const name = text.toUpperCase();
-  const known = numbers.get(name);
-  if (known !== undefined) return known;
-  const number = Number(/^TYPE(\d{1,5})$/.exec(name)?.[1] ?? Number.NaN);
-  return number <= 0xffff ? number : undefined;
-}
-
-export function typeText(type: number): string {
-  return names.get(type) ?? `TYPE${type}`;
-}
+import { formatAddress } from '../../base/ip.ts';
 
 export function rdataText({ type, rdata }: Pick<ResourceRecord, 'type' | 'rdata'>): string {
   const bytes = Buffer.from(rdata);
@@ -62,17 +25,17 @@ function textOf(type: number, bytes: Buffer): string {
     case recordType.CNAME:
     case recordType.NS:
     case recordType.PTR:
-    case otherTypes.DNAME:
+    case recordType.DNAME:
       return decodeName(bytes);
-    case otherTypes.MX:
+    case recordType.MX:
       return `${bytes.readUInt16BE(0)} ${decodeName(bytes, 2)}`;
     case recordType.SOA:
       return soaText(bytes);
     case recordType.TXT:
     case recordType.HINFO:
-    case otherTypes.SPF:
+    case recordType.SPF:
       return stringsIn(bytes).join(' ');
-    case otherTypes.CAA:
+    case recordType.CAA:
       return caaText(bytes);
     default:
       return unknownText(bytes);

@@ -1,9 +1,10 @@
 // Only those in the list are served, so that the resolver is no open forwarder. Verdicts are remembered by address text.
 
+import { rcode } from '../../base/dns/codes.ts';
 import { type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Step } from '../handler.ts';
-import { extendedError, type Query, rcode } from '../wire.ts';
+import { extendedError, type Query } from '../wire.ts';
 
 /** Loopback, private, shared, link-local and unique-local addresses: what a cluster's pods have. */
 export const defaultClients: readonly string[] = [

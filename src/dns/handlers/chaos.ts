@@ -1,10 +1,11 @@
 // `version.bind` and `id.server` in class CHAOS: the two questions people ask to learn which server answers them.
 
+import { classChaos, rcode, recordType } from '../../base/dns/codes.ts';
 import { encodeName } from '../../base/dns/name.ts';
-import { recordType, txtData } from '../../catalog/answers.ts';
+import { txtData } from '../../catalog/answers.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Step } from '../handler.ts';
-import { classChaos, extendedError, headerBytes, type Query, rcode } from '../wire.ts';
+import { extendedError, headerBytes, type Query } from '../wire.ts';
 
 export function chaosHandler(options: { readonly serverId: string }): Handler {
   const texts: readonly { readonly names: readonly Uint8Array[]; readonly rdata: Uint8Array }[] = [

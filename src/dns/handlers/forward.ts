@@ -1,9 +1,10 @@
 // Everything that is nobody's here goes upstream, for those who ask for recursion.
 
+import { classIn } from '../../base/dns/codes.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
 import type { Forwarder } from '../upstream/forwarder.ts';
-import { classIn, type Query } from '../wire.ts';
+import type { Query } from '../wire.ts';
 
 export function forwardHandler(options: { readonly forwarder: Forwarder }): Handler {
   return {

@@ -3,6 +3,7 @@
 // home. Until it is known what peers share, those that an earlier process knew are answered as old, and names that may be
 // islands with SERVFAIL.
 
+import { classAny, classIn, rcode } from '../../base/dns/codes.ts';
 import { hashBytes, isWithin } from '../../base/dns/name.ts';
 import { zoneMark } from '../../catalog/answers.ts';
 import { namesOutside } from '../../catalog/peer-table.ts';
@@ -11,7 +12,7 @@ import type { Handler, Later, Step } from '../handler.ts';
 import type { CatalogReader } from '../reader.ts';
 import { SoaTemplate } from '../soa.ts';
 import type { StubZones } from '../stub-zones/stub-zones.ts';
-import { classAny, classIn, extendedError, type Query, rcode } from '../wire.ts';
+import { extendedError, type Query } from '../wire.ts';
 import { createOldAnswers, createZoneAnswers, type OldView, type ZoneAnswersOptions } from '../zone-answers.ts';
 
 export interface IslandHandlerOptions extends Omit<ZoneAnswersOptions, 'soa'> {

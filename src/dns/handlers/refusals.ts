@@ -1,10 +1,10 @@
 // The handlers that only refuse: an EDNS version we do not speak, types that are not data, and, at the end of the chain,
 // names that nobody here answers for.
 
-import { recordType } from '../../catalog/answers.ts';
+import { rcode, recordType } from '../../base/dns/codes.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Step } from '../handler.ts';
-import { extendedError, type Query, rcode } from '../wire.ts';
+import { extendedError, type Query } from '../wire.ts';
 
 export function refuseHandler(): Handler {
   return {

@@ -2,14 +2,15 @@
 // left to the next handler: somebody else knows it. Until they have been read, those that an earlier process knew are
 // answered, as old; of the rest only addresses in the ranges that can be ours wait.
 
+import { rcode, recordType } from '../../base/dns/codes.ts';
 import { addressOfReverse, encodeName, isWithin } from '../../base/dns/name.ts';
-import { findSet, recordType } from '../../catalog/answers.ts';
+import { findSet } from '../../catalog/answers.ts';
 import type { Zone } from '../../catalog/zones.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Step } from '../handler.ts';
 import type { CatalogReader } from '../reader.ts';
 import { Selector } from '../select.ts';
-import { extendedError, headerBytes, type Query, rcode } from '../wire.ts';
+import { extendedError, headerBytes, type Query } from '../wire.ts';
 import { createAddressFilter } from './acl.ts';
 
 export const reverseTrees: readonly Uint8Array[] = [encodeName('in-addr.arpa'), encodeName('ip6.arpa')];

@@ -1,13 +1,14 @@
 // Names under a stub zone go to that zone's servers, with word of which cluster asks. What a pod wrote into that option is
 // dropped; a query that has been passed on too often goes round in circles and is refused.
 
+import { rcode } from '../../base/dns/codes.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
 import { type SourceTagger, sayDropped } from '../source/trusted-servers.ts';
 import type { StubEntry, StubZones } from '../stub-zones/stub-zones.ts';
 import { overTls } from '../upstream/exchange.ts';
 import { Forwarder, type ForwarderOptions } from '../upstream/forwarder.ts';
-import { extendedError, type Query, rcode } from '../wire.ts';
+import { extendedError, type Query } from '../wire.ts';
 
 export interface StubHandlerOptions {
   readonly zones: StubZones;

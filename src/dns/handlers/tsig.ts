@@ -1,11 +1,12 @@
 // A signed query is checked before anybody looks at what it asks. A good signature makes the peer known and the answer
 // signed; a bad one is answered with NOTAUTH and says why (RFC 8945 section 5.2).
 
+import { rcode } from '../../base/dns/codes.ts';
 import { type TsigKey, tsigErrorRecord, verifyMessage } from '../../base/dns/tsig.ts';
 import type { Clock } from '../../base/world.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Step } from '../handler.ts';
-import { extendedError, type Query, rcode } from '../wire.ts';
+import { extendedError, type Query } from '../wire.ts';
 
 export function tsigHandler(options: { readonly keys: () => readonly TsigKey[]; readonly clock: Clock }): Handler {
   const { clock } = options;

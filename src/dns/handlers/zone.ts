@@ -1,12 +1,13 @@
 // Answers one zone from the catalog; until it has been read once, from what an earlier process left, and what that did not
 // know with SERVFAIL. A stub zone that lies in it is not its own: the longest zone that fits a name decides.
 
+import { classAny, classIn, rcode } from '../../base/dns/codes.ts';
 import { isWithin } from '../../base/dns/name.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
 import { SoaTemplate } from '../soa.ts';
 import type { StubZones } from '../stub-zones/stub-zones.ts';
-import { classAny, classIn, extendedError, type Query, rcode } from '../wire.ts';
+import { extendedError, type Query } from '../wire.ts';
 import {
   createOldAnswers,
   createZoneAnswers,

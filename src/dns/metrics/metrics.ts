@@ -1,12 +1,12 @@
 // What the DNS server's counters say, in the registry of its process: queries by zone and rcode, time per answer by zone,
 // the time from an endpoint's change to its answer, use of the cache, and how the servers do that are asked.
 
+import { rcodeNames } from '../../base/dns/codes.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Clock } from '../../base/world.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Zone } from '../../catalog/zones.ts';
 import type { ServerTotals } from '../upstream/server-stats.ts';
-import { rcodeNames } from '../wire.ts';
 import { latencyBounds, readCounters, type ZoneLatency } from './observe.ts';
 
 export interface DnsMetricsOptions {

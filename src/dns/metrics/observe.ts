@@ -1,14 +1,14 @@
 // Counts every answer by zone, rcode and time taken, and what else a thread counts (dropped packets, closed connections, use
 // of the cache), in memory that another thread can read at any moment; writes a line for each query while that is on.
 
+import { rcodeNames, typeText } from '../../base/dns/codes.ts';
 import { decodeName } from '../../base/dns/name.ts';
 import type { LogFields } from '../../base/log.ts';
 import type { Clock } from '../../base/world.ts';
-import { recordType } from '../../catalog/answers.ts';
 import type { Answer } from '../answer.ts';
 import type { Observer } from '../responder.ts';
 import { readServerStats, ServerStats, type ServerTotals, serverStatsCells } from '../upstream/server-stats.ts';
-import { type Query, rcodeNames } from '../wire.ts';
+import type { Query } from '../wire.ts';
 
 export const tallyNames = [
   /** Packets from port 0, which nobody could be answered at. */
@@ -88,7 +88,7 @@ export class QueryObserver implements Observer {
       client: `${query.clientAddress}:${query.clientPort}`,
       transport: query.transport,
       name: query.nameLength === 0 ? '' : decodeName(query.name.subarray(0, query.nameLength)),
-      type: typeNames.get(query.type) ?? `TYPE${query.type}`,
+      type: typeText(query.type),
       ...this.#options.sourceOf?.(query),
       rcode: rcodeNames[answer.rcode] ?? String(answer.rcode),
       ...(answer.extendedError < 0 ? {} : { extendedError: `${answer.extendedError} ${answer.extendedText}`.trim() }),
@@ -98,8 +98,6 @@ export class QueryObserver implements Observer {
     };
   }
 }
-
-const typeNames: ReadonlyMap<number, string> = new Map(Object.entries(recordType).map(([name, type]) => [type, name]));
 
 export interface CounterTotals {
   readonly byZoneAndRcode: readonly { readonly zone: number; readonly rcode: number; readonly count: number }[];

@@ -5,6 +5,7 @@
 
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { FrameReader, frameMessage } from '../../base/dns/frames.ts';
 import type { Timers } from '../../base/world.ts';
 import { Answer } from '../answer.ts';
 import type { TlsMaterial } from '../config/config.ts';
@@ -127,7 +128,7 @@ function serve(socket: Socket, { answer, options, onActive, drain }: ServeParts)
   const port = socket.remotePort ?? 0;
   const identity = options.tls ? identityOf(socket as TLSSocket) : '';
   const idleMs = options.idleMs ?? defaultIdleMs;
-  let pending: Buffer = Buffer.alloc(0);
+  const frames = new FrameReader();
   let waiting = 0;
   let hasEnded = false;
   let idle = options.timers.after(idleMs, () => socket.destroy());
@@ -139,10 +140,7 @@ function serve(socket: Socket, { answer, options, onActive, drain }: ServeParts)
 
   function send(message: Uint8Array): void {
     if (socket.destroyed) return;
-    const framed = Buffer.allocUnsafe(2 + message.length);
-    framed.writeUInt16BE(message.length);
-    framed.set(message, 2);
-    socket.write(framed);
+    socket.write(frameMessage(message));
     if (socket.writableLength > unreadBytesMax) socket.destroy();
   }
 
@@ -177,17 +175,15 @@ function serve(socket: Socket, { answer, options, onActive, drain }: ServeParts)
   }
 
   function onData(chunk: Buffer): void {
-    pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+    frames.add(chunk);
     let isComplete = false;
-    while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
-      const end = 2 + pending.readUInt16BE(0);
+    for (let packet = frames.next(); packet !== undefined; packet = frames.next()) {
       // Nobody who speaks DNS sends less than a header.
-      if (end < 2 + headerBytes) {
+      if (packet.length < headerBytes) {
         socket.destroy();
         return;
       }
-      take(pending.subarray(2, end));
-      pending = pending.subarray(end);
+      take(packet);
       isComplete = true;
     }
     // Only whole queries count as life: one byte a minute would otherwise hold a connection for ever.

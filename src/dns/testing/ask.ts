@@ -3,6 +3,7 @@
 
 import type { DecodedPacket, Answer as PacketAnswer, PacketOpt } from 'dns-packet';
 import packet from 'dns-packet';
+import { rcodeNames } from '../../base/dns/codes.ts';
 import { type LogFields, silentLog } from '../../base/log.ts';
 import type { Clock, Random, Timers, World } from '../../base/world.ts';
 import { Catalog, type CatalogOptions } from '../../catalog/catalog.ts';
@@ -15,7 +16,7 @@ import { messageOf } from '../handler.ts';
 import { createCounters } from '../metrics/observe.ts';
 import { DnsService } from '../service.ts';
 import type { Exchange } from '../upstream/exchange.ts';
-import { defaultSourceOption, rcodeNames, type Transport } from '../wire.ts';
+import { defaultSourceOption, type Transport } from '../wire.ts';
 
 export const stillClock: Clock = { wallMs: () => 1_700_000_000_000, monotonicMs: () => 1000 };
 

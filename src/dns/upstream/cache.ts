@@ -1,8 +1,9 @@
 // Replies of other servers, kept as long as they say and a while longer in case nobody can be asked. The key holds all
 // that an answer can depend on; for federations that includes the cluster that asks. Pure but for the time it is told.
 
+import { rcode } from '../../base/dns/codes.ts';
 import { nameBytesMax } from '../../base/dns/name.ts';
-import { type Query, rcode } from '../wire.ts';
+import type { Query } from '../wire.ts';
 import type { SourceTag } from './question.ts';
 import type { Reply } from './reply.ts';
 

@@ -2,13 +2,14 @@
 // a truncated reply is fetched again over TCP; when nobody answers, an answer that has run out is better than none and is
 // marked as such (RFC 8767, RFC 8914). No client can make a server look dead, or keep others from waiting (waiting-room.ts).
 
+import { rcode } from '../../base/dns/codes.ts';
 import { signMessage, type TsigKey, verifyMessage } from '../../base/dns/tsig.ts';
 import type { World } from '../../base/world.ts';
 import type { Answer } from '../answer.ts';
 import type { ForwardTimes, ServerAddress } from '../config/config.ts';
 import type { Later, Step } from '../handler.ts';
 import type { Tally } from '../metrics/observe.ts';
-import { extendedError, type Query, rcode } from '../wire.ts';
+import { extendedError, type Query } from '../wire.ts';
 import { Asking } from './asking.ts';
 import { type CachedReply, isAnswer, type ReplyCache } from './cache.ts';
 import { Deadlines } from './deadlines.ts';

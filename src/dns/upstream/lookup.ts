@@ -1,11 +1,10 @@
 // Looks a host name up at other servers, for this process's own use: both kinds of addresses, and how long they hold.
 
-import { formatAddress } from '../../base/dns/address.ts';
+import { classIn, rcode, recordType } from '../../base/dns/codes.ts';
 import { decodeMessage, encodeMessage, type Message } from '../../base/dns/message.ts';
+import { formatAddress } from '../../base/ip.ts';
 import type { World } from '../../base/world.ts';
-import { recordType } from '../../catalog/answers.ts';
 import { parseServerAddress } from '../config/config.ts';
-import { classIn, rcode } from '../wire.ts';
 import type { Exchange } from './exchange.ts';
 import { ServerSet } from './servers.ts';
 

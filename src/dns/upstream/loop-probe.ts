@@ -2,10 +2,10 @@
 // this server can answer is asked for: `<mark>.portolan-loop.<zone>`. Whoever asks us for it has it from us, and the answer
 // that then comes back to the one who sent it out says so. Pure.
 
+import { classIn, recordType } from '../../base/dns/codes.ts';
 import { encodeName } from '../../base/dns/name.ts';
-import { recordType } from '../../catalog/answers.ts';
 import type { Answer } from '../answer.ts';
-import { classIn, headerBytes, type Query } from '../wire.ts';
+import { headerBytes, type Query } from '../wire.ts';
 
 /** Leaves room for the two labels before it. */
 const zoneLengthMax = 200;

@@ -1,8 +1,8 @@
 // Questions to other servers, as bytes. Nothing a client put into its OPT goes further than this. Pure but for chance.
 
+import { classIn, recordType } from '../../base/dns/codes.ts';
 import type { World } from '../../base/world.ts';
-import { recordType } from '../../catalog/answers.ts';
-import { classIn, headerBytes, type Query, udpPayloadMax } from '../wire.ts';
+import { headerBytes, type Query, udpPayloadMax } from '../wire.ts';
 
 /** What is said of the one who asks: goes out as an option, and keeps answers for different askers apart. */
 export interface SourceTag {

@@ -2,9 +2,9 @@
 // and the addresses of servers that the answer names. Everything else is left out, and so is whatever lies in zones that
 // others answer, our own above all: nobody upstream has a say there. Pure.
 
+import { recordType } from '../../base/dns/codes.ts';
 import { decodeMessage, encodeMessage, MessageError, type ResourceRecord } from '../../base/dns/message.ts';
 import { isWithin, lowerCase, nameBytesMax } from '../../base/dns/name.ts';
-import { recordType } from '../../catalog/answers.ts';
 import { headerBytes } from '../wire.ts';
 
 /** Whether a name is not for the servers that gave the reply to answer. */
@@ -15,7 +15,13 @@ const typeDname = 39;
 /** Proofs of DNSSEC: their owners may stand beside the name asked for. */
 const proofTypes: ReadonlySet<number> = new Set([43, 46, 47, 50]);
 /** Types that name a host, and how many bytes stand before its name. */
-const hostAt: Readonly<Record<number, number>> = { [recordType.NS]: 0, 15: 2, [recordType.SRV]: 6, 64: 2, 65: 2 };
+const hostAt: Readonly<Record<number, number>> = {
+  [recordType.NS]: 0,
+  [recordType.MX]: 2,
+  [recordType.SRV]: 6,
+  [recordType.SVCB]: 2,
+  [recordType.HTTPS]: 2,
+};
 /** More aliases, or hosts, than any good answer has: comparing each with each must stay cheap. */
 const aliasesMax = 16;
 const hostsMax = 64;

@@ -2,8 +2,8 @@
 // they can be counted down later. Its records stay as bytes; those that do not belong to the question are left out
 // (related.ts). Pure; a reply that cannot be read is undefined.
 
-import { recordType } from '../../catalog/answers.ts';
-import { ednsOption, headerBytes, rcode } from '../wire.ts';
+import { rcode, recordType } from '../../base/dns/codes.ts';
+import { ednsOption, headerBytes } from '../wire.ts';
 import { type IsOfOthers, RelatedRecords, withoutUnrelated } from './related.ts';
 
 export interface Reply {

@@ -4,6 +4,7 @@
 
 import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
+import { FrameReader, frameMessage } from '../../base/dns/frames.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { TlsClient } from '../config/config.ts';
 import { headerBytes } from '../wire.ts';
@@ -131,13 +132,10 @@ function dial(server: ExchangeOptions['server'], tls: TlsClient): TLSSocket {
 }
 
 function readFrames(connection: Connection): void {
-  let received: Buffer = Buffer.alloc(0);
+  const frames = new FrameReader();
   connection.socket.on('data', (chunk: Buffer) => {
-    received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
-    while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
-      const end = 2 + received.readUInt16BE(0);
-      const reply = received.subarray(2, end);
-      received = received.subarray(end);
+    frames.add(chunk);
+    for (let reply = frames.next(); reply !== undefined; reply = frames.next()) {
       connection.answers += 1;
       if (reply.length >= headerBytes) connection.waiting.get(reply.readUInt16BE(0))?.resolve(reply);
     }
@@ -145,9 +143,7 @@ function readFrames(connection: Connection): void {
 }
 
 function framed(message: Uint8Array, id: number): Buffer {
-  const bytes = Buffer.allocUnsafe(2 + message.length);
-  bytes.writeUInt16BE(message.length);
-  bytes.set(message, 2);
+  const bytes = frameMessage(message);
   bytes.writeUInt16BE(id, 2);
   return bytes;
 }

@@ -1,6 +1,6 @@
 // Questions to other servers over UDP (udp-sockets.ts), TCP and TLS (tls-connections.ts).
 
-import { connect } from 'node:net';
+import { exchangeOverTcp } from '../../base/dns/transport-tcp.ts';
 import type { World } from '../../base/world.ts';
 import { headerBytes } from '../wire.ts';
 import type { Exchange, ExchangeOptions, TakeReply } from './exchange.ts';
@@ -10,8 +10,8 @@ import { UdpSockets } from './udp-sockets.ts';
 
 export function createTransport(world: Pick<World, 'clock' | 'timers' | 'random'>): Exchange {
   const udp = new UdpSockets(world);
-  /** End each question that waits for TCP. */
-  const stops = new Set<() => void>();
+  /** Ends each question that waits for TCP: it must not keep the process alive until its time is over. */
+  const stopping = new AbortController();
   const connections = createTlsConnections(world);
   let isClosed = false;
 
@@ -31,37 +31,20 @@ export function createTransport(world: Pick<World, 'clock' | 'timers' | 'random'
     else udp.send(options, done);
   }
 
-  function askTcp(options: ExchangeOptions): Promise<Uint8Array> {
-    const { server } = options;
+  async function askTcp({ server, message: question, timeoutMs }: ExchangeOptions): Promise<Uint8Array> {
     const bytes = world.random.bytes(2);
-    const message = withId(options.message, (bytes[0]! << 8) | bytes[1]!);
-    return new Promise((resolve, reject) => {
-      const socket = connect({ host: server.host, port: server.port, noDelay: true });
-      let received = Buffer.alloc(0);
-      const end = (finish: () => void) => {
-        timer.cancel();
-        stops.delete(stop);
-        socket.destroy();
-        finish();
-      };
-      const fail = (error: Error) => end(() => reject(error));
-      const stop = () => fail(new Error(`${server.host}:${server.port} is no longer waited for`));
-      stops.add(stop);
-      const timer = world.timers.after(options.timeoutMs, () =>
-        fail(new Error(`${server.host}:${server.port} did not answer over TCP within ${options.timeoutMs} ms`)),
-      );
-      socket.on('connect', () => socket.write(framed(message)));
-      socket.on('data', (chunk) => {
-        received = Buffer.concat([received, chunk]);
-        if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) return;
-        const reply = received.subarray(2, 2 + received.readUInt16BE(0));
-        const isRight = reply.length >= headerBytes && reply.readUInt16BE(0) === message.readUInt16BE(0);
-        if (isRight && isReplyTo(reply, options.message)) end(() => resolve(reply));
-        else fail(new Error(`${server.host}:${server.port} answered something else over TCP`));
-      });
-      socket.on('error', fail);
-      socket.on('close', () => fail(new Error(`${server.host}:${server.port} closed the connection`)));
-    });
+    const message = withId(question, (bytes[0]! << 8) | bytes[1]!);
+    let answer: Uint8Array | undefined;
+    const onMessage = (reply: Buffer): 'end' => {
+      const isRight = reply.length >= headerBytes && reply.readUInt16BE(0) === message.readUInt16BE(0);
+      if (!isRight || !isReplyTo(reply, question))
+        throw new Error(`${server.host}:${server.port} answered something else over TCP`);
+      answer = reply;
+      return 'end';
+    };
+    const limit = { totalMs: timeoutMs };
+    await exchangeOverTcp({ server, timers: world.timers, message, onMessage, limit, signal: stopping.signal });
+    return answer!;
   }
 
   async function askTls(options: Parameters<typeof connections.ask>[0]): Promise<Uint8Array> {
@@ -81,8 +64,7 @@ export function createTransport(world: Pick<World, 'clock' | 'timers' | 'random'
     send,
     close: () => {
       isClosed = true;
-      // Who waits must not keep the process alive until its time is over.
-      for (const stop of stops) stop();
+      stopping.abort();
       connections.close();
       udp.close();
     },
@@ -93,11 +75,4 @@ function withId(message: Uint8Array, id: number): Buffer {
   const copy = Buffer.from(message);
   copy.writeUInt16BE(id);
   return copy;
-}
-
-function framed(message: Buffer): Buffer {
-  const bytes = Buffer.allocUnsafe(2 + message.length);
-  bytes.writeUInt16BE(message.length);
-  message.copy(bytes, 2);
-  return bytes;
 }

@@ -2,12 +2,14 @@
 // Knot, PowerDNS and many hosted ones. Each change carries its condition, so that the server itself keeps foreign names
 // safe from us even if they appeared a moment ago.
 
-import { formatAddress } from '../../base/dns/address.ts';
 import { ByteReader } from '../../base/dns/bytes.ts';
+import { classAny, classIn, classNone, rcode, rcodeNames, recordType } from '../../base/dns/codes.ts';
 import { decodeMessage, encodeMessage, type Message, type ResourceRecord } from '../../base/dns/message.ts';
 import { decodeName } from '../../base/dns/name.ts';
+import { exchangeOverTcp } from '../../base/dns/transport-tcp.ts';
 import { signMessage, type TsigKey, verifyMessage, verifyNext } from '../../base/dns/tsig.ts';
-import type { Clock, Random } from '../../base/world.ts';
+import { formatAddress } from '../../base/ip.ts';
+import type { Clock, Random, Timers } from '../../base/world.ts';
 import { type NameChange, ownerText, type ZoneSet } from './difference.ts';
 import type { ChangeResult, Provider } from './publisher.ts';
 import { dataOf } from './wanted.ts';
@@ -15,6 +17,15 @@ import { dataOf } from './wanted.ts';
 export interface DnsConnection {
   /** Sends a message and hands on every message that comes back until one says it was the last. */
   exchange(message: Uint8Array, onMessage: (reply: Uint8Array) => 'more' | 'end'): Promise<void>;
+}
+
+/** Without a message for so long it is over. */
+const idleMs = 10_000;
+
+export function tcpConnection(server: { readonly host: string; readonly port: number }, timers: Timers): DnsConnection {
+  return {
+    exchange: (message, onMessage) => exchangeOverTcp({ server, timers, message, onMessage, limit: { idleMs } }),
+  };
 }
 
 export interface Rfc2136Options {
@@ -27,25 +38,9 @@ export interface Rfc2136Options {
   readonly ttlSeconds: number;
 }
 
-const type = { A: 1, CNAME: 5, SOA: 6, TXT: 16, AAAA: 28, AXFR: 252, ANY: 255 } as const;
-const classIn = 1;
-const classNone = 254;
-const classAny = 255;
 const opcodeUpdate = 5 << 11;
-const rcodeNames: Readonly<Record<number, string>> = {
-  1: 'FORMERR',
-  2: 'SERVFAIL',
-  3: 'NXDOMAIN',
-  4: 'NOTIMP',
-  5: 'REFUSED',
-  6: 'YXDOMAIN',
-  7: 'YXRRSET',
-  8: 'NXRRSET',
-  9: 'NOTAUTH',
-  10: 'NOTZONE',
-};
 /** The ways a server says that a condition did not hold. */
-const conflictCodes = new Set([3, 6, 7, 8]);
+const conflictCodes = new Set<number>([rcode.NXDOMAIN, rcode.YXDOMAIN, rcode.YXRRSET, rcode.NXRRSET]);
 const changesPerMessage = 100;
 
 export function createRfc2136Provider(options: Rfc2136Options): Provider {
@@ -62,13 +57,13 @@ export function createRfc2136Provider(options: Rfc2136Options): Provider {
     let result: ChangeResult = { kind: 'failed', why: 'no reply' };
     await options.connect().exchange(message, (reply) => {
       const verdict = verifyMessage(reply, { keys: [options.key], timeSeconds: nowSeconds(), requestMac: mac });
-      const rcode = reply[3]! & 15;
+      const code = reply[3]! & 15;
       if (verdict.kind === 'bad') result = { kind: 'failed', why: `reply not trusted: ${verdict.why}` };
-      else if (rcode === 0) {
+      else if (code === rcode.NOERROR) {
         // Only a signed "yes" is one.
         result = verdict.kind === 'good' ? { kind: 'done' } : { kind: 'failed', why: 'reply is not signed' };
-      } else if (conflictCodes.has(rcode)) result = { kind: 'conflict' };
-      else result = { kind: 'failed', why: `server says ${rcodeNames[rcode] ?? rcode}` };
+      } else if (conflictCodes.has(code)) result = { kind: 'conflict' };
+      else result = { kind: 'failed', why: `server says ${rcodeNames[code] ?? code}` };
       return 'end';
     });
     return result;
@@ -105,22 +100,22 @@ function updateMessage(changes: readonly NameChange[], id: number, options: Rfc2
     if (change.kind === 'create') {
       // RFC 2136 section 2.4.5: the name, and the one beside it, are not in use.
       for (const free of [name, ownerName])
-        conditions.push({ name: free, type: type.ANY, class: classNone, ttl: 0, rdata: none });
-      updates.push({ name: ownerName, type: type.TXT, class: classIn, ttl: options.ttlSeconds, rdata: text });
+        conditions.push({ name: free, type: recordType.ANY, class: classNone, ttl: 0, rdata: none });
+      updates.push({ name: ownerName, type: recordType.TXT, class: classIn, ttl: options.ttlSeconds, rdata: text });
     } else {
       // RFC 2136 section 2.4.2: the owner's text is there and says it is ours.
-      conditions.push({ name: ownerName, type: type.TXT, class: classIn, ttl: 0, rdata: text });
-      for (const old of [type.A, type.AAAA, type.CNAME]) {
+      conditions.push({ name: ownerName, type: recordType.TXT, class: classIn, ttl: 0, rdata: text });
+      for (const old of [recordType.A, recordType.AAAA, recordType.CNAME]) {
         updates.push({ name, type: old, class: classAny, ttl: 0, rdata: none });
       }
     }
     if (change.kind === 'delete')
-      updates.push({ name: ownerName, type: type.TXT, class: classAny, ttl: 0, rdata: none });
+      updates.push({ name: ownerName, type: recordType.TXT, class: classAny, ttl: 0, rdata: none });
     for (const set of change.sets) {
       for (const value of set.values) {
         updates.push({
           name,
-          type: type[set.type],
+          type: recordType[set.type],
           class: classIn,
           ttl: options.ttlSeconds,
           rdata: dataOf(set.type, value),
@@ -131,7 +126,7 @@ function updateMessage(changes: readonly NameChange[], id: number, options: Rfc2
   return {
     id,
     flags: opcodeUpdate,
-    questions: [{ name: options.zone, type: type.SOA, class: classIn }],
+    questions: [{ name: options.zone, type: recordType.SOA, class: classIn }],
     answers: conditions,
     authorities: updates,
     additionals: [],
@@ -142,7 +137,7 @@ async function transfer(options: Rfc2136Options, id: number, nowSeconds: () => n
   const query = encodeMessage({
     id,
     flags: 0,
-    questions: [{ name: options.zone, type: type.AXFR, class: classIn }],
+    questions: [{ name: options.zone, type: recordType.AXFR, class: classIn }],
     answers: [],
     authorities: [],
     additionals: [],
@@ -167,7 +162,7 @@ async function transfer(options: Rfc2136Options, id: number, nowSeconds: () => n
     isFirst = false;
     records.push(...answers);
     // RFC 5936 section 2.2: it ends with the SOA it began with.
-    const isEnd = records.length > 1 && records.at(-1)!.type === type.SOA;
+    const isEnd = records.length > 1 && records.at(-1)!.type === recordType.SOA;
     if (isEnd && unsigned.length > 0) throw new Error(`transfer of ${options.zone}: its end is not signed`);
     return isEnd ? 'end' : 'more';
   });
@@ -176,10 +171,10 @@ async function transfer(options: Rfc2136Options, id: number, nowSeconds: () => n
 
 function zoneSets(records: readonly ResourceRecord[]): ZoneSet[] {
   const known: Record<number, ZoneSet['type']> = {
-    [type.A]: 'A',
-    [type.AAAA]: 'AAAA',
-    [type.CNAME]: 'CNAME',
-    [type.TXT]: 'TXT',
+    [recordType.A]: 'A',
+    [recordType.AAAA]: 'AAAA',
+    [recordType.CNAME]: 'CNAME',
+    [recordType.TXT]: 'TXT',
   };
   const sets = new Map<string, { name: string; type: ZoneSet['type']; ttl: number; values: string[] }>();
   for (const record of records) {

@@ -1,8 +1,8 @@
 // The public records that should exist for a federation's services: one global name each, and, if wanted, one per region
 // and zone that leads one level up when nothing healthy is there. Pure; the order of the input never matters.
 
-import { formatAddress, parseAddress } from '../../base/dns/address.ts';
 import { encodeName, tryEncodeName } from '../../base/dns/name.ts';
+import { formatAddress, parseAddress } from '../../base/ip.ts';
 
 export interface PublicShard {
   readonly cluster: string;
