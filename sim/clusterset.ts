@@ -177,8 +177,9 @@ export async function createNamespace(home: SimHome, name: string): Promise<void
   await home.admin.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 }
 
-// All members read; each writes its own namespace and the merged view.
+// All members read; each writes its own namespace and the merged view. A broker's own agent is at home there.
 const brokerRights: MayDo = (user, { verb, namespace, resource, subresource, path }) => {
+  if (user === 'agent-broker') return true;
   if (path !== undefined || ['get', 'list', 'watch'].includes(verb)) return true;
   if ((namespace === setName || namespace === legacyNamespace) && resource === 'serviceimports') return true;
   if (isPlacementStatus({ namespace, resource, subresource })) return true;

@@ -47,7 +47,7 @@ export async function sliceLines(client: Client, key: string): Promise<string[]>
 
 function sliceLine(slice: EndpointSlice): string {
   const endpoints = (slice.endpoints ?? []).map(
-    ({ addresses, conditions }) => `${addresses.join(',')}${conditions?.ready === false ? '!' : ''}`,
+    ({ addresses, conditions }) => `${(addresses ?? []).join(',')}${conditions?.ready === false ? '!' : ''}`,
   );
   const ports = (slice.ports ?? []).map(({ name, port }) => `${name}>${port}`);
   return `${slice.metadata.labels?.[sourceClusterLabel]}: ${[...endpoints].join(' ')} on ${ports.join(' ')}`;

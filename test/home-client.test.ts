@@ -135,7 +135,7 @@ async function slicesOf(name: string): Promise<EndpointSlice[]> {
 
 async function endpointsOf(name: string): Promise<string[]> {
   const endpoints = (await slicesOf(name)).flatMap((slice) => slice.endpoints);
-  return endpoints.map(({ addresses, conditions }) => `${addresses[0]} ${conditions?.ready ? 'ready' : 'not ready'}`);
+  return endpoints.map(({ addresses, conditions }) => `${addresses?.[0]} ${conditions?.ready ? 'ready' : 'not ready'}`);
 }
 
 async function inBatches(count: number, run: (index: number) => Promise<unknown>): Promise<void> {

@@ -24,7 +24,7 @@ export async function watchArrivals(
   const informers = Array.from(clients, ([id, client]) => {
     const type = endpointSliceType;
     const informer = createInformer<EndpointSlice>({ client, world, type, namespace: 'shop', labelSelector });
-    informer.on((_key, next) => arrived(id, next?.endpoints?.[0]?.addresses[0] ?? ''));
+    informer.on((_key, next) => arrived(id, next?.endpoints?.[0]?.addresses?.[0] ?? ''));
     informer.start();
     return informer;
   });

@@ -2,16 +2,19 @@
 
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { join } from '../../src/cli/clusterset/join.ts';
 import { leave } from '../../src/cli/clusterset/leave.ts';
 import { findPodRanges, findServiceRanges } from '../../src/cli/clusterset/own-ranges.ts';
 import { membershipRef } from '../../src/clusterset/explain/consult.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../src/clusterset/kinds/service-export-policy.ts';
+import type { JoinToken } from '../../src/clusterset/membership/join-token.ts';
 import { leavingAnnotation } from '../../src/clusterset/membership/membership.ts';
+import { createClient } from '../../src/kube/client/client.ts';
 import { nodeType } from '../../src/kube/objects/node.ts';
 import { secretType } from '../../src/kube/objects/secret.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
-import { memberNamespace, SimClusterSet } from '../clusterset.ts';
+import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { type CommandDesk, openDesk, typeAt } from '../command.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { exportService } from '../manifests.ts';
@@ -243,6 +246,33 @@ describe('join', () => {
     faults.push({ home: 'west', method: 'POST', path: '/services', code: 403, times });
     expect(await set.time.settle(findPodRanges(client))).toEqual([]);
     expect(await set.time.settle(findServiceRanges(client))).toEqual([]);
+  });
+});
+
+describe('join: an older API', () => {
+  test('join: definitions that serve only v1alpha1 -> refused with what to apply; nothing is written', async () => {
+    const { set, desk } = await twoClusters();
+    const answer = (body: object) => ({ status: 200, headers: {}, body: Buffer.from(JSON.stringify(body)) });
+    set.simulation.network.listen('https://older', async ({ path }) => {
+      if (path === '/apis')
+        return answer({
+          kind: 'APIGroupList',
+          groups: [{ name: 'multicluster.x-k8s.io', versions: [{ version: 'v1alpha1' }] }],
+        });
+      const isThere = path.includes('/customresourcedefinitions/') || path.includes('serviceexports');
+      return isThere
+        ? answer({ apiVersion: 'v1', kind: 'Any', metadata: { name: 'any' } })
+        : { status: 404, headers: {}, body: Buffer.from('{"kind":"Status","code":404,"reason":"NotFound"}') };
+    });
+    const { world } = desk.deps;
+    const home = createClient(world.network.http({ server: 'https://older' }), { world, userAgent: 'test' });
+    const host = { ...desk.deps.host, readText: async () => 'metadata: {name: any}' };
+    const token = { clusterset: setName, clusterId: 'west' } as JoinToken;
+    const claims = { region: '', zone: '', podRanges: [], serviceRanges: [] };
+    const joined = join({ ...desk.deps, host }, { home, token, claims, lifetimeMs: 1 });
+    await expect(set.time.settle(joined)).rejects.toThrow(
+      'definition serviceexports.multicluster.x-k8s.io of this cluster does not serve v1beta1; apply deploy/crds/serviceexports.yaml',
+    );
   });
 });
 

@@ -150,6 +150,8 @@ export class Catalog {
   }
 
   upsertServiceImport(object: ImportLike): void {
+    // A merged view, where this home is the broker too: no service has a dot in its name.
+    if (object.metadata.name.includes('.')) return;
     this.#changeOwner('i', object.metadata, factsOfImport(object, this.#nowMs()));
   }
 

@@ -285,6 +285,13 @@ describe('clusterset.local follows its facts', () => {
     expect(await asker.ask('cache.shop.svc.clusterset.local A')).toBe('10.1.0.1');
   });
 
+  test('a merged view of the broker, in a home that is both -> no name of its own', async () => {
+    const catalog = makeCatalog();
+    addImport(catalog, 'prod/db.shop', { ports: ['sql:5432'] });
+    syncAll(catalog);
+    expect(await new Asker(catalog).ask('db.shop.prod.svc.clusterset.local A')).toBe('NXDOMAIN');
+  });
+
   test('a Service of the same name -> cluster.local answers as before [001-07, 003-06, 003-64, 003-78]', async () => {
     const catalog = makeCatalog();
     addImport(catalog, 'shop/db', { ips: ['243.0.0.1'] });

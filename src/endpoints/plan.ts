@@ -174,7 +174,7 @@ function hasOtherMetadata(present: EndpointSlice, wanted: EndpointSlice): boolea
 }
 
 function identity(endpoint: Endpoint): string {
-  return `${endpoint.targetRef?.uid ?? ''} ${endpoint.addresses[0] ?? ''}`;
+  return `${endpoint.targetRef?.uid ?? ''} ${endpoint.addresses?.[0] ?? ''}`;
 }
 
 function byName(a: EndpointSlice, b: EndpointSlice): number {

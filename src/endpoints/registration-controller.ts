@@ -85,7 +85,7 @@ export function runRegistrationController(options: RegistrationControllerOptions
   }
 
   async function probeOnce(key: string, one: Watched): Promise<void> {
-    const address = slices.get(key)?.endpoints[0]?.addresses[0];
+    const address = slices.get(key)?.endpoints[0]?.addresses?.[0];
     if (address === undefined) return;
     const { probe, timeoutMs } = one.check;
     const http = probe.kind === 'http' ? { isSecure: probe.isSecure, host: probe.host, path: probe.path } : undefined;

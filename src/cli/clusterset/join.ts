@@ -19,6 +19,8 @@ import {
   clusterPropertyType,
   clusterSetProperty,
 } from '../../clusterset/kinds/cluster-property.ts';
+import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { type JoinToken, parseJoinToken } from '../../clusterset/membership/join-token.ts';
 import { type MemberRecord, memberRecord, readMemberRecord } from '../../clusterset/membership/member-record.ts';
 import { clusterProperties, membershipSecret } from '../../clusterset/membership/membership.ts';
@@ -28,6 +30,7 @@ import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
 import { apply, install } from '../../kube/client/apply.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
+import { isServed } from '../../kube/client/discovery.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
 import { isUnauthorized } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
@@ -160,6 +163,7 @@ export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<
   const lines = (await installDefinitions({ client: home, ...deps, names: homeDefinitions })).map(
     (name) => `made definition ${name}`,
   );
+  await refuseOlderApi(home);
   const broker = brokerClient(deps.world, token);
   try {
     lines.push(...(await refuseAtBroker(broker, request)));
@@ -178,6 +182,17 @@ export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<
     `this cluster is ${token.clusterId} in clusterset ${token.clusterset}`,
     'next: portolan agent, unless one is running',
   ];
+}
+
+/** Definitions that somebody else installed may serve an older version alone: nothing here would work. */
+async function refuseOlderApi(home: Client): Promise<void> {
+  for (const type of [serviceExportType, serviceImportType]) {
+    if (await isServed(home, type)) continue;
+    const name = `${type.plural}.${type.group}`;
+    throw new Error(
+      `definition ${name} of this cluster does not serve ${type.version}; apply deploy/crds/${type.plural}.yaml, which serves it beside v1alpha1 with the same fields, and join again`,
+    );
+  }
 }
 
 async function refuseAtHome(home: Client, token: Pick<JoinToken, 'clusterset' | 'clusterId'>): Promise<void> {

@@ -73,7 +73,7 @@ async function slicesOf(client: Client, { namespace, service }: DeregisterReques
 
 function isMeant(slice: EndpointSlice, { address, ports }: DeregisterRequest): boolean {
   if (slice.metadata.labels?.[sliceManagedByLabel] !== registrationManager) return false;
-  if (slice.endpoints[0]?.addresses[0] !== address) return false;
+  if (slice.endpoints[0]?.addresses?.[0] !== address) return false;
   const numbers = new Set((slice.ports ?? []).map(({ port }) => port));
   return ports.length === 0 || (ports.length === numbers.size && ports.every(({ port }) => numbers.has(port)));
 }

@@ -80,7 +80,7 @@ describe('register', () => {
     const shown = (await slices()).map(({ addressType, endpoints, ports }) =>
       [
         addressType,
-        endpoints[0]?.addresses[0],
+        endpoints[0]?.addresses?.[0],
         endpoints[0]?.zone ?? '-',
         ...(ports ?? []).map((each) => `${each.name}=${each.port}`),
       ].join(' '),
@@ -217,7 +217,7 @@ describe('deregister', () => {
     await run('register default/web --address 10.0.0.7 --port 80');
     await run('register default/web --address 10.0.0.8 --port 80');
     expect(await run('deregister default/web --address 10.0.0.7')).toEqual(['10.0.0.7: deregistered from default/web']);
-    expect((await slices()).map(({ endpoints }) => endpoints[0]?.addresses[0])).toEqual(['10.0.0.8']);
+    expect((await slices()).map(({ endpoints }) => endpoints[0]?.addresses?.[0])).toEqual(['10.0.0.8']);
     expect(await service('web')).toBeDefined();
   });
 

@@ -6,6 +6,7 @@ import { errorText } from '../../base/log.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import { deleteIfPresent } from '../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../kube/client/apply.ts';
+import { isConflict } from '../../kube/objects/api-error.ts';
 import { boundedName } from '../../kube/objects/bounded-name.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
@@ -105,6 +106,8 @@ export function createExportController({ context, onPublication }: ExportControl
       const waitMs = await publishShard(key, facts, plan);
       if (waitMs > 0) return { requeueAfterMs: waitMs };
     } catch (error) {
+      // Our copy was behind: the next attempt plans from a fresh one.
+      if (isConflict(error)) throw error;
       setPublication(key, { kind: 'failed', message: `not written to the broker: ${errorText(error)}` });
       throw error;
     }

@@ -42,6 +42,8 @@ export function createImportController(context: AgentContext, allocator: Allocat
   const putBacks = createPutBacks(context.world.clock);
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
+    // A merged view, where this home is the broker too: no service has a dot in its name.
+    if (parseServiceKey(key).name.includes('.')) return undefined;
     const present = copies.imports.get(key);
     if (mustWait(present)) return { requeueAfterMs: unsyncedRetryMs };
     const service = parseServiceKey(key);

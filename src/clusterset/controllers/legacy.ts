@@ -65,7 +65,10 @@ export function createLegacyController(context: AgentContext, legacy: LegacyReco
 
   /** The imports of an older agent lie in its own namespace, under their older names. */
   async function clearLocalCopies(key: string): Promise<void> {
+    const shared = new Set((legacy.imports?.byIndex(legacyByService, key) ?? []).map(({ metadata }) => metadata.uid));
     for (const object of copies.imports.byIndex(legacyImports, key)) {
+      // Where this home is the broker too, these are everybody's.
+      if (shared.has(object.metadata.uid)) continue;
       const cluster = legacyOrigin(object)?.cluster ?? '';
       const isStale = cluster === membership.clusterId || members.isUpgraded(cluster);
       if (isStale) await deleteIfPresent(home, serviceImportType, object.metadata);

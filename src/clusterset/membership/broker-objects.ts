@@ -97,12 +97,13 @@ export function memberNamespaceObject({ clusterset, id }: MemberRequest): Manife
   return manifest(namespaceType, { name, labels, annotations: { [clusterIdAnnotation]: id } }, {});
 }
 
-export function memberObjects(request: MemberRequest, owner: OwnerReference): Manifest[] {
+/** Without an owner they stay when the member's namespace goes. */
+export function memberObjects(request: MemberRequest, owner?: OwnerReference): Manifest[] {
   const { clusterset, id, spec } = request;
   const accounts = membersNamespace(clusterset);
   const namespace = memberNamespace(clusterset, id);
   const self: Subject = { kind: 'ServiceAccount', name: id, namespace: accounts };
-  const ownedBy = { ownerReferences: [owner] };
+  const ownedBy = owner === undefined ? {} : { ownerReferences: [owner] };
   return [
     ...granted('portolan-readers', namespace, [accountsOf(accounts)], readerRules),
     ...granted('portolan-member', namespace, [self], memberRules(namespace)),

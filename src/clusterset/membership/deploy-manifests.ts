@@ -2,7 +2,6 @@
 // broker laid out with kubectl is the one that the commands lay out. Pure.
 
 import type { Manifest } from '../../kube/objects/manifest.ts';
-import { memberNamespace } from '../rules/broker-layout.ts';
 import { brokerObjects, memberNamespaceObject, memberObjects } from './broker-objects.ts';
 import { homeObjects } from './home-objects.ts';
 
@@ -29,10 +28,10 @@ export function deployManifests(): ManifestFile[] {
     {
       name: 'member.yaml',
       says: [
-        'What portolan broker token makes at the broker for a cluster named east. The owner is the namespace of the member:',
-        'put its uid in place of the zeros, or leave the owners out and delete these objects yourself when it leaves.',
+        'What portolan broker token makes at the broker for a cluster named east, ready to be applied. It can name no owner,',
+        'because the uid of the namespace is not known yet: when the cluster leaves, delete these objects too.',
       ],
-      manifests: [memberNamespaceObject(example), ...memberObjects(example, exampleOwner())],
+      manifests: [memberNamespaceObject(example), ...memberObjects(example)],
     },
     {
       name: 'agent.yaml',
@@ -40,9 +39,4 @@ export function deployManifests(): ManifestFile[] {
       manifests: homeObjects(),
     },
   ];
-}
-
-function exampleOwner() {
-  const name = memberNamespace(clusterset, example.id);
-  return { apiVersion: 'v1', kind: 'Namespace', name, uid: '00000000-0000-0000-0000-000000000000' };
 }

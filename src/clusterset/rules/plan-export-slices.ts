@@ -99,7 +99,7 @@ export function planPodSlice(source: EndpointSlice, rules: PublishingRules): Pod
 }
 
 function planEndpoint(endpoint: Endpoint, rules: PublishingRules, notes: string[]): Endpoint | undefined {
-  const addresses = endpoint.addresses.flatMap((address) => {
+  const addresses = (endpoint.addresses ?? []).flatMap((address) => {
     const published = translate(address, rules.translations);
     const why = published === undefined ? untranslated : refusal(published, rules);
     if (why !== undefined) notes.push(`endpoint ${address} refused: ${why}`);

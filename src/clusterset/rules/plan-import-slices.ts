@@ -95,7 +95,7 @@ function planPorts(ports: readonly EndpointPort[], names: ReadonlyMap<string, st
 // What another cluster wrote is read field by field: nothing it adds reaches this home.
 function planEndpoint(endpoint: Endpoint, request: ImportedSliceRequest): Endpoint | undefined {
   const { isTrusted, rules, translations } = request;
-  const addresses = endpoint.addresses
+  const addresses = (endpoint.addresses ?? [])
     .filter((address) => refusal(address, rules) === undefined)
     .map((address) => translate(address, translations) ?? address);
   if (addresses.length === 0) return undefined;

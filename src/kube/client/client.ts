@@ -4,8 +4,9 @@
 import type { HttpTransport } from '../../base/http.ts';
 import type { World } from '../../base/world.ts';
 import { type AnyObject, apiVersionOf, type KubernetesObject, type ResourceType } from '../objects/object.ts';
+import { withLists } from './foreign.ts';
 import { objectPath, type Query, withQuery } from './paths.ts';
-import { createRequester } from './request.ts';
+import { createRequester, type RequestSpec } from './request.ts';
 import { decodeWatch, type WatchEvent } from './watch-stream.ts';
 
 export interface ObjectRef {
@@ -129,8 +130,10 @@ const patchTypes = {
 
 export function createClient(transport: HttpTransport, options: ClientOptions): Client {
   const { send, stream } = createRequester(transport, options);
+  const sendFor = async <T extends KubernetesObject>(type: ResourceType, spec: RequestSpec): Promise<T> =>
+    withLists(type, await send<T>(spec));
   const client: Client = {
-    get: (type, ref, request) => send({ method: 'GET', path: objectPath(type, ref), ...request }),
+    get: (type, ref, request) => sendFor(type, { method: 'GET', path: objectPath(type, ref), ...request }),
     list: async <T extends KubernetesObject>(type: ResourceType, list: ListOptions = {}) => {
       const path = withQuery(objectPath(type, list), listQuery(list));
       return withTypes(type, await send<List<T>>({ method: 'GET', path, ...list }));
@@ -139,31 +142,32 @@ export function createClient(transport: HttpTransport, options: ClientOptions): 
     watch: async (type, watch) => {
       const path = withQuery(objectPath(type, watch), watchQuery(watch));
       const response = await stream({ method: 'GET', path, signal: watch.signal });
-      return decodeWatch(response, `watch ${path}`);
+      const events = decodeWatch(response, `watch ${path}`);
+      return (type.lists === undefined ? events : completed(type, events)) as never;
     },
     create: (type, object, write) =>
-      send({
+      sendFor(type, {
         method: 'POST',
         path: withQuery(objectPath(type, { namespace: object.metadata.namespace }), writeQuery(write)),
         json: object,
         ...write,
       }),
     update: (type, object, write) =>
-      send({
+      sendFor(type, {
         method: 'PUT',
         path: withQuery(objectPath(type, object.metadata), writeQuery(write)),
         json: object,
         ...write,
       }),
     updateStatus: (type, object, write) =>
-      send({
+      sendFor(type, {
         method: 'PUT',
         path: withQuery(objectPath(type, { ...object.metadata, subresource: 'status' }), writeQuery(write)),
         json: object,
         ...write,
       }),
     patch: (type, ref, patch, write) =>
-      send({
+      sendFor(type, {
         method: 'PATCH',
         path: withQuery(objectPath(type, { ...ref, subresource: write?.subresource }), patchQuery(patch, write)),
         json: patch.body,
@@ -192,8 +196,19 @@ function withTypes<T extends KubernetesObject>(type: ResourceType, list: List<T>
   for (const item of items) {
     item.apiVersion ??= apiVersion;
     item.kind ??= type.kind;
+    withLists(type, item);
   }
   return { ...list, items };
+}
+
+async function* completed<T extends KubernetesObject>(
+  type: ResourceType,
+  events: AsyncIterable<WatchEvent<T>>,
+): AsyncGenerator<WatchEvent<T>> {
+  for await (const event of events) {
+    if (event.type !== 'BOOKMARK' && event.type !== 'ERROR') withLists(type, event.object);
+    yield event;
+  }
 }
 
 /** The next page is under way while its predecessor is being looked at: the home and we work at the same time. */

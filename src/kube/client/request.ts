@@ -3,6 +3,7 @@
 import { type HttpResponse, type HttpTransport, readBody } from '../../base/http.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { ApiError, type ApiErrorDetails } from '../objects/api-error.ts';
+import { parseWithoutNulls } from './foreign.ts';
 
 export interface RequestSpec {
   readonly method: string;
@@ -146,7 +147,7 @@ function retryAfterMs(header: string | undefined): number | undefined {
 function parseJson<T>(spec: RequestSpec, bytes: Uint8Array): T {
   const toText = () => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   try {
-    return (spec.decode === undefined ? JSON.parse(toText()) : spec.decode(bytes)) as T;
+    return (spec.decode === undefined ? parseWithoutNulls(toText()) : spec.decode(bytes)) as T;
   } catch (cause) {
     const text = toText();
     throw new Error(`${spec.method} ${spec.path}: the answer is not JSON: ${text.slice(0, 200)}`, { cause });

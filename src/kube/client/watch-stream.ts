@@ -2,6 +2,7 @@
 // line that spans many chunks is joined once, when its end has come.
 
 import type { KubernetesObject } from '../objects/object.ts';
+import { parseWithoutNulls } from './foreign.ts';
 
 export interface StatusLike {
   readonly kind?: string;
@@ -55,7 +56,7 @@ function textOf(parts: readonly Uint8Array[]): string {
 
 function parseEvent<T>(line: string, what: string): WatchEvent<T> {
   try {
-    const event = JSON.parse(line) as WatchEvent<T>;
+    const event = parseWithoutNulls(line) as WatchEvent<T>;
     if (typeof event.type === 'string' && typeof event.object === 'object' && event.object !== null) return event;
   } catch (cause) {
     throw new Error(`${what}: not JSON: ${line.slice(0, 200)}`, { cause });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
+import { createLog } from '../../base/log.ts';
 import { createClient } from '../client/client.ts';
 import { type AnyObject, keyOf, type ResourceType } from '../objects/object.ts';
 import { json, ScriptedHome, status } from '../testing/scripted-home.ts';
@@ -270,6 +271,34 @@ describe('informer', () => {
     await sim.time.until(() => informer.size === 0, { withinMs: 60_000 });
     // What was seen last came with the list and is gone: whether the home is the same can only be told by another.
     expect(home.count('list')).toBe(2);
+  });
+
+  test('informer: a home that is there but has long had nothing to tell, a transport with its own error for an end -> watched again, no outage', async () => {
+    const home = new ScriptedHome(type);
+    home.put('a');
+    const lines: string[] = [];
+    const sim = new Simulation({ seed: 7 });
+    sim.network.listen(server, home.handle);
+    const world = sim.world('agent');
+    const log = createLog({ clock: world.clock, level: 'info', write: (line) => void lines.push(line) });
+    const client = createClient(world.network.http({ server }), { world, userAgent: 'test' });
+    const ownWords = async function* <T>(events: AsyncIterable<T>): AsyncGenerator<T> {
+      try {
+        yield* events;
+      } catch {
+        throw new Error('');
+      }
+    };
+    const watch: typeof client.watch = async (...asked) => ownWords(await client.watch(...asked)) as never;
+    const informer = createInformer<Top, Top>({ client: { ...client, watch }, world, type, log });
+    informer.start();
+    await sim.time.until(() => informer.status().state.kind === 'watching', { withinMs: 1000 });
+    home.bookmark();
+    await sim.time.advance(200_000);
+    expect(home.count('watch')).toBeGreaterThan(1);
+    expect(lines.filter((line) => line.includes('does not answer'))).toEqual([]);
+    expect(informer.status()).toMatchObject({ state: { kind: 'watching' }, staleSinceMs: undefined });
+    informer.stop();
   });
 
   test('informer: silence by clocks that drift -> noticed all the same, also where sums come out a hair short', async () => {

@@ -159,6 +159,9 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     try {
       await follow(from, timeoutMs, controller.signal);
       return wasWorthIt();
+    } catch (error) {
+      // A transport may have words of its own for a request that we ended.
+      throw controller.signal.aborted && !signal.aborted ? controller.signal.reason : error;
     } finally {
       if (wasWorthIt()) backoff.reset();
       endWatch = undefined;

@@ -9,6 +9,7 @@ export const endpointSliceType: ResourceType = {
   plural: 'endpointslices',
   kind: 'EndpointSlice',
   isNamespaced: true,
+  lists: ['endpoints', 'ports'],
 };
 
 /** On a cluster's own slices: the Service they stand behind. */
@@ -27,7 +28,7 @@ export interface EndpointSlice extends KubernetesObject {
 }
 
 export interface Endpoint {
-  addresses: string[];
+  addresses?: string[];
   conditions?: EndpointConditions;
   hostname?: string;
   zone?: string;

@@ -52,6 +52,8 @@ export interface ResourceType {
   readonly plural: string;
   readonly kind: string;
   readonly isNamespaced: boolean;
+  /** Top-level lists that a home may leave out or say null for where they are empty; clients give them as empty lists. */
+  readonly lists?: readonly string[];
 }
 
 export function apiVersionOf(type: { readonly group: string; readonly version: string }): string {

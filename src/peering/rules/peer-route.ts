@@ -101,7 +101,7 @@ function backendsOf(service: Service, port: ServicePort, slices: readonly Endpoi
       (one) => (one.name ?? '') === (port.name ?? '') && (one.protocol ?? 'TCP') === 'TCP',
     )?.port;
     if (addressType === 'FQDN' || target === undefined) continue;
-    for (const address of (endpoints ?? []).filter(isReady).flatMap(({ addresses }) => addresses))
+    for (const address of (endpoints ?? []).filter(isReady).flatMap(({ addresses }) => addresses ?? []))
       backends.set(`${address} ${target}`, { address, port: target });
   }
   return [...backends.keys()].sort().map((key) => backends.get(key)!);
