@@ -26,7 +26,7 @@ const packages = [
 ] as const;
 
 const roots = [
-  'core.v1: Namespace Service Pod Node Secret ConfigMap Event ServiceAccount',
+  'core.v1: Namespace Service Pod Node Secret ConfigMap Event ServiceAccount ResourceQuota',
   'apps.v1: Deployment StatefulSet',
   'authentication.v1: TokenRequest TokenReview SelfSubjectReview',
   'authorization.v1: SelfSubjectAccessReview SubjectAccessReview LocalSubjectAccessReview SelfSubjectRulesReview',

@@ -12,6 +12,7 @@ import { createDefinitions } from './definitions/serve-definitions.ts';
 import { createOpenApi } from './discovery/openapi.ts';
 import type { DefinedKindRules, Kind } from './kinds/kind.ts';
 import { createRegistry } from './kinds/registry.ts';
+import { Quotas } from './quota/quota.ts';
 import type { Access } from './request/access.ts';
 import type { Engine } from './request/call.ts';
 import { createHandle, type Handle } from './request/handle.ts';
@@ -52,7 +53,7 @@ export interface Api {
 
 export async function createApi(options: ApiOptions): Promise<Api> {
   const limits = { ...defaultLimits, ...options.limits };
-  const engine: Engine = {
+  const withoutQuotas: Omit<Engine, 'quotas'> = {
     world: options.world,
     store: options.store,
     registry: createRegistry(options.kinds),
@@ -62,11 +63,13 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     watches: createOpenWatches(limits.openWatchesMax, options.world.timers),
     turns: new Turns(options.world),
   };
+  const quotas = new Quotas(withoutQuotas);
+  const engine: Engine = { ...withoutQuotas, quotas };
   const stopReviews = options.access.onChange?.(() => engine.watches.review());
   let state: 'not started' | 'starting' | 'started' | 'stopped' = 'not started';
   const definitions = createDefinitions(engine, options.kindRules);
   await definitions.load();
-  const parts = [definitions, createNamespaceEmptying(engine), createGarbageCollection(engine)];
+  const parts = [quotas, definitions, createNamespaceEmptying(engine), createGarbageCollection(engine)];
   const metrics = createRequestMetrics(options.metrics, () => engine.watches.count());
   const answerPath = createPathHandler({
     engine,

@@ -11,7 +11,7 @@ import {
   virtualRanges,
 } from '../../clusterset/explain/broker-state.ts';
 import { type ClusterSet, type ClusterSetSpec, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
-import { brokerObjects } from '../../clusterset/membership/broker-objects.ts';
+import { brokerObjects, memberQuotaObject } from '../../clusterset/membership/broker-objects.ts';
 import {
   clusterIdAnnotation,
   clusterSetLabel,
@@ -27,6 +27,7 @@ import {
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { usageError } from '../exit-codes.ts';
@@ -164,12 +165,31 @@ export async function brokerInit(
     const { namespace, name } = object.metadata;
     lines.push(`${outcome} ${wanted.type.kind} ${namespace === undefined ? name : `${namespace}/${name}`}`);
   }
+  lines.push(...(await updateQuotas(client, clusterset)));
   lines.push(
     lines.length === 0 ? `clusterset ${clusterset} is laid out already` : `clusterset ${clusterset} is laid out`,
     ...warnings,
     `next: portolan broker token CLUSTER_ID${clusterset === defaultClusterSet ? '' : ` --clusterset ${clusterset}`}`,
   );
   return lines;
+}
+
+/** Members that are there get the quota that the set has now. */
+async function updateQuotas(client: Client, clusterset: string): Promise<string[]> {
+  const { spec } = await client.get<ClusterSet>(clusterSetType, { namespace: clusterset, name: clusterset });
+  const lines: string[] = [];
+  for (const { id } of await readMembers(client, clusterset)) {
+    const request = { clusterset, id, spec: {}, quota: spec?.memberQuota };
+    const outcome = await install(client, memberQuotaObject(request)).then((done) => done.outcome, unlessGone);
+    if (outcome !== 'unchanged') lines.push(`${outcome} quota of member ${id}`);
+  }
+  return lines;
+}
+
+/** A member that is just leaving has no namespace any more. */
+function unlessGone(error: unknown): 'unchanged' {
+  if (isNotFound(error)) return 'unchanged';
+  throw error;
 }
 
 /** Flags say one thing within a group such as the lease: the others of the group stay. */

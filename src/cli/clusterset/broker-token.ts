@@ -12,6 +12,7 @@ import {
   readMembers,
   readRecord,
 } from '../../clusterset/explain/broker-state.ts';
+import type { ClusterSet } from '../../clusterset/kinds/cluster-set.ts';
 import {
   type MemberRequest,
   memberNamespaceObject,
@@ -126,10 +127,11 @@ function checkedServer(text: string): string {
 /** The join token. */
 export async function brokerToken(request: TokenRequest & { server?: string }): Promise<string> {
   const { client, clusterset, id, access } = request;
-  await refuse(request);
+  const set = await refuse(request);
   const namespace = await install(client, memberNamespaceObject(request));
   const owner = ownerOf(namespace.object);
-  for (const wanted of memberObjects(request, owner)) await install(client, wanted);
+  const wanted = memberObjects({ ...request, quota: set.spec?.memberQuota }, owner);
+  for (const object of wanted) await install(client, object);
   const { token, expiresAt } = await newToken(request, owner);
   return formatJoinToken({
     clusterset,
@@ -142,7 +144,8 @@ export async function brokerToken(request: TokenRequest & { server?: string }): 
   });
 }
 
-async function refuse(request: TokenRequest): Promise<void> {
+/** The clusterset, if a token may be given. */
+async function refuse(request: TokenRequest): Promise<ClusterSet> {
   const { client, clusterset, id } = request;
   const set = await readClusterSet(client, clusterset);
   const name = memberNamespace(clusterset, id);
@@ -168,6 +171,7 @@ async function refuse(request: TokenRequest): Promise<void> {
   const others = knownRanges(set, await readMembers(client, clusterset), id);
   const problems = findOverlaps({ own, others, areServicesPublished: areServicesPublished(set) });
   if (problems.length > 0) throw new Error(`cluster ${id}: ${problems.join('; ')}; give other ranges`);
+  return set;
 }
 
 async function newToken(request: TokenRequest, owner: OwnerReference) {

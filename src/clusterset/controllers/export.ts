@@ -6,7 +6,7 @@ import { errorText } from '../../base/log.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import { deleteIfPresent } from '../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../kube/client/apply.ts';
-import { isConflict } from '../../kube/objects/api-error.ts';
+import { isConflict, isQuotaExceeded } from '../../kube/objects/api-error.ts';
 import { boundedName } from '../../kube/objects/bounded-name.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
@@ -108,7 +108,7 @@ export function createExportController({ context, onPublication }: ExportControl
     } catch (error) {
       // Our copy was behind: the next attempt plans from a fresh one.
       if (isConflict(error)) throw error;
-      setPublication(key, { kind: 'failed', message: `not written to the broker: ${errorText(error)}` });
+      setPublication(key, failureOf(error));
       throw error;
     }
     const { notes } = readExportRequest(facts.serviceExport);
@@ -172,4 +172,11 @@ export function createExportController({ context, onPublication }: ExportControl
   }
 
   return { reconcile, publication: (key) => publications.get(key), noteOrder: turns.note };
+}
+
+function failureOf(error: unknown): Publication {
+  const message = `not written to the broker: ${errorText(error)}`;
+  if (!isQuotaExceeded(error)) return { kind: 'failed', message };
+  const what = 'export less, or ask the admin of the clusterset for a larger memberQuota';
+  return { kind: 'over-quota', message: `${message}; ${what}` };
 }

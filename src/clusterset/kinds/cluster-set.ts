@@ -28,6 +28,8 @@ export interface ClusterSetSpec {
   /** How long a released address is kept for the one who had it. */
   addressHoldSeconds?: number;
   dns?: ClusterSetDns;
+  /** What one member may hold at the broker. */
+  memberQuota?: MemberQuota;
   /** Where agents of the older form keep one import per cluster; not read unless named. */
   legacyNamespace?: string;
 }
@@ -51,6 +53,14 @@ export interface AddressRanges {
   external?: string[];
 }
 
+export interface MemberQuota {
+  /** Exported services. */
+  services?: number;
+  endpointSlices?: number;
+  /** Of everything in its namespace, as a quantity; enforced by an embedded broker. */
+  bytes?: string;
+}
+
 export interface ClusterSetDns {
   zone?: string;
   ttlSeconds?: number;
@@ -72,6 +82,7 @@ export const clusterSetDefaults = {
   },
   addressHoldSeconds: 86_400,
   dns: { zone: 'clusterset.local', ttlSeconds: 5, clusterNames: 'Hidden' },
+  memberQuota: { services: 20_000, endpointSlices: 50_000, bytes: '256Mi' },
 } as const satisfies ReadonlyDeep<ClusterSetSpec>;
 
 type ReadonlyDeep<T> = { readonly [K in keyof T]: ReadonlyDeep<T[K]> };

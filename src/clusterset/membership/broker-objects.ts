@@ -19,8 +19,9 @@ import {
   serviceAccountType,
   writeVerbs,
 } from '../../kube/objects/rbac.ts';
+import { bytesResource, type ResourceQuota, resourceQuotaType } from '../../kube/objects/resource-quota.ts';
 import { type ClusterSpec, clusterType } from '../kinds/cluster.ts';
-import { type ClusterSetSpec, clusterSetType } from '../kinds/cluster-set.ts';
+import { type ClusterSetSpec, clusterSetDefaults, clusterSetType, type MemberQuota } from '../kinds/cluster-set.ts';
 import {
   clusterIdAnnotation,
   clusterSetLabel,
@@ -88,6 +89,8 @@ export interface MemberRequest {
   readonly clusterset: string;
   readonly id: string;
   readonly spec: Omit<ClusterSpec, 'namespace' | 'serviceAccountName'>;
+  /** The set's; its defaults when absent. */
+  readonly quota?: MemberQuota | undefined;
 }
 
 /** The namespace, which everything else of the member is owned by. */
@@ -105,6 +108,7 @@ export function memberObjects(request: MemberRequest, owner?: OwnerReference): M
   const self: Subject = { kind: 'ServiceAccount', name: id, namespace: accounts };
   const ownedBy = owner === undefined ? {} : { ownerReferences: [owner] };
   return [
+    memberQuotaObject(request),
     ...granted('portolan-readers', namespace, [accountsOf(accounts)], readerRules),
     ...granted('portolan-member', namespace, [self], memberRules(namespace)),
     manifest(serviceAccountType, { name: id, namespace: accounts, ...ownedBy }, {}),
@@ -116,6 +120,23 @@ export function memberObjects(request: MemberRequest, owner?: OwnerReference): M
       { spec: { namespace, serviceAccountName: id, ...spec } },
     ),
   ];
+}
+
+/** A member's own small objects: its leases and its record. */
+const ownObjectsMax = 100;
+
+/** How much a member may write. Numbers of objects hold on any Kubernetes, bytes on the embedded broker. */
+export function memberQuotaObject({ clusterset, id, quota }: MemberRequest): Manifest<ResourceQuota> {
+  const { services, endpointSlices, bytes } = { ...clusterSetDefaults.memberQuota, ...quota };
+  const hard = {
+    'count/serviceshards.portolan.dev': String(services),
+    'count/endpointslices.discovery.k8s.io': String(endpointSlices),
+    'count/leases.coordination.k8s.io': String(ownObjectsMax),
+    'count/configmaps': String(ownObjectsMax),
+    [bytesResource]: bytes,
+  };
+  const name = 'portolan-member';
+  return manifest(resourceQuotaType, { name, namespace: memberNamespace(clusterset, id) }, { spec: { hard } });
 }
 
 const recordRules: readonly Omit<PolicyRule, 'verbs'>[] = [

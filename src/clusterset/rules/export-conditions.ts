@@ -19,6 +19,8 @@ export type ExportValidity =
 export type Publication =
   | { readonly kind: 'pending'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string }
+  /** The broker has no more room for this member. */
+  | { readonly kind: 'over-quota'; readonly message: string }
   /** The set's admin does not let this cluster export it. */
   | { readonly kind: 'refused'; readonly message: string }
   /** The shard and its slices lie at the broker; `notes` say what was left out of them, and why. */
@@ -68,7 +70,7 @@ function validCondition(validity: ExportValidity): WantedCondition {
 
 function readyCondition(facts: ExportFacts): WantedCondition {
   const { validity, publication, merge, cluster } = facts;
-  const notReady = (reason: 'Pending' | 'Failed' | 'Refused', message: string): WantedCondition => ({
+  const notReady = (reason: 'Pending' | 'Failed' | 'Refused' | 'QuotaExceeded', message: string): WantedCondition => ({
     type: 'Ready',
     status: 'False',
     reason,
@@ -77,6 +79,7 @@ function readyCondition(facts: ExportFacts): WantedCondition {
   if (validity.kind === 'invalid') return notReady('Pending', 'nothing is exported until the export is valid');
   if (publication.kind === 'pending') return notReady('Pending', publication.message);
   if (publication.kind === 'failed') return notReady('Failed', publication.message);
+  if (publication.kind === 'over-quota') return notReady('QuotaExceeded', publication.message);
   if (publication.kind === 'refused') return notReady('Refused', publication.message);
   if (merge === undefined)
     return notReady('Pending', 'the export is published and has not come back from the broker yet');

@@ -10,6 +10,7 @@ import { namespaceKind } from './namespace.ts';
 import { nodeKind } from './node.ts';
 import { podKind } from './pod.ts';
 import { createRbacKinds } from './rbac.ts';
+import { resourceQuotaKind } from './resource-quota.ts';
 import { createReviewKinds } from './reviews.ts';
 import { createServiceKind, type ServiceKindOptions } from './service.ts';
 import { createServiceAccountKind } from './service-account.ts';
@@ -32,6 +33,7 @@ export function builtinKinds(options: BuiltinKindsOptions): Kind[] {
     eventKind,
     newEventKind,
     leaseKind,
+    resourceQuotaKind,
     deploymentKind,
     statefulSetKind,
     ...(options.extra ?? []),

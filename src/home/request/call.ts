@@ -22,6 +22,13 @@ export interface Engine {
   readonly watches: OpenWatches;
   /** Long work asks here before each of its pieces. */
   readonly turns: Turns;
+  readonly quotas: QuotaKeeper;
+}
+
+/** What a namespace may still take in. */
+export interface QuotaKeeper {
+  /** Throws StatusError Forbidden if there is no room. To be called back when the write is done or given up. */
+  reserve(call: Call, name: string, added: { readonly count: number; readonly bytes: number }): () => void;
 }
 
 /** The watches that are open, so that they can be counted and ended. */

@@ -8,7 +8,7 @@ import { type Answer, type Call, contextOf, type Engine } from '../request/call.
 import { StatusError } from '../request/status.ts';
 import { alreadyExists, badRequest, methodNotAllowed } from '../request/status-errors.ts';
 import { stepsOf } from '../request/steps.ts';
-import type { Compare } from '../store/store.ts';
+import type { CommitResult, Compare } from '../store/store.ts';
 import { admit, again, tryUntilDone } from './admission.ts';
 import { encodeBounded } from './encode-bounded.ts';
 import { generateName, setOnCreate } from './metadata.ts';
@@ -57,9 +57,26 @@ async function tryCreate(engine: Engine, call: Call): Promise<Answer | typeof ag
   const { alsoCompare, alsoWrite } = await admit(engine, call, { operation: 'create', object, previous: undefined });
   await step();
   const value = encodeBounded(engine, object, undefined);
-  if (call.isDryRun) return dryRun(engine, call, key, object, value);
-  const writes = [{ key, value }, ...alsoWrite];
-  const result = await engine.store.commit({ compares: [...compares, ...alsoCompare], writes });
+  const release = engine.quotas.reserve(call, object.metadata.name, { count: 1, bytes: value.length });
+  try {
+    if (call.isDryRun) return await dryRun(engine, call, key, object, value);
+    const writes = [{ key, value }, ...alsoWrite];
+    const result = await engine.store.commit({ compares: [...compares, ...alsoCompare], writes });
+    return created(call, object, { result, value, key, isNameGenerated });
+  } finally {
+    release();
+  }
+}
+
+interface Created {
+  readonly result: CommitResult;
+  readonly value: Uint8Array;
+  readonly key: string;
+  readonly isNameGenerated: boolean;
+}
+
+function created({ served }: Call, object: AnyObject, made: Created): Answer | typeof again {
+  const { result, value, key, isNameGenerated } = made;
   if (result.kind === 'committed') return { kind: 'object', code: 201, stored: { value, revision: result.revision } };
   if (result.key === key && !isNameGenerated) throw alreadyExists(served, object.metadata.name);
   return again;

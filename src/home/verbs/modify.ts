@@ -57,13 +57,18 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   const value = encodeBounded(engine, after, entry.value);
   await step();
   if (isUnchanged(entry, value, before, after)) return { kind: 'object', code: 200, stored: entry };
-  if (call.isDryRun) return { kind: 'object', code: 200, stored: { value, revision: entry.revision } };
-  const result = await engine.store.commit({
-    compares: [{ key, revision: entry.revision }, ...alsoCompare],
-    writes: [{ key, value }, ...alsoWrite],
-  });
-  if (result.kind === 'conflict') return again;
-  return { kind: 'object', code: 200, stored: { value, revision: result.revision } };
+  const release = engine.quotas.reserve(call, name, { count: 0, bytes: value.length - entry.value.length });
+  try {
+    if (call.isDryRun) return { kind: 'object', code: 200, stored: { value, revision: entry.revision } };
+    const result = await engine.store.commit({
+      compares: [{ key, revision: entry.revision }, ...alsoCompare],
+      writes: [{ key, value }, ...alsoWrite],
+    });
+    if (result.kind === 'conflict') return again;
+    return { kind: 'object', code: 200, stored: { value, revision: result.revision } };
+  } finally {
+    release();
+  }
 }
 
 function takeParts(part: Change['part'], before: AnyObject, next: AnyObject): AnyObject {

@@ -73,3 +73,8 @@ export function isUnauthorized(error: unknown): boolean {
 function hasCode(error: unknown, code: number): error is ApiError {
   return error instanceof ApiError && error.code === code;
 }
+
+/** A ResourceQuota of the namespace has no room for it. */
+export function isQuotaExceeded(error: unknown): boolean {
+  return isForbidden(error) && (error as ApiError).message.includes('exceeded quota: ');
+}

@@ -1,0 +1,41 @@
+// The ResourceQuota kind. Numbers of objects and bytes are enforced by quota/; other names are taken with a warning.
+
+import { type FieldError, forbidden, invalid } from '../../kube/objects/field-error.ts';
+import type { AnyObject } from '../../kube/objects/object.ts';
+import { parseWholeQuantity, type ResourceQuota, resourceQuotaType } from '../../kube/objects/resource-quota.ts';
+import { resourceNamed } from '../quota/quota.ts';
+import { builtinKind } from './builtin.ts';
+import { column, nameColumn } from './columns.ts';
+import type { Kind } from './kind.ts';
+
+export const resourceQuotaKind: Kind = builtinKind<ResourceQuota>({
+  ...resourceQuotaType,
+  shortNames: ['quota'],
+  columns: [nameColumn, column<ResourceQuota>('Used', formatUse)],
+  validate: validateQuota,
+  behaviour: { warnings: (object: AnyObject) => notEnforced(object as ResourceQuota) },
+});
+
+function formatUse({ spec, status }: ResourceQuota): string {
+  return Object.entries(spec?.hard ?? {})
+    .map(([name, hard]) => `${name}: ${status?.used?.[name] ?? '0'}/${hard}`)
+    .join(', ');
+}
+
+function validateQuota({ spec }: ResourceQuota): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const [name, text] of Object.entries(spec?.hard ?? {})) {
+    if (resourceNamed(name) !== undefined && parseWholeQuantity(text) === undefined) {
+      errors.push(invalid(`spec.hard[${name}]`, text, 'must be a whole number, such as 500 or 64Mi'));
+    }
+  }
+  if ((spec?.scopes?.length ?? 0) > 0 || spec?.scopeSelector !== undefined) {
+    errors.push(forbidden('spec.scopes', 'scopes are not supported by the embedded home'));
+  }
+  return errors;
+}
+
+function notEnforced({ spec }: ResourceQuota): string[] {
+  const names = Object.keys(spec?.hard ?? {}).filter((name) => resourceNamed(name) === undefined);
+  return names.slice(0, 20).map((name) => `spec.hard[${name}]: the embedded home does not enforce this`);
+}
