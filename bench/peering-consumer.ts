@@ -60,6 +60,7 @@ export async function storingConsumer(): Promise<StoringConsumer> {
         graceMs: 60_000,
         retentionMs: 0,
         servicesMax: peerDefaults.servicesMax,
+        bytesMax: peerDefaults.storedMegabytesMax * 1024 * 1024,
       },
       credentials: () => access,
     });

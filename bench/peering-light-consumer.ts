@@ -2,6 +2,7 @@
 
 import { type ClientCall, dial } from '../src/base/grpc/transport-client.ts';
 import { ConsumerSession } from '../src/peering/session/consumer-session.ts';
+import { TestDisk } from '../src/peering/testing/test-disk.ts';
 import { snapshotHeader, v1alpha1 } from '../src/peering/transport/wire.ts';
 import type { BenchAccess } from './peering-consumer.ts';
 
@@ -20,11 +21,13 @@ export function lightConsumer(access: BenchAccess): LightConsumer {
   const synced = new Promise<void>((resolve) => {
     isSynced = resolve;
   });
+  const disk = new TestDisk();
   const session = new ConsumerSession({
     resourceUrl: v1alpha1.resourceUrl,
     bounds: { allowedDomains: ['owner.example'], ownZones: [] },
     accepts: () => true,
-    held: new Map(),
+    held: disk,
+    bytesMax: 1e9,
     pendingMax: 100_000,
     servicesMax: 1_000_000,
     silenceMsMin: 3000,
@@ -36,6 +39,8 @@ export function lightConsumer(access: BenchAccess): LightConsumer {
       if (output.kind === 'reconciled') isSynced();
       if (output.kind !== 'store') continue;
       held.set(output.service.id, output.service.description);
+      disk.queue(output);
+      disk.take(output.ticket);
       act(session.step({ kind: 'stored', ticket: output.ticket }));
     }
   };

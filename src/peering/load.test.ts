@@ -11,6 +11,7 @@ import type { PeerExport } from './kinds/peer-export.ts';
 import { Owner } from './owner/owner.ts';
 import { OwnerCatalog } from './owner/owner-catalog.ts';
 import { ConsumerSession } from './session/consumer-session.ts';
+import { TestDisk } from './testing/test-disk.ts';
 import { VirtualPeering } from './testing/virtual-peering.ts';
 import { type Draft, v1alpha1, v1alpha2 } from './transport/wire.ts';
 
@@ -66,11 +67,13 @@ class LoadConsumer {
     options: { readonly draft: Draft; readonly isLogged?: boolean },
   ) {
     const { draft } = options;
+    const disk = new TestDisk();
     const session = new ConsumerSession({
       resourceUrl: draft.resourceUrl,
       bounds: { allowedDomains: ['*'], ownZones: [] },
       accepts: () => true,
-      held: new Map(),
+      held: disk,
+      bytesMax: 1e9,
       pendingMax: 100_000,
       servicesMax: 1_000_000,
       silenceMsMin: 3000,
@@ -83,9 +86,13 @@ class LoadConsumer {
         if (output.kind !== 'store') continue;
         this.held.set(output.service.id, output.service.description);
         if (options.isLogged) this.arrivals.push(`${time.nowMs} ${output.service.id} ${output.service.description}`);
+        disk.queue(output);
         if (tickets.push(output.ticket) > 1) continue;
         time.schedule(1, () => {
-          for (const ticket of tickets.splice(0)) act(session.step({ kind: 'stored', ticket }));
+          for (const ticket of tickets.splice(0)) {
+            disk.take(ticket);
+            act(session.step({ kind: 'stored', ticket }));
+          }
         });
       }
     };

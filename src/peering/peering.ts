@@ -391,10 +391,15 @@ class PeeringParts implements Peering {
   }
 
   /** As it is written now: whoever took from this peer before may have been another process. */
-  #lastContact(peer: string): Pick<ConsumedPeer, 'lastContactMs' | 'awayMs'> {
-    const { lastContact, awaySeconds = 0 } =
-      this.#peers.get(`${this.#options.namespace}/${peer}`)?.status?.consumer ?? {};
-    return lastContact === undefined ? {} : { lastContactMs: Date.parse(lastContact), awayMs: awaySeconds * 1000 };
+  #lastContact(peer: string): Pick<ConsumedPeer, 'lastContactMs' | 'awayMs' | 'keepAliveMs'> {
+    const {
+      lastContact,
+      awaySeconds = 0,
+      keepAliveSeconds = 0,
+    } = this.#peers.get(`${this.#options.namespace}/${peer}`)?.status?.consumer ?? {};
+    const keepAliveMs = keepAliveSeconds * 1000;
+    if (lastContact === undefined) return { keepAliveMs };
+    return { lastContactMs: Date.parse(lastContact), awayMs: awaySeconds * 1000, keepAliveMs };
   }
 
   #route({ path, verdict }: PlainRequest<PeerCaller>): PlainRoute | undefined {

@@ -36,8 +36,11 @@ export interface ClientHandlers {
   /** Any sign of life: a message, or an answer to keep-alive. */
   onAlive(): void;
   /** Called once, whatever ended the call. */
-  onClosed(code: Code, reason: string): void;
+  onClosed(code: Code, reason: string, cause?: CloseCause): void;
 }
+
+/** The server found that we ask too often for a sign of life. */
+export type CloseCause = 'tooManyPings';
 
 export interface ClientCall {
   send(message: Uint8Array): void;
@@ -58,7 +61,7 @@ const windowBytes = 1 << 20;
 /** How long the reason of a failure may come after the failure. */
 const causeDelayMs = 50;
 
-type Finish = (code: Code, reason: string) => void;
+type Finish = (code: Code, reason: string, cause?: CloseCause) => void;
 
 export const dial: Dial = (options, handlers) => {
   const session = http2.connect(options.address, {
@@ -72,13 +75,18 @@ export const dial: Dial = (options, handlers) => {
     settings: { initialWindowSize: windowBytes },
   });
   let isFinished = false;
-  const finish: Finish = (code, reason) => {
+  const finish: Finish = (code, reason, cause) => {
     if (isFinished) return;
     isFinished = true;
     clearTimeout(connecting);
     session.destroy();
-    handlers.onClosed(code, reason);
+    handlers.onClosed(code, reason, cause);
   };
+  // gRPC's servers answer so to a client that pings more often than they allow.
+  session.on('goaway', (code, _lastStream, data) => {
+    const isAboutPings = code === http2.constants.NGHTTP2_ENHANCE_YOUR_CALM && String(data).includes('too_many_pings');
+    if (isAboutPings) finish(codes.unavailable, `${options.address} allows fewer keep-alive pings`, 'tooManyPings');
+  });
   const connecting = setTimeout(
     () => finish(codes.unavailable, `${options.address} did not answer in ${options.connectMsMax} ms`),
     options.connectMsMax,

@@ -55,6 +55,7 @@ async function start(
       quietMs: 3000,
       graceMs: 60_000,
       retentionMs,
+      bytesMax: 1e9,
       servicesMax: 1000,
     },
     credentials: () => state.own,
@@ -153,6 +154,54 @@ test('link: an owner sends faster than the disk takes -> reading pauses and goes
   expect(log.filter((entry) => entry === 'resume')).toHaveLength(1);
   expect(log.filter((entry) => entry === 'ack')).toHaveLength(10);
   expect(link.report().services).toBe(10);
+});
+
+test('link: an owner sends large services faster than the disk takes -> reading pauses by their bytes', async () => {
+  const { time, last, log } = await start({ pendingBytesPause: 100_000 });
+  last().handlers.onOpened({});
+  const description = 'x'.repeat(4000);
+  for (let n = 0; n < 30; n += 1) {
+    const offer = v1alpha1.encodeOffer(serviceOf(`s${n}`, { description }));
+    last().handlers.onMessage(Buffer.from(v1alpha1.encodeOwnerMessage({ kind: 'create', nonce: `${n}`, offer })));
+  }
+  expect(log.filter((entry) => entry === 'pause')).toHaveLength(1);
+  await time.advance(1000);
+  expect(log.filter((entry) => entry === 'resume')).toHaveLength(1);
+  expect(log.filter((entry) => entry === 'ack')).toHaveLength(30);
+});
+
+test('link: an owner that allows few pings cuts us off -> asked less often, in two steps; removed services go all the same', async () => {
+  const { time, last, dialed, message, store, link } = await start();
+  const cutOff = async () => {
+    const count = dialed.length;
+    last().handlers.onClosed(codes.unavailable, 'too many pings', 'tooManyPings');
+    await time.until(() => dialed.length > count, { withinMs: 120_000 });
+  };
+  const live = async (seconds: number) => {
+    for (let n = 0; n < seconds; n += 1) {
+      last().handlers.onAlive();
+      await time.advance(1000);
+    }
+  };
+  const say = (...ids: string[]) => {
+    last().handlers.onOpened({});
+    for (const id of ids) last().handlers.onMessage(message(id));
+  };
+  say('a', 'gone');
+  await live(40);
+  await cutOff();
+  for (const seconds of [25, 20]) {
+    say('a');
+    await live(seconds);
+    expect(link.report().suspects).toBe(1);
+    expect(store.get('gone')?.status.state).toBe('Suspect');
+    await cutOff();
+  }
+  say('a');
+  await live(30);
+  expect(store.get('gone')).toBeUndefined();
+  expect(link.report().suspects).toBe(0);
+  expect(dialed.map(({ options }) => options.keepAliveMs)).toEqual([10_000, 45_000, 310_000, 620_000]);
 });
 
 test('link: an owner floods us and does not read our answers -> InvalidArgument, stopped', async () => {
@@ -313,9 +362,10 @@ test('link: the owner is back and names a service with bad content -> refused, b
   const offer = v1alpha1.encodeOffer(serviceOf('a', { san: 'bad' }));
   last().handlers.onMessage(Buffer.from(v1alpha1.encodeOwnerMessage({ kind: 'update', nonce: 'n', offer })));
   await time.advance(500);
-  expect(store.get('a')).toMatchObject({
-    fqdn: 'a.example.com',
-    status: { state: 'Active', conditions: [{ type: 'Accepted', status: 'False' }] },
+  expect(store.get('a')?.spec.fqdn).toBe('a.example.com');
+  expect(store.get('a')?.status).toMatchObject({
+    state: 'Active',
+    conditions: [{ type: 'Accepted', status: 'False' }],
   });
 });
 

@@ -1,19 +1,17 @@
 // Our side of one peer's catalog: dials, registers, stores what comes, answers, and comes back after a failure. While the
-// owner is away everything stays as it was; what is older than the retention time goes.
-//
-// The states are those of the protocol's client (seed 000, Appendix A): dialing (1), registering (2), receiving (3),
-// updating (4), waiting (5), backingOff (6 and 8), stopped (7 and 9).
+// owner is away everything stays as it was; what is older than the retention time goes. What to do is decided by two pure
+// parts: `connection.ts` says when to dial, `consumer-session.ts` what to store and answer.
 
 import { X509Certificate } from 'node:crypto';
-import { Backoff } from '../../base/backoff.ts';
 import { type Code, codes } from '../../base/grpc/status.ts';
-import type { ClientCall, ClientHandlers, Dial } from '../../base/grpc/transport-client.ts';
+import type { ClientCall, ClientHandlers, CloseCause, Dial } from '../../base/grpc/transport-client.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { whatIsWrongWithChain } from '../../base/x509/chain.ts';
 import type { PeerVersion } from '../kinds/peer.ts';
-import { type Held, type LinkConfig, type LinkLimits, linkLimits } from '../rules/link-config.ts';
+import { type LinkConfig, type LinkLimits, linkLimits } from '../rules/link-config.ts';
+import { Connection, type ConnectionInput, type ConnectionOutput, type LinkState } from '../session/connection.ts';
 import {
   type ConsumerInput,
   type ConsumerOutput,
@@ -21,7 +19,6 @@ import {
   type ReconcileMode,
 } from '../session/consumer-session.ts';
 import type { ConsumerMessage, SnapshotEnd } from '../session/messages.ts';
-import { afterClose, reconnectBackoff } from '../session/reconnect.ts';
 import { type Draft, drafts, snapshotHeader } from '../transport/wire.ts';
 import type { PeerServiceStore } from './peer-service-store.ts';
 import { type Refusal, RefusalBook } from './refusal-book.ts';
@@ -39,6 +36,8 @@ export interface LinkOptions {
   readonly lastContactMs?: number;
   /** How long the owner had been away then, as far as anybody looked. */
   readonly awayMs?: number;
+  /** How often the owner let itself be asked for a sign of life, if it objected before. */
+  readonly keepAliveMs?: number;
   readonly limits?: Partial<LinkLimits>;
   /** What the owner should know of a service that we took; empty if nothing. */
   readonly noteOf?: (id: string) => string;
@@ -46,17 +45,13 @@ export interface LinkOptions {
   readonly onRefused?: (refusal: { readonly id: string; readonly reason: string }) => void;
 }
 
-export type LinkState =
-  | { readonly kind: 'dialing' }
-  | { readonly kind: 'registering' | 'receiving' | 'updating' | 'waiting' }
-  | Held
-  | { readonly kind: 'backingOff'; readonly reason: string; readonly delayMs: number }
-  | { readonly kind: 'stopped'; readonly code: Code; readonly reason: string };
-
 export interface LinkReport {
   readonly state: LinkState;
   readonly version: PeerVersion;
   readonly mode: ReconcileMode | undefined;
+  readonly keepAliveMs: number;
+  /** Services that the owner no longer names; they go when their grace is over. */
+  readonly suspects: number;
   readonly services: number;
   readonly aliveMs: number | undefined;
   readonly fullSyncMs: number | undefined;
@@ -68,8 +63,6 @@ export interface LinkReport {
   readonly refusals: RefusalBook;
 }
 
-/** A stream that lived this long was a success, whatever ended it. */
-const healthyMs = 30_000;
 const tickMs = 1000;
 /** Looking at an owner's certificate again costs some signatures. */
 const judgeMs = 5000;
@@ -81,28 +74,22 @@ const pendingFactor = 64;
 export class ConsumerLink {
   readonly #options: LinkOptions;
   readonly #limits: LinkLimits;
-  readonly #backoff: Backoff;
+  readonly #connection: Connection;
   readonly #stale: StaleClock;
   readonly #refusals: RefusalBook;
   readonly #refusalLines: LogBudget;
   readonly #startedMs: number;
   /** Monotonic time since which there is no stream. */
   #lostMs: number;
-  #state: LinkState;
-  #versionIndex = 0;
   #call: ClientCall | undefined;
   #session: ConsumerSession | undefined;
   #timer: Timer | undefined;
   #ticker: Timer | undefined;
   #connectedMs: number | undefined;
-  #openedMs: number | undefined;
   #judgedMs = 0;
   #isJudgeable = true;
   /** When the owner was last heard on a stream that it had taken up. */
   #heard: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
-  #hasFailed = false;
-  /** What we presented on the newest stream. */
-  #certificate = '';
   #aliveMs: number | undefined;
   #fullSyncMs: number | undefined;
   #behindSinceMs: number | undefined;
@@ -114,12 +101,15 @@ export class ConsumerLink {
   constructor(options: LinkOptions) {
     this.#options = options;
     this.#limits = { ...linkLimits, ...options.limits };
-    this.#backoff = new Backoff(options.world.random, reconnectBackoff);
+    const { held, versions } = options.config;
+    this.#connection = new Connection({
+      ...{ random: options.world.random, versions, ...(held === undefined ? {} : { held }) },
+      keepAliveMs: Math.max(this.#limits.keepAliveMs, options.keepAliveMs ?? 0),
+    });
     this.#refusals = new RefusalBook(options.store);
     this.#refusalLines = new LogBudget(options.world.clock);
     this.#startedMs = options.world.clock.monotonicMs();
     this.#lostMs = this.#startedMs;
-    this.#state = options.config.held ?? { kind: 'dialing' };
     this.#stale = new StaleClock({
       world: options.world,
       store: options.store,
@@ -132,16 +122,18 @@ export class ConsumerLink {
   }
 
   get state(): LinkState {
-    return this.#state;
+    return this.#connection.state;
   }
 
   report(): LinkReport {
     const session = this.#session;
     return {
-      state: this.#state,
-      version: this.#draft().name,
+      state: this.state,
+      version: this.#connection.version,
+      keepAliveMs: this.#connection.keepAliveMs,
       // Before the owner's first word nobody knows which it will be.
-      mode: this.#openedMs === undefined ? undefined : session?.mode,
+      mode: this.#connection.openedMs === undefined ? undefined : session?.mode,
+      suspects: session?.suspects ?? 0,
       services: this.#options.store.size - this.#options.store.quarantined,
       aliveMs: this.#aliveMs,
       fullSyncMs: this.#fullSyncMs,
@@ -160,7 +152,28 @@ export class ConsumerLink {
 
   /** Dials; the store must have been loaded. */
   start(): void {
-    if (this.#options.config.held === undefined) this.#dial();
+    this.#connect({ kind: 'dial', certificate: this.#certificate() });
+  }
+
+  #certificate(): string | undefined {
+    return this.#options.credentials()?.certificate;
+  }
+
+  #connect(input: ConnectionInput): void {
+    const before = this.state.kind;
+    for (const output of this.#connection.step(input)) this.#follow(output);
+    if (this.state.kind !== before) this.#options.onChanged?.();
+  }
+
+  #follow(output: ConnectionOutput): void {
+    const { world, log } = this.#options;
+    if (output.kind === 'dial') return this.#dial(output.version, output.keepAliveMs);
+    const { code, reason } = output;
+    if (output.kind === 'stopped')
+      return log.error('stopped taking from this peer; portolan peer retry tries again', { code, reason });
+    const { delayMs } = output;
+    log.info('the stream ended, trying again', { code, reason, delayMs: Math.round(delayMs) });
+    this.#timer = world.timers.after(delayMs, () => this.#connect({ kind: 'dial', certificate: this.#certificate() }));
   }
 
   /** Somebody asked for it: tries at once, whether it had stopped, waits, or has a stream that may be of no use. */
@@ -171,14 +184,12 @@ export class ConsumerLink {
     this.#timer?.cancel();
     this.#closeSession();
     if (hadSession) call?.cancel();
-    this.#backoff.reset();
-    this.#versionIndex = 0;
-    this.#dial();
+    this.#connect({ kind: 'retry', certificate: this.#certificate() });
   }
 
   /** Roots or certificates are other ones: a stream that they still allow goes on, one that had stopped is tried again. */
   trustChanged(): void {
-    if (this.#openedMs === undefined) this.retry();
+    if (this.#connection.openedMs === undefined) this.retry();
     else this.#judge();
   }
 
@@ -197,25 +208,14 @@ export class ConsumerLink {
   }
 
   #draft(): Draft {
-    const name = this.#options.config.versions[this.#versionIndex] ?? 'v1alpha1';
-    return drafts.find((draft) => draft.name === name) as Draft;
+    return draftOf(this.#connection.version);
   }
 
-  #enter(state: LinkState): void {
-    const hasChanged = state.kind !== this.#state.kind;
-    this.#state = state;
-    if (hasChanged) this.#options.onChanged?.();
-  }
-
-  #dial(): void {
+  #dial(version: PeerVersion, keepAliveMs: number): void {
     const { config, credentials, dial } = this.#options;
-    const draft = this.#draft();
+    const draft = draftOf(version);
     const own = credentials();
-    this.#certificate = own?.certificate ?? '';
-    this.#enter({ kind: 'dialing' });
-    if (config.versions.length === 0)
-      return this.#closed(codes.failedPrecondition, 'none of the versions that its Peer names is switched on here');
-    if (own === undefined) return this.#closed(codes.unauthenticated, 'this mesh has no certificate of its own yet');
+    if (own === undefined) return;
     const session = this.#newSession(draft);
     this.#session = session;
     this.#call = dial(
@@ -229,7 +229,7 @@ export class ConsumerLink {
         isExpected: config.isExpected,
         messageBytesMax: this.#limits.messageBytesMax,
         connectMsMax: this.#limits.connectMsMax,
-        keepAliveMs: this.#limits.keepAliveMs,
+        keepAliveMs,
       },
       this.#handlers(session, draft),
     );
@@ -244,7 +244,7 @@ export class ConsumerLink {
       onMessage: (bytes) => isCurrent() && this.#received(draft, bytes),
       onOversized: ({ length, beginning }) => isCurrent() && this.#oversized(draft, beginning, length),
       onAlive: () => isCurrent() && this.#alive(),
-      onClosed: (code, reason) => isCurrent() && this.#closed(code, reason),
+      onClosed: (code, reason, cause) => isCurrent() && this.#closed(code, reason, cause),
     };
   }
 
@@ -255,11 +255,13 @@ export class ConsumerLink {
       bounds: config.bounds,
       accepts: config.accepts,
       servicesMax: config.servicesMax,
+      bytesMax: config.bytesMax,
       ...(noteOf === undefined ? {} : { noteOf }),
-      held: store.held(),
+      held: store.held,
       ...(this.#lastEnd === undefined ? {} : { lastEnd: this.#lastEnd }),
       pendingMax: this.#limits.pendingPause * pendingFactor,
       silenceMsMin: config.quietMs,
+      suspectForMs: (id) => this.#stale.suspectForMs(id),
       graceMs: config.graceMs,
     });
   }
@@ -267,7 +269,8 @@ export class ConsumerLink {
   #alive(): void {
     const { clock } = this.#options.world;
     this.#aliveMs = clock.wallMs();
-    if (this.#openedMs !== undefined) this.#heard = { wallMs: this.#aliveMs, monotonicMs: clock.monotonicMs() };
+    if (this.#connection.openedMs !== undefined)
+      this.#heard = { wallMs: this.#aliveMs, monotonicMs: clock.monotonicMs() };
     if (this.#connectedMs !== undefined) return;
     this.#connectedMs = clock.monotonicMs();
     this.#tick();
@@ -278,12 +281,12 @@ export class ConsumerLink {
     const nowMs = this.#options.world.clock.monotonicMs();
     if (hasSnapshotEnd && this.#session?.isSnapshotOver)
       return this.#call?.cancel(codes.unavailable, 'the owner said too late that it marks the end of its catalog');
-    if (this.#openedMs === undefined) {
+    if (this.#connection.openedMs === undefined) {
       this.#refusals.clear();
       // What TLS has just let in under these roots is not for us to judge by other rules.
       this.#isJudgeable = this.#whatIsWrongWithOwner() === undefined;
     }
-    this.#openedMs = nowMs;
+    this.#connection.step({ kind: 'opened', nowMs });
     this.#alive();
     this.#stale.heard();
     this.#step({ kind: 'opened', nowMs, hasSnapshotEnd });
@@ -295,9 +298,10 @@ export class ConsumerLink {
       const { clock } = this.#options.world;
       const nowMs = clock.monotonicMs();
       const aliveMs = nowMs - (clock.wallMs() - (this.#aliveMs ?? 0));
-      if (this.#openedMs !== undefined) this.#step({ kind: 'tick', nowMs, aliveMs });
+      const isOpen = () => this.#connection.openedMs !== undefined;
+      if (isOpen()) this.#step({ kind: 'tick', nowMs, aliveMs });
       else if (nowMs - (this.#connectedMs ?? nowMs) >= this.#options.config.quietMs) this.#opened(false);
-      if (this.#openedMs !== undefined && nowMs - this.#judgedMs >= judgeMs) this.#judge();
+      if (isOpen() && nowMs - this.#judgedMs >= judgeMs) this.#judge();
       if (this.#session === session) this.#tick();
     });
   }
@@ -342,7 +346,7 @@ export class ConsumerLink {
     if (session === undefined) return;
     for (const output of session.step(input)) this.#act(session, output);
     if (this.#session !== session) return;
-    if (session.state.kind !== 'closed') this.#enter({ kind: session.state.kind });
+    this.#connect({ kind: 'session', state: session.state.kind });
     this.#measure(session);
   }
 
@@ -409,7 +413,7 @@ export class ConsumerLink {
     this.#fullSyncMs = this.#options.world.clock.wallMs();
     this.#lastEnd = end ?? this.#lastEnd;
     this.#stale.reset();
-    this.#backoff.reset();
+    this.#connection.step({ kind: 'reconciled' });
     this.#options.onChanged?.();
   }
 
@@ -426,7 +430,11 @@ export class ConsumerLink {
     const pending = session.unacknowledged;
     if (pending > 0) this.#behindSinceMs ??= this.#options.world.clock.wallMs();
     else this.#behindSinceMs = undefined;
-    const isPaused = pending >= (this.#isPaused ? this.#limits.pendingPause / 2 : this.#limits.pendingPause);
+    const share = Math.max(
+      pending / this.#limits.pendingPause,
+      session.unacknowledgedBytes / this.#limits.pendingBytesPause,
+    );
+    const isPaused = share >= (this.#isPaused ? 0.5 : 1);
     if (isPaused === this.#isPaused) return;
     this.#isPaused = isPaused;
     if (isPaused) this.#call?.pause();
@@ -439,13 +447,12 @@ export class ConsumerLink {
     this.#isPaused = false;
     this.#behindSinceMs = undefined;
     this.#connectedMs = undefined;
-    if (this.#openedMs !== undefined) this.#lostMs = this.#options.world.clock.monotonicMs();
-    this.#openedMs = undefined;
+    if (this.#connection.openedMs !== undefined) this.#lostMs = this.#options.world.clock.monotonicMs();
     if (!this.#isEnded) this.#lost();
   }
 
   #unheardMs(): number {
-    return this.#openedMs === undefined ? this.#options.world.clock.monotonicMs() - this.#lostMs : 0;
+    return this.#connection.openedMs === undefined ? this.#options.world.clock.monotonicMs() - this.#lostMs : 0;
   }
 
   #lost(): void {
@@ -459,39 +466,21 @@ export class ConsumerLink {
       this.#stale.lost({ sinceMs: this.#aliveMs ?? lastContactMs ?? world.clock.wallMs(), awayMs: 0 });
   }
 
-  #closed(code: Code, reason: string): void {
-    const { world, log, config, credentials } = this.#options;
-    const wasHealthy = this.#openedMs !== undefined && world.clock.monotonicMs() - this.#openedMs >= healthyMs;
+  #closed(code: Code, reason: string, cause?: CloseCause): void {
+    const nowMs = this.#options.world.clock.monotonicMs();
     this.#closeSession();
     if (this.#isEnded) return;
-    this.#hasFailed = true;
-    if (wasHealthy) this.#backoff.reset();
-    // It is the old certificate that was refused, perhaps because it had expired; we have another one by now.
-    const own = credentials();
-    if (code === codes.unauthenticated && own !== undefined && own.certificate !== this.#certificate)
-      return this.#dial();
-    const next = afterClose(code, { hasNextVersion: this.#versionIndex + 1 < config.versions.length });
-    if (next.kind === 'nextVersion') {
-      this.#versionIndex += 1;
-      return this.#dial();
-    }
-    if (next.kind === 'stop') {
-      log.error('stopped taking from this peer; portolan peer retry tries again', { code, reason });
-      return this.#enter({ kind: 'stopped', code, reason });
-    }
-    const delayMs = this.#backoff.nextMs();
-    log.info('the stream ended, trying again', { code, reason, delayMs: Math.round(delayMs) });
-    this.#timer = world.timers.after(delayMs, () => this.#dial());
-    this.#enter({ kind: 'backingOff', reason, delayMs });
+    const hadTooManyPings = cause === 'tooManyPings';
+    this.#connect({ kind: 'closed', nowMs, code, reason, certificate: this.#certificate(), hadTooManyPings });
   }
 
   /** The retention time is over: everything that nobody vouches for goes. */
   #withdraw(): boolean {
     const { store, log } = this.#options;
     if (this.#session === undefined ? !this.#mayGiveUp() : !this.#session.isSnapshotOver) return false;
-    const ids = this.#session?.forgetUnconfirmed() ?? [...store.values()].map(({ id }) => id);
-    log.warn('the retention time is over, withdrawing', { services: ids.length });
-    store.remove(ids);
+    log.warn('the retention time is over, withdrawing what the owner does not vouch for', { services: store.size });
+    if (this.#session === undefined) store.remove([...store.values()].map(({ id }) => id));
+    else this.#step({ kind: 'withdraw' });
     this.#options.onChanged?.();
     return true;
   }
@@ -501,6 +490,10 @@ export class ConsumerLink {
     const { config, world } = this.#options;
     if (config.held !== undefined) return true;
     const runningMs = world.clock.monotonicMs() - this.#startedMs;
-    return this.#hasFailed && runningMs >= Math.min(firstChanceMs, config.retentionMs);
+    return this.#connection.hasFailed && runningMs >= Math.min(firstChanceMs, config.retentionMs);
   }
+}
+
+function draftOf(version: PeerVersion): Draft {
+  return drafts.find(({ name }) => name === version) as Draft;
 }

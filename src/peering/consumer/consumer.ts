@@ -22,6 +22,8 @@ export interface ConsumedPeer {
   readonly lastContactMs?: number;
   /** How long its owner had been away when that was last looked at. */
   readonly awayMs?: number;
+  /** How often it let itself be asked for a sign of life. */
+  readonly keepAliveMs?: number;
   readonly credentials: () => { readonly certificate: string; readonly key: string } | undefined;
 }
 
@@ -190,9 +192,8 @@ export class Consumer {
 
   #newStore(peer: string): PeerServiceStore {
     const { client, world, log, namespace } = this.#options;
-    const store = new PeerServiceStore({ client, world, log: log.with({ peer }), namespace, peer });
-    store.onStored = (id, stored) => this.#claimNames(peer, id, stored);
-    return store;
+    const onStored = (id: string, stored: StoredService | undefined) => this.#claimNames(peer, id, stored);
+    return new PeerServiceStore({ client, world, log: log.with({ peer }), namespace, peer, onStored });
   }
 
   async #start(entry: Entry): Promise<void> {
@@ -214,6 +215,7 @@ export class Consumer {
       credentials: peer.credentials,
       ...(peer.lastContactMs === undefined ? {} : { lastContactMs: peer.lastContactMs }),
       ...(peer.awayMs === undefined ? {} : { awayMs: peer.awayMs }),
+      ...(peer.keepAliveMs === undefined ? {} : { keepAliveMs: peer.keepAliveMs }),
       ...(limits === undefined ? {} : { limits }),
       noteOf: (id) => this.#noteOf(peer.name, id),
       onChanged: () => onChanged?.(peer.name),
@@ -237,8 +239,11 @@ export class Consumer {
       return;
     }
     const aliases = this.#entries.get(peer)?.peer.aliases.get(id) ?? [];
-    const fqdn = stored.fqdn.toLowerCase().replace(/\.$/, '');
-    const names = [...new Set([fqdn, aliasOf(peer, stored), ...aliases])];
+    const { spec } = stored;
+    const lowerCase = (spec.fqdn ?? '').toLowerCase().replace(/\.$/, '');
+    // Mostly it is its id, of which one copy is enough.
+    const fqdn = lowerCase === id ? id : lowerCase;
+    const names = [...new Set([fqdn, aliasOf(peer, spec), ...aliases])];
     const others = this.#names.set({ key, names, since: stored.firstSeenMs });
     for (const other of [key, ...others]) this.#tellNames(other);
   }

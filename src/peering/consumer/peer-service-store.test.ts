@@ -22,6 +22,7 @@ async function storeOn(
   { log = silentLog, followAfterMs = 0 }: { readonly log?: Log; readonly followAfterMs?: number } = {},
 ) {
   const home = await memoryHome();
+  const heard: unknown[] = [];
   const store = new PeerServiceStore({
     client: wrap(home.client),
     world: createRealWorld(),
@@ -29,6 +30,7 @@ async function storeOn(
     namespace,
     peer: 'east',
     followAfterMs,
+    onStored: (_id, stored) => heard.push(stored?.spec.fqdn),
   });
   closing.push(home.stop, () => store.stop());
   const put = (id: string, changes: Parameters<typeof serviceOf>[1] = {}) => {
@@ -36,7 +38,7 @@ async function storeOn(
     return new Promise<PutResult>((resolve) => store.put(service, v1alpha1.encodeOffer(service).hash, resolve));
   };
   const objects = async () => (await home.client.list<PeerService>(peerServiceType, { namespace })).items;
-  return { store, put, objects, client: home.client };
+  return { store, put, objects, heard, client: home.client };
 }
 
 /** The first so many creations of a service with a name are answered like this. */
@@ -143,14 +145,12 @@ test('refusals: an id and a reason of any length -> what is shown fits into a st
 const ref = (id: string) => ({ namespace, name: `east.${id}` });
 
 test('store: a service is removed by hand -> put back as it was, with its age and what was said of it', async () => {
-  const { store, put, objects, client } = await storeOn();
+  const { store, put, objects, heard, client } = await storeOn();
   await store.load(() => true);
   await put('a');
   store.setStatus('a', { state: 'Stale', since: '2026-01-01T00:00:00Z', message: 'away' });
   await expect.poll(async () => (await objects())[0]?.status?.state).toBe('Stale');
   const [before] = await objects();
-  const heard: unknown[] = [];
-  store.onStored = (_id, stored) => heard.push(stored?.fqdn);
   await client.delete(peerServiceType, ref('a'));
   await expect.poll(async () => (await objects())[0]?.status?.state, { timeout: 5000 }).toBe('Stale');
   const [after] = await objects();
@@ -213,7 +213,7 @@ test('store: something is said of a service that was edited by hand a moment ago
   await expect
     .poll(async () => (await objects())[0], { timeout: 5000 })
     .toMatchObject({ spec: before?.spec, status: { state: 'Stale' } });
-  expect(store.get('a')?.fqdn).toBe(before?.spec.fqdn);
+  expect(store.get('a')?.spec.fqdn).toBe(before?.spec.fqdn);
 });
 
 test('store: a service that the peer never shared is made by hand -> removed', async () => {

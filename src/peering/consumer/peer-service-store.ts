@@ -21,7 +21,7 @@ import {
 } from '../kinds/peer-service.ts';
 import type { SharedService } from '../kinds/shared-service.ts';
 import { homeRefusal, isRefusedForGood } from '../rules/reason.ts';
-import { isSameHash } from '../session/messages.ts';
+import { type HeldServices, hashText } from '../session/held-services.ts';
 import {
   isAsStored,
   isNewer,
@@ -56,6 +56,8 @@ export interface PeerServiceStoreOptions {
   readonly writesMax?: number;
   /** How long after the start the home is followed, if nothing is being written then. */
   readonly followAfterMs?: number;
+  /** Called for each service that came, changed or went (undefined), once it is on disk. */
+  readonly onStored?: (id: string, stored: StoredService | undefined) => void;
 }
 
 /** As many as an owner sends before it waits: the home commits together what comes together. */
@@ -84,8 +86,7 @@ export class PeerServiceStore {
   #isStopped = false;
   #lastSeenMs = 0;
   #quarantined = 0;
-  /** Told of each service that came, changed or went (undefined), once it is on disk. */
-  onStored: (id: string, stored: StoredService | undefined) => void = () => {};
+  #bytes = 0;
 
   constructor(options: PeerServiceStoreOptions) {
     this.#options = options;
@@ -108,8 +109,8 @@ export class PeerServiceStore {
   /** Reads what is on disk, and follows it from a little later on. What may no longer be held is removed. */
   async load(isAllowed: (service: SharedService) => boolean): Promise<void> {
     if (!this.#hasLoaded) await this.#readAll();
-    for (const { id, specText } of this.#stored.values()) {
-      const service = sharedServiceIn({ spec: JSON.parse(specText) } as PeerService);
+    for (const { id, spec } of this.#stored.values()) {
+      const service = sharedServiceIn({ spec } as PeerService);
       if (service !== undefined && !isAllowed(service)) this.remove([id]);
     }
     if (this.#following === undefined) this.#followSoon();
@@ -229,14 +230,8 @@ export class PeerServiceStore {
     return this.#stored.values();
   }
 
-  /** What the owner need not send again. */
-  held(): Map<string, Uint8Array> {
-    const held = new Map<string, Uint8Array>();
-    for (const { id, hash } of this.#stored.values()) {
-      if (this.#lanes.get(id)?.wanted?.kind !== 'absent') held.set(id, hash);
-    }
-    return held;
-  }
+  /** What is on disk, as a session sees it: without what is about to go. */
+  readonly held: HeldServices = heldIn(this.#stored, this.#lanes, () => this.#bytes);
 
   put(service: SharedService, hash: Uint8Array, done: (result: PutResult) => void): void {
     this.#want(service.id, { kind: 'present', spec: specOf(this.#options.peer, service), hash }, done);
@@ -323,8 +318,8 @@ export class PeerServiceStore {
       await this.#delete(id);
       return stored;
     }
-    const before = this.#stored.get(id)?.hash ?? noHash;
-    const isThere = before.length > 0 && isSameHash(before, wanted.hash) && !lane.isDoubtful && !wanted.isRepair;
+    const before = this.#stored.get(id)?.hash ?? '';
+    const isThere = before !== '' && before === hashText(wanted.hash) && !lane.isDoubtful && !wanted.isRepair;
     if (isThere) return stored;
     try {
       const object = await this.#createOrUpdate(id, wanted, lane);
@@ -440,12 +435,12 @@ export class PeerServiceStore {
     const before = this.#stored.get(id);
     if (before === undefined) return;
     lane.status = { ...statusToRestore(before.status), ...lane.status };
-    this.#stored.set(id, { ...before, resourceVersion: '', hash: noHash, status: {} });
+    this.#stored.set(id, before.vanished());
   }
 
   // Its spec stays what we wrote last, whatever somebody else made of it.
-  #refresh({ metadata, status = {} }: PeerService, before: StoredService): void {
-    this.#stored.set(before.id, { ...before, resourceVersion: metadata.resourceVersion ?? '', status });
+  #refresh(object: PeerService, before: StoredService): void {
+    this.#stored.set(before.id, before.refreshed(object));
   }
 
   #took(object: PeerService, { isAsWritten = false } = {}): void {
@@ -454,20 +449,49 @@ export class PeerServiceStore {
     this.#count(this.#stored.get(stored.id), -1);
     this.#count(stored, 1);
     this.#stored.set(stored.id, stored);
-    this.onStored(stored.id, stored);
+    this.#options.onStored?.(stored.id, stored);
   }
 
   #count(service: StoredService | undefined, step: 1 | -1): void {
     if (service?.isQuarantined) this.#quarantined += step;
+    this.#bytes += step * (service?.bytes ?? 0);
   }
 
   #forget(id: string): void {
     this.#count(this.#stored.get(id), -1);
-    if (this.#stored.delete(id)) this.onStored(id, undefined);
+    if (this.#stored.delete(id)) this.#options.onStored?.(id, undefined);
   }
 
   #nextSeenMs(): number {
     this.#lastSeenMs = Math.max(this.#options.world.clock.wallMs(), this.#lastSeenMs + 1);
     return this.#lastSeenMs;
   }
+}
+
+function heldIn(
+  stored: ReadonlyMap<string, StoredService>,
+  lanes: ReadonlyMap<string, Lane>,
+  bytes: () => number,
+): HeldServices {
+  const get = (id: string) => {
+    const wanted = lanes.get(id)?.wanted;
+    if (wanted?.kind === 'absent') return undefined;
+    const service = stored.get(id);
+    // Something newer is being written: what its owner sends now must come after it.
+    return service !== undefined && wanted !== undefined ? { id: service.id, hash: '', bytes: service.bytes } : service;
+  };
+  return {
+    get,
+    get bytes() {
+      return bytes();
+    },
+    get size() {
+      let size = stored.size;
+      for (const [id, { wanted }] of lanes) if (wanted?.kind === 'absent' && stored.has(id)) size -= 1;
+      return size;
+    },
+    *ids() {
+      for (const id of stored.keys()) if (get(id) !== undefined) yield id;
+    },
+  };
 }

@@ -82,6 +82,13 @@ export class StaleClock {
       this.#options.store.setStatus(id, { state: 'Active', since: null, message: null });
   }
 
+  /** For how long it has been suspect; undefined if it is not. */
+  suspectForMs(id: string): number | undefined {
+    const { state, since } = this.#options.store.statusOf(id);
+    if (state !== 'Suspect' || since === undefined || since === null) return undefined;
+    return Math.max(0, this.#options.world.clock.wallMs() - Date.parse(since));
+  }
+
   suspect(ids: readonly string[]): void {
     const since = formatTime(this.#options.world.clock.wallMs());
     const message = 'its owner did not name it again after reconnecting';

@@ -13,23 +13,72 @@ import {
   specHash,
   specHashAnnotation,
 } from '../kinds/peer-service.ts';
+import type { HeldService } from '../session/held-services.ts';
 
-/** What is on disk of one service. */
-export interface StoredService {
+/** One service on disk, in the smallest form: there may be a great many of them. */
+export class StoredService implements HeldService {
   readonly id: string;
   /** Of the content as it came; empty if it is not what its owner sent. */
-  readonly hash: Uint8Array;
+  readonly hash: string;
   /** When this cluster first heard of it. */
   readonly firstSeenMs: number;
-  readonly name: string;
-  readonly fqdn: string;
   /** Nothing good is known of it: it exists to say why it was refused. */
   readonly isQuarantined: boolean;
   /** Empty if it is not there any more, and is about to be put back. */
   readonly resourceVersion: string;
   /** The spec in JSON, to put it back after somebody else changed or removed it. */
+  readonly #specText: string;
+  readonly #statusText: string;
+
+  constructor(fields: StoredFields) {
+    this.id = fields.id;
+    this.hash = fields.hash;
+    this.firstSeenMs = fields.firstSeenMs;
+    this.isQuarantined = fields.isQuarantined;
+    this.resourceVersion = fields.resourceVersion;
+    this.#specText = fields.specText;
+    this.#statusText = fields.statusText;
+  }
+
+  get bytes(): number {
+    return this.#specText.length;
+  }
+
+  get spec(): PeerServiceSpec {
+    return JSON.parse(this.#specText) as PeerServiceSpec;
+  }
+
+  get status(): PeerServiceStatus {
+    return this.#statusText === '' ? {} : (JSON.parse(this.#statusText) as PeerServiceStatus);
+  }
+
+  /** The same with a newer version and status: its spec stays what we wrote last. */
+  refreshed({ metadata, status }: Pick<PeerService, 'metadata' | 'status'>): StoredService {
+    const { resourceVersion = '' } = metadata;
+    const texts = { specText: this.#specText, statusText: statusTextOf(status) };
+    return new StoredService({ ...this.#fields(), ...texts, resourceVersion });
+  }
+
+  /** Somebody removed it. */
+  vanished(): StoredService {
+    const gone = { hash: '', resourceVersion: '', specText: this.#specText, statusText: '' };
+    return new StoredService({ ...this.#fields(), ...gone });
+  }
+
+  #fields() {
+    const { id, hash, firstSeenMs, isQuarantined } = this;
+    return { id, hash, firstSeenMs, isQuarantined };
+  }
+}
+
+interface StoredFields
+  extends Pick<StoredService, 'id' | 'hash' | 'firstSeenMs' | 'isQuarantined' | 'resourceVersion'> {
   readonly specText: string;
-  readonly status: PeerServiceStatus;
+  readonly statusText: string;
+}
+
+function statusTextOf(status: PeerServiceStatus = {}): string {
+  return Object.keys(status).length === 0 ? '' : JSON.stringify(status);
 }
 
 export const noHash = new Uint8Array(0);
@@ -37,17 +86,15 @@ export const noHash = new Uint8Array(0);
 export function storedFrom(object: PeerService, { isAsWritten }: { readonly isAsWritten: boolean }): StoredService {
   const { annotations = {}, resourceVersion = '' } = object.metadata;
   const isOurs = isAsWritten || annotations[specHashAnnotation] === specHash(object.spec);
-  return {
+  return new StoredService({
     id: object.spec.id,
-    hash: isOurs ? Buffer.from(annotations[contentHashAnnotation] ?? '', 'base64') : noHash,
+    hash: isOurs ? Buffer.from(annotations[contentHashAnnotation] ?? '', 'base64').toString('latin1') : '',
     firstSeenMs: Number(annotations[firstSeenAnnotation] ?? 0),
-    name: object.spec.name ?? '',
-    fqdn: object.spec.fqdn ?? '',
     isQuarantined: object.spec.fqdn === undefined,
     resourceVersion,
     specText: JSON.stringify(object.spec),
-    status: object.status ?? {},
-  };
+    statusText: statusTextOf(object.status),
+  });
 }
 
 export interface ObjectOptions {
@@ -83,9 +130,9 @@ export function isAsStored({ metadata, spec }: PeerService, stored: StoredServic
   const { annotations = {}, labels = {} } = metadata;
   const isMarked =
     labels[peerLabel] === spec.peer &&
-    annotations[contentHashAnnotation] === Buffer.from(stored.hash).toString('base64') &&
+    annotations[contentHashAnnotation] === Buffer.from(stored.hash, 'latin1').toString('base64') &&
     annotations[firstSeenAnnotation] === String(stored.firstSeenMs);
-  return isMarked && isSameJson(spec, JSON.parse(stored.specText));
+  return isMarked && isSameJson(spec, stored.spec);
 }
 
 /** All that we say of it. Its addresses are others' writing, who give them anew. */

@@ -3,6 +3,7 @@
 
 import { isSameJson } from '../../base/json.ts';
 import type { PeerService, PeerServiceSpec, PeerServiceStatus } from '../kinds/peer-service.ts';
+import { hashBytes } from '../session/held-services.ts';
 import type { StoredService } from './stored-service.ts';
 
 export type PutResult = { readonly kind: 'stored' } | { readonly kind: 'refused'; readonly reason: string };
@@ -46,8 +47,8 @@ export function newLane(): Lane {
   return { ...nothing, waiters: [], forbidden: 0, isDoubtful: false };
 }
 
-export function repairOf({ specText, hash }: StoredService): Wanted {
-  return { kind: 'present', spec: JSON.parse(specText) as PeerServiceSpec, hash, isRepair: true };
+export function repairOf({ spec, hash }: StoredService): Wanted {
+  return { kind: 'present', spec, hash: hashBytes(hash), isRepair: true };
 }
 
 export function isApplied(patch: PeerServiceStatusPatch, status: PeerServiceStatus): boolean {

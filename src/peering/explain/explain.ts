@@ -1,6 +1,6 @@
 // What people ask about peers, answered from facts alone: how a peer is, and where owner and consumer differ. Pure.
 
-import type { Peer, PeerOwnerStatus, PeerSideStatus } from '../kinds/peer.ts';
+import type { Peer, PeerConsumerStatus, PeerOwnerStatus, PeerSideStatus } from '../kinds/peer.ts';
 import { type PeerService, type PeerServiceSpec, specHash, specHashAnnotation, specOf } from '../kinds/peer-service.ts';
 import type { SharedService } from '../kinds/shared-service.ts';
 import { isAccepted } from '../rules/accepted.ts';
@@ -42,6 +42,7 @@ function sideLines(title: string, side: PeerSideStatus | undefined, nowMs: numbe
   if (side?.state === undefined) return lines;
   const mode = (side as { reconciliation?: string }).reconciliation;
   const identity = (side as { identity?: string }).identity;
+  const { suspects } = side as PeerConsumerStatus;
   const facts = [
     side.version,
     `${side.services ?? 0} services`,
@@ -50,6 +51,7 @@ function sideLines(title: string, side: PeerSideStatus | undefined, nowMs: numbe
     `${side.unacknowledged ?? 0} unanswered`,
     mode === undefined ? undefined : `deletions by ${mode === 'Marker' ? 'marker (exact)' : 'quiescence and grace'}`,
     identity,
+    suspects ? `${suspects} suspect (no longer named, going after their grace)` : undefined,
     side.lastFullSync === undefined ? undefined : `last full sync ${side.lastFullSync}`,
     side.lastContact === undefined ? undefined : `last contact ${side.lastContact}`,
   ];

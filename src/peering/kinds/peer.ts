@@ -34,6 +34,8 @@ export interface PeerSpec {
   retentionSeconds?: number;
   /** How many of its services may be kept here. */
   servicesMax?: number;
+  /** How much their content may take, in MiB. */
+  storedMegabytesMax?: number;
   window?: number;
   foreign?: { quietSeconds?: number; graceSeconds?: number };
 }
@@ -75,6 +77,10 @@ export interface PeerSideStatus {
 
 export interface PeerConsumerStatus extends PeerSideStatus {
   reconciliation?: 'Marker' | 'Quiescence';
+  /** Services that it no longer names; they go when their grace is over. */
+  suspects?: number;
+  /** How often it is asked for a sign of life. */
+  keepAliveSeconds?: number;
   /** How long it has been away, not counting the time in which nobody looked. */
   awaySeconds?: number;
 }
@@ -94,6 +100,7 @@ export const peerDefaults = {
   versions: ['v1alpha1', 'v1alpha2'] as readonly PeerVersion[],
   retentionSeconds: 86_400,
   servicesMax: 100_000,
+  storedMegabytesMax: 256,
   window: 1024,
   quietSeconds: 3,
   graceSeconds: 60,

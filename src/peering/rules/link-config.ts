@@ -28,6 +28,8 @@ export interface LinkConfig {
   readonly retentionMs: number;
   /** How many services of this peer may be kept. */
   readonly servicesMax: number;
+  /** How many bytes their content may take. */
+  readonly bytesMax: number;
   /** Nothing is dialed, for this reason; what is stored grows old like that of an owner that is away. */
   readonly held?: Held;
 }
@@ -44,6 +46,8 @@ export interface LinkLimits {
   readonly keepAliveMs: number;
   /** Messages that wait for the disk before we stop reading for a while. */
   readonly pendingPause: number;
+  /** The same in bytes: one owner with large services must not fill our memory, nor the home's. */
+  readonly pendingBytesPause: number;
   readonly unsentBytesMax: number;
   /** How long an owner may be away before its services are marked stale. */
   readonly staleAfterMs: number;
@@ -55,6 +59,7 @@ export const linkLimits: LinkLimits = {
   connectMsMax: 10_000,
   keepAliveMs: 10_000,
   pendingPause: 4096,
+  pendingBytesPause: 8 * 1024 * 1024,
   unsentBytesMax: 8 * 1024 * 1024,
   staleAfterMs: 30_000,
 };

@@ -20,8 +20,8 @@ export interface NameVerdict {
 
 export class NameClaims {
   readonly #claimants = new Map<string, Claimant>();
-  /** Oldest first. A name with one claimant is the rule. */
-  readonly #names = new Map<string, Claimant[]>();
+  /** Oldest first. A name with one claimant is the rule, and needs no list. */
+  readonly #names = new Map<string, Claimant | readonly Claimant[]>();
 
   /** Returns everybody else whose verdict may be another one now. */
   set(claimant: Claimant): string[] {
@@ -29,8 +29,8 @@ export class NameClaims {
     const touched = before === undefined ? new Set<string>() : this.#drop(before);
     this.#claimants.set(claimant.key, claimant);
     for (const name of claimant.names) {
-      const claims = [...(this.#names.get(name) ?? []), claimant].sort(byAge);
-      this.#names.set(name, claims);
+      const claims = [...this.#claimsOf(name), claimant].sort(byAge);
+      this.#keep(name, claims);
       for (const { key } of claims) touched.add(key);
     }
     touched.delete(claimant.key);
@@ -50,7 +50,7 @@ export class NameClaims {
     const lost: { name: string; holder: string }[] = [];
     const contested: { name: string; others: string[] }[] = [];
     for (const name of names) {
-      const [holder, ...others] = (this.#names.get(name) ?? []).map((claim) => claim.key);
+      const [holder, ...others] = this.#claimsOf(name).map((claim) => claim.key);
       if (holder !== key) lost.push({ name, holder: holder ?? '' });
       else hostnames.push(name);
       if (holder === key && others.length > 0) contested.push({ name, others });
@@ -58,12 +58,21 @@ export class NameClaims {
     return { hostnames, lost, contested };
   }
 
+  #claimsOf(name: string): readonly Claimant[] {
+    const claims = this.#names.get(name) ?? [];
+    return 'key' in claims ? [claims] : claims;
+  }
+
+  #keep(name: string, claims: readonly Claimant[]): void {
+    if (claims.length === 0) this.#names.delete(name);
+    else this.#names.set(name, claims.length === 1 ? (claims[0] as Claimant) : claims);
+  }
+
   #drop(claimant: Claimant): Set<string> {
     const touched = new Set<string>();
     for (const name of claimant.names) {
-      const left = (this.#names.get(name) ?? []).filter(({ key }) => key !== claimant.key);
-      if (left.length === 0) this.#names.delete(name);
-      else this.#names.set(name, left);
+      const left = this.#claimsOf(name).filter(({ key }) => key !== claimant.key);
+      this.#keep(name, left);
       for (const { key } of left) touched.add(key);
     }
     return touched;

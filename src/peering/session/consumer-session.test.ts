@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { codes } from '../../base/grpc/status.ts';
 import { serviceOf } from '../testing/services.ts';
+import { TestDisk } from '../testing/test-disk.ts';
 import { v1alpha1 } from '../transport/wire.ts';
 import {
   type ConsumerInput,
@@ -13,7 +14,8 @@ import { exclusiveOr, type ReceivedMessage } from './messages.ts';
 const hashOf = (id: string, changes = {}) => v1alpha1.encodeOffer(serviceOf(id, changes)).hash;
 
 function upsert(nonce: string, id: string, changes: Parameters<typeof serviceOf>[1] = {}): ReceivedMessage {
-  return { kind: 'upsert', nonce, service: serviceOf(id, changes), hash: hashOf(id, changes) };
+  const { hash, bytes } = v1alpha1.encodeOffer(serviceOf(id, changes));
+  return { kind: 'upsert', nonce, service: serviceOf(id, changes), hash, bytes: bytes.length };
 }
 
 function end(
@@ -27,18 +29,26 @@ function end(
 }
 
 function open(options: Partial<ConsumerSessionOptions> & { holds?: readonly string[]; isExact?: boolean } = {}) {
+  const disk = new TestDisk();
+  for (const id of options.holds ?? []) disk.put(id, hashOf(id), 100);
   const session = new ConsumerSession({
     resourceUrl: v1alpha1.resourceUrl,
     bounds: { allowedDomains: ['example.com'], ownZones: ['cluster.local'] },
     accepts: () => true,
     servicesMax: 1000,
-    held: new Map((options.holds ?? []).map((id) => [id, hashOf(id)])),
+    bytesMax: 1_000_000,
+    held: disk,
     pendingMax: 100,
     silenceMsMin: 3000,
     graceMs: 60_000,
     ...options,
   });
-  const step = (input: ConsumerInput) => texts(session.step(input));
+  const step = (input: ConsumerInput) => {
+    if (input.kind === 'stored') disk.take(input.ticket);
+    const outputs = session.step(input);
+    for (const output of outputs) disk.queue(output);
+    return texts(outputs);
+  };
   step({ kind: 'opened', nowMs: 0, hasSnapshotEnd: options.isExact ?? false });
   const take = (message: ReceivedMessage, nowMs = 0) => step({ kind: 'message', nowMs, message });
   return {
@@ -186,6 +196,31 @@ test('consumer: more services than a peer may share -> the rest is refused as Re
   const last = { kind: 'snapshotEnd', nonce: 'n6', end: { epoch: 'e', revision: 5, count: 4, digest } } as const;
   expect(step({ kind: 'message', nowMs: 0, message: last })).toEqual(['remove gone as 2']);
   expect(take(upsert('n7', 'c'))).toEqual(['store c as 3']);
+});
+
+test('consumer: more bytes than may be kept of one peer -> the rest refused as ResourceExhausted, smaller forms taken', () => {
+  const { take, stored } = open({ bytesMax: 3000 });
+  const large = { description: 'x'.repeat(1000) };
+  expect(take(upsert('n1', 'a', large))).toEqual(['store a as 1']);
+  expect(take(upsert('n2', 'b', large))).toEqual(['store b as 2']);
+  const reason = "services: Too many: 3000 bytes of this peer's services are kept here at most";
+  expect(take(upsert('n3', 'c', large))).toEqual([
+    `refused c: ${reason}`,
+    `nack n3 ${codes.resourceExhausted} ${reason}`,
+  ]);
+  stored(1);
+  stored(2);
+  expect(take(upsert('n4', 'a'))).toEqual(['store a as 3']);
+  stored(3);
+  expect(take(upsert('n5', 'c', large))).toEqual(['store c as 4']);
+});
+
+test('consumer: what is being withdrawn is named again -> stored anew, not taken for held', () => {
+  const { take, step, stored } = open({ holds: ['a'] });
+  expect(step({ kind: 'withdraw' })).toEqual(['remove a as 1']);
+  expect(take(upsert('n1', 'a'))).toEqual(['store a as 2']);
+  stored(1);
+  expect(stored(2)).toEqual(['ack n1']);
 });
 
 test('consumer: services without end, all of them bad or unwanted -> what is remembered of them is bounded', () => {

@@ -8,6 +8,7 @@
 import { type Code, codes } from '../../base/grpc/status.ts';
 import { type ClaimBounds, type SharedService, validateSharedService } from '../kinds/shared-service.ts';
 import { idLengthMax, reasonOf } from '../rules/reason.ts';
+import { type HeldServices, hashBytes, hashText } from './held-services.ts';
 import { type ConsumerMessage, exclusiveOr, isSameHash, type ReceivedMessage, type SnapshotEnd } from './messages.ts';
 
 export type ConsumerState =
@@ -31,6 +32,8 @@ export type ConsumerInput =
   | { readonly kind: 'stored'; readonly ticket: number }
   /** The store will not have it, whatever we do: it is refused like anything else that is wrong. */
   | { readonly kind: 'storeRefused'; readonly ticket: number; readonly reason: string }
+  /** The retention time is over: everything that the owner does not vouch for goes. */
+  | { readonly kind: 'withdraw' }
   /** What there is to say to the owner about this service may be something else now. */
   | { readonly kind: 'noted'; readonly id: string }
   /** `aliveMs` is when the owner last gave a sign of life, a keep-alive answer included. */
@@ -38,7 +41,13 @@ export type ConsumerInput =
 
 export type ConsumerOutput =
   | { readonly kind: 'send'; readonly message: ConsumerMessage }
-  | { readonly kind: 'store'; readonly ticket: number; readonly service: SharedService; readonly hash: Uint8Array }
+  | {
+      readonly kind: 'store';
+      readonly ticket: number;
+      readonly service: SharedService;
+      readonly hash: Uint8Array;
+      readonly bytes: number;
+    }
   | { readonly kind: 'remove'; readonly ticket: number; readonly ids: readonly string[] }
   /** The owner still has it: if it was marked stale or suspect, it no longer is. */
   | { readonly kind: 'confirmed'; readonly id: string }
@@ -58,43 +67,57 @@ export interface ConsumerSessionOptions {
   readonly bounds: ClaimBounds;
   /** Which services are wanted at all; the others are acknowledged and not kept. */
   readonly accepts: (service: SharedService) => boolean;
-  /** How many ids may be held, those of refused services included. */
+  /** How many ids may be held, those of refused services included, and how many bytes their content may take. */
   readonly servicesMax: number;
+  readonly bytesMax: number;
   /** What the owner should know of a service that we took; empty if nothing. */
   readonly noteOf?: (id: string) => string;
-  /** What is on disk from this owner: id to the hash of its content, which is empty for what it never sent like that. */
-  readonly held: ReadonlyMap<string, Uint8Array>;
+  /** What is on disk from this owner. Changes with what is stored, before the session hears of it. */
+  readonly held: HeldServices;
   /** The newest snapshot seen from this owner. */
   readonly lastEnd?: SnapshotEnd;
   /** Messages that wait for the store; an owner that sends more without waiting for answers floods us. */
   readonly pendingMax: number;
   readonly silenceMsMin: number;
   readonly graceMs: number;
+  /** For how long a service has been suspect already, on earlier streams; undefined for one that was not. */
+  readonly suspectForMs?: (id: string) => number | undefined;
 }
 
 /** What is said once something is on disk. Keyed by a ticket of our own, because some owners send empty nonces. */
 interface Pending {
   readonly ids: readonly string[];
+  readonly bytes: number;
   readonly onStored: () => ConsumerOutput[];
   readonly onRefused: (reason: string) => ConsumerOutput[];
 }
 
-/** Equal to no content. */
-const unknownHash = new Uint8Array(0);
+/** What is on its way to the disk for one id. */
+interface Unsettled {
+  /** How many tickets are about it. */
+  tickets: number;
+  /** What it will be; undefined if it goes. */
+  coming: { readonly hash: string; readonly bytes: number } | undefined;
+}
 
 export class ConsumerSession {
   readonly #options: ConsumerSessionOptions;
   #state: ConsumerState = { kind: 'registering' };
   #mode: ReconcileMode = 'quiescence';
-  readonly #held: Map<string, Uint8Array>;
+  /** Ids of which something is on its way to the disk. What is held of them is not there yet. */
+  readonly #unsettled = new Map<string, Unsettled>();
+  /** Ids of refused services of which nothing else is held: a note on disk says why. */
+  readonly #refusedIds = new Set<string>();
+  /** How many ids there will be on disk when all is settled, and how many bytes. */
+  #count: number;
+  #bytes: number;
   /** Held, and not mentioned on this stream yet. */
   readonly #unconfirmed: Set<string>;
   /** Mentioned on this stream, with what was said; forgotten when the snapshot is over. */
-  #mentioned: Map<string, Uint8Array> | undefined = new Map();
+  #mentioned: Map<string, string> | undefined = new Map();
   readonly #digest = new Uint8Array(32);
   readonly #pending = new Map<number, Pending>();
-  /** Ids of which something is on its way to the disk, and how often: what is held of them is not there yet. */
-  readonly #unsettled = new Map<string, number>();
+  #pendingBytes = 0;
   /** Messages of this snapshot that do not say which service they are about. */
   #nameless = 0;
   /** How many services of this snapshot were mentioned beyond those that are remembered. */
@@ -102,7 +125,8 @@ export class ConsumerSession {
   #barrier: { readonly waitsFor: Set<number>; readonly then: () => ConsumerOutput[] } | undefined;
   #lastMessageMs = 0;
   #gapMsMax = 0;
-  #suspectSinceMs: number | undefined;
+  /** Since when the owner no longer names them. They go when their grace is over; it does not begin anew with a stream. */
+  #suspects: Map<string, number> | undefined;
   /** Something that was held was mentioned on this stream. */
   #hasConfirmed = false;
   #ticket = 0;
@@ -115,8 +139,9 @@ export class ConsumerSession {
 
   constructor(options: ConsumerSessionOptions) {
     this.#options = options;
-    this.#held = new Map(options.held);
-    this.#unconfirmed = new Set(options.held.keys());
+    this.#count = options.held.size;
+    this.#bytes = options.held.bytes;
+    this.#unconfirmed = new Set(options.held.ids());
   }
 
   get state(): ConsumerState {
@@ -127,22 +152,24 @@ export class ConsumerSession {
     return this.#mode;
   }
 
+  /** Services that the owner no longer names, and whose grace is not over. */
+  get suspects(): number {
+    return this.#suspects?.size ?? 0;
+  }
+
   /** Messages whose content is not on disk yet. */
   get unacknowledged(): number {
     return this.#pending.size;
   }
 
-  /** Ids that are kept in memory, for whatever reason. */
-  get remembered(): number {
-    return this.#held.size + (this.#mentioned?.size ?? 0);
+  /** What their content takes. */
+  get unacknowledgedBytes(): number {
+    return this.#pendingBytes;
   }
 
-  /** Takes them off as the remains of an owner that came back without them. */
-  forgetUnconfirmed(): string[] {
-    const gone = [...this.#unconfirmed];
-    this.#unconfirmed.clear();
-    for (const id of gone) this.#held.delete(id);
-    return gone;
+  /** Ids that are kept in memory, for whatever reason. */
+  get remembered(): number {
+    return this.#count + (this.#mentioned?.size ?? 0);
   }
 
   get isSnapshotOver(): boolean {
@@ -171,6 +198,8 @@ export class ConsumerSession {
         return [...(this.#takePending(input.ticket)?.onStored() ?? []), ...this.#lift(input.ticket)];
       case 'storeRefused':
         return [...(this.#takePending(input.ticket)?.onRefused(input.reason) ?? []), ...this.#lift(input.ticket)];
+      case 'withdraw':
+        return this.#withdraw();
       case 'noted':
         return this.#noted(input.id);
       case 'tick':
@@ -193,7 +222,7 @@ export class ConsumerSession {
     }
     switch (message.kind) {
       case 'upsert':
-        return this.#upsert(message.nonce, message.service, message.hash);
+        return this.#upsert(message);
       case 'delete':
         return this.#delete(message.nonce, message.id);
       case 'snapshotEnd':
@@ -203,8 +232,9 @@ export class ConsumerSession {
     }
   }
 
-  #upsert(nonce: string, service: SharedService, hash: Uint8Array): ConsumerOutput[] {
-    this.#mention(service.id, hash);
+  #upsert({ nonce, service, hash, bytes }: ReceivedMessage & { kind: 'upsert' }): ConsumerOutput[] {
+    const hashed = hashText(hash);
+    this.#mention(service.id, hashed);
     this.#acknowledged.delete(service.id);
     const errors = validateSharedService(service, this.#options.bounds);
     if (errors.length > 0) {
@@ -212,24 +242,44 @@ export class ConsumerSession {
       return [...this.#named(service.id), ...this.#refusal(nonce, service.id, reason)];
     }
     if (!this.#options.accepts(service)) return this.#removeOne(nonce, service.id);
-    if (!this.#hasRoomFor(service.id)) return this.#tooMany(nonce, service.id);
-    const held = this.#held.get(service.id);
-    if (held !== undefined && isSameHash(held, hash) && !this.#unsettled.has(service.id))
+    const tooMuch = this.#whyNoRoom(service.id, bytes);
+    if (tooMuch !== undefined) return this.#tooMany(nonce, service.id, tooMuch);
+    if (!this.#unsettled.has(service.id) && this.#options.held.get(service.id)?.hash === hashed)
       return [{ kind: 'confirmed', id: service.id }, this.#accept(nonce, service.id)];
-    this.#held.set(service.id, hash);
-    const ticket = this.#await({
-      ids: [service.id],
+    this.#comes(service.id, { hash: hashed, bytes });
+    const ticket = this.#await([service.id], {
+      bytes,
       onStored: () => [this.#accept(nonce, service.id)],
-      onRefused: (reason) => this.#storeRefused(nonce, service.id, hash, reason),
+      onRefused: (reason) => this.#refusal(nonce, service.id, reason),
     });
-    return [{ kind: 'store', ticket, service, hash }];
+    return [{ kind: 'store', ticket, service, hash, bytes }];
   }
 
-  // What was on disk before stays there, but its content is not what we took it for: offered again, it is tried again.
-  #storeRefused(nonce: string, id: string, hash: Uint8Array, reason: string): ConsumerOutput[] {
-    const held = this.#held.get(id);
-    if (held !== undefined && isSameHash(held, hash)) this.#held.set(id, unknownHash);
-    return this.#refusal(nonce, id, reason);
+  /** What will be on disk of this id when all is settled; undefined if nothing. */
+  #willHold(id: string): { readonly bytes: number } | undefined {
+    const unsettled = this.#unsettled.get(id);
+    if (unsettled !== undefined) return unsettled.coming;
+    return this.#options.held.get(id) ?? (this.#refusedIds.has(id) ? { bytes: 0 } : undefined);
+  }
+
+  #comes(id: string, coming: { readonly hash: string; readonly bytes: number }): void {
+    const before = this.#willHold(id);
+    if (before === undefined) this.#count += 1;
+    this.#bytes += coming.bytes - (before?.bytes ?? 0);
+    this.#refusedIds.delete(id);
+    const unsettled = this.#unsettled.get(id);
+    if (unsettled === undefined) this.#unsettled.set(id, { tickets: 0, coming });
+    else unsettled.coming = coming;
+  }
+
+  #goes(id: string): void {
+    const before = this.#willHold(id);
+    if (before === undefined) return;
+    this.#count -= 1;
+    this.#bytes -= before.bytes;
+    this.#refusedIds.delete(id);
+    const unsettled = this.#unsettled.get(id);
+    if (unsettled !== undefined) unsettled.coming = undefined;
   }
 
   #unreadable(nonce: string, id: string, reason: string): ConsumerOutput[] {
@@ -239,26 +289,36 @@ export class ConsumerSession {
   }
 
   #named(id: string): ConsumerOutput[] {
-    return this.#held.has(id) ? [{ kind: 'named', id }] : [];
+    return this.#willHold(id) === undefined ? [] : [{ kind: 'named', id }];
   }
 
   // Refused content leaves what was good before it in place, and counts as mentioned. The note of a refusal is held too,
   // so that a DELETE takes it away.
   #refusal(nonce: string, id: string, reason: string): ConsumerOutput[] {
-    const isOverLimit = !this.#hasRoomFor(id);
+    const isNew = this.#willHold(id) === undefined;
+    const isOverLimit = isNew && this.#count >= this.#options.servicesMax;
     const isKept = id !== '' && id.length <= idLengthMax && !isOverLimit;
-    if (isKept && !this.#held.has(id)) this.#held.set(id, unknownHash);
+    if (isKept && isNew) {
+      this.#refusedIds.add(id);
+      this.#count += 1;
+    }
     const refused: ConsumerOutput = { kind: 'refused', id, reason, ...(isOverLimit ? { isOverLimit } : {}) };
     return [refused, this.#nack(nonce, codes.invalidArgument, reason)];
   }
 
-  #hasRoomFor(id: string): boolean {
-    return this.#held.has(id) || this.#held.size < this.#options.servicesMax;
+  #whyNoRoom(id: string, bytes: number): string | undefined {
+    const { servicesMax, bytesMax } = this.#options;
+    const before = this.#willHold(id);
+    if (before === undefined && this.#count >= servicesMax)
+      return `services: Too many: ${servicesMax} of this peer are kept here at most`;
+    const more = bytes - (before?.bytes ?? 0);
+    return more > 0 && this.#bytes + more > bytesMax
+      ? `services: Too many: ${bytesMax} bytes of this peer's services are kept here at most`
+      : undefined;
   }
 
   // Nothing of it is kept, so that a peer without end costs nothing but the answers.
-  #tooMany(nonce: string, id: string): ConsumerOutput[] {
-    const reason = `services: Too many: ${this.#options.servicesMax} of this peer are kept here at most`;
+  #tooMany(nonce: string, id: string, reason: string): ConsumerOutput[] {
     return [{ kind: 'refused', id, reason, isOverLimit: true }, this.#nack(nonce, codes.resourceExhausted, reason)];
   }
 
@@ -274,7 +334,7 @@ export class ConsumerSession {
 
   // What an earlier message is still removing is not gone yet.
   #removeOne(nonce: string, id: string): ConsumerOutput[] {
-    const isThere = this.#held.has(id) || this.#unsettled.has(id);
+    const isThere = this.#unsettled.has(id) || this.#willHold(id) !== undefined;
     return isThere ? this.#remove([id], () => [this.#ack(nonce)]) : [this.#ack(nonce)];
   }
 
@@ -314,7 +374,7 @@ export class ConsumerSession {
 
   #tick(nowMs: number, aliveMs: number): ConsumerOutput[] {
     if (this.#mode === 'exact') return [];
-    if (this.#suspectSinceMs !== undefined) return this.#endGrace(nowMs);
+    if (this.#suspects !== undefined) return this.#endGrace(this.#suspects, nowMs);
     const silenceMs = Math.max(this.#options.silenceMsMin, 20 * this.#gapMsMax);
     const isSilent = nowMs - this.#lastMessageMs >= silenceMs && aliveMs > this.#lastMessageMs;
     if (this.#mentioned === undefined || !isSilent || this.#pending.size > 0) return [];
@@ -323,18 +383,33 @@ export class ConsumerSession {
     if (this.#nameless > 0) return [{ kind: 'heldBack', unreadable: this.#nameless }];
     // An owner that names nothing of what we hold may have started empty by mistake: retention decides, not we.
     if (!this.#hasConfirmed) return [{ kind: 'nothingConfirmed' }];
-    this.#suspectSinceMs = nowMs;
-    return [{ kind: 'suspect', ids: [...this.#unconfirmed] }];
+    const forMs = (id: string) => this.#options.suspectForMs?.(id);
+    this.#suspects = new Map(Array.from(this.#unconfirmed, (id) => [id, nowMs - (forMs(id) ?? 0)]));
+    const fresh = [...this.#unconfirmed].filter((id) => forMs(id) === undefined);
+    return fresh.length === 0 ? [] : [{ kind: 'suspect', ids: fresh }];
   }
 
-  #endGrace(nowMs: number): ConsumerOutput[] {
-    if (nowMs - (this.#suspectSinceMs as number) < this.#options.graceMs) return [];
-    this.#suspectSinceMs = undefined;
+  #endGrace(suspects: Map<string, number>, nowMs: number): ConsumerOutput[] {
+    const gone: string[] = [];
+    for (const [id, sinceMs] of suspects) {
+      const isNamedAgain = !this.#unconfirmed.has(id);
+      if (!isNamedAgain && nowMs - sinceMs >= this.#options.graceMs) gone.push(id);
+      if (isNamedAgain) suspects.delete(id);
+    }
+    for (const id of gone) {
+      suspects.delete(id);
+      this.#unconfirmed.delete(id);
+    }
+    const isOver = suspects.size === 0;
+    if (isOver) this.#suspects = undefined;
+    const done: ConsumerOutput[] = isOver ? [{ kind: 'reconciled', mode: 'quiescence', removed: gone.length }] : [];
+    return gone.length === 0 ? done : this.#remove(gone, () => done);
+  }
+
+  #withdraw(): ConsumerOutput[] {
     const gone = [...this.#unconfirmed];
     this.#unconfirmed.clear();
-    const done: ConsumerOutput = { kind: 'reconciled', mode: 'quiescence', removed: gone.length };
-    if (gone.length === 0) return [done];
-    return this.#remove(gone, () => [done]);
+    return gone.length === 0 ? [] : this.#remove(gone, () => []);
   }
 
   #lift(ticket: number): ConsumerOutput[] {
@@ -346,34 +421,49 @@ export class ConsumerSession {
 
   #takePending(ticket: number): Pending | undefined {
     const pending = this.#pending.get(ticket);
-    this.#pending.delete(ticket);
+    if (this.#pending.delete(ticket)) this.#pendingBytes -= pending?.bytes ?? 0;
     for (const id of pending?.ids ?? []) {
-      const left = (this.#unsettled.get(id) ?? 1) - 1;
-      if (left === 0) this.#unsettled.delete(id);
-      else this.#unsettled.set(id, left);
+      const unsettled = this.#unsettled.get(id);
+      if (unsettled === undefined) continue;
+      unsettled.tickets -= 1;
+      if (unsettled.tickets === 0) this.#settle(id, unsettled);
     }
     return pending;
   }
 
-  #remove(ids: readonly string[], onStored: () => ConsumerOutput[]): ConsumerOutput[] {
-    for (const id of ids) this.#held.delete(id);
-    return [{ kind: 'remove', ticket: this.#await({ ids, onStored, onRefused: () => [] }), ids }];
+  // What is on disk counts from here on: the store may have refused what was coming.
+  #settle(id: string, { coming }: Unsettled): void {
+    this.#unsettled.delete(id);
+    const held = this.#options.held.get(id);
+    this.#bytes += (held?.bytes ?? 0) - (coming?.bytes ?? 0);
+    this.#count += (held === undefined ? 0 : 1) - (coming === undefined ? 0 : 1);
   }
 
-  #await(pending: Pending): number {
+  #remove(ids: readonly string[], onStored: () => ConsumerOutput[]): ConsumerOutput[] {
+    for (const id of ids) this.#goes(id);
+    return [{ kind: 'remove', ticket: this.#await(ids, { bytes: 0, onStored, onRefused: () => [] }), ids }];
+  }
+
+  #await(ids: readonly string[], then: Omit<Pending, 'ids'>): number {
     this.#ticket += 1;
-    this.#pending.set(this.#ticket, pending);
-    for (const id of pending.ids) this.#unsettled.set(id, (this.#unsettled.get(id) ?? 0) + 1);
+    this.#pending.set(this.#ticket, { ids, ...then });
+    this.#pendingBytes += then.bytes;
+    for (const id of ids) {
+      const unsettled = this.#unsettled.get(id);
+      if (unsettled === undefined) this.#unsettled.set(id, { tickets: 1, coming: undefined });
+      else unsettled.tickets += 1;
+    }
     return this.#ticket;
   }
 
-  #mention(id: string, hash: Uint8Array): void {
+  #mention(id: string, hash: string): void {
     this.#confirm(id);
     if (this.#mentioned === undefined) return;
     this.#forget(id);
-    if (this.#held.has(id) || this.#mentioned.size < this.#options.servicesMax) this.#mentioned.set(id, hash);
+    const isKnown = this.#willHold(id) !== undefined;
+    if (isKnown || this.#mentioned.size < this.#options.servicesMax) this.#mentioned.set(id, hash);
     else this.#mentionedBesides += 1;
-    exclusiveOr(this.#digest, hash);
+    exclusiveOr(this.#digest, hashBytes(hash));
   }
 
   #confirm(id: string): void {
@@ -386,7 +476,7 @@ export class ConsumerSession {
   #forget(id: string): void {
     const before = this.#mentioned?.get(id);
     if (before === undefined) return;
-    exclusiveOr(this.#digest, before);
+    exclusiveOr(this.#digest, hashBytes(before));
     this.#mentioned?.delete(id);
   }
 
@@ -395,7 +485,7 @@ export class ConsumerSession {
     const note = this.#options.noteOf?.(id) ?? '';
     if (note === '') this.#notes.delete(id);
     else this.#notes.set(id, note);
-    if (this.#isOneOfOurs && nonce !== '') this.#acknowledged.set(id, nonce);
+    if (this.#isOneOfOurs && nonce !== '') this.#acknowledged.set(this.#options.held.get(id)?.id ?? id, nonce);
     return this.#ack(nonce, note);
   }
 

@@ -27,7 +27,14 @@ export type OwnerMessage =
 
 /** An owner's message as a consumer reads it; a resource it cannot read says why. */
 export type ReceivedMessage =
-  | { readonly kind: 'upsert'; readonly nonce: string; readonly service: SharedService; readonly hash: Uint8Array }
+  | {
+      readonly kind: 'upsert';
+      readonly nonce: string;
+      readonly service: SharedService;
+      readonly hash: Uint8Array;
+      /** The length of the resource. */
+      readonly bytes: number;
+    }
   | { readonly kind: 'delete'; readonly nonce: string; readonly id: string }
   | { readonly kind: 'snapshotEnd'; readonly nonce: string; readonly end: SnapshotEnd }
   /** `id` is empty when not even that could be read. */

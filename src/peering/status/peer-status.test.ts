@@ -1,8 +1,9 @@
 // What a Peer's status says of both directions: never Synced on a stream that is not there.
 
 import { expect, test } from 'vitest';
-import type { LinkReport, LinkState } from '../consumer/consumer-link.ts';
+import type { LinkReport } from '../consumer/consumer-link.ts';
 import type { ConsumerReport } from '../owner/owner.ts';
+import type { LinkState } from '../session/connection.ts';
 import { consumerStatus, ownerStatus } from './peer-status.ts';
 
 const nowMs = Date.UTC(2026, 0, 1, 12);
@@ -10,6 +11,7 @@ const nowMs = Date.UTC(2026, 0, 1, 12);
 function link(state: LinkState, changes: Partial<LinkReport> = {}): LinkReport {
   return {
     ...{ state, version: 'v1alpha1', mode: 'exact', services: 3, unacknowledged: 0, behindSinceMs: undefined },
+    ...{ keepAliveMs: 10_000, suspects: 0 },
     ...{ aliveMs: nowMs - 1000, fullSyncMs: nowMs - 60_000, staleSinceMs: undefined, awayMs: 0 },
     refusals: { size: 0, newest: () => [] } as unknown as LinkReport['refusals'],
     ...changes,

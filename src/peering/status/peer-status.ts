@@ -22,6 +22,8 @@ export function consumerStatus(report: LinkReport, nowMs: number): PeerConsumerS
     lag: report.unacknowledged,
     // While the owner is away or refuses us we fall behind it, by as much as nobody can say but how long.
     lagSeconds: Math.max(secondsSince(report.behindSinceMs, nowMs), Math.floor(report.awayMs / 1000)),
+    suspects: report.suspects,
+    keepAliveSeconds: Math.round(report.keepAliveMs / 1000),
     ...(mode === undefined ? {} : { reconciliation: mode === 'exact' ? 'Marker' : 'Quiescence' }),
     awaySeconds: Math.floor(report.awayMs / 1000),
     ...(aliveMs === undefined ? {} : { lastContact: formatTime(aliveMs) }),

@@ -2,8 +2,9 @@
 
 import type { Metrics } from '../../base/metrics.ts';
 import type { Consumer } from '../consumer/consumer.ts';
-import type { LinkReport, LinkState } from '../consumer/consumer-link.ts';
+import type { LinkReport } from '../consumer/consumer-link.ts';
 import type { Owner } from '../owner/owner.ts';
+import type { LinkState } from '../session/connection.ts';
 
 export interface PeeringMeter {
   refused(refusal: { readonly peer: string; readonly side: 'owner' | 'consumer'; readonly reason: string }): void;

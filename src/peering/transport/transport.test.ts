@@ -100,7 +100,7 @@ function call(port: number, changes: Partial<DialOptions> = {}): Caller {
       onMessage: (message) => add(`message ${message}`),
       onOversized: ({ length }) => add(`oversized ${length}`),
       onAlive: () => {},
-      onClosed: (code, reason) => add(`closed ${code} ${reason}`),
+      onClosed: (code, reason, cause) => add(`closed ${code} ${reason}${cause === undefined ? '' : ` (${cause})`}`),
     },
   );
   closing.push(() => client.cancel());
@@ -316,6 +316,22 @@ test('transport: far away -> a megabyte may be on its way in either direction, o
   call((plain.address() as net.AddressInfo).port);
   await expect.poll(() => sessions[0]?.state.remoteWindowSize).toBeGreaterThanOrEqual(1 << 20);
   expect(sessions[0]?.remoteSettings.initialWindowSize).toBe(1 << 20);
+});
+
+test('transport: a gRPC server that finds our pings too many -> told apart from other ends', async () => {
+  const server = http2.createSecureServer(pairOf(owner.issue()));
+  server.on('session', (session) => {
+    session.on('error', () => {});
+    session.on('stream', () =>
+      session.goaway(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from('too_many_pings')),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => new Promise((resolve) => server.close(resolve)));
+  const { port } = server.address() as net.AddressInfo;
+  expect(await call(port).until('closed')).toMatch(
+    new RegExp(`^closed ${codes.unavailable} .*fewer .*pings \\(tooManyPings\\)$`),
+  );
 });
 
 const pairOf = ({ certificate: cert, key }: { certificate: string; key: string }) => ({ cert, key });

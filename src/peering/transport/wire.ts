@@ -187,7 +187,7 @@ function readResource({ nonce, resource, isDelete, idIn, decode }: Resource): Re
   try {
     const service = decode(resource.value);
     if (isDelete) return { kind: 'delete', nonce, id: service.id };
-    return { kind: 'upsert', nonce, service, hash: sha256(resource.value) };
+    return { kind: 'upsert', nonce, service, hash: sha256(resource.value), bytes: resource.value.length };
   } catch (error) {
     return unreadable(nonce, idIn(resource), `resource: ${(error as Error).message}`);
   }

@@ -212,6 +212,7 @@ export function linkConfigOf(peer: KnownPeer, own: OwnGround): LinkConfig | unde
     graceMs: (spec.foreign?.graceSeconds ?? peerDefaults.graceSeconds) * 1000,
     retentionMs: (spec.retentionSeconds ?? peerDefaults.retentionSeconds) * 1000,
     servicesMax: spec.servicesMax ?? peerDefaults.servicesMax,
+    bytesMax: (spec.storedMegabytesMax ?? peerDefaults.storedMegabytesMax) * 1024 * 1024,
   };
 }
 

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { codes } from '../../base/grpc/status.ts';
+import type { Random } from '../../base/world.ts';
+import { Connection, type ConnectionOptions } from './connection.ts';
+
+const random = { float: () => 0 } as unknown as Random;
+
+function connection(changes: Partial<ConnectionOptions> = {}): Connection {
+  return new Connection({ random, versions: ['v1alpha1', 'v1alpha2'], keepAliveMs: 10_000, ...changes });
+}
+
+const certificate = 'c1';
+const closed = (code: (typeof codes)[keyof typeof codes], nowMs = 0, own: string | undefined = certificate) =>
+  ({ kind: 'closed', nowMs, code, reason: 'why', certificate: own }) as const;
+
+test('connection: the first step -> dials the first version', () => {
+  const one = connection();
+  expect(one.step({ kind: 'dial', certificate })).toEqual([{ kind: 'dial', version: 'v1alpha1', keepAliveMs: 10_000 }]);
+  expect(one.state.kind).toBe('dialing');
+});
+
+test('connection: the owner does not know the version -> the next one; none left -> stopped', () => {
+  const one = connection();
+  one.step({ kind: 'dial', certificate });
+  expect(one.step(closed(codes.unimplemented))).toMatchObject([{ kind: 'dial', version: 'v1alpha2' }]);
+  expect(one.step(closed(codes.unimplemented))).toMatchObject([{ kind: 'stopped' }]);
+  expect(one.step({ kind: 'retry', certificate })).toMatchObject([{ kind: 'dial', version: 'v1alpha1' }]);
+});
+
+test('connection: it fails again and again -> delays grow; one that lived for 30 s -> from the beginning', () => {
+  const one = connection();
+  one.step({ kind: 'dial', certificate });
+  const delays = [1, 2, 3].map(() => (one.step(closed(codes.unavailable))[0] as { delayMs: number }).delayMs);
+  expect(delays).toEqual([1000, 2000, 4000]);
+  one.step({ kind: 'opened', nowMs: 100_000 });
+  expect(one.step(closed(codes.unavailable, 129_000))).toMatchObject([{ delayMs: 8000 }]);
+  one.step({ kind: 'opened', nowMs: 200_000 });
+  expect(one.step(closed(codes.unavailable, 230_000))).toMatchObject([{ delayMs: 1000 }]);
+});
+
+test('connection: Unauthenticated for a certificate that was replaced meanwhile -> dialed at once, and only once', () => {
+  const one = connection();
+  one.step({ kind: 'dial', certificate });
+  expect(one.step(closed(codes.unauthenticated, 0, 'c2'))).toMatchObject([{ kind: 'dial' }]);
+  expect(one.step(closed(codes.unauthenticated, 0, 'c2'))).toMatchObject([{ kind: 'stopped' }]);
+  expect(one.state).toMatchObject({ kind: 'stopped', code: codes.unauthenticated });
+});
+
+test('connection: no certificate of our own, or no version -> stopped, and says so', () => {
+  expect(connection().step({ kind: 'dial', certificate: undefined })).toMatchObject([{ kind: 'stopped' }]);
+  expect(connection({ versions: [] }).step({ kind: 'dial', certificate })).toMatchObject([
+    { reason: expect.stringContaining('versions') },
+  ]);
+});
+
+test('connection: held back by configuration -> nothing is dialed', () => {
+  const one = connection({ held: { kind: 'suspended', reason: 'suspended' } });
+  expect(one.step({ kind: 'dial', certificate })).toEqual([]);
+  expect(one.state.kind).toBe('suspended');
+});
+
+test('connection: the owner allows fewer pings -> 45 s, then five minutes, and it stays so', () => {
+  const one = connection();
+  const intervals = [1, 2, 3].map(() => {
+    one.step({ ...closed(codes.unavailable), hadTooManyPings: true });
+    return (one.step({ kind: 'dial', certificate })[0] as { keepAliveMs: number }).keepAliveMs;
+  });
+  expect(intervals).toEqual([45_000, 310_000, 620_000]);
+  one.step({ kind: 'retry', certificate });
+  expect(one.keepAliveMs).toBe(620_000);
+});
