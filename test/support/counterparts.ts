@@ -1,7 +1,7 @@
 // Says which real programs this machine has, so that a test that needs one is skipped by name and never silently.
 
 import { describe } from 'vitest';
-import { findCommand, findEnvoy, findKubectls } from '../../scripts/counterparts.mjs';
+import { findCommand, findEnvoy, findKubectls, findPythonGrpc } from '../../scripts/counterparts.mjs';
 
 export type Counterpart =
   | 'etcd'
@@ -13,7 +13,9 @@ export type Counterpart =
   | 'openssl'
   | 'strace'
   | 'kubectl'
-  | 'envoy';
+  | 'envoy'
+  /** Python's grpcio; its path is for PYTHONPATH. */
+  | 'grpcio';
 
 const paths = new Map<Counterpart, string | undefined>();
 let foundKubectls: ReturnType<typeof findKubectls> | undefined;
@@ -28,6 +30,7 @@ export function pathOf(counterpart: Counterpart): string | undefined {
 
 function find(counterpart: Counterpart): string | undefined {
   if (counterpart === 'kubectl') return kubectls().at(-1)?.path;
+  if (counterpart === 'grpcio') return findPythonGrpc();
   return counterpart === 'envoy' ? findEnvoy() : findCommand(counterpart);
 }
 

@@ -18,7 +18,8 @@ import type { ProxyRole } from '../../src/xds/identity/proxy-identity.ts';
 export interface XdsTest {
   readonly home: MemoryHome;
   readonly client: Client;
-  readonly metrics: Metrics;
+  /** Of the server that runs now. */
+  metrics: Metrics;
   readonly socket: string;
   readonly folder: string;
   role: XdsRole;
@@ -52,7 +53,8 @@ export async function startXdsTest(changes: Partial<XdsRoleOptions> = {}): Promi
     restart: async () => {
       const { port } = test.role;
       await test.role.stop();
-      test.role = await startXdsRole(options(port, createMetrics()));
+      test.metrics = createMetrics();
+      test.role = await startXdsRole(options(port, test.metrics));
       await test.role.whenSynced();
     },
     bootstrap: async (role, name, more = {}) => {
