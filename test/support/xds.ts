@@ -40,11 +40,11 @@ export async function startXdsTest(changes: Partial<XdsRoleOptions> = {}): Promi
   const metrics = createMetrics();
   const options = (port: number, own: Metrics): XdsRoleOptions => ({
     ...{ world, log: silentLog, metrics: own, home: client, namespace, cluster },
-    listen: { host: '127.0.0.1', port },
     hosts: [],
     socket: { path: socket, mode: 0o660 },
     ports: { virtual: 15_003, ingress: 15_443 },
     ...changes,
+    listen: { host: changes.listen?.host ?? '127.0.0.1', port },
   });
   const test: XdsTest = {
     ...{ client, metrics, socket, folder },
@@ -61,7 +61,7 @@ export async function startXdsTest(changes: Partial<XdsRoleOptions> = {}): Promi
       const identity = { role, cluster: changes.cluster ?? cluster, name };
       const authority = await openAuthority({ world, home: client, namespace, cluster: identity.cluster });
       const pair = issueProxy({ world, home: client, namespace, cluster: identity.cluster }, authority, identity);
-      const server = { kind: 'tls', host: '127.0.0.1', port: test.role.port, ...pair } as const;
+      const server = { kind: 'tls', host: changes.listen?.host ?? '127.0.0.1', port: test.role.port, ...pair } as const;
       return envoyBootstrap({
         ...{ identity, zone: '', region: '', variant: 'delta', admin: { host: '127.0.0.1', port: 0 } },
         server: { ...server, authority: authority.certificate },

@@ -17,7 +17,10 @@ export interface GrpcClient {
   stop(): void;
 }
 
-const folder = import.meta.dirname;
+const scripts = {
+  javascript: new URL('./client.mjs', import.meta.url),
+  python: new URL('./client.py', import.meta.url),
+};
 
 export function startGrpcClient(language: ClientLanguage, xds: XdsTest, target: string): GrpcClient {
   const file = join(xds.folder, `${language}.json`);
@@ -28,8 +31,8 @@ export function startGrpcClient(language: ClientLanguage, xds: XdsTest, target: 
   });
   writeFileSync(file, JSON.stringify(bootstrap));
   const env = { ...process.env, GRPC_XDS_BOOTSTRAP: file, PYTHONPATH: pathOf('grpcio') ?? '' };
-  const [command, script] = language === 'python' ? ['python3', 'client.py'] : [process.execPath, 'client.mjs'];
-  const child: ChildProcessWithoutNullStreams = spawn(command, [join(folder, script), target], { env });
+  const command = language === 'python' ? 'python3' : process.execPath;
+  const child: ChildProcessWithoutNullStreams = spawn(command, [scripts[language].pathname, target], { env });
   let log = '';
   child.stderr.on('data', (chunk) => (log += chunk));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

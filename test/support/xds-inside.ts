@@ -1,0 +1,84 @@
+// The part of a test that runs inside a network namespace: backends, and a client. Takes orders as lines of JSON and answers
+// each with a line of JSON.
+
+import { createServer, get, type Server } from 'node:http';
+import { createInterface } from 'node:readline';
+import { connect } from 'node:tls';
+
+export type Order =
+  /** An HTTP server that says its name. */
+  | { readonly do: 'serve'; readonly name: string; readonly address: string; readonly port: number }
+  | { readonly do: 'get'; readonly to: string }
+  /** Asks again and again, each time on a new connection, until `until`. */
+  | { readonly do: 'repeat'; readonly to: string }
+  | { readonly do: 'until' }
+  /** A TLS handshake and one HTTP request over it. */
+  | {
+      readonly do: 'tls';
+      readonly address: string;
+      readonly port: number;
+      readonly sni: string;
+      readonly certificate?: string;
+      readonly key?: string;
+    };
+
+const timeoutMs = 5000;
+const servers: Server[] = [];
+let repeating: { isOver: boolean; done: Promise<object> } | undefined;
+
+function ask(to: string): Promise<string> {
+  return new Promise((resolve) => {
+    const request = get(to, { agent: false, timeout: timeoutMs }, (response) => {
+      let text = '';
+      response.on('data', (chunk) => (text += chunk));
+      response.on('end', () => resolve(response.statusCode === 200 ? text : `failed: ${response.statusCode}`));
+      response.on('error', (error) => resolve(`failed: ${error.message}`));
+    });
+    request.on('timeout', () => request.destroy(new Error('timeout')));
+    request.on('error', (error) => resolve(`failed: ${error.message}`));
+  });
+}
+
+async function repeat(to: string, state: { isOver: boolean }): Promise<object> {
+  const answers: Record<string, number> = {};
+  while (!state.isOver) {
+    const answer = await ask(to);
+    answers[answer] = (answers[answer] ?? 0) + 1;
+  }
+  return answers;
+}
+
+function tls({ address, port, sni, certificate, key }: Extract<Order, { do: 'tls' }>): Promise<string> {
+  return new Promise((resolve) => {
+    const options = { host: address, port, servername: sni, rejectUnauthorized: false, cert: certificate, key };
+    let text = '';
+    const socket = connect(options, () => socket.write(`GET / HTTP/1.1\r\nhost: ${sni}\r\nconnection: close\r\n\r\n`));
+    socket.setTimeout(timeoutMs, () => socket.destroy());
+    socket.on('data', (chunk) => (text += chunk));
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(`refused: ${error.code}`));
+    socket.on('close', () => resolve(text === '' ? 'refused: closed' : (text.split('\r\n\r\n')[1] ?? text)));
+  });
+}
+
+async function follow(order: Order): Promise<unknown> {
+  if (order.do === 'get') return ask(order.to);
+  if (order.do === 'tls') return tls(order);
+  if (order.do === 'serve') {
+    const server = createServer((_request, response) => response.end(order.name));
+    servers.push(server);
+    return new Promise((resolve) => server.listen(order.port, order.address, () => resolve('ready')));
+  }
+  if (order.do === 'repeat') {
+    const state = { isOver: false, done: Promise.resolve({}) as Promise<object> };
+    state.done = repeat(order.to, state);
+    repeating = state;
+    return 'ready';
+  }
+  repeating!.isOver = true;
+  return repeating!.done;
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, order } = JSON.parse(line) as { id: number; order: Order };
+  void follow(order).then((answer) => process.stdout.write(`${JSON.stringify({ id, answer })}\n`));
+}

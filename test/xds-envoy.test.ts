@@ -1,0 +1,242 @@
+// A real Envoy against the discovery server: changes under traffic, refusals, and the way between two meshes.
+
+import { chmodSync } from 'node:fs';
+import { afterEach, expect, test } from 'vitest';
+import { silentLog } from '../src/base/log.ts';
+import { createMetrics } from '../src/base/metrics.ts';
+import { createRealWorld } from '../src/base/real/world.ts';
+import type { Client } from '../src/kube/client/client.ts';
+import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
+import { type Secret, secretType } from '../src/kube/objects/secret.ts';
+import { serviceType } from '../src/kube/objects/service.ts';
+import { type PeeringRole, startPeeringRole } from '../src/main/peering.ts';
+import { peerType } from '../src/peering/kinds/peer.ts';
+import { peerExportType } from '../src/peering/kinds/peer-export.ts';
+import { type PeerService, peerServiceType } from '../src/peering/kinds/peer-service.ts';
+import { certificateSecret } from '../src/peering/kinds/secrets.ts';
+import { memoryHome, namespace } from '../src/peering/testing/edge/memory-home.ts';
+import { describeWith } from './support/counterparts.ts';
+import { addImport, putEndpoints, startXdsTest, type XdsTest } from './support/xds.ts';
+import { startXdsNamespace, type XdsNamespace } from './support/xds-namespace.ts';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const virtualPort = 15_003;
+
+function openNamespace(): XdsNamespace {
+  const inside = startXdsNamespace(virtualPort);
+  closing.push(() => inside.stop());
+  return inside;
+}
+
+async function serve(inside: XdsNamespace, cluster: string, home?: Client): Promise<XdsTest> {
+  const ports = { virtual: virtualPort, ingress: 15_443 };
+  const xds = await startXdsTest({ ports, cluster, listen: { host: inside.outside, port: 0 }, ...(home && { home }) });
+  closing.push(() => xds.stop());
+  chmodSync(xds.folder, 0o755);
+  return xds;
+}
+
+async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  for (let i = 0; i < 400; i++) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await pause(25);
+  }
+  throw new Error(`did not happen: ${what}`);
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** All streams of a proxy are answered, and it holds at least so many listeners. */
+function settled(xds: XdsTest, id: string, listeners: number): Promise<true> {
+  return until(`${id} has its configuration`, () => {
+    const report = xds.role.service.proxies.reports().find((each) => each.id === id);
+    return report?.isConnected && report.inFlight === 0 && report.holds.listener >= listeners ? true : undefined;
+  });
+}
+
+describeWith(['envoy', 'ip', 'nft'], 'xds: a real Envoy', () => {
+  test.each(['delta', 'sotw'] as const)(
+    '%s: endpoints change and the server restarts -> not one request fails; nothing is sent again',
+    async (variant) => {
+      const inside = openNamespace();
+      const xds = await serve(inside, 'east');
+      for (const [index, name] of ['a', 'b', 'c'].entries())
+        await inside.ask({ do: 'serve', name, address: `10.70.0.${index + 1}`, port: 8080 });
+      const checkout = { name: 'checkout' };
+      await addImport(xds.client, { ...checkout, ips: ['241.0.0.7'], port: 80 });
+      const put = (...addresses: string[]) => putEndpoints(xds.client, checkout, 'east', { port: 8080, addresses });
+      await put('10.70.0.1');
+      const bootstrap = await xds.bootstrap('sidecar', 'web', { variant, isClustersetProxied: true });
+      const envoy = inside.startEnvoy(xds.folder, 'sidecar', bootstrap);
+      await settled(xds, 'sidecar~east~web', 2);
+      expect(await inside.ask({ do: 'get', to: 'http://241.0.0.7/' }), envoy.log()).toBe('a');
+      await inside.ask({ do: 'repeat', to: 'http://241.0.0.7/' });
+      const steps = [
+        () => put('10.70.0.1', '10.70.0.2'),
+        () => put('10.70.0.2', '10.70.0.3'),
+        // Other services come and go meanwhile.
+        () => addImport(xds.client, { name: 'other', ips: ['241.0.0.8'], port: 80 }),
+        () => xds.restart(),
+        () => put('10.70.0.3'),
+      ];
+      for (const step of steps) {
+        await step();
+        await pause(300);
+      }
+      await settled(xds, 'sidecar~east~web', 3);
+      const answers = (await inside.ask({ do: 'until' })) as Record<string, number>;
+      expect(Object.keys(answers).sort(), envoy.log()).toEqual(['a', 'b', 'c']);
+      // After the restart only what changed since: one assignment, with no cluster and no listener.
+      expect(await xds.metrics.text()).not.toMatch(/responses_total\{type="(cluster|listener)"\} [1-9]/);
+      expect(await inside.ask({ do: 'get', to: 'http://241.0.0.9/' })).toContain('failed');
+    },
+  );
+
+  test('a resource that Envoy refuses -> held at the last good one, the others go on and change', async () => {
+    const inside = openNamespace();
+    const xds = await serve(inside, 'east');
+    await inside.ask({ do: 'serve', name: 'a', address: '10.70.0.1', port: 8080 });
+    await inside.ask({ do: 'serve', name: 'b', address: '10.70.0.2', port: 8080 });
+    for (const [name, ip] of [
+      ['one', '241.0.0.1'],
+      ['two', '241.0.0.2'],
+    ] as const) {
+      await addImport(xds.client, { name, ips: [ip], port: 80 });
+      await putEndpoints(xds.client, { name }, 'east', { port: 8080, addresses: ['10.70.0.1'] });
+    }
+    inside.startEnvoy(xds.folder, 'sidecar', await xds.bootstrap('sidecar', 'web', { isClustersetProxied: true }));
+    await settled(xds, 'sidecar~east~web', 3);
+    const { book, proxies } = xds.role.service;
+    const good = book.clusterset.get('cluster', 'one.shop.svc.clusterset.local:80')!;
+    // A constraint of Envoy's own that our generators never break.
+    const body = { name: good.name, type: 'EDS', connect_timeout: '5s', lb_policy: 'CLUSTER_PROVIDED' };
+    book.clusterset.replace('shop/one', [{ type: 'cluster', name: good.name, body, causes: good.causes }]);
+    const [refused] = await until('a refusal', () => {
+      const list = proxies.reports()[0]!.refused;
+      return list.length > 0 ? list : undefined;
+    });
+    expect(refused).toMatchObject({ type: 'cluster', name: good.name, isHeldAtLastGood: true });
+    expect(await inside.ask({ do: 'get', to: 'http://241.0.0.1/' })).toBe('a');
+    await putEndpoints(xds.client, { name: 'two' }, 'east', { port: 8080, addresses: ['10.70.0.2'] });
+    await until('the other service changes', async () =>
+      (await inside.ask({ do: 'get', to: 'http://241.0.0.2/' })) === 'b' ? true : undefined,
+    );
+  });
+
+  test('app -> consumer’s Envoy -> owner’s ingress -> backend; wrong SAN, unknown SNI, no certificate -> refused', async () => {
+    const inside = openNamespace();
+    const owner = await startMesh('acme', [{ address: '10.70.1.1', port: 15_443 }]);
+    const consumer = await startMesh('globex', []);
+    await introduce(owner, consumer);
+    await shareDatabase(owner, 'terminate');
+    await inside.ask({ do: 'serve', name: 'database', address: '10.70.2.1', port: 5432 });
+    const ownerXds = await serve(inside, 'east', owner.client);
+    const consumerXds = await serve(inside, 'west', consumer.client);
+    const ingress = inside.startEnvoy(ownerXds.folder, 'ingress', await ownerXds.bootstrap('ingress', 'gate'));
+    const sidecar = inside.startEnvoy(consumerXds.folder, 'sidecar', await consumerXds.bootstrap('sidecar', 'web'));
+    const service = await until('the service is shared', async () => {
+      const { items } = await consumer.client.list<PeerService>(peerServiceType, { namespace });
+      return items.find(({ status }) => status?.ips?.length);
+    });
+    await settled(ownerXds, 'ingress~east~gate', 1);
+    await settled(consumerXds, 'sidecar~west~web', 2);
+    const url = `http://${service.status!.ips![0]}:15443/`;
+    const answer = await until('the way is open', async () => {
+      const text = (await inside.ask({ do: 'get', to: url })) as string;
+      return text.startsWith('failed') ? undefined : text;
+    }).catch((error) => `${error}\n${ingress.log()}\n${sidecar.log()}`);
+    expect(answer).toBe('database');
+
+    const secret = await consumer.client.get<Secret>(secretType, { namespace, name: certificateSecret });
+    const text = (key: string) => Buffer.from(secret.data![key]!, 'base64').toString();
+    const own = { certificate: text('tls.crt'), key: text('tls.key') };
+    const gate = { do: 'tls', address: '10.70.1.1', port: 15_443, sni: 'db.shop.acme.example' } as const;
+    expect(await inside.ask({ ...gate, ...own })).toContain('database');
+    expect(await inside.ask({ ...gate, ...own, sni: 'other.shop.acme.example' })).toMatch(/^refused/);
+    expect(await inside.ask(gate)).toMatch(/^refused/);
+    // Its own mesh's certificate names the right trust domain to nobody here.
+    const foreign = await owner.client.get<Secret>(secretType, { namespace, name: certificateSecret });
+    const foreignText = (key: string) => Buffer.from(foreign.data![key]!, 'base64').toString();
+    const stranger = { certificate: foreignText('tls.crt'), key: foreignText('tls.key') };
+    expect(await inside.ask({ ...gate, ...stranger })).toMatch(/^refused/);
+
+    // The consumer expects another workload than the one that answers.
+    await consumer.role.stop();
+    const present = await consumer.client.get<PeerService>(peerServiceType, service.metadata as { name: string });
+    const sans = ['spiffe://acme.example/ns/shop/sa/other'];
+    await consumer.client.update(peerServiceType, { ...present, spec: { ...present.spec, sans } });
+    const failure = await until('the wrong SAN is refused', async () => {
+      const reply = (await inside.ask({ do: 'get', to: url })) as string;
+      return reply.startsWith('failed') ? reply : undefined;
+    });
+    expect(failure).toMatch(/^failed/);
+  });
+});
+
+interface Mesh {
+  readonly name: string;
+  readonly client: Client;
+  readonly role: PeeringRole;
+  readonly bundle: string;
+}
+
+async function startMesh(name: string, ingress: { address: string; port: number }[]): Promise<Mesh> {
+  const home = await memoryHome();
+  closing.push(() => home.stop());
+  const trustDomain = `${name}.example`;
+  const role = await startPeeringRole({
+    ...{ world: createRealWorld(), log: silentLog, metrics: createMetrics(), home: home.client, namespace },
+    listen: { host: '127.0.0.1', port: 0 },
+    advertise: '127.0.0.1:0',
+    mesh: { trustDomain, domain: trustDomain, ingress },
+    own: { zones: ['cluster.local'], ranges: [], hosts: [] },
+    versions: ['v1alpha1', 'v1alpha2'],
+    isReplicated: false,
+    addressRanges: ['242.0.0.0/16'],
+  });
+  closing.push(() => role.stop());
+  const secret = await home.client.get<Secret>(secretType, { namespace, name: certificateSecret });
+  return { name, client: home.client, role, bundle: Buffer.from(secret.data!['ca.crt']!, 'base64').toString() };
+}
+
+async function introduce(owner: Mesh, consumer: Mesh): Promise<void> {
+  const peer = (client: Client, of: Mesh, spec: object) =>
+    client.create(peerType, {
+      apiVersion: 'portolan.dev/v1alpha1',
+      kind: 'Peer',
+      metadata: { name: of.name, namespace },
+      spec: { trust: { domain: `${of.name}.example`, bundle: of.bundle }, ...spec },
+    });
+  await peer(owner.client, consumer, {});
+  const { advertised } = owner.role;
+  const allowed = { allowedDomains: ['acme.example'], allowedIngress: ['10.70.0.0/16'] };
+  await peer(consumer.client, owner, { address: `https://${advertised}`, ...allowed });
+}
+
+async function shareDatabase({ client }: Mesh, tls: 'terminate' | 'passthrough'): Promise<void> {
+  await client.create(serviceType, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'db', namespace: 'shop' },
+    spec: { ports: [{ name: 'sql', port: 5432, protocol: 'TCP' }] },
+  });
+  await client.create(endpointSliceType, {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: 'db-1', namespace: 'shop', labels: { 'kubernetes.io/service-name': 'db' } },
+    addressType: 'IPv4',
+    ports: [{ name: 'sql', port: 5432, protocol: 'TCP' }],
+    endpoints: [{ addresses: ['10.70.2.1'] }],
+  });
+  await client.create(peerExportType, {
+    apiVersion: 'portolan.dev/v1alpha1',
+    kind: 'PeerExport',
+    metadata: { name: 'db', namespace: 'shop' },
+    spec: { services: ['db'], peers: ['globex'], tls },
+  });
+}
