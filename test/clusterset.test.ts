@@ -438,7 +438,7 @@ describe('what a person types', () => {
     const { lines } = await at(north, 'status');
     const text = lines.join('\n');
     expect(text).toMatch(/^clusterset prod at https:\/\/\S+, this cluster is north/);
-    expect(text).toMatch(/^east +eu +a +alive +\d+ s ago +1 +1$/m);
+    expect(text).toMatch(/^east +eu +a +alive +\d+s ago +1 +1$/m);
     expect(text).toMatch(/^shop\/checkout +ClusterSetIP +east,west\.eu +- +in step$/m);
     expect(text).toContain('1 service, 0 in conflict');
     expect(text).toContain('lag: none');

@@ -13,15 +13,6 @@ export function formatTable(head: readonly string[], rows: readonly (readonly st
   return [line(head), ...rows.map(line)];
 }
 
-/** `3 s`, `4 min`, `2 h`, `5 d`: one number is enough to judge an age by. */
-export function formatAge(ageMs: number): string {
-  const seconds = Math.max(0, Math.round(ageMs / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86_400)} d`;
-}
-
 export function formatCount(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -238,7 +238,7 @@ describe('dig: a name of a peer', () => {
 
   test('FQDN, alias, port and address -> the PeerService, its peer, state, revision and age', async () => {
     const { why, peers } = explaining();
-    const source = 'PeerService portolan-system/east.db.east.example, peer east, Active, revision 7, 5.0 s old';
+    const source = 'PeerService portolan-system/east.db.east.example, peer east, Active, revision 7, 5s old';
     expect((await why('db.east.example')).split('\n')).toEqual([
       'db.east.example A from west: NOERROR by peers',
       '  A 241.0.0.1  ttl 5',

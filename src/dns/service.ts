@@ -2,12 +2,12 @@
 // in a worker and in tests.
 
 import type { Log, LogFields } from '../base/log.ts';
+import { LogBudget, packetFaults } from '../base/log-budget.ts';
 import type { World } from '../base/world.ts';
 import type { CatalogMemory, CatalogNews } from '../catalog/name-table.ts';
 import { buildChain, type ChainConfig } from './chain.ts';
 import type { StubZone } from './config/config.ts';
 import type { Handler } from './handler.ts';
-import { createFaultLog } from './metrics/fault-log.ts';
 import { QueryObserver, serverStatsIn, type Tally, tallyIn } from './metrics/observe.ts';
 import { CatalogReader } from './reader.ts';
 import { Responder } from './responder.ts';
@@ -74,11 +74,11 @@ export class DnsService {
   }
 
   #faultLog({ log, world }: DnsServiceOptions): (error: unknown) => void {
-    const write = (error: unknown, unsaid: number) => log.error('a query could not be answered', { error, unsaid });
-    const say = createFaultLog({ clock: world.clock, write });
+    const budget = new LogBudget(world.clock, packetFaults);
     return (error) => {
       this.tally.add('droppedFault');
-      say(error);
+      const fields = budget.take();
+      if (fields) log.error('a query could not be answered', { error, ...fields });
     };
   }
 

@@ -1,6 +1,7 @@
 // The parts of a server that is a federation's authority and nothing else: the table of its names, what feeds it, and a DNS
 // server that answers for them.
 
+import { parseHostPort } from '../base/host-port.ts';
 import type { Log } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
@@ -96,15 +97,9 @@ export function addAuthorityRole(options: RoleOptions, parts: Parts): AuthorityR
     ...options,
     setTrust: (trust) => server.setTrust(trust),
     onZone: (change) => server.changeZones(change),
-    connect: (text) => tcpConnection(parseHost(text), world.timers),
+    connect: (text) => tcpConnection(parseHostPort(text, 53) ?? { host: text, port: 53 }, world.timers),
     ...(forwardTo.length > 0 ? { lookUp: createLookup({ world, exchange, nameservers: forwardTo }) } : {}),
   });
   parts.add('authority', () => role.stop());
   return role;
-}
-
-/** `host`, `host:port`, `[address]:port`, an address. */
-function parseHost(text: string): { host: string; port: number } {
-  const match = /^\[([^\]]+)\](?::(\d+))?$/.exec(text) ?? /^([^:]+)(?::(\d+))?$/.exec(text);
-  return { host: match?.[1] ?? text, port: Number(match?.[2] ?? 53) };
 }

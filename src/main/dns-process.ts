@@ -2,6 +2,7 @@
 
 import { availableParallelism } from 'node:os';
 import type { EtcdAccess } from '../base/etcd.ts';
+import { formatHostPort } from '../base/host-port.ts';
 import { errorText, type Log } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
 import { stayCompact } from '../base/real/collect-garbage.ts';
@@ -90,14 +91,15 @@ export async function runDns(flags: DnsFlags): Promise<void> {
 }
 
 function sayWhereItListens(flags: DnsFlags, { server, stubPort }: Running, adminUrl: string): void {
-  const bracketed = (host: string) => (host.includes(':') ? `[${host}]` : host);
   const { addresses } = server;
-  const tlsHosts = addresses.filter(({ port }) => port === server.udpPort).map(({ host }) => bracketed(host));
+  const tlsHosts = addresses.filter(({ port }) => port === server.udpPort).map(({ host }) => host);
   const say = (text: string) => process.stdout.write(`${text}\n`);
   say(`admin ${adminUrl}`);
-  if (server.tlsPort !== undefined) say(`tls ${tlsHosts.map((host) => `${host}:${server.tlsPort}`).join(' ')}`);
-  if (stubPort !== undefined) say(`stub zones https://${parseListen(flags.stubListen!).host}:${stubPort}`);
-  say(`listening ${addresses.map(({ host, port }) => `${bracketed(host)}:${port}`).join(' ')}`);
+  if (server.tlsPort !== undefined)
+    say(`tls ${tlsHosts.map((host) => formatHostPort(host, server.tlsPort!)).join(' ')}`);
+  if (stubPort !== undefined)
+    say(`stub zones https://${formatHostPort(parseListen(flags.stubListen!).host, stubPort)}`);
+  say(`listening ${addresses.map(({ host, port }) => formatHostPort(host, port)).join(' ')}`);
 }
 
 async function start(flags: DnsFlags, hands: Hands): Promise<Running> {

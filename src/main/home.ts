@@ -2,6 +2,7 @@
 // Kubernetes would bring along.
 
 import { hostname } from 'node:os';
+import { formatHostPort } from '../base/host-port.ts';
 import type { HttpTransport } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
@@ -131,5 +132,5 @@ function localTransport(api: Api): HttpTransport {
 // Whoever listens on all addresses is reached by the kubeconfig on this machine.
 function addressOf(edge: ApiServer, host: string): string {
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `https://${name.includes(':') ? `[${name}]` : name}:${edge.address.port}`;
+  return `https://${formatHostPort(name, edge.address.port)}`;
 }

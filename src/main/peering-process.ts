@@ -1,6 +1,7 @@
 // The process of `portolan peering`: from flags to a running server and client, their admin endpoint, and its end.
 
 import { networkInterfaces } from 'node:os';
+import { formatHostPort, parseHostPort } from '../base/host-port.ts';
 import { createMetrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
@@ -74,15 +75,14 @@ function ownAddresses(): string[] {
 
 function defaultAddress({ host, port }: { host: string; port: number }): string {
   const name = host === '0.0.0.0' || host === '::' || host === '' ? '127.0.0.1' : host;
-  return `${name.includes(':') ? `[${name}]` : name}:${port}`;
+  return formatHostPort(name, port);
 }
 
 function parseIngress(text: string): { address: string; port: number } {
-  const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
-  const port = Number(parts?.[3]);
-  if (parts === null || port < 1 || port > 65535)
+  const ingress = parseHostPort(text);
+  if (ingress === undefined || ingress.port === 0)
     throw usageError(`--ingress ${text}: expected HOST:PORT, such as ingress.acme.example:15443`);
-  return { address: parts[1] ?? parts[2] ?? '', port };
+  return { address: ingress.host, port: ingress.port };
 }
 
 function parseVersions(text: string): PeerVersion[] {

@@ -1,7 +1,8 @@
 // The report that `portolan status` prints, and how it looks as text. Pure.
 
+import { formatElapsed } from '../../base/elapsed.ts';
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
-import { formatAge, formatCount, formatOutput, formatTable, type OutputFormat } from '../table.ts';
+import { formatCount, formatOutput, formatTable, type OutputFormat } from '../table.ts';
 
 export interface Status {
   readonly clusterset: string;
@@ -119,7 +120,7 @@ function leaseText({ lease, memory, problem, joinedAt }: ClusterStatus, isOld: b
 
 function clusterRow(cluster: ClusterStatus, isOld: boolean): string[] {
   const { id, region, zone, renewedAgoMs, services, readyEndpoints } = cluster;
-  const renewed = renewedAgoMs === undefined ? '-' : `${formatAge(renewedAgoMs)} ago`;
+  const renewed = renewedAgoMs === undefined ? '-' : `${formatElapsed(Math.max(0, renewedAgoMs))} ago`;
   return [id, region || '-', zone || '-', leaseText(cluster, isOld), renewed, String(services), String(readyEndpoints)];
 }
 

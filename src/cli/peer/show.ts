@@ -1,5 +1,6 @@
 // `portolan peer list`, `status`, `services`, `diff` and `retry`: the state of peers and what they share with us.
 
+import { formatHostPort } from '../../base/host-port.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import {
@@ -130,5 +131,5 @@ function rowOf({ id, hostnames, ips, protocols, ingress, sni, sans, state, messa
 }
 
 export function endpointText({ address, port }: SharedEndpoint): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+  return formatHostPort(address, port);
 }

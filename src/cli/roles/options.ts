@@ -1,17 +1,17 @@
 // The options that several roles share, and how their texts are read.
 
 import { Option } from 'commander';
+import { type HostPort, parseHostPort } from '../../base/host-port.ts';
 import type { LogLevel } from '../../base/log.ts';
 import { usageError } from '../exit-codes.ts';
 
 /** The host is said outright: whoever wants all addresses writes 0.0.0.0 or [::]. */
-export function parseListen(text: string, flag = '--listen'): { host: string; port: number } {
-  const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
-  const port = Number(parts?.[3]);
-  if (parts === null || port > 65535) {
+export function parseListen(text: string, flag = '--listen'): HostPort {
+  const address = parseHostPort(text);
+  if (address === undefined) {
     throw usageError(`${flag} ${text}: expected HOST:PORT, such as 127.0.0.1:6443, [::1]:6443 or 0.0.0.0:0`);
   }
-  return { host: parts[1] ?? parts[2] ?? '', port };
+  return address;
 }
 
 /** `--log-level`, which every role has. */

@@ -7,7 +7,7 @@ import type { Timer, World } from '../../base/world.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { apply } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import { formatMicroTime, type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import type { Member, Members } from '../copies/members.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
@@ -229,8 +229,4 @@ export class LeaseController {
     this.#options.log.info('lease verdict', { member: clusterId, verdict });
     this.#options.onVerdict(clusterId, verdict);
   }
-}
-
-function formatMicroTime(wallMs: number): string {
-  return new Date(wallMs).toISOString().replace('Z', '000Z');
 }

@@ -2,6 +2,7 @@
 // thread is given. Plain data.
 
 import type { TsigKey } from '../../base/dns/tsig.ts';
+import { parseHostPort } from '../../base/host-port.ts';
 import { parseIp } from '../../base/ip.ts';
 
 export interface TlsMaterial {
@@ -71,13 +72,11 @@ export interface ServerAddress {
 
 /** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353`, `fd00::1`. */
 export function parseServerAddress(text: string, defaultPort = 53): ServerAddress {
-  const match =
-    /^\[([^\]]+)\](?::(\d+))?$/.exec(text) ?? /^([^:]+)(?::(\d+))?$/.exec(text) ?? /^([0-9a-fA-F:.]+)$/.exec(text);
-  const port = Number(match?.[2] ?? defaultPort);
-  if (!match || parseIp(match[1]!) === undefined || port < 1 || port > 65_535) {
+  const address = parseHostPort(text, defaultPort);
+  if (address === undefined || parseIp(address.host) === undefined || address.port === 0) {
     throw new Error(`nameserver ${JSON.stringify(text)}: want an address with an optional port, such as 10.0.0.1:5353`);
   }
-  return { host: match[1]!, port };
+  return address;
 }
 
 export interface StubKeys {

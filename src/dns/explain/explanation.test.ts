@@ -69,8 +69,8 @@ describe('explain', () => {
     const lines = (await why('db.shop.svc.clusterset.local')).split('\n');
     expect(lines[0]).toBe('db.shop.svc.clusterset.local A from west: NOERROR by clusterset');
     expect(lines).toContain('  A 10.1.0.1  ttl 5');
-    expect(lines).toContain('    ServiceImport shop/db, revision 7, 5.0 s old');
-    expect(lines).toContain('    EndpointSlice shop/db-east, cluster east, revision 7, 5.0 s old');
+    expect(lines).toContain('    ServiceImport shop/db, revision 7, 5s old');
+    expect(lines).toContain('    EndpointSlice shop/db-east, cluster east, revision 7, 5s old');
     expect(lines).toContain('  left out: endpoint 10-1-0-2 in slice db-east of cluster east: not ready');
   });
 
@@ -126,7 +126,7 @@ describe('explain', () => {
   test('a federated name -> the shards, from the cluster that is asked for', async () => {
     const text = await why('web.shop.fed.svc.federation', 'A', 'west');
     expect(text).toContain('A 10.0.0.1');
-    expect(text).toContain('shard /fed/shop/web/west, cluster west, revision 77, 5.0 s old');
+    expect(text).toContain('shard /fed/shop/web/west, cluster west, revision 77, 5s old');
     expect(text).toContain('left out: shard in cluster east: not healthy');
     expect(await why('web.shop.fed.svc.federation', 'A', 'south')).toContain('A 104.0.0.1');
   });

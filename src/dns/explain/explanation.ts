@@ -1,6 +1,8 @@
 // Why a question gets the answer it gets: what stands behind each record, how old that is, and what was left out. The
 // types and their text; pure, so that the command line can use it on what a running server tells.
 
+import { formatElapsed } from '../../base/elapsed.ts';
+
 export interface ExplainedRecord {
   /** `A 10.2.0.7`, `SRV 0 1 80 checkout.shop.svc.clusterset.local` */
   readonly text: string;
@@ -59,14 +61,6 @@ function formatSource(source: RecordSource): string {
   if (source.peer) parts.push(`peer ${source.peer}`);
   if (source.state) parts.push(source.state);
   if (source.revision) parts.push(`revision ${source.revision}`);
-  if (source.ageMs !== undefined) parts.push(`${formatAge(source.ageMs)} old`);
+  if (source.ageMs !== undefined) parts.push(`${formatElapsed(source.ageMs)} old`);
   return parts.join(', ');
-}
-
-function formatAge(ageMs: number): string {
-  const seconds = ageMs / 1000;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`;
 }

@@ -2,10 +2,10 @@
 // own UDP socket (wildcard-udp.ts).
 
 import type { Log } from '../../base/log.ts';
+import { LogBudget, packetFaults } from '../../base/log-budget.ts';
 import { sleep, type World } from '../../base/world.ts';
 import type { ChainConfig } from '../chain.ts';
 import type { ListenOptions, StubZone, TrustConfig } from '../config/config.ts';
-import { createFaultLog } from '../metrics/fault-log.ts';
 import type { Tally } from '../metrics/observe.ts';
 import type { Responder } from '../responder.ts';
 import type { ZoneChange } from '../service.ts';
@@ -71,10 +71,11 @@ export async function openSockets(parts: SocketParts): Promise<Sockets> {
 
 async function openOnce(parts: SocketParts, opened: Listening[]): Promise<Sockets> {
   const { listen, log, world } = parts;
-  const onError = createFaultLog({
-    clock: world.clock,
-    write: (error, unsaid) => log.warn('dns socket', { error, unsaid }),
-  });
+  const budget = new LogBudget(world.clock, packetFaults);
+  const onError = (error: unknown) => {
+    const fields = budget.take();
+    if (fields) log.warn('dns socket', { error, ...fields });
+  };
   const common = { ...commonOptions(parts), onError };
   const addresses: { host: string; port: number }[] = [];
   let { port } = listen;

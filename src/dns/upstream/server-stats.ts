@@ -2,6 +2,7 @@
 // did not answer or answered with a failure, and whether it is silent at present. Rows carry the server's name, so that a
 // reader needs nothing but the memory; servers beyond the last row share it.
 
+import { formatHostPort } from '../../base/host-port.ts';
 import type { ServerAddress } from '../config/config.ts';
 
 const rowsMax = 32;
@@ -77,7 +78,7 @@ export function readServerStats(all: readonly Float64Array[]): ServerTotals[] {
 }
 
 function nameOf({ host, port }: ServerAddress): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  return formatHostPort(host, port);
 }
 
 function bytesAt(cells: Float64Array, at: number): Uint8Array {

@@ -5,7 +5,7 @@ import type { IpRange } from '../../base/ip.ts';
 import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
-import { type ClusterSet, clusterSetDefaults, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
+import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { memberLeaseName } from '../../clusterset/rules/broker-layout.ts';
 import { LeaseJudge, type LeaseTimes } from '../../clusterset/rules/leases/lease-judge.ts';
@@ -216,14 +216,7 @@ function isSameRange(a: IpRange, b: IpRange): boolean {
   return a.family === b.family && a.first === b.first && a.size === b.size;
 }
 
+/** As members have them; an authority renews nothing and counts its own probes instead. */
 function timesOf(set: ClusterSet | undefined): LeaseTimes {
-  const lease = { ...clusterSetDefaults.lease, ...set?.spec?.lease };
-  const leaseMs = lease.durationSeconds * 1000;
-  return {
-    leaseMs,
-    renewalGapMsMax: 5 * probeMs,
-    holdDownMs: lease.holdDownSeconds * 1000,
-    holdDownMsMax: lease.holdDownMaxSeconds * 1000,
-    calmMs: leaseMs * 20,
-  };
+  return { ...readSetPolicy(set).lease, renewalGapMsMax: 5 * probeMs };
 }

@@ -1,5 +1,6 @@
 // How tables show an object: the columns that several kinds share, and the short forms people know from kubectl.
 
+import { formatElapsed } from '../../base/elapsed.ts';
 import type { LabelSelector } from '../../kube/objects/label-selector.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Column } from './kind.ts';
@@ -60,27 +61,4 @@ export function formatSelector(selector: LabelSelector | undefined): string {
 export function formatAge(timestamp: string | undefined, nowMs: number): string {
   const ms = timestamp === undefined ? Number.NaN : Date.parse(timestamp);
   return Number.isNaN(ms) ? '<unknown>' : formatElapsed(nowMs - ms);
-}
-
-const [minute, hour, day, year] = [60, 3600, 86_400, 31_536_000];
-
-/** Two units while they matter, one when they do not: `45s`, `3m20s`, `5h12m`, `2d4h`, `40d`, `2y10d`. */
-function formatElapsed(elapsedMs: number): string {
-  const seconds = Math.floor(elapsedMs / 1000);
-  if (seconds < -1) return '<invalid>';
-  if (seconds < 2 * minute) return `${Math.max(seconds, 0)}s`;
-  if (seconds < 10 * minute) return pair(seconds, [minute, 'm'], [1, 's']);
-  if (seconds < 3 * hour) return `${Math.floor(seconds / minute)}m`;
-  if (seconds < 8 * hour) return pair(seconds, [hour, 'h'], [minute, 'm']);
-  if (seconds < 2 * day) return `${Math.floor(seconds / hour)}h`;
-  if (seconds < 8 * day) return pair(seconds, [day, 'd'], [hour, 'h']);
-  if (seconds < 2 * year) return `${Math.floor(seconds / day)}d`;
-  return seconds < 8 * year ? pair(seconds, [year, 'y'], [day, 'd']) : `${Math.floor(seconds / year)}y`;
-}
-
-type Unit = readonly [size: number, name: string];
-
-function pair(seconds: number, [bigSize, big]: Unit, [smallSize, small]: Unit): string {
-  const rest = Math.floor((seconds % bigSize) / smallSize);
-  return `${Math.floor(seconds / bigSize)}${big}${rest === 0 ? '' : `${rest}${small}`}`;
 }

@@ -2,6 +2,7 @@
 // programs are read through the Host that is passed in. Everything that is wrong is said with the field it is in.
 
 import type { Host } from '../../base/host.ts';
+import { formatHostPort } from '../../base/host-port.ts';
 import type { HttpAccess } from '../../base/http.ts';
 import type { Clock } from '../../base/world.ts';
 import { yaml } from '../../base/yaml.ts';
@@ -252,9 +253,8 @@ export async function inClusterAccess({ host }: { readonly host: Host }): Promis
   const port = host.environment['KUBERNETES_SERVICE_PORT'];
   if (!address || !port) return undefined;
   if ((await host.readText(`${directory}/token`)) === undefined) return undefined;
-  const bracketed = address.includes(':') ? `[${address}]` : address;
   return {
-    server: `https://${bracketed}:${port}`,
+    server: `https://${formatHostPort(address, port)}`,
     certificateAuthority: await host.readText(`${directory}/ca.crt`),
     // Kubernetes replaces the file before the token in it runs out.
     bearerToken: async () => (await host.readText(`${directory}/token`))?.trim(),

@@ -9,8 +9,7 @@ import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { getOrUndefined } from '../client/absent.ts';
 import type { Client } from '../client/client.ts';
-import type { Lease } from '../objects/lease.ts';
-import { leaseType } from '../objects/lease.ts';
+import { formatMicroTime, type Lease, leaseType } from '../objects/lease.ts';
 
 export interface LeaderOptions {
   readonly client: Client;
@@ -104,7 +103,7 @@ export function standForLeader(options: LeaderOptions): Candidate {
   }
 
   function wantedLease(current: Lease | undefined): Lease {
-    const now = `${new Date(world.clock.wallMs()).toISOString().slice(0, -1)}000Z`;
+    const now = formatMicroTime(world.clock.wallMs());
     const isRenewal = current?.spec?.holderIdentity === identity;
     return {
       apiVersion: 'coordination.k8s.io/v1',

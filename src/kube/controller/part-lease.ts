@@ -7,7 +7,7 @@ import type { Timer, World } from '../../base/world.ts';
 import { apply, createIfAbsent, replaceWith } from '../client/apply.ts';
 import type { Client } from '../client/client.ts';
 import { isNotFound } from '../objects/api-error.ts';
-import { type Lease, leaseType } from '../objects/lease.ts';
+import { formatMicroTime, type Lease, leaseType } from '../objects/lease.ts';
 import { namespaceType } from '../objects/namespace.ts';
 import { apiVersionOf } from '../objects/object.ts';
 import { managedByLabel, managerName, systemNamespace } from '../objects/ours.ts';
@@ -50,7 +50,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
   // Differs for every start: the process that ends must not remove the Lease of the one that replaced it.
   const holder = `${id}_${world.random.uuid()}`;
   const request = { timeoutMs: requestTimeoutMs };
-  const startedAt = microTime(world.clock.wallMs());
+  const startedAt = formatMicroTime(world.clock.wallMs());
   let held: Lease | undefined;
   let timer: Timer | undefined;
   let isStopped = false;
@@ -75,7 +75,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
         holderIdentity: holder,
         leaseDurationSeconds: partLeaseSeconds(renewMs),
         acquireTime: startedAt,
-        renewTime: microTime(world.clock.wallMs()),
+        renewTime: formatMicroTime(world.clock.wallMs()),
       },
     };
   }
@@ -129,8 +129,4 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
       });
     },
   };
-}
-
-function microTime(wallMs: number): string {
-  return `${new Date(wallMs).toISOString().slice(0, -1)}000Z`;
 }

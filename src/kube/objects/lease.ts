@@ -19,3 +19,8 @@ export interface Lease extends KubernetesObject {
     leaseTransitions?: number;
   };
 }
+
+/** RFC 3339 with microseconds, as metav1.MicroTime writes it. */
+export function formatMicroTime(wallMs: number): string {
+  return `${new Date(wallMs).toISOString().slice(0, -1)}000Z`;
+}
