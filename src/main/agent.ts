@@ -13,10 +13,12 @@ import { MembershipCopy } from '../clusterset/agent/membership-copy.ts';
 import { startTokenRenewal } from '../clusterset/agent/token-renewal.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
 import { leaderLeaseName } from '../clusterset/rules/broker-layout.ts';
+import { removeCopies, runBrokerCopies } from '../external/controllers/broker-copies.ts';
 import { followFederationZones } from '../federation/zones.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
 import { type Candidate, type LeaderTimes, standForLeader } from '../kube/controller/leader.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
+import { startExternal } from './external.ts';
 
 export interface AgentRoleOptions {
   readonly world: World;
@@ -53,6 +55,10 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
   let turn = Promise.resolve();
   let isStopped = false;
   const copy = new MembershipCopy({ home, world, log, onChange: () => void nextTurn() });
+  const external = startExternal({
+    ...{ world, log, home, membership: () => copy.current },
+    whenMembershipKnown: (signal) => copy.whenSynced(signal),
+  });
   measure(options, () => ({ state: state(), membership: copy.current }));
 
   /** One after the other: a term ends before the next begins. */
@@ -68,7 +74,11 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
       if (term !== undefined) term.isRefused = false;
       return;
     }
+    const hadTerm = term !== undefined;
     await end();
+    external.placeChanged();
+    // Who left has nothing of the broker any more.
+    if (hadTerm && wanted === undefined && !isStopped) await removeCopies(home, systemNamespace);
     if (wanted !== undefined) term = begin(wanted);
   }
 
@@ -108,8 +118,11 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
       const renewal = isOwnToken
         ? startTokenRenewal({ home, broker, world, log, membership: () => copy.current })
         : undefined;
+      const place = { clusterset, cluster: clusterId };
+      const copies = runBrokerCopies({ world, log, home, broker, namespace: systemNamespace, place });
       agent.start();
       await aborted(signal);
+      await copies.stop();
       renewal?.stop();
       federations.stop();
       await agent.stop();
@@ -143,6 +156,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
       isStopped = true;
       copy.stop();
       await nextTurn();
+      await external.stop();
     },
   };
 }

@@ -2,25 +2,33 @@
 // same rules end in a condition.
 
 import { clusterSetType } from '../clusterset/kinds/cluster-set.ts';
+import { originOf } from '../external/kinds/mesh-external-service.ts';
 import { externalServiceErrors, externalServiceWarnings } from '../external/rules/validation/external-service.ts';
 import { hostnameGeneratorErrors } from '../external/rules/validation/hostname-generator.ts';
 import { type Admission, type DefinedKindRules, keyPrefixOf } from '../home/kinds/kind.ts';
 import { StatusError } from '../home/request/status.ts';
+import type { FieldError } from '../kube/objects/field-error.ts';
+import type { KubernetesObject } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 
 export const kindRules: DefinedKindRules = {
   'portolan.dev/MeshExternalService': {
     validatesAnyShape: true,
-    validate: externalServiceErrors,
+    validate: ownObjects(externalServiceErrors),
     warnings: externalServiceWarnings,
     admit: onlyInSystemNamespace,
   },
   'portolan.dev/HostnameGenerator': {
     validatesAnyShape: true,
-    validate: hostnameGeneratorErrors,
+    validate: ownObjects(hostnameGeneratorErrors),
     admit: onlyInSystemNamespace,
   },
 };
+
+/** A copy of a broker's object is kept whatever it says: its condition tells what is wrong with it. */
+function ownObjects(validate: (object: KubernetesObject) => FieldError[]) {
+  return (object: KubernetesObject) => (originOf(object) === 'broker' ? [] : validate(object));
+}
 
 /** The system namespace of a home; at a broker, the namespace of a clusterset. */
 async function onlyInSystemNamespace({ operation, object, store }: Admission): Promise<void> {

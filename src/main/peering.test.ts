@@ -139,7 +139,7 @@ test.each(['PEM files', 'a Secret'] as const)(
 test("peering role: the clusterset's zone, federation and ranges -> no peer may claim them, and services get addresses from them", async () => {
   const home = await memoryHome();
   closing.push(() => home.stop());
-  const ranges = { clusterSet: ['10.50.0.0/16'], peers: ['10.60.0.0/30'] };
+  const ranges = { clusterSet: ['10.50.0.0/16'], peers: ['10.60.0.0/30'], external: ['10.70.0.0/30'] };
   const written = (suffix: string) =>
     dnsOptionsManifest(
       { zone: 'set.example', ttlSeconds: 5, clusterNames: 'Hidden' },

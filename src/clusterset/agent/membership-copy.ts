@@ -46,6 +46,11 @@ export class MembershipCopy {
     this.#informer.stop();
   }
 
+  /** Resolves when the home has told whether the cluster is a member. */
+  whenSynced(signal?: AbortSignal): Promise<void> {
+    return this.#informer.whenSynced(signal);
+  }
+
   /** Absent before the cluster has joined and from the moment it begins to leave. */
   get current(): MembershipRecord | undefined {
     return this.#current;

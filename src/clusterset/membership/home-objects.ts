@@ -18,7 +18,7 @@ import {
 } from '../../kube/objects/rbac.ts';
 import { clusterIdProperty, clusterSetProperty } from '../kinds/cluster-property.ts';
 import { clusterSetDnsName } from '../rules/clusterset-dns.ts';
-import { membershipSecretName, verdictsName } from './membership.ts';
+import { verdictsName } from './membership.ts';
 
 export const agentAccountName = 'portolan-agent';
 const own = 'portolan.dev';
@@ -58,7 +58,7 @@ const clusterRules: PolicyRule[] = [
     verbs: ['get', 'update', 'patch'],
   },
   { apiGroups: [own], resources: ['addressclaims'], verbs: all },
-  { apiGroups: [own], resources: ['serviceexportpolicies'], verbs: [...readVerbs] },
+  { apiGroups: [own], resources: ['serviceexportpolicies', 'peerservices'], verbs: [...readVerbs] },
   { apiGroups: [own], resources: ['serviceexportpolicies/status'], verbs: ['get', 'update', 'patch'] },
   { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: [...readVerbs, 'create'] },
   {
@@ -76,13 +76,15 @@ const systemRules: PolicyRule[] = [
     apiGroups: [''],
     resources: ['configmaps'],
     resourceNames: [verdictsName, clusterSetDnsName],
-    verbs: ['get', 'update', 'patch'],
-  },
-  // Its membership, whose token it renews.
-  {
-    apiGroups: [''],
-    resources: ['secrets'],
-    resourceNames: [membershipSecretName],
     verbs: ['get', 'list', 'watch', 'update', 'patch'],
   },
+  // External services: copies of the broker's, their status, and the certificates that they name.
+  { apiGroups: [own], resources: ['meshexternalservices', 'hostnamegenerators'], verbs: all },
+  {
+    apiGroups: [own],
+    resources: ['meshexternalservices/status', 'hostnamegenerators/status'],
+    verbs: ['get', 'update', 'patch'],
+  },
+  // Those certificates, and its membership, whose token it renews.
+  { apiGroups: [''], resources: ['secrets'], verbs: all },
 ];

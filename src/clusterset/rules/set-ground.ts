@@ -1,5 +1,6 @@
 // The zones and ranges that belong to the clusterset, as a member's home has them: part of the ConfigMap with its DNS
-// options. Peering refuses peers that claim any of it, and takes the addresses of their services from `peers`. Pure.
+// options. Peering refuses peers that claim any of it, and takes the addresses of their services from `peers`; names of
+// external services take theirs from `external`. Pure.
 
 import { parseRange } from '../../base/ip.ts';
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
@@ -7,7 +8,11 @@ import type { ConfigMap } from '../../kube/objects/config-map.ts';
 export interface SetGround {
   /** Suffixes of the set's federations. */
   readonly federationZones: readonly string[];
-  readonly ranges: { readonly clusterSet: readonly string[]; readonly peers: readonly string[] };
+  readonly ranges: {
+    readonly clusterSet: readonly string[];
+    readonly peers: readonly string[];
+    readonly external: readonly string[];
+  };
 }
 
 export function groundData({ federationZones, ranges }: SetGround): Record<string, string> {
@@ -15,6 +20,7 @@ export function groundData({ federationZones, ranges }: SetGround): Record<strin
     federationZones: federationZones.join(','),
     clusterSetRanges: ranges.clusterSet.join(','),
     peersRanges: ranges.peers.join(','),
+    externalRanges: ranges.external.join(','),
   };
 }
 
@@ -25,6 +31,10 @@ export function readGround({ data }: Pick<ConfigMap, 'data'>): SetGround | undef
   const rangesIn = (key: string) => list(key).filter((text) => parseRange(text) !== undefined);
   return {
     federationZones: list('federationZones'),
-    ranges: { clusterSet: rangesIn('clusterSetRanges'), peers: rangesIn('peersRanges') },
+    ranges: {
+      clusterSet: rangesIn('clusterSetRanges'),
+      peers: rangesIn('peersRanges'),
+      external: rangesIn('externalRanges'),
+    },
   };
 }

@@ -54,7 +54,7 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
       calmMs: leaseMs * 20,
     },
     ranges: new Map(parseRanges(clusterSet).map((range) => [range.family, range])),
-    addressRanges: { clusterSet, peers },
+    addressRanges: { clusterSet, peers, external },
     virtualRanges: [clusterSet, peers, external].flatMap((texts) => parseRanges(texts)),
     holdMs: spec.addressHoldSeconds * 1000,
     zone: dnsOptionsOf(set?.spec?.dns).zone,

@@ -105,6 +105,9 @@ export const createdAnnotation = 'portolan.dev/created';
 /** `true` lets a Domain match with protocol tcp take all traffic of its port. */
 export const capturePortAnnotation = 'portolan.dev/capture-port';
 
+/** On a resource at the broker: `true` lets members copy the Secrets it names from there. */
+export const shareSecretsAnnotation = 'portolan.dev/share-secrets';
+
 export type Origin = 'home' | 'broker';
 
 export function originOf(object: KubernetesObject): Origin {
@@ -112,6 +115,11 @@ export function originOf(object: KubernetesObject): Origin {
 }
 
 const copySuffix = '.broker';
+
+/** The name of the copy that a member keeps at home. A dot is in no name that people give, so both can live side by side. */
+export function copyName(name: string): string {
+  return `${name}${copySuffix}`;
+}
 
 /** The name that people gave it. */
 export function ownName(object: KubernetesObject): string {

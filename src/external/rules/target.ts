@@ -1,7 +1,14 @@
 // Where connections of one resource go, by port and protocol: a target for each, and what stands in the way of one. Pure.
 
 import type { JsonObject } from '../../base/json.ts';
-import type { ExternalEndpoint, MeshExternalService, Protocol } from '../kinds/mesh-external-service.ts';
+import {
+  copyName,
+  type ExternalEndpoint,
+  type MeshExternalService,
+  originOf,
+  type Protocol,
+  shareSecretsAnnotation,
+} from '../kinds/mesh-external-service.ts';
 import type { ExtensionPlugin, Plugins } from '../plugins/plugin.ts';
 import { pluginProblems } from '../plugins/plugin.ts';
 import { ownerId, ownerOf, type Rule, type RuleOwner, rulesOf } from './rule.ts';
@@ -83,9 +90,18 @@ function destinationOf(
   const { type = 'Passthrough', endpoints = [], extension, tls } = object.spec.destination ?? {};
   if (type === 'Passthrough') return () => ({ kind: 'passthrough' });
   if (type === 'Extension') return pluginDestination(object, extension!, context.plugins);
-  const reading = readTls(tls, context.secrets);
+  const reading = readTls(tls, secretsOf(object, context.secrets));
   if (reading.kind === 'broken') return none('TLSNotReady', reading.problems);
   return () => ({ kind: 'endpoints', endpoints, ...(reading.kind === 'tls' ? { tls: reading.plan } : {}) });
+}
+
+/** Secrets that a resource at the broker shares lie beside its copy, under names of their own. */
+export function secretsOf(object: MeshExternalService, secrets: SecretReader): SecretReader {
+  return sharesSecrets(object) ? (name, key) => secrets(copyName(name), key) : secrets;
+}
+
+export function sharesSecrets(object: MeshExternalService): boolean {
+  return originOf(object) === 'broker' && object.metadata.annotations?.[shareSecretsAnnotation] === 'true';
 }
 
 function pluginDestination(

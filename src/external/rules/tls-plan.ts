@@ -32,6 +32,15 @@ export interface SecretReference {
 const defaultKeys = { caCert: 'ca.crt', clientCert: 'tls.crt', clientKey: 'tls.key' } as const;
 type SourceField = keyof typeof defaultKeys;
 
+export function secretReferences(tls: ExternalTls | undefined): SecretReference[] {
+  if (tls === undefined || tls.enabled === false) return [];
+  const fields = Object.keys(defaultKeys) as SourceField[];
+  return fields.flatMap((field) => {
+    const { secret } = tls[field] ?? {};
+    return secret === undefined ? [] : [referenceOf(secret, field)];
+  });
+}
+
 function referenceOf(secret: string, field: SourceField): SecretReference {
   const [name = '', key = defaultKeys[field]] = secret.split('/');
   return { name, key };

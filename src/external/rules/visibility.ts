@@ -10,6 +10,8 @@ export interface Place {
   readonly cluster: string;
 }
 
+export const defaultClusterset = 'default';
+
 export type Visibility = { readonly isVisible: true } | { readonly isVisible: false; readonly reason: string };
 
 export function visibilityIn(place: Place, object: KubernetesObject): Visibility {

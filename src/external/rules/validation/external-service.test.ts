@@ -246,7 +246,7 @@ const refused: readonly [situation: string, spec: string, field: string, why: st
 ];
 
 describe('external service: what is refused', () => {
-  test.each(refused)('%s -> refused at its field', (_situation, spec, field, why) => {
+  test.each(refused)('[004-08] %s -> refused at its field', (_situation, spec, field, why) => {
     const errors = externalServiceErrors(object(spec));
     expect(errors.map((error) => error.field)).toEqual([field]);
     expect(errors[0]!.message).toContain(why);

@@ -2,7 +2,7 @@
 
 import { isInRange, parseIp } from '../../../base/ip.ts';
 import type { MeshExternalService } from '../../../external/kinds/mesh-external-service.ts';
-import { lambdaPlugin } from '../../../external/plugins/lambda.ts';
+import { builtinPlugins } from '../../../external/plugins/builtin.ts';
 import { type Connection, choose } from '../../../external/rules/choose.ts';
 import { defaultOutboundPorts, type Redirect, redirectsOf } from '../../../external/rules/redirects.ts';
 import { tablesOf } from '../../../external/rules/tables.ts';
@@ -12,7 +12,7 @@ import { type Random, type RandomConnection, randomConnection, randomServices } 
 
 export const testInput = {
   place: { clusterset: 'default', cluster: 'east' },
-  plugins: new Map([[lambdaPlugin.type, lambdaPlugin]]),
+  plugins: builtinPlugins,
   secrets: () => undefined,
   address: '::',
   ports: defaultOutboundPorts,

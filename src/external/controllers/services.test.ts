@@ -1,0 +1,343 @@
+// External services of a cluster on a real home: addresses, names, conditions, copies of the broker's.
+
+import { describe, expect, test } from 'vitest';
+import { type SimHome, startHome } from '../../../sim/home.ts';
+import { Simulation } from '../../../sim/virtual-world.ts';
+import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
+import { parseRange } from '../../base/ip.ts';
+import { createLog, type Log, silentLog } from '../../base/log.ts';
+import { clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
+import { namespaceType } from '../../kube/objects/namespace.ts';
+import type { AnyObject, ResourceType } from '../../kube/objects/object.ts';
+import { secretType } from '../../kube/objects/secret.ts';
+import { type HostnameGenerator, hostnameGeneratorType } from '../kinds/hostname-generator.ts';
+import { type MeshExternalService, meshExternalServiceType } from '../kinds/mesh-external-service.ts';
+import { builtinPlugins } from '../plugins/builtin.ts';
+import type { NameOwner } from '../rules/hostnames.ts';
+import { createAuthority } from '../testing/pem.ts';
+import { externalService } from '../testing/services.ts';
+import { runBrokerCopies } from './broker-copies.ts';
+import { type ExternalGround, runExternalServices } from './services.ts';
+
+const namespace = 'portolan-system';
+const vip = (value: string, more = '') =>
+  `{ match: [{ type: InternalVIP, value: ${value}, port: 80, protocol: http }], destination: { type: Regular, endpoints: [{ address: 10.0.0.1 }]${more} } }`;
+
+interface Setup {
+  readonly cluster?: string;
+  readonly ranges?: readonly string[];
+  readonly others?: readonly NameOwner[];
+  readonly log?: Log;
+  readonly simulation?: Simulation;
+}
+
+async function start({
+  cluster = 'east',
+  ranges = ['242.0.0.0/8'],
+  others = [],
+  log = silentLog,
+  ...given
+}: Setup = {}) {
+  const simulation = given.simulation ?? new Simulation({ seed: 1 });
+  const home = await startHome(simulation, cluster);
+  const settle = <T>(work: Promise<T>) => simulation.time.settle(work);
+  const ground: ExternalGround = {
+    ranges: ranges.map((text) => parseRange(text)!),
+    zones: ['cluster.local'],
+    pools: [{ whose: 'the clusterset', range: parseRange('243.0.0.0/12')! }],
+  };
+  let processes = 0;
+  const run = () => {
+    processes += 1;
+    const world = simulation.world(`external-${cluster}-${processes}`);
+    return runExternalServices({
+      ...{ world, log, home: home.admin, namespace, plugins: builtinPlugins },
+      ...{ place: () => ({ clusterset: 'prod', cluster }), others: () => others, ground: () => ground },
+      whenKnown: async () => {},
+    });
+  };
+  let controller = run();
+  const pass = (ms = 2000) => simulation.time.advance(ms);
+  await pass();
+  const create = async (object: MeshExternalService) => {
+    await settle(home.admin.create(meshExternalServiceType, object));
+    await pass();
+  };
+  const get = (name: string) =>
+    settle(home.admin.get<MeshExternalService>(meshExternalServiceType, { namespace, name }));
+  const condition = async (name: string, type: string) => {
+    const found = (await get(name)).status?.conditions?.find((one) => one.type === type);
+    return found === undefined ? 'none' : `${found.status} ${found.reason} ${found.message}`.trim();
+  };
+  const restart = async () => {
+    await settle(controller.stop());
+    controller = run();
+    await pass();
+  };
+  return { simulation, home, create, get, condition, pass, settle, restart };
+}
+
+function make(home: SimHome, type: ResourceType, metadata: { name: string; namespace?: string }, rest: object = {}) {
+  const apiVersion = type.group === '' ? type.version : `${type.group}/${type.version}`;
+  return home.admin.create(type, { apiVersion, kind: type.kind, metadata, ...rest } as AnyObject);
+}
+
+describe('external services: addresses', () => {
+  test('[004-07] the mongo example of the seed -> an address of 242.0.0.0/8 with its hostname, kept over restarts', async () => {
+    const { create, get, restart } = await start();
+    await create(externalService(vip('mongo.ext.svc.local'), { name: 'mongo' }));
+    const [first] = (await get('mongo')).status?.vips ?? [];
+    expect(first).toMatchObject({ type: 'Portolan', hostname: 'mongo.ext.svc.local' });
+    expect(first?.ip).toMatch(/^242\./);
+    await restart();
+    expect((await get('mongo')).status?.vips).toEqual([first]);
+  });
+
+  test('two clusters -> the same address without asking each other', async () => {
+    const simulation = new Simulation({ seed: 1 });
+    const [east, west] = [await start({ simulation }), await start({ simulation, cluster: 'west' })];
+    for (const one of [east, west]) await one.create(externalService(vip('mongo.ext'), { name: 'mongo' }));
+    const [there, here] = [(await east.get('mongo')).status?.vips, (await west.get('mongo')).status?.vips];
+    expect(there).toEqual(here);
+    expect(there).toHaveLength(1);
+  });
+
+  test('deleted and made again -> the same address; deleted -> released', async () => {
+    const { home, create, get, pass, settle } = await start();
+    const mongo = externalService(vip('mongo.ext'), { name: 'mongo' });
+    await create(mongo);
+    const before = (await get('mongo')).status?.vips;
+    await settle(home.admin.delete(meshExternalServiceType, { namespace, name: 'mongo' }));
+    await pass();
+    const { items } = await settle(home.admin.list<AddressClaim>(addressClaimType, {}));
+    expect(items.map(({ spec }) => spec.releasedAt !== undefined)).toEqual([true]);
+    await create(mongo);
+    expect((await get('mongo')).status?.vips).toEqual(before);
+  });
+
+  test('several ports and resources of one name -> one address', async () => {
+    const { home, create, settle } = await start();
+    await create(externalService(vip('m.ext'), { name: 'a' }));
+    await create(externalService(vip('m.ext').replace('port: 80', 'port: 81'), { name: 'b' }));
+    expect((await settle(home.admin.list(addressClaimType, {}))).items).toHaveLength(1);
+  });
+
+  test('the range is used up -> a condition on the one that got none', async () => {
+    const { create, condition, get } = await start({ ranges: ['242.0.0.0/31'] });
+    for (const name of ['a', 'b', 'c']) await create(externalService(vip(`${name}.ext`), { name }));
+    expect(await condition('a', 'Ready')).toBe('True Ready');
+    expect(await condition('c', 'Ready')).toContain('AddressesExhausted c.ext: no IPv4 address is left');
+    expect((await get('c')).status?.vips).toEqual([]);
+  });
+});
+
+describe('external services: conditions', () => {
+  test('what admission did not see -> Accepted False with every error', async () => {
+    const { create, condition } = await start();
+    const copy = externalService(
+      '{ match: [{ type: InternalVIP, value: x.y, port: 80 }], destination: { extension: { type: Lambda } } }',
+      { name: 'a', origin: 'broker' },
+    );
+    await create(copy);
+    const text = await condition('a.broker', 'Accepted');
+    expect(text).toContain('False Invalid');
+    expect(text).toContain('spec.destination.extension');
+    expect(text).toContain('spec.destination.type');
+  });
+
+  test('[004-02] a resource of another zone -> not visible, and says so', async () => {
+    const { create, condition, get } = await start();
+    await create(externalService(vip('m.ext'), { name: 'a', labels: { 'kuma.io/zone': 'west' } }));
+    expect(await condition('a', 'Accepted')).toContain('False NotVisible');
+    expect((await get('a')).status?.vips).toEqual([]);
+    await create(externalService(vip('n.ext'), { name: 'b', labels: { 'kuma.io/zone': 'east' } }));
+    expect(await condition('b', 'Accepted')).toBe('True Accepted');
+  });
+
+  test('an unknown plugin, a bad ARN, a missing secret -> a condition on that one; the others untouched', async () => {
+    const { create, condition } = await start();
+    const extension = (type: string, config: string) =>
+      `{ match: [{ type: InternalVIP, value: ${type.toLowerCase()}.ext, port: 80, protocol: http }], destination: { type: Extension, extension: { type: ${type}, config: ${config} } } }`;
+    await create(externalService(extension('Unheard', '{}'), { name: 'plugin' }));
+    await create(externalService(extension('Lambda', '{ arn: nonsense, more: 1 }'), { name: 'arn' }));
+    await create(externalService(vip('t.ext', ', tls: { caCert: { secret: gone } }'), { name: 'tls' }));
+    await create(externalService(vip('m.ext'), { name: 'good' }));
+    expect(await condition('plugin', 'Ready')).toContain('UnknownPlugin extension.type: there is no plugin Unheard');
+    expect(await condition('arn', 'Ready')).toMatch(/PluginConfigInvalid .*more: unknown field.*arn: must match/);
+    expect(await condition('tls', 'Ready')).toContain('TLSNotReady tls.caCert: there is no Secret gone');
+    expect(await condition('good', 'Ready')).toBe('True Ready');
+  });
+
+  test('the missing secret comes -> ready', async () => {
+    const { home, create, condition, pass, settle } = await start();
+    await create(externalService(vip('t.ext', ', tls: { caCert: { secret: pki } }'), { name: 'tls' }));
+    const data = { 'ca.crt': Buffer.from(createAuthority().certificate).toString('base64') };
+    await settle(make(home, secretType, { name: 'pki', namespace }, { data }));
+    await pass();
+    expect(await condition('tls', 'Ready')).toBe('True Ready');
+  });
+
+  test('an expired certificate -> said', async () => {
+    const { create, condition } = await start();
+    const authority = createAuthority();
+    const client = authority.issue({ kind: 'client' }, Date.UTC(2026, 0, 1, 0, 0, 1));
+    const text = JSON.stringify;
+    const tls = `, tls: { caCert: { inlineString: ${text(authority.certificate)} }, clientCert: { inlineString: ${text(client.certificate)} }, clientKey: { inlineString: ${text(client.key)} } }`;
+    await create(externalService(vip('t.ext', tls), { name: 'tls' }));
+    expect(await condition('tls', 'CertificateExpired')).toContain('True Expired tls.clientCert: expired at');
+    expect(await condition('tls', 'Ready')).toBe('True Ready');
+  });
+
+  test('[004-03] tcp for a domain with the port captured -> accepted, a warning in the status', async () => {
+    const { create, condition } = await start();
+    const annotations = { 'portolan.dev/capture-port': 'true' };
+    await create(externalService('{ match: [{ type: Domain, value: a.com, port: 25 }] }', { name: 'a', annotations }));
+    expect(await condition('a', 'Warnings')).toContain('takes all traffic of port 25');
+  });
+
+  test('[004-06] overlapping ranges -> in the status of both and in the log, once', async () => {
+    const lines: string[] = [];
+    const clock = { wallMs: () => 0, monotonicMs: () => 0 };
+    const log = createLog({ level: 'warn', clock, write: (line) => void lines.push(line) });
+    const { create, get, condition, pass } = await start({ log });
+    await create(externalService('{ match: [{ type: CIDR, value: 10.1.0.0/16, port: 80 }] }', { name: 'wide' }));
+    await create(externalService('{ match: [{ type: IP, value: 10.1.1.1, port: 80 }] }', { name: 'narrow' }));
+    const wanted =
+      'narrow and wide have overlapping IPs 10.1.1.1, which can disrupt your traffic; narrow wins on port 80: it has the longer prefix';
+    for (const name of ['wide', 'narrow']) expect((await get(name)).status?.overlaps).toEqual([wanted]);
+    expect(await condition('wide', 'Overlapping')).toContain(wanted);
+    await pass(1_300_000);
+    expect(lines.filter((line) => line.includes('overlapping IPs 10.1.1.1'))).toHaveLength(1);
+  });
+
+  test("a name that a peer's service has -> the loser's condition names the winner", async () => {
+    const peer = { kind: 'PeerService', key: 'portolan-system/acme.x', createdMs: 1, hostnames: ['m.ext'] };
+    const { create, condition, get } = await start({ others: [peer] });
+    await create(externalService(vip('m.ext'), { name: 'a' }));
+    expect(await condition('a', 'HostnamesAvailable')).toContain('clash with PeerService portolan-system/acme.x');
+    expect((await get('a')).status).toMatchObject({ vips: [], addresses: [{ status: 'NotAvailable' }] });
+  });
+
+  test('nothing changes -> nothing is written', async () => {
+    const { home, create, pass, restart } = await start();
+    await create(externalService(vip('m.ext'), { name: 'a' }));
+    const { revision } = home;
+    await restart();
+    await pass(700_000);
+    expect(home.revision).toBe(revision);
+  });
+});
+
+describe('external services: copies of the broker', () => {
+  async function member(cluster = 'east') {
+    const east = await start({ cluster });
+    const { simulation, settle } = east;
+    const broker = await startHome(simulation, 'broker');
+    await settle(make(broker, namespaceType, { name: 'prod' }));
+    await settle(make(broker, clusterSetType, { name: 'prod', namespace: 'prod' }));
+    const world = simulation.world('copies');
+    runBrokerCopies({
+      ...{ world, log: silentLog, home: east.home.admin, broker: broker.admin, namespace },
+      place: { clusterset: 'prod', cluster },
+    });
+    const atBroker = async (type: ResourceType, object: { metadata: object; spec: unknown }, name: string) => {
+      const { labels, annotations } = object.metadata as { labels?: object; annotations?: object };
+      await settle(
+        make(broker, type, { name, namespace: 'prod', labels, annotations } as never, { spec: object.spec }),
+      );
+      await east.pass();
+    };
+    return { ...east, broker, atBroker };
+  }
+
+  test('a resource at the broker -> in the member, with an address; beside one of the same name at home', async () => {
+    const { atBroker, create, get } = await member();
+    await atBroker(meshExternalServiceType, externalService(vip('mongo.ext')), 'mongo');
+    expect((await get('mongo.broker')).status?.vips).toMatchObject([{ hostname: 'mongo.ext' }]);
+    await create(externalService(vip('other.ext'), { name: 'mongo' }));
+    expect((await get('mongo')).status?.vips).toMatchObject([{ hostname: 'other.ext' }]);
+  });
+
+  test('changed, deleted, or of another zone at the broker -> so in the member', async () => {
+    const { broker, atBroker, get, settle, pass } = await member();
+    await atBroker(meshExternalServiceType, externalService(vip('mongo.ext')), 'mongo');
+    await atBroker(
+      meshExternalServiceType,
+      externalService(vip('w.ext'), { labels: { 'kuma.io/zone': 'west' } }),
+      'west',
+    );
+    await expect(get('west.broker')).rejects.toThrow('not found');
+    const ref = { namespace: 'prod', name: 'mongo' };
+    await settle(
+      broker.admin.patch(meshExternalServiceType, ref, { kind: 'merge', body: { metadata: { labels: { a: 'b' } } } }),
+    );
+    await pass();
+    expect((await get('mongo.broker')).metadata.labels?.['a']).toBe('b');
+    await settle(broker.admin.delete(meshExternalServiceType, ref));
+    await pass();
+    await expect(get('mongo.broker')).rejects.toThrow('not found');
+  });
+
+  test('the broker is away -> copies stay', async () => {
+    const { broker, atBroker, get, pass, restart } = await member();
+    await atBroker(meshExternalServiceType, externalService(vip('mongo.ext')), 'mongo');
+    broker.kill();
+    await pass(120_000);
+    await restart();
+    expect((await get('mongo.broker')).status?.vips).toHaveLength(1);
+  });
+
+  test('[004-09] a HostnameGenerator at the broker -> an Available address with its origin; one at home -> does not count', async () => {
+    const { home, atBroker, create, get, settle, pass } = await member();
+    const labels = { 'my.label.io/service': 'my-service' };
+    const spec = {
+      targetRef: { kind: 'MeshExternalService', tags: labels },
+      template: '{{ name }}.svc.meshext.local',
+    };
+    const byName = `{ match: [{ type: InternalVIP, port: 80, protocol: http }], destination: { type: Regular, endpoints: [{ address: 10.0.0.1 }] } }`;
+    await settle(
+      make(
+        home,
+        hostnameGeneratorType,
+        { name: 'local', namespace },
+        { spec: { ...spec, template: '{{ name }}.local.ext' } },
+      ),
+    );
+    await create(externalService(byName, { name: 'mydomain', labels }));
+    expect((await get('mydomain')).status?.addresses).toEqual([]);
+    await atBroker(hostnameGeneratorType, { metadata: {}, spec }, 'k8s-zone-hostnames');
+    await pass();
+    expect((await get('mydomain')).status?.addresses).toEqual([
+      {
+        hostname: 'mydomain.svc.meshext.local',
+        status: 'Available',
+        origin: { kind: 'HostnameGenerator', name: 'k8s-zone-hostnames' },
+      },
+    ]);
+    expect((await get('mydomain')).status?.vips).toMatchObject([{ hostname: 'mydomain.svc.meshext.local' }]);
+    const generator = (name: string) =>
+      settle(home.admin.get<HostnameGenerator>(hostnameGeneratorType, { namespace, name }));
+    expect((await generator('local')).status?.conditions?.[0]).toMatchObject({
+      status: 'False',
+      reason: 'NotAtBroker',
+    });
+    expect((await generator('k8s-zone-hostnames.broker')).status).toMatchObject({ selected: 1 });
+  });
+
+  test('secrets of the broker -> copied only if the resource says so; contents never in a log or a status', async () => {
+    const { broker, home, atBroker, condition, get, settle } = await member();
+    const pem = createAuthority().certificate;
+    const data = { 'ca.crt': Buffer.from(pem).toString('base64') };
+    await settle(make(broker, secretType, { name: 'pki', namespace: 'prod' }, { data }));
+    const spec = (name: string) => externalService(vip(`${name}.ext`, ', tls: { caCert: { secret: pki } }'));
+    await atBroker(meshExternalServiceType, spec('a'), 'a');
+    expect(await condition('a.broker', 'Ready')).toContain('TLSNotReady');
+    const shared = { ...spec('b'), metadata: { annotations: { 'portolan.dev/share-secrets': 'true' } } };
+    await atBroker(meshExternalServiceType, shared, 'b');
+    expect(await condition('b.broker', 'Ready')).toBe('True Ready');
+    expect(await condition('a.broker', 'Ready')).toContain('TLSNotReady');
+    const copied = await settle(home.admin.get(secretType, { namespace, name: 'pki.broker' }));
+    expect(copied['data']).toEqual(data);
+    expect(JSON.stringify((await get('b.broker')).status)).not.toContain(pem.slice(60, 100));
+  });
+});

@@ -1,0 +1,103 @@
+// The parts of an agent that keep external services: their controller, the ground that the cluster leaves to them, and
+// other owners of names. They need no broker and no lease: what two agents write is the same.
+
+import { parseRange } from '../base/ip.ts';
+import type { Log } from '../base/log.ts';
+import type { World } from '../base/world.ts';
+import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
+import type { MembershipRecord } from '../clusterset/membership/membership.ts';
+import { clusterSetDnsName, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
+import { readGround } from '../clusterset/rules/set-ground.ts';
+import { type ExternalGround, runExternalServices } from '../external/controllers/services.ts';
+import { builtinPlugins } from '../external/plugins/builtin.ts';
+import type { Plugins } from '../external/plugins/plugin.ts';
+import type { NameOwner } from '../external/rules/hostnames.ts';
+import { defaultClusterset } from '../external/rules/visibility.ts';
+import type { Client } from '../kube/client/client.ts';
+import { createInformer } from '../kube/controller/informer.ts';
+import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
+import {
+  firstSeenAnnotation,
+  hostnamesOf,
+  type PeerService,
+  peerServiceType,
+  peersDomain,
+} from '../peering/kinds/peer-service.ts';
+
+export interface ExternalOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly home: Client;
+  /** Undefined for a cluster that is in no clusterset. */
+  readonly membership: () => Pick<MembershipRecord, 'clusterset' | 'clusterId'> | undefined;
+  readonly whenMembershipKnown: (signal?: AbortSignal) => Promise<void>;
+  readonly plugins?: Plugins;
+}
+
+export interface ExternalPart {
+  placeChanged(): void;
+  stop(): Promise<void>;
+}
+
+const clusterDomain = 'cluster.local';
+
+export function startExternal(options: ExternalOptions): ExternalPart {
+  const { world, log, home } = options;
+  const at = { client: home, world, log, namespace: systemNamespace };
+  const written = createInformer<ConfigMap>({
+    ...at,
+    type: configMapType,
+    fieldSelector: `metadata.name=${clusterSetDnsName}`,
+  });
+  const peers = createInformer<PeerService, NameOwner>({ ...at, type: peerServiceType, keep: ownerOfPeerService });
+  const controller = runExternalServices({
+    ...{ world, log, home, namespace: systemNamespace, plugins: options.plugins ?? builtinPlugins },
+    place: () => {
+      const { clusterset = defaultClusterset, clusterId: cluster = '' } = options.membership() ?? {};
+      return { clusterset, cluster };
+    },
+    others: () => [...peers.values()],
+    whenKnown: async (signal) => {
+      await Promise.all([options.whenMembershipKnown(signal), written.whenSynced(signal)]);
+    },
+    ground: () => groundIn(written.get(`${systemNamespace}/${clusterSetDnsName}`)),
+  });
+  written.on(() => controller.nudge());
+  peers.on((_key, next, previous) => {
+    const names = [...(next?.hostnames ?? []), ...(previous?.hostnames ?? [])];
+    if (names.some((name) => controller.wants(name))) controller.nudge();
+  });
+  written.start();
+  peers.start();
+  return {
+    placeChanged: () => controller.nudge(),
+    stop: async () => {
+      written.stop();
+      peers.stop();
+      await controller.stop();
+    },
+  };
+}
+
+function ownerOfPeerService(service: PeerService): NameOwner {
+  const { namespace = '', name, annotations, creationTimestamp = '' } = service.metadata;
+  const firstSeenMs = Number(annotations?.[firstSeenAnnotation] ?? 0) || Date.parse(creationTimestamp) || 0;
+  return { kind: service.kind, key: `${namespace}/${name}`, createdMs: firstSeenMs, hostnames: hostnamesOf(service) };
+}
+
+function groundIn(written: ConfigMap | undefined): ExternalGround {
+  const set = written && readGround(written);
+  const { external, clusterSet, peers } = set?.ranges ?? clusterSetDefaults.addressRanges;
+  const parsed = (texts: readonly string[]) => texts.flatMap((text) => parseRange(text) ?? []);
+  const { zone } = readDnsOptions(written ?? {});
+  return {
+    // A home whose agent is older said nothing of them.
+    ranges: parsed(external.length === 0 ? clusterSetDefaults.addressRanges.external : external),
+    zones: [clusterDomain, peersDomain, zone, ...(set?.federationZones ?? [])],
+    pools: [
+      ...parsed(clusterSet).map((range) => ({ whose: 'the clusterset', range })),
+      ...parsed(peers).map((range) => ({ whose: 'peers', range })),
+    ],
+  };
+}
