@@ -199,7 +199,10 @@ describe('portolan dns', () => {
     await once(upstream, 'listening');
     const server = `127.0.0.1:${upstream.address().port}`;
     const times = ['--forward-timeout-ms', '1700', '--forward-resend-ms', '800'];
-    const dns = await resolver('--forward', server, '--workers', '2', ...times);
+    // As /etc/resolv.conf would name it, if that could name a port.
+    const resolvConf = `${directory}/resolv.conf`;
+    writeFileSync(resolvConf, `search example.com\nnameserver ${server}\n`);
+    const dns = await resolver('--forward', resolvConf, '--workers', '2', ...times);
     await dns.whenReady();
     const slow = Array.from({ length: 10 }, (_, i) => askUdp(dns.target, `slow-${i}.example.com A`));
     const failing = Promise.all(slow);
@@ -419,6 +422,8 @@ describe('portolan dns', () => {
     [['--cluster-id', 'a', '--forward-resend-ms', 'soon'], '--forward-resend-ms soon: want a number'],
     [['--cluster-id', 'a', '--tls-cert', 'x'], '--tls-cert: want --tls-key FILE too'],
     [['--cluster-id', 'a', '--stub-listen', '127.0.0.1:0'], 'or anybody could post'],
+    [['--cluster-id', 'a', '--pods', 'some'], 'Allowed choices are disabled, insecure, verified'],
+    [['--cluster-id', 'a', '--forward', '/none', '--kubeconfig', '/none'], '--forward /none: no such file'],
     [['--cluster-id', 'a', '--lameduck', '601'], '--lameduck 601: want a number'],
   ])('flags %j -> an error that says %s', async (flags, message) => {
     const kubeconfig = flags.includes('--cluster-id') ? ['--kubeconfig', home.kubeconfig] : [];

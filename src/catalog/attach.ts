@@ -8,8 +8,10 @@ import type { Client } from '../kube/client/client.ts';
 import { createReflector, type Reflector } from '../kube/controller/reflector.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
 import { type KubernetesObject, keyOf, type ResourceType } from '../kube/objects/object.ts';
+import { type Pod, podType } from '../kube/objects/pod.ts';
 import { type Service, serviceType } from '../kube/objects/service.ts';
 import type { Catalog } from './catalog.ts';
+import type { PodNames } from './pod-names.ts';
 import { createSliceListReader } from './slice-list.ts';
 import type { ZoneSource } from './zones.ts';
 
@@ -20,6 +22,8 @@ export interface AttachOptions {
   readonly log: Log;
   /** Which of the catalog's zones are wanted; both if absent. */
   readonly zones?: readonly ZoneSource[];
+  /** Names of Pods, if they are wanted. */
+  readonly pods?: PodNames;
 }
 
 export interface Attachment {
@@ -37,8 +41,18 @@ interface Source {
   readonly keys: () => IterableIterator<string>;
 }
 
+function podSource(pods: PodNames): Source {
+  return {
+    type: podType,
+    zones: ['services'],
+    upsert: (pod: Pod) => pods.upsert(pod),
+    remove: (key) => pods.remove(key),
+    keys: () => pods.keys(),
+  };
+}
+
 export function attachCatalog(options: AttachOptions): Attachment {
-  const { catalog, zones: wanted = ['services', 'imports'] } = options;
+  const { catalog, pods, zones: wanted = ['services', 'imports'] } = options;
   const all: readonly Source[] = [
     {
       type: serviceType,
@@ -61,6 +75,7 @@ export function attachCatalog(options: AttachOptions): Attachment {
       remove: (key) => catalog.removeEndpointSlice(key),
       keys: () => catalog.keys('slices'),
     },
+    ...(pods ? [podSource(pods)] : []),
   ];
   const sources = all.filter((source) => source.zones.some((zone) => wanted.includes(zone)));
   // Slices of the cluster's own services are nine in ten: who does not need them does not ask.

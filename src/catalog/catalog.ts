@@ -47,6 +47,8 @@ export interface CatalogOptions {
   readonly ttlSeconds?: number;
   /** Where the server is found that answers from this catalog. */
   readonly serverAddresses?: readonly string[];
+  /** Whether services of the cluster without a ready endpoint have no names. */
+  readonly ignoresEmptyServices?: boolean;
   /** Whether `<clusterid>.<svc>.<ns>.svc.<clusterset domain>` exists. */
   readonly hasClusterNames?: boolean;
 }
@@ -299,7 +301,7 @@ export class Catalog {
     const name = nameIn(zone, namespace, service);
     const input = { owner, slices, name, ordinalOf: (cluster: string) => this.table.places.ordinalOf(cluster) };
     return zone === this.clusterZone
-      ? namesOfService(input)
+      ? namesOfService(input, { ignoresEmpty: this.#options.ignoresEmptyServices ?? false })
       : namesOfImport(input, {
           hasClusterNames: this.#hasClusterNames,
           locality: this.#locality,

@@ -16,13 +16,26 @@ import {
   type SrvSource,
 } from './owner-names.ts';
 
-export function namesOfService(input: OwnerInput): OwnerNames {
+export interface ClusterNamesOptions {
+  /** A service without a ready endpoint has no names, so that search lists go on to the next. */
+  readonly ignoresEmpty: boolean;
+}
+
+export function namesOfService(input: OwnerInput, { ignoresEmpty }: ClusterNamesOptions): OwnerNames {
   const names = new OwnerNames(input.name);
   if (!input.owner.isPresent) return names;
+  if (ignoresEmpty && input.owner.kind !== 'ExternalName' && !hasReady(input)) {
+    names.leftOut.push({ what: input.name, why: 'no endpoint is ready, and empty services are ignored' });
+    return names;
+  }
   if (input.owner.kind === 'ExternalName') addAlias(names, input);
   else if (input.owner.kind === 'Headless') addHeadless(names, input);
   else addClusterIp(names, input);
   return names;
+}
+
+function hasReady({ slices }: OwnerInput): boolean {
+  return slices.some(({ endpoints }) => endpoints.some(({ isReady }) => isReady));
 }
 
 function addAlias(names: OwnerNames, { owner, name }: OwnerInput): void {

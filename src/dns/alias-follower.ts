@@ -63,7 +63,9 @@ function ask(handlers: readonly Handler[], question: Query, reply: Answer): Late
 function keep(answer: Answer, query: Query): Answer {
   const kept = new Answer(new Uint8Array(query.transport === 'udp' ? 2 * udpPayloadMax : messageBytesMax + 2));
   kept.nsid = answer.nsid;
+  kept.keepaliveMs = answer.keepaliveMs;
   kept.begin(query);
+  kept.cookie = answer.cookie;
   kept.recordsOf(answer);
   kept.isAuthoritative = answer.isAuthoritative;
   kept.extendedError = answer.extendedError;

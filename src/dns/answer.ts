@@ -4,7 +4,16 @@
 import { classIn, rcode, recordType } from '../base/dns/codes.ts';
 import type { TsigKey } from '../base/dns/tsig.ts';
 import { srvHeadBytes } from '../catalog/answers.ts';
-import { ednsOption, headerBytes, messageBytesMax, type Query, udpPayloadMax, udpPayloadMin } from './wire.ts';
+import {
+  clientCookieBytes,
+  ednsOption,
+  headerBytes,
+  messageBytesMax,
+  type Query,
+  serverCookieBytes,
+  udpPayloadMax,
+  udpPayloadMin,
+} from './wire.ts';
 
 export type Section = 'answer' | 'authority' | 'additional';
 
@@ -14,6 +23,7 @@ const flagRa = 0x0080;
 const flagAd = 0x0020;
 const optBytes = 11;
 const errorTextMax = 200;
+const paddingBlock = 468;
 /** What a signature may have in an answer besides what it had in the query: the other server's time (RFC 8945 section 5.2.3). */
 const tsigExtraBytes = 6;
 
@@ -52,6 +62,10 @@ export class Answer {
   trailer: Uint8Array | undefined;
   /** Identifies this server to those who ask (RFC 5001). */
   nsid: Uint8Array = new Uint8Array(0);
+  /** How long a connection stays open without a query, for those who ask (RFC 7828); 0 where there is none. */
+  keepaliveMs = 0;
+  /** The client's cookie and ours (RFC 7873). */
+  cookie: Uint8Array | undefined;
   #counts = new Uint16Array(3);
   /** Where records must end, and where the message must. */
   #limit = 0;
@@ -79,6 +93,7 @@ export class Answer {
     this.extendedText = '';
     this.signature = undefined;
     this.trailer = undefined;
+    this.cookie = undefined;
     this.handler = '';
     this.zone = -1;
     this.#counts[0] = 0;
@@ -90,10 +105,16 @@ export class Answer {
     this.at = start + Math.max(headerBytes, questionEnd);
     this.#end = start + sizeMax(query);
     // Room for our OPT is set aside from the beginning.
-    const reserved = query.hasEdns ? optBytes + (query.wantsNsid ? 4 + this.nsid.length : 0) : 0;
+    const reserved = query.hasEdns ? optBytes + this.#optionBytes(query) : 0;
     // The answer is signed with the same key, so its signature is as long.
     if (query.tsigAt > 0) this.#end -= query.length - query.tsigAt + tsigExtraBytes;
     this.#limit = this.#end - reserved;
+  }
+
+  #optionBytes(query: Query): number {
+    const nsid = query.wantsNsid ? 4 + this.nsid.length : 0;
+    const cookie = query.cookieLength < 0 ? 0 : 4 + clientCookieBytes + serverCookieBytes;
+    return nsid + cookie + (query.wantsKeepalive ? 6 : 0) + (query.wantsPadding ? 4 : 0);
   }
 
   /** Goes on with a copy of the query it was begun with. */
@@ -279,9 +300,25 @@ export class Answer {
     bytes[optAt + 8] = 0;
     this.at = optAt + optBytes;
     if (this.#query.wantsNsid && this.nsid.length > 0) this.#writeOption(ednsOption.NSID, this.nsid);
+    if (this.cookie) this.#writeOption(ednsOption.COOKIE, this.cookie);
+    if (this.#query.wantsKeepalive && this.keepaliveMs > 0 && this.#query.transport !== 'udp') this.#writeKeepalive();
     if (this.extendedError >= 0) this.#writeExtendedError();
+    if (this.#query.wantsPadding && this.#query.transport === 'tls') this.#writePadding();
     this.#put16(optAt + 9, this.at - optAt - optBytes);
     return 1;
+  }
+
+  /** In tenths of a second. */
+  #writeKeepalive(): void {
+    const tenths = Math.min(0xffff, Math.floor(this.keepaliveMs / 100));
+    this.#writeOption(ednsOption.TCP_KEEPALIVE, Uint8Array.of(tenths >> 8, tenths & 255));
+  }
+
+  /** RFC 8467 section 4.1: up to the next multiple of 468, as far as there is room. */
+  #writePadding(): void {
+    const unpadded = this.at - this.start + 4;
+    const padding = Math.min((paddingBlock - (unpadded % paddingBlock)) % paddingBlock, this.#end - this.at - 4);
+    if (padding >= 0) this.#writeOption(ednsOption.PADDING, new Uint8Array(padding));
   }
 
   #writeExtendedError(): void {

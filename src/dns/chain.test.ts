@@ -41,7 +41,7 @@ test('chain: a resolver that is an authority too -> who may ask, our own zones, 
   const { clusterZone, clustersetZone } = catalog;
   const forward = { nameservers: ['192.0.2.53'] };
   expect(namesOf({ clusterZone, clustersetZone, federationZones: [zone], forward })).toEqual([
-    ...['acl', 'edns', 'tsig', 'meta', 'chaos'],
+    ...['acl', 'edns', 'cookies', 'tsig', 'meta', 'chaos', 'special'],
     ...['cluster', 'clusterset', 'authority', 'stub', 'reverse', 'forward', 'refuse'],
   ]);
 });
@@ -49,5 +49,5 @@ test('chain: a resolver that is an authority too -> who may ask, our own zones, 
 test('chain: an authority alone -> nothing of a cluster, and nothing is forwarded', () => {
   const { zone } = new FederationTable({ table: makeCatalog().table });
   const names = namesOf({ federationZones: [zone] });
-  expect(names).toEqual(['acl', 'edns', 'tsig', 'meta', 'chaos', 'authority', 'stub', 'refuse']);
+  expect(names).toEqual(['acl', 'edns', 'cookies', 'tsig', 'meta', 'chaos', 'authority', 'stub', 'refuse']);
 });

@@ -8,14 +8,24 @@ import type { ClusterPlace } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
 import { createAliasFollower, type FollowAlias } from './alias-follower.ts';
 import type { Answer } from './answer.ts';
-import { type ForwardTimes, type PeerConfig, parseServerAddress } from './config/config.ts';
+import {
+  type ForwardTimes,
+  type PeerConfig,
+  type PodMode,
+  parseServerAddress,
+  type ServerAddress,
+  type TlsClient,
+} from './config/config.ts';
 import type { Handler } from './handler.ts';
 import { aclHandler } from './handlers/acl.ts';
 import { chaosHandler } from './handlers/chaos.ts';
+import { cookieHandler } from './handlers/cookies.ts';
 import { forwardHandler } from './handlers/forward.ts';
 import { islandHandler } from './handlers/island.ts';
+import { podHandler } from './handlers/pods.ts';
 import { ednsHandler, metaHandler, refuseHandler } from './handlers/refusals.ts';
 import { reverseHandler } from './handlers/reverse.ts';
+import { specialHandler } from './handlers/special.ts';
 import { stubHandler } from './handlers/stub.ts';
 import { tsigHandler } from './handlers/tsig.ts';
 import { zoneHandler } from './handlers/zone.ts';
@@ -44,6 +54,7 @@ export interface ChainConfig {
   /** Absent in a server that is a federation's authority and nothing else. */
   readonly clusterZone?: Zone;
   readonly clustersetZone?: Zone;
+  readonly podNames?: PodMode;
   readonly peerNames?: PeerNamesConfig;
   /** Zones of federations whose authority this server is. */
   readonly federationZones: readonly Zone[];
@@ -51,6 +62,8 @@ export interface ChainConfig {
   readonly sourceOption: number;
   /** How this server knows queries again that come back to it; the same in all threads. */
   readonly mark?: string;
+  /** What its cookies are made with; the same in all threads. */
+  readonly cookieSecret?: string;
   /** Whose word about the asking cluster is taken. */
   readonly peers: PeerConfig;
   /** Keys that peers sign with; a good signature makes a peer believed. */
@@ -73,6 +86,8 @@ export interface PeerNamesConfig {
 export interface ForwardConfig {
   readonly nameservers: readonly string[];
   readonly hasRandomCase?: boolean;
+  /** For nameservers that are asked over TLS. */
+  readonly tls?: TlsClient | undefined;
 }
 
 export interface ChainParts {
@@ -115,7 +130,7 @@ export function buildChain(parts: ChainParts): Handler[] {
   });
   const asker = createAskerFinder({ peers, places: reader.places, local });
   const servers = new ServerSet(
-    (forward?.nameservers ?? []).map((text) => parseServerAddress(text)),
+    (forward?.nameservers ?? []).map((text) => withTls(parseServerAddress(text), forward?.tls)),
     { takesTurns: true },
   );
   const upstream =
@@ -144,9 +159,12 @@ export function buildChain(parts: ChainParts): Handler[] {
   return [
     aclHandler({ clients: config.clients, isForwarding: forward !== undefined }),
     ednsHandler(),
+    cookieHandler({ secret: config.cookieSecret ?? mark, clock: world.clock }),
     tsigHandler({ keys: () => trust.keys, clock: world.clock }),
     metaHandler(),
     chaosHandler({ serverId: config.serverId }),
+    ...present(config.clustersetZone || forward ? specialHandler({ stubZones }) : undefined),
+    ...present(clusterZone && config.podNames === 'insecure' ? podHandler({ zone: clusterZone }) : undefined),
     ...own.map(zoneOf),
     ...present(islands),
     // Whoever answers for the cluster's domain in our place knows its addresses, but not those of peers' services.
@@ -189,6 +207,11 @@ function ownZones({ clusterZone, clustersetZone, peerNames, federationZones }: C
     inner !== outer && isWithin(inner.zone.bytes, inner.zone.bytes.length, outer.zone.bytes);
   const depth = (zone: OwnZone) => zones.filter((outer) => isIn(zone, outer)).length;
   return zones.sort((a, b) => depth(b) - depth(a));
+}
+
+/** An object of its own for each server: connections are kept by it. */
+function withTls(server: ServerAddress, tls: TlsClient | undefined): ServerAddress {
+  return server.tls && tls ? { ...server, tls: { ...tls, ...server.tls } } : server;
 }
 
 function present<T>(part: T | undefined): T[] {

@@ -1,6 +1,7 @@
 // cluster.local and its reverse names, as Kubernetes' DNS specification 1.1.0 says.
 
 import { describe, expect, test } from 'vitest';
+import { PodNames } from '../catalog/pod-names.ts';
 import { Asker, addService, makeCatalog, makeSlice, syncAll } from './testing/ask.ts';
 
 function cluster() {
@@ -92,4 +93,78 @@ describe('cluster.local', () => {
     expect(await asker.ask(`n-0.none.shop.${svc} A`)).toBe('NXDOMAIN');
     expect(await asker.ask(`none.shop.${svc} A`)).toBe('NXDOMAIN');
   });
+});
+
+describe('names of pods', () => {
+  const pod = (key: string, ips: string[], phase = 'Running') => {
+    const [namespace, name] = key.split('/') as [string, string];
+    const podIPs = ips.map((ip) => ({ ip }));
+    return { apiVersion: 'v1', kind: 'Pod', metadata: { namespace, name }, status: { phase, podIP: ips[0], podIPs } };
+  };
+
+  function verified() {
+    const catalog = makeCatalog();
+    const pods = new PodNames(catalog.table, catalog.clusterZone);
+    pods.upsert(pod('shop/a', ['10.244.0.7', 'fd00::7']));
+    pods.upsert(pod('shop/b', ['10.244.0.7']));
+    pods.upsert(pod('shop/done', ['10.244.0.8'], 'Succeeded'));
+    pods.upsert({ ...pod('shop/new', []), status: {} });
+    syncAll(catalog);
+    return { pods, asker: new Asker(catalog) };
+  }
+
+  test.each([
+    ['10-244-0-7.shop.pod.cluster.local A', '10.244.0.7'],
+    ['fd00--7.shop.pod.cluster.local AAAA', 'fd00::7'],
+    ['10-244-0-7.shop.pod.cluster.local AAAA', 'NODATA'],
+    ['10-244-0-7.other.pod.cluster.local A', 'NXDOMAIN'],
+    ['10-244-0-8.shop.pod.cluster.local A', 'NXDOMAIN'],
+    ['shop.pod.cluster.local A', 'NODATA'],
+    ['pod.cluster.local A', 'NODATA'],
+  ])('verified: %s -> %s', async (question, expected) => {
+    expect(await verified().asker.ask(question)).toBe(expected);
+  });
+
+  test('verified: the last pod with an address goes -> its name goes, and the namespace with it', async () => {
+    const { pods, asker } = verified();
+    pods.remove('shop/a');
+    expect(await asker.ask('10-244-0-7.shop.pod.cluster.local A')).toBe('10.244.0.7');
+    expect(await asker.ask('fd00--7.shop.pod.cluster.local AAAA')).toBe('NXDOMAIN');
+    pods.upsert(pod('shop/b', ['10.244.0.9']));
+    expect(await asker.ask('10-244-0-7.shop.pod.cluster.local A')).toBe('NXDOMAIN');
+    pods.remove('shop/b');
+    expect(await asker.ask('shop.pod.cluster.local A')).toBe('NXDOMAIN');
+    expect([...pods.keys()]).toEqual([]);
+  });
+
+  test.each([
+    ['10-244-0-7.any.pod.cluster.local A', '10.244.0.7'],
+    ['fd00--7.any.pod.cluster.local AAAA', 'fd00::7'],
+    ['10-244-0-7.any.pod.cluster.local AAAA', 'NODATA'],
+    ['10-244-0-700.any.pod.cluster.local A', 'NXDOMAIN'],
+    ['x.10-244-0-7.any.pod.cluster.local A', 'NXDOMAIN'],
+    ['any.pod.cluster.local A', 'NODATA'],
+    ['web.shop.svc.cluster.local A', '10.96.0.7'],
+  ])('insecure: %s -> %s', async (question, expected) => {
+    const { catalog } = cluster();
+    expect(await new Asker(catalog, { config: { podNames: 'insecure' } }).ask(question)).toBe(expected);
+  });
+
+  test('disabled -> no such names', async () => {
+    expect(await cluster().asker.ask('10-244-0-7.shop.pod.cluster.local A')).toBe('NXDOMAIN');
+  });
+});
+
+test('cluster.local: services without a ready endpoint, ignored -> NXDOMAIN until one is ready', async () => {
+  const catalog = makeCatalog({ ignoresEmptyServices: true });
+  const slice = (ready: boolean) => ({ endpoints: [{ ip: '10.1.0.9', ready }] });
+  addService(catalog, 'shop/web', { ips: ['10.96.0.7'], slices: [slice(false)] });
+  addService(catalog, 'shop/partner', { externalName: 'api.partner.example' });
+  syncAll(catalog);
+  const asker = new Asker(catalog);
+  expect(await asker.ask('web.shop.svc.cluster.local A')).toBe('NXDOMAIN');
+  expect(await asker.ask('partner.shop.svc.cluster.local CNAME')).toBe('api.partner.example');
+  catalog.upsertEndpointSlice(makeSlice('shop/web', slice(true)));
+  catalog.flush();
+  expect(await asker.ask('web.shop.svc.cluster.local A')).toBe('10.96.0.7');
 });

@@ -34,6 +34,13 @@ function sampleCatalog() {
   return catalog;
 }
 
+/** Of another clusterset, so that names of the first are forwarded. */
+function elsewhere() {
+  const catalog = makeCatalog({ clustersetDomain: 'other.test' });
+  syncAll(catalog);
+  return catalog;
+}
+
 async function start(options: Partial<DnsOptions> = {}) {
   const catalog = options.catalog ?? sampleCatalog();
   const listen = { hosts: ['127.0.0.1'], port: 0, ...options.listen };
@@ -139,6 +146,20 @@ describe('dns server', () => {
     expect(await askTcp(target, `${name} A`)).toBe('243.0.0.7');
     await closed;
     second.destroy();
+  });
+
+  test('nameservers over TLS -> asked there with padded questions; a certificate for another name -> SERVFAIL', async () => {
+    const authority = makeAuthority('test authority');
+    const material = authority.issue('dns', { kind: 'server', hosts: ['dns.example'] });
+    const { server: upstream } = await start({ listen: { hosts: ['127.0.0.1'], port: 0, tls: { port: 0, material } } });
+    const ask = async (server: string) => {
+      const nameservers = [`tls://127.0.0.1:${upstream.tlsPort}#${server}`];
+      const forward = { nameservers, tls: { authority: authority.certificate } };
+      const { target } = await start({ catalog: elsewhere(), forward });
+      return askUdp(target, `${name} A`);
+    };
+    expect(await ask('dns.example')).toBe('243.0.0.7');
+    expect(await ask('other.example')).toBe('SERVFAIL');
   });
 
   test('DoT -> answered; without TLS on that port -> nothing', async () => {

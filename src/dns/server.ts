@@ -9,7 +9,14 @@ import type { FederationTable } from '../catalog/federation-table.ts';
 import type { NameTable } from '../catalog/name-table.ts';
 import type { PeerTable } from '../catalog/peer-table.ts';
 import type { ChainConfig, ForwardConfig, PeerNamesConfig } from './chain.ts';
-import { type ForwardTimes, type ListenOptions, nobody, type PeerConfig, type StubZone } from './config/config.ts';
+import {
+  type ForwardTimes,
+  type ListenOptions,
+  nobody,
+  type PeerConfig,
+  type PodMode,
+  type StubZone,
+} from './config/config.ts';
 import type { ExplainRequest } from './explain/explainer.ts';
 import type { Explanation } from './explain/explanation.ts';
 import { createSelfExplainer } from './explain/self-explainer.ts';
@@ -49,6 +56,7 @@ export interface DnsOptions {
   readonly cache?: CacheOptions;
   /** How many queries may wait for other servers, over all threads. */
   readonly waitingMax?: number;
+  readonly podNames?: PodMode;
   readonly stubZones?: readonly StubZone[];
   /** Servers that answer the cluster's own domain, and reverse names, in our place: an existing CoreDNS. */
   readonly clusterDomainForward?: readonly string[];
@@ -157,10 +165,12 @@ function chainConfig(options: DnsOptions): ChainConfig {
     localCluster: catalog?.localCluster ?? 0,
     clusterZone: isClusterForwarded ? undefined : catalog?.clusterZone,
     clustersetZone: catalog?.clustersetZone,
+    podNames: options.podNames,
     peerNames: peerNamesOf(options),
     federationZones: (options.federations ?? []).map(({ zone }) => zone),
     sourceOption: options.sourceOption ?? defaultSourceOption,
     mark: markOf(options.world.random),
+    cookieSecret: Buffer.from(options.world.random.bytes(16)).toString('hex'),
     peers: options.peers ?? nobody,
     keys: options.keys,
     forward: options.forward,

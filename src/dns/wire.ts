@@ -18,7 +18,9 @@ export const extendedError = {
   invalidData: 24,
 } as const;
 
-export const ednsOption = { NSID: 3, COOKIE: 10, EXTENDED_ERROR: 15 } as const;
+export const ednsOption = { NSID: 3, COOKIE: 10, TCP_KEEPALIVE: 11, PADDING: 12, EXTENDED_ERROR: 15 } as const;
+export const clientCookieBytes = 8;
+export const serverCookieBytes = 16;
 /** Of the range for local use; can be configured. */
 export const defaultSourceOption = 65_001;
 
@@ -54,6 +56,13 @@ export class Query {
   udpSize = udpPayloadMin;
   isDnssecOk = false;
   wantsNsid = false;
+  /** RFC 7828: how long the connection stays open. */
+  wantsKeepalive = false;
+  /** RFC 7830: the answer is to be of a length that says nothing. */
+  wantsPadding = false;
+  /** Where the client's cookie is; length -1 if it was not sent. */
+  cookieAt = 0;
+  cookieLength = -1;
   /** Where the source-cluster option's payload is; length -1 if it was not sent. */
   sourceAt = 0;
   sourceLength = -1;
@@ -98,6 +107,9 @@ export class Query {
     this.udpSize = udpPayloadMin;
     this.isDnssecOk = false;
     this.wantsNsid = false;
+    this.wantsKeepalive = false;
+    this.wantsPadding = false;
+    this.cookieLength = -1;
     this.sourceLength = -1;
     this.tsigAt = 0;
     this.tsigKey = '';
@@ -192,7 +204,12 @@ export class Query {
       const size = this.#u16(option + 2);
       if (option + 4 + size > end) return false;
       if (code === ednsOption.NSID) this.wantsNsid = true;
-      else if (code === this.sourceOption) {
+      else if (code === ednsOption.TCP_KEEPALIVE) this.wantsKeepalive = true;
+      else if (code === ednsOption.PADDING) this.wantsPadding = true;
+      else if (code === ednsOption.COOKIE) {
+        this.cookieAt = option + 4;
+        this.cookieLength = size;
+      } else if (code === this.sourceOption) {
         this.sourceAt = option + 4;
         this.sourceLength = size;
       }

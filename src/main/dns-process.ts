@@ -18,11 +18,13 @@ import {
   forwardTimesOf,
   identityOf,
   listenOf,
+  nameserversOf,
   numberIn,
   serverAddressesOf,
   stubEndpointOf,
   stubKeysOf,
   stubZonesOf,
+  tlsClientOf,
   trustOf,
 } from '../cli/roles/dns-flags.ts';
 import { parseListen } from '../cli/roles/options.ts';
@@ -114,7 +116,8 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     listen: await listenOf(host, flags),
     serverAddresses: serverAddressesOf(flags),
     workers: flags.workers === undefined ? spareCores() : numberIn('--workers', flags.workers, { min: 0, max: 256 }),
-    forwardTo: flags.forward,
+    forwardTo: await nameserversOf(host, '--forward', flags.forward),
+    forwardTls: await tlsClientOf(host, flags),
     forwardTimes: forwardTimesOf(flags),
     waitingMax: numberIn('--forward-waiting', flags.forwardWaiting, { min: 1, max: 1_000_000 }),
     ...(flags.client.length === 0 ? {} : { clients: flags.client }),
@@ -135,9 +138,11 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
       clusterset: flags.clustersetDomain ?? (await zoneAtStart(home, log, namesCopy && clustersetZoneIn(namesCopy))),
       ttlSeconds: ttlOf(flags),
     },
-    clusterDomainForward: flags.clusterDomainForward,
+    clusterDomainForward: await nameserversOf(host, '--cluster-domain-forward', flags.clusterDomainForward),
     peersNamespace: flags.peersNamespace,
     hasClusterNames: flags.clusterNames,
+    podNames: flags.pods,
+    ignoresEmptyServices: flags.ignoreEmptyService,
     ...(authority === undefined ? {} : { authority }),
   });
   const { catalog, authority: running } = resolver;

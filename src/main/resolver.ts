@@ -13,8 +13,17 @@ import { keepNamesCopy, type NamesCopy } from '../catalog/copy-keeper.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
 import { PeerTable } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
+import { PodNames } from '../catalog/pod-names.ts';
 import type { Zone } from '../catalog/zones.ts';
-import type { ForwardTimes, ListenOptions, StubEndpoint, StubKeys, StubZone } from '../dns/config/config.ts';
+import type {
+  ForwardTimes,
+  ListenOptions,
+  PodMode,
+  StubEndpoint,
+  StubKeys,
+  StubZone,
+  TlsClient,
+} from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/sockets/server-federations.ts';
 import { Federations } from '../dns/stub-zones/federations.ts';
@@ -34,6 +43,8 @@ export interface ResolverOptions {
   readonly serverAddresses?: readonly string[];
   /** Nameservers for names that are nobody's here; without any they are refused. */
   readonly forwardTo?: readonly string[];
+  /** For those that are asked over TLS. */
+  readonly forwardTls?: TlsClient;
   /** How long those, and the servers of stub zones, may take. */
   readonly forwardTimes?: Partial<ForwardTimes>;
   /** How many queries may wait for them. */
@@ -46,6 +57,8 @@ export interface ResolverOptions {
   readonly stubKeys?: StubKeys;
   readonly domains?: { readonly cluster?: string; readonly clusterset?: string; readonly ttlSeconds?: number };
   readonly hasClusterNames?: boolean;
+  readonly podNames?: PodMode;
+  readonly ignoresEmptyServices?: boolean;
   readonly sourceOption?: number;
   /** Where PeerServices lie. */
   readonly peersNamespace?: string;
@@ -96,6 +109,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     ...authority?.trust,
     ...definedOf(options, [
       'workers',
+      'podNames',
       'clients',
       'stubZones',
       'sourceOption',
@@ -103,7 +117,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       'forwardTimes',
       'waitingMax',
     ]),
-    ...(options.forwardTo?.length ? { forward: { nameservers: options.forwardTo } } : {}),
+    ...(options.forwardTo?.length ? { forward: { nameservers: options.forwardTo, tls: options.forwardTls } } : {}),
   });
   parts.add('dns server', () => server.close());
   try {
@@ -117,6 +131,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       world,
       log,
       ...(isForwarded ? { zones: ['imports'] } : {}),
+      ...(options.podNames === 'verified' ? { pods: new PodNames(catalog.table, catalog.clusterZone) } : {}),
     });
     parts.add('catalog', () => attachment.stop());
     const fixed = { ttlSeconds, hasClusterNames: options.hasClusterNames };
@@ -157,7 +172,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
 }
 
 function makeCatalog(options: ResolverOptions): Catalog {
-  const { world, cluster, domains = {}, hasClusterNames, serverAddresses } = options;
+  const { world, cluster, domains = {}, hasClusterNames, ignoresEmptyServices, serverAddresses } = options;
   return new Catalog({
     serverAddresses,
     clock: world.clock,
@@ -167,6 +182,7 @@ function makeCatalog(options: ResolverOptions): Catalog {
     clustersetDomain: domains.clusterset,
     ttlSeconds: domains.ttlSeconds,
     hasClusterNames,
+    ignoresEmptyServices,
   });
 }
 

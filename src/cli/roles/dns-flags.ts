@@ -9,6 +9,8 @@ import type { LogLevel } from '../../base/log.ts';
 import {
   type ForwardTimes,
   type ListenOptions,
+  nameserversIn,
+  type PodMode,
   parseServerAddress,
   type StubEndpoint,
   type StubKeys,
@@ -48,6 +50,8 @@ export interface DnsFlags {
   readonly clustersetDomain?: string;
   readonly clusterDomainForward: string[];
   readonly clusterNames?: boolean;
+  readonly pods: PodMode;
+  readonly ignoreEmptyService?: boolean;
   readonly peersNamespace: string;
   readonly ttl?: string;
   readonly sourceOption?: string;
@@ -102,7 +106,7 @@ export function checkFlags(flags: DnsFlags): void {
     ['--forward', flags.forward],
     ['--cluster-domain-forward', flags.clusterDomainForward],
   ] as const) {
-    for (const text of texts) inFlag(`${flag} ${text}`, () => parseServerAddress(text));
+    for (const text of texts) if (!text.startsWith('/')) inFlag(`${flag} ${text}`, () => parseServerAddress(text));
   }
   for (const [flag, texts] of [
     ['--client', flags.client],
@@ -120,7 +124,7 @@ export async function stubKeysOf(host: Host, flags: DnsFlags): Promise<StubKeys>
   for (const [zone, name] of keyOfZone)
     if (!keys.some((key) => key.name === name))
       throw usageError(`--sign ${zone}=${name}: no file of --tsig-key has a key ${name}`);
-  const tls = await zoneTlsOf(host, flags);
+  const tls = await tlsClientOf(host, flags);
   const tlsOfZone = new Map(
     flags.zoneTls.map((text) => {
       const [zone, serverName] = pairIn('--zone-tls', text, 'ZONE=NAME');
@@ -130,7 +134,8 @@ export async function stubKeysOf(host: Host, flags: DnsFlags): Promise<StubKeys>
   return { keys, keyOfZone, tlsOfZone };
 }
 
-async function zoneTlsOf(host: Host, flags: DnsFlags): Promise<TlsClient> {
+/** Certificates for nameservers that are asked over TLS. */
+export async function tlsClientOf(host: Host, flags: DnsFlags): Promise<TlsClient> {
   const { zoneTlsCa, zoneTlsCert: cert, zoneTlsKey: key } = flags;
   const authority = zoneTlsCa && (await fileOf(host, '--zone-tls-ca', zoneTlsCa));
   const files = { cert: ['--zone-tls-cert', cert], key: ['--zone-tls-key', key] } as const;
@@ -171,6 +176,20 @@ export function stubZonesOf(
     return { zone: name, nameservers, sendsSource, ...(key ? { key } : {}), ...(tls ? { tls } : {}) };
   };
   return [...flags.stub.map(parse('--stub', true)), ...flags.forwardZone.map(parse('--forward-zone', false))];
+}
+
+/** A file such as /etc/resolv.conf stands for the nameservers it lists. */
+export async function nameserversOf(host: Host, flag: string, texts: readonly string[]): Promise<string[]> {
+  const lists = await Promise.all(
+    texts.map(async (text) => {
+      if (!text.startsWith('/')) return [text];
+      const found = nameserversIn(await fileOf(host, flag, text));
+      if (found.length === 0) throw usageError(`${flag} ${text}: the file has no nameserver line`);
+      for (const address of found) inFlag(`${flag} ${text}`, () => parseServerAddress(address));
+      return found;
+    }),
+  );
+  return [...new Set(lists.flat())];
 }
 
 /** How long nameservers may take, where a flag says so. */

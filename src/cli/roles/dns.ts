@@ -75,7 +75,13 @@ NXDOMAIN. Examples:
 function addResolverOptions(command: Command): void {
   command
     .optionsGroup('Options of a resolver:')
-    .addOption(list('--forward <host:port...>', 'nameservers for all other names; without any they are refused'))
+    .addOption(
+      list(
+        '--forward <host:port...>',
+        'nameservers for all other names, tls://ADDRESS#NAME over TLS, or a file such as /etc/resolv.conf; without any ' +
+          'they are refused',
+      ),
+    )
     .option('--forward-resend-ms <ms>', 'a nameserver that stays silent so long is asked once more (default: 2000)')
     .option('--forward-timeout-ms <ms>', 'the longest a query waits for nameservers (default: 5000)')
     .option('--forward-waiting <n>', 'how many queries may wait for nameservers, shared fairly by client', '10000')
@@ -89,7 +95,10 @@ function addResolverOptions(command: Command): void {
         'the nameservers of this stub zone are asked over TLS and have this name there',
       ),
     )
-    .option('--zone-tls-ca <file>', "who signs their certificates (default: the system's authorities)")
+    .option(
+      '--zone-tls-ca <file>',
+      "who signs their certificates, and those of tls:// (default: the system's authorities)",
+    )
     .option('--zone-tls-cert <file>', 'client certificate shown to them')
     .option('--zone-tls-key <file>', 'its key')
     .option('--cluster-domain <domain>', "the cluster's own zone (default: cluster.local)")
@@ -102,6 +111,15 @@ function addResolverOptions(command: Command): void {
       '--cluster-names',
       'also answer <cluster>.<service>.<namespace>.svc.clusterset.local, whatever the clusterset says',
     )
+    .addOption(
+      new Option(
+        '--pods <mode>',
+        'names of Pods by address (10-244-0-7.shop.pod.cluster.local): those that exist (verified), or any (insecure)',
+      )
+        .choices(['disabled', 'insecure', 'verified'])
+        .default('disabled'),
+    )
+    .option('--ignore-empty-service', 'services of the cluster without a ready endpoint do not exist (NXDOMAIN)')
     .option('--peers-namespace <name>', 'where PeerServices lie: names that peers share', systemNamespace)
     .option('--stub-listen <host:port>', 'HTTPS endpoint where federations post their stub zones; off if absent')
     .option('--stub-cert <file>', "the endpoint's certificate")

@@ -48,6 +48,9 @@ export interface StubZone {
   readonly tls?: TlsClient;
 }
 
+/** Names of Pods such as `10-244-0-7.shop.pod.cluster.local`: none, any address, or those of Pods that exist. */
+export type PodMode = 'disabled' | 'insecure' | 'verified';
+
 export interface PeerConfig {
   /** Address ranges of servers whose word is taken. */
   readonly ranges: readonly string[];
@@ -70,13 +73,27 @@ export interface ServerAddress {
   readonly tls?: TlsClient;
 }
 
-/** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353`, `fd00::1`. */
+/** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353`, `fd00::1`; over TLS `tls://10.0.0.1#dns.example`. */
 export function parseServerAddress(text: string, defaultPort = 53): ServerAddress {
-  const address = parseHostPort(text, defaultPort);
-  if (address === undefined || parseIp(address.host) === undefined || address.port === 0) {
-    throw new Error(`nameserver ${JSON.stringify(text)}: want an address with an optional port, such as 10.0.0.1:5353`);
+  const isTls = text.startsWith(tlsScheme);
+  const [plain = '', serverName] = isTls ? text.slice(tlsScheme.length).split('#', 2) : [text];
+  const address = parseHostPort(plain, isTls ? dotPort : defaultPort);
+  if (address === undefined || parseIp(address.host) === undefined || address.port === 0 || serverName === '') {
+    throw new Error(
+      `nameserver ${JSON.stringify(text)}: want an address with an optional port, such as 10.0.0.1:5353, or over TLS ` +
+        'tls://10.0.0.1#name-in-its-certificate',
+    );
   }
-  return address;
+  return isTls ? { ...address, tls: serverName === undefined ? {} : { serverName } } : address;
+}
+
+const tlsScheme = 'tls://';
+export const dotPort = 853;
+
+/** The `nameserver` lines of a resolv.conf. */
+export function nameserversIn(text: string): string[] {
+  const lines = text.split('\n').map((line) => /^\s*nameserver\s+([^\s#;]+)/.exec(line)?.[1]);
+  return lines.filter((address) => address !== undefined);
 }
 
 export interface StubKeys {

@@ -36,7 +36,15 @@ export function stubHandler(options: StubHandlerOptions): Handler {
         return other === undefined ? (options.isOurs?.(name) ?? false) : other !== entry;
       };
       const { servers, key } = entry;
-      forwarder = new Forwarder({ ...forwarding, exchange, servers, key, loop, isOfOthers });
+      forwarder = new Forwarder({
+        ...forwarding,
+        exchange,
+        servers,
+        key,
+        loop,
+        isOfOthers,
+        ...(entry.tls ? { isOverTls: true } : {}),
+      });
       forwarders.set(entry, forwarder);
     }
     return forwarder;

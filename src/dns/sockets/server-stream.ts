@@ -41,6 +41,7 @@ const waitingMax = 256;
 export async function listenStream(options: StreamOptions): Promise<Listening> {
   const answer = new Answer(new Uint8Array(messageBytesMax + 2));
   answer.nsid = options.nsid;
+  answer.keepaliveMs = options.idleMs ?? defaultIdleMs;
   const open = new OpenConnections(options.connectionsMax ?? defaultConnectionsMax);
   const { timers, handshakeMs = defaultHandshakeMs } = options;
   const drain = new Drain();

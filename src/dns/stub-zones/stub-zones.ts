@@ -2,7 +2,7 @@
 // table keeps what is known about servers that stay.
 
 import { encodeName, isWithin } from '../../base/dns/name.ts';
-import { parseServerAddress, type StubZone } from '../config/config.ts';
+import { dotPort, parseServerAddress, type StubZone } from '../config/config.ts';
 import { ServerSet } from '../upstream/servers.ts';
 
 export interface StubEntry extends StubZone {
@@ -53,9 +53,7 @@ function plain({ zone, nameservers, sendsSource, key, tls }: StubZone): StubZone
   return { zone, nameservers, sendsSource, ...(key ? { key } : {}), ...(tls ? { tls } : {}) };
 }
 
-const tlsPort = 853;
-
 function makeEntry(zone: StubZone): StubEntry {
-  const addresses = zone.nameservers.map((text) => parseServerAddress(text, zone.tls ? tlsPort : undefined));
+  const addresses = zone.nameservers.map((text) => parseServerAddress(text, zone.tls ? dotPort : undefined));
   return { ...zone, bytes: encodeName(zone.zone), servers: new ServerSet(addresses, { takesTurns: false }) };
 }

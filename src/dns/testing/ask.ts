@@ -143,6 +143,7 @@ export class Asker {
 
   constructor(catalog: Catalog, options: AskerOptions = {}) {
     this.#answer.nsid = Buffer.from('test-server');
+    this.#answer.keepaliveMs = 10_000;
     this.service = new DnsService({
       world: { clock: stillClock, timers: noTimers, random: noRandom, ...options.world },
       // A fault that would only be logged in production fails the test.

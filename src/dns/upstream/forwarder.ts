@@ -38,6 +38,8 @@ export interface ForwarderOptions {
   readonly isRecursive?: boolean;
   /** For noticing that the servers pass back to us what we pass on: this server's mark, and the zone, empty for all names. */
   readonly loop?: { readonly mark: string; readonly zone: string };
+  /** The exchange asks over TLS, whatever the addresses say. */
+  readonly isOverTls?: boolean;
   /** Records with such names are left out of replies. */
   readonly isOfOthers?: IsOfOthers;
   readonly tally?: Tally;
@@ -78,6 +80,7 @@ export class Forwarder {
   readonly #options: ForwarderOptions;
   readonly #times: ForwardTimes;
   readonly #asking = new Map<string, Asking>();
+  readonly #isPadded: boolean;
   readonly #raceRules: RaceRules<ServerAddress, Reply>;
 
   readonly #loopProbe: LoopProbe | undefined;
@@ -87,6 +90,7 @@ export class Forwarder {
   constructor(options: ForwarderOptions) {
     const { world, servers } = options;
     this.#options = options;
+    this.#isPadded = options.isOverTls ?? servers.addresses.some(({ tls }) => tls !== undefined);
     this.#loopProbe = options.loop && loopProbeFor(options.loop);
     this.#times = { ...defaultForwardTimes, ...options.times };
     this.#raceRules = {
@@ -178,7 +182,11 @@ export class Forwarder {
     const nowMs = world.clock.monotonicMs();
     this.#asking.set(asking.askingKey, asking);
     const { source } = asking;
-    const message = buildQuestion(query, { source, random: hasRandomCase ? world.random : undefined });
+    const message = buildQuestion(query, {
+      source,
+      random: hasRandomCase ? world.random : undefined,
+      isPadded: this.#isPadded,
+    });
     for (const server of servers.takeDueProbes(nowMs)) void this.#probe(server);
     if (this.#isLoop()) return this.#end(asking, unkept(loopFailure, nowMs), 0);
     let isSent = false;

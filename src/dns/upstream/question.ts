@@ -2,7 +2,7 @@
 
 import { classIn, recordType } from '../../base/dns/codes.ts';
 import type { World } from '../../base/world.ts';
-import { headerBytes, type Query, udpPayloadMax } from '../wire.ts';
+import { ednsOption, headerBytes, type Query, udpPayloadMax } from '../wire.ts';
 
 /** What is said of the one who asks: goes out as an option, and keeps answers for different askers apart. */
 export interface SourceTag {
@@ -18,15 +18,21 @@ const flagRd = 0x0100;
 /** RFC 6840 section 5.7: asks to be told whether the answer was validated. */
 const flagAd = 0x0020;
 const flagCd = 0x0010;
+const paddingBlock = 128;
 
 export interface QuestionOptions {
   readonly source?: SourceTag;
   /** For random upper and lower case. */
   readonly random?: World['random'] | undefined;
+  /** For servers that are asked over TLS (RFC 8467 section 4.1). */
+  readonly isPadded?: boolean | undefined;
 }
 
-export function buildQuestion(query: Query, { source, random }: QuestionOptions): Uint8Array {
-  const option = source ? 4 + source.payload.length : 0;
+export function buildQuestion(query: Query, { source, random, isPadded }: QuestionOptions): Uint8Array {
+  const sourceBytes = source ? 4 + source.payload.length : 0;
+  const plainBytes = headerBytes + query.nameLength + 4 + 11 + sourceBytes;
+  const padding = isPadded ? (paddingBlock - ((plainBytes + 4) % paddingBlock)) % paddingBlock : 0;
+  const option = sourceBytes + (isPadded ? 4 + padding : 0);
   const { name, nameLength } = query;
   const bytes = Buffer.allocUnsafe(headerBytes + nameLength + 4 + 11 + option);
   bytes.fill(0, 0, headerBytes);
@@ -47,6 +53,12 @@ export function buildQuestion(query: Query, { source, random }: QuestionOptions)
     at = bytes.writeUInt16BE(source.optionCode, at);
     at = bytes.writeUInt16BE(source.payload.length, at);
     bytes.set(source.payload, at);
+    at += source.payload.length;
+  }
+  if (isPadded) {
+    at = bytes.writeUInt16BE(ednsOption.PADDING, at);
+    at = bytes.writeUInt16BE(padding, at);
+    bytes.fill(0, at);
   }
   return bytes;
 }

@@ -84,6 +84,8 @@ export class Waiter implements Later {
   readonly #isInner: boolean;
   readonly #sourceOption: number;
   readonly #nsid: Uint8Array;
+  readonly #keepaliveMs: number;
+  readonly #cookie: Uint8Array | undefined;
   readonly #handler: string;
   readonly #zone: number;
   readonly #signature: Answer['signature'];
@@ -102,6 +104,8 @@ export class Waiter implements Later {
     this.#isInner = query.isInner;
     this.#sourceOption = query.sourceOption;
     this.#nsid = answer.nsid;
+    this.#keepaliveMs = answer.keepaliveMs;
+    this.#cookie = answer.cookie;
     this.#handler = answer.handler;
     this.#zone = answer.zone;
     this.#signature = answer.signature;
@@ -129,7 +133,9 @@ export class Waiter implements Later {
     query.sourceOption = this.#sourceOption;
     query.read(this.#packet);
     answer.nsid = this.#nsid;
+    answer.keepaliveMs = this.#keepaliveMs;
     answer.begin(query);
+    answer.cookie = this.#cookie;
     answer.handler = this.#handler;
     answer.zone = this.#zone;
     answer.signature = this.#signature;

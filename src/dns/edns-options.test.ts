@@ -1,0 +1,103 @@
+// EDNS options a client may send: cookies (RFC 7873), the time a connection stays open (RFC 7828), and padding (RFC 7830).
+
+import packet, { type DecodedPacket } from 'dns-packet';
+import { describe, expect, test } from 'vitest';
+import type { Clock } from '../base/world.ts';
+import { Asker, type AskOptions, addImport, encodeQuestion, makeCatalog, stillClock, syncAll } from './testing/ask.ts';
+import type { Transport } from './wire.ts';
+
+const name = 'checkout.shop.svc.clusterset.local';
+
+function setUp() {
+  let wallMs = stillClock.wallMs();
+  const clock: Clock = { wallMs: () => wallMs, monotonicMs: () => 1000 };
+  const catalog = makeCatalog();
+  addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7'], ports: ['http:80'] });
+  syncAll(catalog);
+  const exchange = {
+    ask: async ({ message }: { message: Uint8Array }) => {
+      const { questions } = packet.decode(Buffer.from(message));
+      return packet.encode({ type: 'response', questions, answers: [] });
+    },
+    close: () => {},
+  };
+  const config = { forward: { nameservers: ['192.0.2.53'] }, cookieSecret: 'a secret' };
+  const asker = new Asker(catalog, { world: { clock }, exchange, config });
+  const pass = (ms: number) => {
+    wallMs += ms;
+  };
+  return { asker, pass };
+}
+
+const withOption = (code: number, data: Buffer, rest: AskOptions = {}): AskOptions => ({
+  ...rest,
+  edns: { options: [{ code, data }] },
+});
+
+function optionOf(reply: DecodedPacket, code: number): Buffer | undefined {
+  const opt = reply.additionals?.find(({ type }) => type === 'OPT') as { options: { code: number; data: Buffer }[] };
+  return opt.options.find((option) => option.code === code)?.data;
+}
+
+describe('dns cookies', () => {
+  const client = Buffer.from('0123456789abcdef', 'hex');
+  const cookieOf = async (asker: Asker, sent: Buffer, options?: AskOptions, question = `${name} A`) =>
+    optionOf(await asker.askPacket(question, withOption(10, sent, options)), 10)!;
+
+  test("a client's cookie -> back with one of ours; ours sent back -> the same, until it is old", async () => {
+    const { asker, pass } = setUp();
+    const first = await cookieOf(asker, client);
+    expect([first.length, first.subarray(0, 8)]).toEqual([24, client]);
+    pass(60_000);
+    expect(await cookieOf(asker, first)).toEqual(first);
+    pass(1_800_000);
+    expect(await cookieOf(asker, first)).not.toEqual(first);
+  });
+
+  test('somebody else sends it, or it is spoiled -> another one', async () => {
+    const { asker } = setUp();
+    const first = await cookieOf(asker, client);
+    expect(await cookieOf(asker, first, { address: '127.0.0.9' })).not.toEqual(first);
+    const spoiled = Buffer.from(first);
+    spoiled[23]! ^= 1;
+    expect(await cookieOf(asker, spoiled)).toEqual(first);
+  });
+
+  test('a forwarded name -> the cookie comes with the answer too', async () => {
+    const { asker } = setUp();
+    expect(await cookieOf(asker, client, {}, 'www.example.com A')).toHaveLength(24);
+  });
+
+  test.each([0, 7, 9, 15, 41])('a cookie of %d bytes -> FORMERR', async (length) => {
+    const { asker } = setUp();
+    expect(await asker.ask(`${name} A`, withOption(10, Buffer.alloc(length)))).toBe('FORMERR');
+  });
+
+  test('no cookie sent -> none given', async () => {
+    const { asker } = setUp();
+    expect(optionOf(await asker.askPacket(`${name} A`, { edns: true }), 10)).toBeUndefined();
+  });
+});
+
+describe('dns over connections', () => {
+  const ask = (transport: Transport, code: number, question = `${name} A`) =>
+    setUp().asker.askPacket(question, withOption(code, Buffer.alloc(0), { transport }));
+
+  test.each([
+    ['tcp', '0064'],
+    ['tls', '0064'],
+    ['udp', undefined],
+  ] as const)('keepalive asked for over %s -> %s tenths of a second', async (transport, expected) => {
+    expect(optionOf(await ask(transport, 11), 11)?.toString('hex')).toBe(expected);
+  });
+
+  test.each([`${name} A`, `x${name} A`, `_http._tcp.${name} SRV`, 'www.example.com A'])(
+    'padding asked for over TLS: %s -> 468 bytes; over TCP -> none',
+    async (question) => {
+      const options = withOption(12, Buffer.alloc(0), { transport: 'tls' as const });
+      const { asker } = setUp();
+      expect((await asker.send(encodeQuestion(question, options), options))?.length).toBe(468);
+      expect(optionOf(await ask('tcp', 12, question), 12)).toBeUndefined();
+    },
+  );
+});
