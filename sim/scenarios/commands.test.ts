@@ -11,7 +11,9 @@ import { serviceExportPolicyType } from '../../src/clusterset/kinds/service-expo
 import type { JoinToken } from '../../src/clusterset/membership/join-token.ts';
 import { leavingAnnotation } from '../../src/clusterset/membership/membership.ts';
 import { createClient } from '../../src/kube/client/client.ts';
+import { leaseType } from '../../src/kube/objects/lease.ts';
 import { nodeType } from '../../src/kube/objects/node.ts';
+import { systemNamespace } from '../../src/kube/objects/ours.ts';
 import { secretType } from '../../src/kube/objects/secret.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
 import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
@@ -111,7 +113,46 @@ describe('status and explain', () => {
     expect(text).toMatch(/^east .*not readable/m);
     expect(text).toMatch(/^shop\/checkout .* as last known$/m);
     expect(text).toMatch(/^cluster east cannot be read: /m);
-    expect(exitCode).toBe(0);
+    expect(exitCode).toBe(8);
+  });
+
+  test('status: nothing is wrong -> exit code 0; the own agent is dead -> silent since when, what to do, exit code 7', async () => {
+    const { set, desk } = await twoClusters();
+    expect((await typed(set, desk, 'status')).exitCode).toBe(0);
+    set.killAgent('west');
+    await set.time.advance(60_000);
+    const { text, exitCode } = await typed(set, desk, 'status');
+    expect(text).toMatch(
+      /^problem: the agent of cluster west has been silent for \d+ s; start portolan agent in this cluster$/m,
+    );
+    expect(exitCode).toBe(7);
+  });
+
+  test('status: a part that reports, and one that has stopped reporting -> each said, exit code 7', async () => {
+    const { set, desk } = await twoClusters();
+    const lease = (name: string, ageMs: number) => ({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: {
+        name,
+        namespace: systemNamespace,
+        labels: { 'portolan.dev/part': 'dns' },
+        annotations: { 'portolan.dev/node': name, 'portolan.dev/version': '1.0.0' },
+      },
+      spec: {
+        leaseDurationSeconds: 30,
+        renewTime: new Date(desk.deps.world.clock.wallMs() - ageMs).toISOString(),
+      },
+    });
+    await set.home('west').admin.create(leaseType, lease('fresh', 1_000));
+    expect(await typed(set, desk, 'status')).toMatchObject({
+      exitCode: 0,
+      text: expect.stringMatching(/^dns +fresh +- +1\.0\.0 +reporting +1 s ago$/m),
+    });
+    await set.home('west').admin.create(leaseType, lease('gone', 45_000));
+    const { text, exitCode } = await typed(set, desk, 'status');
+    expect(text).toMatch(/^problem: dns on gone has been silent for 45 s; start it again, or delete its Lease/m);
+    expect(exitCode).toBe(7);
   });
 
   test('status, explain: the broker is away -> what the cluster last knew, said to be old, and exit code 6', async () => {

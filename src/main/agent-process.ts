@@ -1,5 +1,6 @@
 // The process of `portolan agent`: from flags to running controllers, their admin endpoint, and its end.
 
+import { hostname } from 'node:os';
 import { createMetrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
@@ -9,6 +10,7 @@ import type { AgentFlags } from '../cli/roles/agent.ts';
 import { parseListen } from '../cli/roles/options.ts';
 import { createClient } from '../kube/client/client.ts';
 import { findHome } from '../kube/client/kubeconfig.ts';
+import { keepPartLease } from '../kube/controller/part-lease.ts';
 import { notReady, startAgentRole } from './agent.ts';
 import { processLog, untilStopped } from './process.ts';
 
@@ -38,6 +40,9 @@ export async function runAgent(flags: AgentFlags): Promise<void> {
     brokerAccess,
   });
   parts.add('agent', () => role.stop());
+  const node = host.environment['NODE_NAME'] ?? hostname();
+  const lease = keepPartLease({ client: home, world, log, part: 'agent', id: hostname(), node });
+  parts.add('lease', () => lease.stop());
   const status = () => role.state();
   const admin = await startAdminEndpoint({ listen, metrics, notReady: () => notReady(status()), status }).catch(
     async (error: unknown) => {

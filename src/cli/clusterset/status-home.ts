@@ -10,6 +10,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type EndpointSlice, endpointSliceType, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import { keyOf } from '../../kube/objects/object.ts';
+import { readParts } from '../parts.ts';
 import type { ClusterStatus, ServiceStatus, Status } from './status-report.ts';
 
 interface HomeStatusRequest {
@@ -17,9 +18,10 @@ interface HomeStatusRequest {
   readonly membership: MembershipRecord;
   /** Why the broker could not be asked. */
   readonly why: string;
+  readonly nowMs: number;
 }
 
-export async function readHomeStatus({ home, membership, why }: HomeStatusRequest): Promise<Status> {
+export async function readHomeStatus({ home, membership, why, nowMs }: HomeStatusRequest): Promise<Status> {
   const imports = await listAll<ServiceImport>(home, serviceImportType);
   const exports = byKey(await listAll<ServiceExport>(home, serviceExportType));
   const slices = await listAll<EndpointSlice>(home, endpointSliceType, { labelSelector: sourceClusterLabel });
@@ -36,6 +38,8 @@ export async function readHomeStatus({ home, membership, why }: HomeStatusReques
     stale: [],
     behind: [],
     unpublished: [],
+    parts: await readParts(home, nowMs),
+    problems: [],
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { formatElapsed } from '../../base/elapsed.ts';
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
+import { formatParts, type PartStatus } from '../parts.ts';
 import { formatCount, formatOutput, formatTable, type OutputFormat } from '../table.ts';
 
 export interface Status {
@@ -20,6 +21,10 @@ export interface Status {
   readonly behind: readonly string[];
   /** Keys of exports here that have no record at the broker yet. */
   readonly unpublished: readonly string[];
+  /** The parts that report in this cluster's home; undefined if that may not be read. */
+  readonly parts: readonly PartStatus[] | undefined;
+  /** Everything that is not as it should be, one line each; empty if nothing is. */
+  readonly problems: readonly string[];
 }
 
 export interface RefusedRecord {
@@ -42,7 +47,8 @@ export interface ClusterStatus {
   readonly region: string;
   readonly zone: string;
   readonly joinedAt: string | undefined;
-  readonly lease: 'alive' | 'stale' | 'none';
+  /** Silent: not renewed within its time, and not yet judged by the agent here. */
+  readonly lease: 'alive' | 'silent' | 'stale' | 'none';
   /** Since when it is stale, until when it is held down; absent if it lives and has not been away lately. */
   readonly memory: LeaseMemory | undefined;
   /** Set if what it has at the broker cannot be read: why. */
@@ -95,11 +101,17 @@ function statusText(status: Status): string[] {
     ),
     ...(status.brokerProblem === undefined ? [lagLine(behind)] : []),
     ...(unpublished.length === 0 ? [] : [`not at the broker (yet): ${shortList(unpublished)}`]),
+    ...(status.parts === undefined ? ['parts: you may not read Leases in this home'] : partLines(status.parts)),
+    ...status.problems.map((problem) => `problem: ${problem}`),
   ];
 }
 
+function partLines(parts: readonly PartStatus[]): string[] {
+  return parts.length === 0 ? [] : ['', ...formatParts(parts)];
+}
+
 function lagLine(behind: readonly string[]): string {
-  if (behind.length === 0) return 'lag: none, every import here is what the clusterset makes it';
+  if (behind.length === 0) return 'lag: none, all imports are up to date';
   return `lag: ${formatCount(behind.length, 'import')} behind: ${shortList(behind)}`;
 }
 
@@ -115,7 +127,8 @@ function staleLine({ cluster, why, withdrawn, notReady, kept }: StaleCluster): s
 function leaseText({ lease, memory, problem, joinedAt }: ClusterStatus, isOld: boolean): string {
   if (lease === 'stale' || isOld) return describeLease(memory);
   if (problem !== undefined) return 'not readable';
-  return joinedAt === undefined ? 'not joined' : lease;
+  if (joinedAt === undefined) return 'not joined';
+  return lease === 'silent' ? 'silent: its agent does not renew' : lease;
 }
 
 function clusterRow(cluster: ClusterStatus, isOld: boolean): string[] {

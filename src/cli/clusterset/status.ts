@@ -2,6 +2,7 @@
 // far this cluster is behind what lies at the broker.
 
 import type { Command } from 'commander';
+import { formatElapsed } from '../../base/elapsed.ts';
 import { isSameJson } from '../../base/json.ts';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
 import { type Foreseen, foresee } from '../../clusterset/explain/foresee.ts';
@@ -10,14 +11,17 @@ import type { StalenessPolicy } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import type { LeaseVerdict } from '../../clusterset/rules/leases/lease-judge.ts';
 import { whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import type { SetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { recordProblem } from '../../clusterset/rules/shard-record.ts';
 import type { Client } from '../../kube/client/client.ts';
+import type { Lease } from '../../kube/objects/lease.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { readParts } from '../parts.ts';
 import { outputOption, parseOutput } from '../table.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { clustersOf, readHomeStatus } from './status-home.ts';
@@ -43,7 +47,9 @@ export function addStatusCommand(program: Command, deps: ClusterSetDeps): void {
       'after',
       `
 LEASE is what this cluster's agent has judged: alive; stale since it ran out; or held down, when a cluster has come and
-gone lately and is not trusted yet. While the broker is away this shows what the cluster last knew, and ends with 6.
+gone lately and is not trusted yet. While the broker is away this shows what the cluster last knew.
+Ends with 0 if nothing is wrong, 7 if a cluster or part is silent or something lags, 8 if a member cannot be read, 6 if
+the broker does not answer.
 Examples:
   portolan status
   portolan status -o json | jq .services`,
@@ -56,10 +62,10 @@ Examples:
         world: deps.world,
         membership,
         run: (broker) => readStatus(deps, { home, broker, membership }),
-        away: (why) => readHomeStatus({ home, membership, why }),
+        away: (why) => readHomeStatus({ home, membership, why, nowMs: deps.world.clock.wallMs() }),
       });
     });
-    if (status.brokerProblem !== undefined) deps.setExitCode(exitCodes.unreachable);
+    deps.setExitCode(statusExit(status));
     for (const line of formatStatus(status, format)) deps.print(line);
   });
 }
@@ -92,18 +98,48 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
   const leftovers = [...imports]
     .filter(([key, object]) => !known.has(key) && isOurs(object) && !isUnread(object))
     .map(([key]) => key);
-  return {
+  const nowMs = deps.world.clock.wallMs();
+  const parts = await readParts(home, nowMs);
+  const clusters = state.members.map((member) => clusterStatus(member, nowMs));
+  const status = {
     clusterset: membership.clusterset,
     broker: membership.server,
     cluster: membership.clusterId,
     brokerProblem: undefined,
     refused: state.members.flatMap(refusedRecords),
     stale: state.members.flatMap((member) => staleCluster(member, state.policy)),
-    clusters: state.members.map((member) => clusterStatus(member, deps.world.clock.wallMs())),
+    clusters,
     services,
     behind: [...services.filter((one) => one.import === 'behind').map(({ service }) => service), ...leftovers],
     unpublished: exports.map(keyOfExport).filter((key) => own?.has(key) !== true),
+    parts,
   };
+  return { ...status, problems: problemsOf(status) };
+}
+
+/** One sentence for each thing that is wrong, with the next step. */
+function problemsOf(status: Omit<Status, 'problems'>): string[] {
+  const silent = status.clusters.filter(({ lease }) => lease === 'silent');
+  return [
+    ...silent.map(({ id, renewedAgoMs = 0 }) => {
+      const next = id === status.cluster ? 'start portolan agent in this cluster' : `look at portolan agent in ${id}`;
+      return `the agent of cluster ${id} has been silent for ${formatElapsed(renewedAgoMs)}; ${next}`;
+    }),
+    ...(status.parts ?? [])
+      .filter(({ state }) => state === 'silent')
+      .map(({ part, node, reportedAgoMs }) => {
+        const since =
+          reportedAgoMs === undefined ? 'has never reported' : `has been silent for ${formatElapsed(reportedAgoMs)}`;
+        return `${part} on ${node} ${since}; start it again, or delete its Lease if it is gone for good`;
+      }),
+  ];
+}
+
+function statusExit(status: Status): number {
+  if (status.brokerProblem !== undefined) return exitCodes.unreachable;
+  const { problems, stale, behind, unpublished, refused } = status;
+  if ([problems, stale, behind, unpublished, refused].some((list) => list.length > 0)) return exitCodes.notReady;
+  return status.clusters.some(({ problem }) => problem !== undefined) ? exitCodes.incomplete : 0;
 }
 
 function keyOfExport({ metadata }: ServiceExport): string {
@@ -133,13 +169,19 @@ function clusterStatus(member: MemberState, nowMs: number): ClusterStatus {
     region: cluster.spec.region ?? record?.region ?? '',
     zone: cluster.spec.zone ?? record?.zone ?? '',
     joinedAt: record?.joinedAt,
-    lease: lease === undefined && problem === undefined ? 'none' : verdict,
+    lease: lease === undefined && problem === undefined ? 'none' : leaseState(lease, verdict, nowMs - renewedMs),
     memory,
     problem,
     renewedAgoMs: Number.isNaN(renewedMs) ? undefined : Math.max(0, nowMs - renewedMs),
     services: shards.size,
     readyEndpoints: [...shards.values()].reduce((sum, { spec }) => sum + (spec.readyEndpoints ?? 0), 0),
   };
+}
+
+/** The agent's verdict, unless its own clock shows that the lease has run out since: a dead agent judges nobody. */
+function leaseState(lease: Lease | undefined, verdict: LeaseVerdict, agoMs: number): ClusterStatus['lease'] {
+  const seconds = lease?.spec?.leaseDurationSeconds;
+  return verdict === 'alive' && seconds !== undefined && agoMs > seconds * 1000 ? 'silent' : verdict;
 }
 
 interface ServiceRequest {
