@@ -123,7 +123,7 @@ describe('status and explain', () => {
     await set.time.advance(60_000);
     const { text, exitCode } = await typed(set, desk, 'status');
     expect(text).toMatch(
-      /^problem: the agent of cluster west has been silent for \d+ s; start portolan agent in this cluster$/m,
+      /^problem: the agent of cluster west has been silent for \d+s; start portolan agent in this cluster$/m,
     );
     expect(exitCode).toBe(7);
   });
@@ -147,11 +147,11 @@ describe('status and explain', () => {
     await set.home('west').admin.create(leaseType, lease('fresh', 1_000));
     expect(await typed(set, desk, 'status')).toMatchObject({
       exitCode: 0,
-      text: expect.stringMatching(/^dns +fresh +- +1\.0\.0 +reporting +1 s ago$/m),
+      text: expect.stringMatching(/^dns +fresh +- +1\.0\.0 +reporting +1s ago$/m),
     });
     await set.home('west').admin.create(leaseType, lease('gone', 45_000));
     const { text, exitCode } = await typed(set, desk, 'status');
-    expect(text).toMatch(/^problem: dns on gone has been silent for 45 s; start it again, or delete its Lease/m);
+    expect(text).toMatch(/^problem: dns on gone has been silent for 45s; start it again, or delete its Lease/m);
     expect(exitCode).toBe(7);
   });
 
