@@ -182,6 +182,14 @@ test("peering role: the clusterset's zone, federation and ranges -> no peer may 
     range: expect.stringContaining('10.50.0.9 is in a range of this cluster'),
     fine: expect.stringMatching(/^10\.60\.0\./),
   });
+  await share('one', {});
+  await share('two', {});
+  await share('three', {});
+  const conditions = async () =>
+    (await home.client.list<PeerService>(peerServiceType, { namespace })).items.flatMap(
+      ({ status }) => status?.conditions?.map(({ type, reason }) => `${type} ${reason}`) ?? [],
+    );
+  await eventually(conditions).toContain('AddressHeld RangeExhausted');
   await home.client.patch(
     configMapType,
     { namespace: 'portolan-system', name: 'portolan-clusterset-dns' },

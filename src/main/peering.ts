@@ -53,7 +53,8 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     await createIfAbsent(client, namespaceType, own);
     const { files } = options;
     const { trustDomain } = mesh;
-    const identity = await openIdentity({ world, log, client, namespace, trustDomain, ...(files && { files }) });
+    const hosts = [hostOf(options.advertise)].filter((host) => host !== '');
+    const identity = await openIdentity({ world, log, client, namespace, trustDomain, hosts, ...(files && { files }) });
     parts.add('identity', () => identity.stop());
     let started: Peering | undefined;
     const onChanged = () => started?.ownChanged();
@@ -94,6 +95,12 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     await parts.stop();
     throw error;
   }
+}
+
+/** Of `host:port`; empty if there is none. */
+function hostOf(address: string): string {
+  const parts = /^(?:https:\/\/)?(?:\[([^\]]+)\]|([^:]+)):\d+$/.exec(address);
+  return parts?.[1] ?? parts?.[2] ?? '';
 }
 
 async function publishCard(client: Client, namespace: string, data: Record<string, string>): Promise<void> {

@@ -1,10 +1,12 @@
 // Two whole meshes on the loopback: their homes, their certificates, their streams.
 
 import { afterEach, expect, test } from 'vitest';
+import { callPeer } from '../cli/peer/call.ts';
 import { secretType } from '../kube/objects/secret.ts';
 import { serviceType } from '../kube/objects/service.ts';
 import { type Peer, peerType, retryAnnotation } from './kinds/peer.ts';
 import { type PeerExport, peerExportType } from './kinds/peer-export.ts';
+import { introductionPath } from './rules/peer-introduction.ts';
 import {
   introduceTo,
   memoryHome,
@@ -424,6 +426,50 @@ test.each([
   const peer = await home.client.create<Peer>(peerType, object);
   expect(linkConfigOf({ spec: peer.spec, rootsPem: [] } as unknown as KnownPeer, noGround)?.address).toBe(url);
   await home.stop();
+});
+
+test('peering: one mesh under two names -> the younger Peer is refused and says so, the older goes on; removed -> it works', async () => {
+  const { owner, consumer } = await pair();
+  await owner.addService('db');
+  await owner.exportServices({ peers: ['consumer'] });
+  await eventually(async () => (await owner.peer('consumer')).status?.owner?.state).toBe('Synced');
+  const { spec } = await consumer.peer('owner');
+  await consumer.addPeer('again', { address: spec.address as string, trust: spec.trust, allowedDomains: ['*'] });
+  await eventually(async () => (await consumer.peer('again')).status?.consumer).toMatchObject({
+    state: 'Refused',
+    message: expect.stringContaining('Peer owner is the same mesh'),
+  });
+  const since = owner.peering.owner.report('consumer')?.sinceMs;
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(owner.peering.owner.report('consumer')?.sinceMs).toBe(since);
+  await consumer.client.delete(peerType, { namespace, name: 'owner' });
+  await eventually(async () => (await consumer.peerServices()).map(({ spec: held }) => held.peer)).toEqual(['again']);
+});
+
+test('peering: the window of a Peer is changed -> it counts on the open stream', async () => {
+  const { owner, consumer } = await pair({ asConsumer: { window: 1 } });
+  await owner.exportServices({ peers: ['consumer'] });
+  await eventually(() => owner.peering.owner.report('consumer')?.state).toBe('waiting');
+  const since = owner.peering.owner.report('consumer')?.sinceMs;
+  consumer.peering.consumer()?.store('owner')?.stop();
+  for (let n = 0; n < 20; n += 1) await owner.addService(`s${n}`);
+  await eventually(() => owner.peering.owner.report('consumer')?.unacknowledged).toBe(1);
+  const body = { spec: { window: 8 } };
+  await owner.client.patch(peerType, { namespace, name: 'consumer' }, { kind: 'merge', body });
+  await eventually(() => owner.peering.owner.report('consumer')?.unacknowledged).toBe(8);
+  expect(owner.peering.owner.report('consumer')?.sinceMs).toBe(since);
+});
+
+test('peering: somebody guesses introduction tokens -> five answers, then 429 without a look at the home', async () => {
+  const owner = await mesh('owner');
+  const call = () =>
+    callPeer({
+      ...{ address: `127.0.0.1:${owner.peering.port}`, domain: 'owner.example', bundle: owner.mesh.certificate },
+      ...{ path: introductionPath, body: { secret: 'guess', address: '', domain: 'x.example', bundle: 'PEM' } },
+    });
+  const statuses: number[] = [];
+  for (let n = 0; n < 7; n += 1) statuses.push((await call()).status);
+  expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
 });
 
 const noGround = { zones: [], ranges: [], hosts: [] };

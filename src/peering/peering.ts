@@ -27,6 +27,7 @@ import { type ConsumedPeer, Consumer } from './consumer/consumer.ts';
 import { type Peer, type PeerVersion, peerDefaults, peerType } from './kinds/peer.ts';
 import { type MeshDefaults, type PeerExport, peerExportType } from './kinds/peer-export.ts';
 import { introduce } from './owner/introduction.ts';
+import { IntroductionLimits } from './owner/introduction-limits.ts';
 import { Owner, type ServedPeer } from './owner/owner.ts';
 import { OwnerCatalog } from './owner/owner-catalog.ts';
 import { RefusedCallers } from './owner/refused-callers.ts';
@@ -82,6 +83,8 @@ export interface Peering {
 }
 
 const messageBytesMax = 64 * 1024;
+/** One for its stream, and some for the command line and for a stream that takes its place. */
+const connectionsPerPeer = 16;
 /** A half-open consumer is noticed after at most twice this time. */
 export const serverKeepAliveMs = 10_000;
 
@@ -105,6 +108,7 @@ class PeeringParts implements Peering {
   readonly #meter: PeeringMeter;
   readonly #refused: RefusedCallers;
   readonly #refusedLines: LogBudget;
+  readonly #introductions: IntroductionLimits;
   readonly #stops: (() => unknown)[] = [];
   #server: GrpcServer | undefined;
   #revision = 0;
@@ -118,6 +122,7 @@ class PeeringParts implements Peering {
     this.#startedMs = world.clock.wallMs();
     this.#refused = new RefusedCallers(world.clock);
     this.#refusedLines = new LogBudget(world.clock);
+    this.#introductions = new IntroductionLimits(world.clock);
     this.#services = createInformer<Service>({ ...common, type: serviceType, keep: keepService });
     this.#exports = createInformer<PeerExport>({ ...common, type: peerExportType });
     this.#peers = createInformer<Peer>({ ...common, type: peerType, namespace });
@@ -201,6 +206,7 @@ class PeeringParts implements Peering {
       route: (request) => this.#route(request),
       messageBytesMax,
       keepAliveMs: serverKeepAliveMs,
+      limits: { connectionsPerCaller: connectionsPerPeer },
       log,
     });
     this.#stops.push(() => this.#server?.close());
@@ -300,6 +306,7 @@ class PeeringParts implements Peering {
     const served = this.#served(name);
     if (report !== undefined && !served?.versions.includes(report.version))
       this.owner.restart(name, `version ${report.version} is switched off`);
+    else if (served !== undefined) this.owner.setWindow(name, served.window);
     if (this.#consumer !== undefined) this.#consume(this.#consumer, name, peer);
     for (const key of this.catalog.exportsTo(name)) this.#statuses.exportChanged(key);
     this.#statuses.peerChanged(name);
@@ -402,8 +409,10 @@ class PeeringParts implements Peering {
     return { lastContactMs: Date.parse(lastContact), awayMs: awaySeconds * 1000, keepAliveMs };
   }
 
-  #route({ path, verdict }: PlainRequest<PeerCaller>): PlainRoute | undefined {
+  #route({ path, verdict, from }: PlainRequest<PeerCaller>): PlainRoute | undefined {
     const { client, namespace, world } = this.#options;
+    if (path === introductionPath && !this.#introductions.mayTry(from))
+      return { status: 429, body: JSON.stringify({ message: 'too many introductions were tried; try again later' }) };
     if (path === introductionPath)
       return { withBody: (body) => introduce({ client, namespace, nowMs: world.clock.wallMs(), body }) };
     return path === catalogPath ? this.#listCatalog(verdict) : undefined;

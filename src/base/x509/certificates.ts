@@ -22,7 +22,7 @@ export type CertificateUse =
   | { readonly kind: 'server'; readonly hosts: readonly string[] }
   | { readonly kind: 'client' }
   /** Both ends of mutual TLS between meshes, named by URIs such as SPIFFE identities. */
-  | { readonly kind: 'identity'; readonly uris: readonly string[] };
+  | { readonly kind: 'identity'; readonly uris: readonly string[]; readonly hosts?: readonly string[] };
 
 export interface CertificateRequest {
   readonly subject: Subject;
@@ -143,10 +143,10 @@ function extension(oid: string, value: Uint8Array, options?: { isCritical: boole
 }
 
 function alternativeNames(use: Extract<CertificateUse, { kind: 'server' | 'identity' }>): Buffer {
-  if (use.kind === 'identity')
-    return der.sequence(...use.uris.map((uri) => der.implicit(6, Buffer.from(uri, 'latin1'))));
+  const uris = use.kind === 'identity' ? use.uris : [];
   return der.sequence(
-    ...use.hosts.map((host) =>
+    ...uris.map((uri) => der.implicit(6, Buffer.from(uri, 'latin1'))),
+    ...(use.hosts ?? []).map((host) =>
       isIP(host) ? der.implicit(7, addressBytes(host)) : der.implicit(2, Buffer.from(host, 'latin1')),
     ),
   );

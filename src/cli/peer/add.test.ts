@@ -1,13 +1,17 @@
 // What `portolan peer` refuses before anything is sent anywhere.
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { configMapType } from '../../kube/objects/config-map.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { peerType } from '../../peering/kinds/peer.ts';
 import { meshCardName } from '../../peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace } from '../../peering/testing/edge/memory-home.ts';
-import { makeToken } from './add.ts';
-import { listServices, retryPeer } from './show.ts';
+import { meshOf } from '../../peering/testing/edge/mesh.ts';
+import { addByHand, makeToken } from './add.ts';
+import { diffPeer, listServices, retryPeer } from './show.ts';
 
 let home: MemoryHome | undefined;
 afterEach(() => home?.stop());
@@ -55,4 +59,42 @@ test('peer retry: a peer that cannot be tried -> says why; one that can -> that 
   expect(await retry()).toContain('is suspended');
   await change({ suspended: false });
   expect(await retry()).toContain('is tried again now');
+});
+
+test('peer add: the same mesh under a second name -> refused, with the name that it has', async () => {
+  const { client } = await setUp();
+  const { certificate } = meshOf('north.example');
+  const folder = mkdtempSync(join(tmpdir(), 'peer-add-'));
+  const bundleFile = join(folder, 'bundle.pem');
+  writeFileSync(bundleFile, certificate);
+  const add = (name: string, identities: string[] = []) =>
+    addByHand({ client, namespace }, { name, domain: 'north.example', bundleFile, identities, allowedDomains: [] });
+  await add('north');
+  await expect(add('again')).rejects.toThrow('Peer north is the same mesh');
+  await client.patch(
+    peerType,
+    { namespace, name: 'north' },
+    {
+      kind: 'merge',
+      body: { spec: { trust: { identities: ['spiffe://north.example/one'] } } },
+    },
+  );
+  await add('again', ['spiffe://north.example/two']);
+  rmSync(folder, { recursive: true });
+});
+
+test('peer diff: the peering process has its certificate from files -> says what to give; with them -> used', async () => {
+  const { client } = await setUp();
+  const body = { spec: { address: '127.0.0.1:1' } };
+  await client.patch(peerType, { namespace, name: 'west' }, { kind: 'merge', body });
+  const diff = (files?: { certificate: string; key: string }) =>
+    diffPeer({ client, namespace }, 'west', { isAll: false, ...(files && { files }) });
+  await expect(diff()).rejects.toThrow('give the --cert and --key');
+  const folder = mkdtempSync(join(tmpdir(), 'peer-diff-'));
+  const files = { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
+  const own = meshOf('east.example').issue();
+  writeFileSync(files.certificate, own.certificate);
+  writeFileSync(files.key, own.key);
+  await expect(diff(files)).rejects.toThrow('ECONNREFUSED');
+  rmSync(folder, { recursive: true });
 });

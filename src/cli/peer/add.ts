@@ -16,6 +16,7 @@ import {
   meshCardName,
   parseToken,
 } from '../../peering/rules/peer-introduction.ts';
+import { peerOfSameMesh } from '../../peering/rules/same-mesh.ts';
 import { usageError } from '../exit-codes.ts';
 import { callPeer, type PeerAnswer } from './call.ts';
 
@@ -124,6 +125,12 @@ interface WantedPeer extends AddRequest {
 async function createPeer({ client, namespace }: PeerHome, wanted: WantedPeer): Promise<void> {
   const { name, address, domain, bundle, identities = [], allowedDomains } = wanted;
   mustBeName(name);
+  const { items } = await client.list<Peer>(peerType, { namespace });
+  const twin = peerOfSameMesh(items, { domain, identities: [...identities], roots: splitPem(bundle) });
+  if (twin !== undefined && twin.metadata.name !== name)
+    throw new Error(
+      `peer add ${name}: Peer ${twin.metadata.name} is the same mesh (trust domain ${domain}, same roots)`,
+    );
   await client.create<Peer>(peerType, {
     apiVersion: 'portolan.dev/v1alpha1',
     kind: 'Peer',

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { exitCodes, usageError } from '../exit-codes.ts';
 import { outputOption, parseOutput } from '../table.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from '../with-home.ts';
-import { addByHand, addByToken, makeToken, type PeerHome, removePeer } from './add.ts';
+import { addByHand, addByToken, makeToken, ownCard, type PeerHome, removePeer } from './add.ts';
 import { listRoutes } from './routes.ts';
 import { diffPeer, listPeers, listServices, retryPeer, showPeer } from './show.ts';
 
@@ -28,6 +28,12 @@ interface AddFlags extends PeerFlags {
   readonly bundle?: string;
   readonly identity: string[];
   readonly allow: string[];
+}
+
+interface DiffFlags extends PeerFlags {
+  readonly all?: boolean;
+  readonly cert?: string;
+  readonly key?: string;
 }
 
 interface TokenFlags extends PeerFlags {
@@ -82,13 +88,18 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
     );
   verb('diff <name>', 'compare its catalog with what we hold, service by service; exit code 7 if they differ')
     .option('--all', 'show equal ones too')
-    .action((name: string, flags: PeerFlags & { all?: boolean }) =>
+    .option('--cert <file>', 'our certificate in PEM, if portolan peering was started with --cert')
+    .option('--key <file>', 'its key in PEM')
+    .action((name: string, flags: DiffFlags) =>
       run(flags, async (home) => {
-        const { lines, isEqual } = await diffPeer(home, name, { isAll: flags.all === true });
+        const { lines, isEqual } = await diffPeer(home, name, { isAll: flags.all === true, ...filesIn(flags) });
         if (!isEqual) deps.setExitCode(exitCodes.notReady);
         return lines;
       }),
     );
+  verb('bundle', 'our own root certificates in PEM, for peers that are not Portolan').action((flags: PeerFlags) =>
+    run(flags, async (home) => [(await ownCard(home)).bundle.trimEnd()]),
+  );
   verb('retry <name>', 'try again after a refusal').action((name: string, flags: PeerFlags) =>
     run(flags, ({ client, namespace }) => retryPeer(client, namespace, name, new Date(nowMs()).toISOString())),
   );
@@ -102,6 +113,12 @@ function tokenRequest(deps: PeerDeps, peer: string, flags: TokenFlags) {
   if (!(minutes > 0)) throw usageError(`--valid-for ${flags.validFor}: expected a number of minutes above 0`);
   const secret = Buffer.from(deps.world.random.bytes(32)).toString('base64url');
   return { peer, allowedDomains: flags.allow, expiresMs: deps.world.clock.wallMs() + minutes * 60_000, secret };
+}
+
+function filesIn({ cert, key }: DiffFlags) {
+  if (cert === undefined && key === undefined) return {};
+  if (cert === undefined || key === undefined) throw usageError('--cert and --key go together');
+  return { files: { certificate: cert, key } };
 }
 
 function add(home: PeerHome, name: string, flags: AddFlags): Promise<readonly string[]> {

@@ -1,7 +1,9 @@
 // `portolan peer list`, `status`, `services`, `diff` and `retry`: the state of peers and what they share with us.
 
+import { readFileSync } from 'node:fs';
 import { formatHostPort } from '../../base/host-port.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import {
   type DiffReport,
@@ -58,7 +60,13 @@ export async function servicesOf({ client, namespace }: PeerHome, peer?: string)
   return services;
 }
 
-export async function diffPeer(home: PeerHome, name: string, options: { isAll: boolean }): Promise<DiffReport> {
+export interface DiffOptions {
+  readonly isAll: boolean;
+  /** PEM files, for a peering process that was started with --cert and --key. */
+  readonly files?: { readonly certificate: string; readonly key: string };
+}
+
+export async function diffPeer(home: PeerHome, name: string, options: DiffOptions): Promise<DiffReport> {
   const { client, namespace } = home;
   const peer = await client.get<Peer>(peerType, { namespace, name });
   const { address, trust, certificateSecret } = peer.spec;
@@ -69,7 +77,7 @@ export async function diffPeer(home: PeerHome, name: string, options: { isAll: b
     bundle: trust.bundle ?? (await secretText(home, trust.bundleSecret?.name ?? '', 'ca.crt')),
     path: catalogPath,
     body: {},
-    credentials: await credentialsFrom(home, certificateSecret?.name ?? ownCertificateSecret),
+    credentials: await credentialsFor(home, certificateSecret?.name, options),
   };
   try {
     const answer = await callPeer(call);
@@ -79,6 +87,20 @@ export async function diffPeer(home: PeerHome, name: string, options: { isAll: b
   } catch (error) {
     if (!(error instanceof NotPortolan)) throw error;
     return describeDiffWithSent(peer, diffWithSent(await servicesOf(home, name)), options);
+  }
+}
+
+async function credentialsFor(home: PeerHome, secret: string | undefined, { files }: DiffOptions) {
+  if (files !== undefined)
+    return { certificate: readFileSync(files.certificate, 'utf8'), key: readFileSync(files.key, 'utf8') };
+  try {
+    return await credentialsFrom(home, secret ?? ownCertificateSecret);
+  } catch (error) {
+    if (!isNotFound(error) || secret !== undefined) throw error;
+    throw new Error(
+      `Secret ${home.namespace}/${ownCertificateSecret} is not there: give the --cert and --key that portolan peering was started with`,
+      { cause: error },
+    );
   }
 }
 

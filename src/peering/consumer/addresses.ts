@@ -4,7 +4,7 @@
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
 import { type Allocator, claimsByOwner, createAllocator } from '../../addresses/allocator.ts';
 import { ownerKey } from '../../addresses/claim.ts';
-import { type IpRange, parseRange } from '../../base/ip.ts';
+import { type IpFamily, type IpRange, parseRange } from '../../base/ip.ts';
 import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { createQueue } from '../../base/queue.ts';
@@ -12,6 +12,8 @@ import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer } from '../../kube/controller/informer.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
+import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
+import type { Condition } from '../../kube/objects/object.ts';
 import { type PeerService, peerServiceType } from '../kinds/peer-service.ts';
 
 export interface PeerAddressesOptions {
@@ -27,12 +29,17 @@ export interface PeerAddressesOptions {
 interface Kept {
   readonly isUsable: boolean;
   readonly ips: readonly string[];
+  /** Undefined for almost all of them. */
+  readonly conditions?: readonly Condition[];
+  readonly resourceVersion: string;
 }
 
 /** As long as a clusterset keeps the address of a service that went, for when it comes back. */
 const holdMs = 24 * 3_600_000;
 const sweepEveryMs = 600_000;
 const writesMax = 32;
+/** Addresses of services that went come free without a word. */
+const exhaustedRetryMs = 60_000;
 
 export async function startPeerAddresses(options: PeerAddressesOptions): Promise<{ stop(): Promise<void> }> {
   const { world, log, home: client, namespace } = options;
@@ -43,7 +50,12 @@ export async function startPeerAddresses(options: PeerAddressesOptions): Promise
   });
   const services = createInformer<PeerService, Kept>({
     ...{ client, world, log, namespace, type: peerServiceType },
-    keep: ({ spec, status }) => ({ isUsable: spec.fqdn !== undefined, ips: status?.ips ?? [] }),
+    keep: ({ metadata, spec, status }) => ({
+      isUsable: spec.fqdn !== undefined,
+      ips: status?.ips ?? [],
+      ...(status?.conditions?.length ? { conditions: status.conditions } : {}),
+      resourceVersion: metadata.resourceVersion ?? '',
+    }),
   });
   const allocator = createAllocator({ home: client, world, log, claims, holdMs: () => holdMs });
   const queue = createQueue({
@@ -55,8 +67,10 @@ export async function startPeerAddresses(options: PeerAddressesOptions): Promise
         await allocator.sweep();
         return { requeueAfterMs: sweepEveryMs };
       }
-      await settle({ client, allocator, ranges, namespace, name: key.slice(namespace.length + 1) }, services.get(key));
-      return undefined;
+      const now = formatTime(world.clock.wallMs());
+      const subject = { client, allocator, ranges, namespace, name: key.slice(namespace.length + 1), now };
+      const isExhausted = await settle(subject, services.get(key));
+      return isExhausted ? { requeueAfterMs: exhaustedRetryMs } : undefined;
     },
     onFailure: ({ key, error }) => log.warn('no address for a peer service yet', { key, error: errorText(error) }),
   });
@@ -89,23 +103,53 @@ interface Subject {
   readonly ranges: readonly IpRange[];
   readonly namespace: string;
   readonly name: string;
+  readonly now: string;
 }
 
-async function settle(subject: Subject, service: Kept | undefined): Promise<void> {
-  const { client, allocator, ranges, namespace, name } = subject;
+/** Whether a range has no address left. */
+async function settle(subject: Subject, service: Kept | undefined): Promise<boolean> {
+  const { client, allocator, ranges, namespace, name, now } = subject;
   const owner = { kind: 'PeerService', namespace, name };
-  if (service === undefined || !service.isUsable) return allocator.release(owner);
+  if (service === undefined || !service.isUsable) {
+    await allocator.release(owner);
+    return false;
+  }
   const ips: string[] = [];
+  const exhausted: IpFamily[] = [];
   for (const range of ranges) {
     const held = await allocator.hold({ owner, range, preferred: service.ips });
     if (held.kind === 'held') ips.push(held.address);
+    else exhausted.push(range.family);
   }
   await allocator.release(owner, ips);
-  if (isSameJson(ips, service.ips)) return;
-  const patch = { kind: 'merge' as const, body: { status: { ips } } };
+  const conditions = conditionsWith(service.conditions, exhausted, now);
+  const hasNews = conditions !== undefined && !isSameJson(conditions, service.conditions ?? []);
+  if (isSameJson(ips, service.ips) && !hasNews) return exhausted.length > 0;
+  // Others write conditions too: theirs must be the ones that were read.
+  const metadata = hasNews ? { metadata: { resourceVersion: service.resourceVersion } } : {};
+  const body = { ...metadata, status: { ips, ...(hasNews ? { conditions } : {}) } };
+  const patch = { kind: 'merge' as const, body };
   await client.patch(peerServiceType, { namespace, name }, patch, { subresource: 'status' }).catch((error) => {
     if (!isNotFound(error)) throw error;
   });
+  return exhausted.length > 0;
+}
+
+/** Undefined where nothing is or was wrong: a service with its addresses says nothing of them. */
+function conditionsWith(
+  present: readonly Condition[] | undefined,
+  exhausted: readonly IpFamily[],
+  now: string,
+): Condition[] | undefined {
+  const had = present?.some(({ type }) => type === 'AddressHeld') ?? false;
+  if (exhausted.length === 0) return had ? (present ?? []).filter(({ type }) => type !== 'AddressHeld') : undefined;
+  const condition = {
+    type: 'AddressHeld',
+    status: 'False',
+    reason: 'RangeExhausted',
+    message: `no ${exhausted.join(' and ')} address is left in the range for peers' services: give portolan peering a larger --address-range, or the clusterset a larger one`,
+  } as const;
+  return [...withConditions(present, [condition], { now })];
 }
 
 function rangeOf(text: string): IpRange {

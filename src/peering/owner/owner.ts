@@ -146,7 +146,12 @@ export class Owner {
     for (const known of [this.#left, this.#lines, this.#budgets]) known.delete(peer);
   }
 
-  /** Ends the stream of a peer whose versions or window are other ones now; it comes back by itself. */
+  /** How many messages it may have in flight from now on, on its open stream too. */
+  setWindow(peer: string, window: number): void {
+    this.#streams.get(peer)?.step({ kind: 'window', window });
+  }
+
+  /** Ends the stream of a peer whose versions are other ones now; it comes back by itself. */
   restart(peer: string, reason: string): void {
     this.#streams.get(peer)?.end(codes.unavailable, reason);
   }

@@ -33,6 +33,8 @@ export type OwnerInput =
   /** The way to the consumer is full: nothing is added to it until it has drained. */
   | { readonly kind: 'blocked' }
   | { readonly kind: 'drained' }
+  /** The peer may have another number of messages in flight. */
+  | { readonly kind: 'window'; readonly window: number }
   | { readonly kind: 'consumerLeft' };
 
 export type OwnerOutput =
@@ -77,11 +79,13 @@ export class OwnerSession {
   readonly #idsInFlight = new Set<string>();
   /** Ids of the snapshot that were not sent yet; undefined once the snapshot is over. */
   #snapshot: Set<string> | undefined;
+  #window: number;
   #isBlocked = false;
   #nonce = 0;
 
   constructor(options: OwnerSessionOptions) {
     this.#options = options;
+    this.#window = options.window;
   }
 
   get state(): OwnerState {
@@ -118,6 +122,9 @@ export class OwnerSession {
         return [];
       case 'drained':
         this.#isBlocked = false;
+        return this.#state.kind === 'accepting' ? [] : this.#fill([]);
+      case 'window':
+        this.#window = input.window;
         return this.#state.kind === 'accepting' ? [] : this.#fill([]);
       case 'consumerLeft':
         this.#state = { kind: 'closed', code: codes.ok };
@@ -228,7 +235,7 @@ export class OwnerSession {
   }
 
   #hasRoom(): boolean {
-    return !this.#isBlocked && this.#inFlight.size < this.#options.window;
+    return !this.#isBlocked && this.#inFlight.size < this.#window;
   }
 
   #next(id: string, view: OwnerView): OwnerMessage | undefined {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { silentLog } from '../../base/log.ts';
 import { createRealWorld } from '../../base/real/world.ts';
+import { coversHosts } from '../../base/x509/certificates.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { authoritySecret, certificateSecret } from '../kinds/secrets.ts';
 import { memoryHome, namespace } from '../testing/edge/memory-home.ts';
@@ -37,9 +38,8 @@ async function setUp(changes: Partial<IdentityOptions> = {}) {
     },
   };
   const { client } = home;
-  const open = () =>
-    openIdentity({ world, log: silentLog, client, namespace, trustDomain: 'acme.example', ...changes });
-  return { client, clock, looks, open };
+  const options = () => ({ world, log: silentLog, client, namespace, trustDomain: 'acme.example', ...changes });
+  return { client, clock, looks, options, open: () => openIdentity(options()) };
 }
 
 test('identity: the first start -> an authority and a certificate with our SPIFFE identity, kept for the next', async () => {
@@ -50,6 +50,18 @@ test('identity: the first start -> an authority and a certificate with our SPIFF
   expect(certificate.checkIssued(new X509Certificate(identity.bundle()))).toBe(true);
   expect((await open()).current()?.certificate).toBe(identity.current()?.certificate);
   await client.get(secretType, { namespace, name: authoritySecret });
+});
+
+test('identity: names and addresses that clients reach us at -> in the certificate, also those of another process', async () => {
+  const first = await setUp({ hosts: ['peering.acme.example', '192.0.2.7'] });
+  const certificate = new X509Certificate((await first.open()).current()!.certificate);
+  expect(certificate.checkHost('peering.acme.example')).toBe('peering.acme.example');
+  expect(certificate.checkIP('192.0.2.7')).toBe('192.0.2.7');
+  expect(identitiesOf(certificate)).toEqual(['spiffe://acme.example/portolan/peering']);
+  const second = await openIdentity({ ...first.options(), hosts: ['2001:db8::7'] });
+  const both = second.current()!.certificate;
+  expect(coversHosts(both, ['peering.acme.example', '192.0.2.7', '2001:db8::7'])).toBe(true);
+  expect((await first.open()).current()!.certificate).toBe(both);
 });
 
 test('identity: two thirds of its time are over -> renewed from the same authority, and told', async () => {

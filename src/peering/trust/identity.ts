@@ -5,7 +5,7 @@ import { X509Certificate } from 'node:crypto';
 import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
-import { issueCertificate } from '../../base/x509/certificates.ts';
+import { coversHosts, issueCertificate } from '../../base/x509/certificates.ts';
 import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isAlreadyExists, isNotFound } from '../../kube/objects/api-error.ts';
@@ -26,6 +26,8 @@ export interface IdentityOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly trustDomain: string;
+  /** Names and addresses that clients reach us at: stock gRPC clients verify them. */
+  readonly hosts?: readonly string[];
   /** PEM files, looked at again and again; the Secrets of this home if absent. */
   readonly files?: { readonly certificate: string; readonly key: string; readonly bundle: string };
 }
@@ -35,6 +37,7 @@ const dayMs = 24 * 3_600_000;
 const authorityLifetimeMs = 10 * 365 * dayMs;
 const leafLifetimeMs = 30 * dayMs;
 const backdateMs = 300_000;
+const hostsMax = 16;
 
 interface Material extends OwnCredentials {
   readonly bundle: string;
@@ -96,7 +99,7 @@ async function fromSecrets(options: IdentityOptions): Promise<Material> {
   if (present !== undefined && present.metadata.annotations?.[managedAnnotation] === undefined)
     return materialOf(present);
   const authority = await openAuthority(options);
-  const leaf = issueLeaf(options, authority);
+  const leaf = issueLeaf(options, authority, present === undefined ? [] : hostsIn(textIn(present, 'tls.crt')));
   await writeSecret(options, certificateSecret, {
     'tls.crt': leaf.certificate,
     'tls.key': leaf.key,
@@ -108,8 +111,10 @@ async function fromSecrets(options: IdentityOptions): Promise<Material> {
 /** On certificates that we renew ourselves. */
 const managedAnnotation = 'portolan.dev/issued-by';
 
-function isDue({ world }: IdentityOptions, secret: Secret): boolean {
-  const { validFromDate, validToDate } = new X509Certificate(textIn(secret, 'tls.crt'));
+function isDue({ world, hosts = [] }: IdentityOptions, secret: Secret): boolean {
+  const certificate = textIn(secret, 'tls.crt');
+  if (!coversHosts(certificate, hosts)) return true;
+  const { validFromDate, validToDate } = new X509Certificate(certificate);
   const renewAtMs = validFromDate.getTime() + ((validToDate.getTime() - validFromDate.getTime()) * 2) / 3;
   return world.clock.wallMs() > renewAtMs;
 }
@@ -130,13 +135,24 @@ async function openAuthority(options: IdentityOptions): Promise<OwnCredentials> 
   return { certificate: textIn(kept, 'tls.crt'), key: textIn(kept, 'tls.key') };
 }
 
-function issueLeaf(options: IdentityOptions, authority: OwnCredentials): OwnCredentials {
+/** Several processes may share the certificate, each with an address of its own: hosts are added, not replaced. */
+function hostsIn(certificate: string): string[] {
+  const names = new X509Certificate(certificate).subjectAltName?.split(', ') ?? [];
+  const hosts = names.flatMap((name) => /^(?:DNS|IP Address):(.+)$/.exec(name)?.[1] ?? []);
+  return hosts.slice(-hostsMax);
+}
+
+function issueLeaf(options: IdentityOptions, authority: OwnCredentials, before: readonly string[]): OwnCredentials {
   const key = generatePrivateKey();
   const certificate = issueCertificate({
     subject: { commonName: 'portolan peering' },
     key,
     issuer: { subject: subjectOf(options), key: authority.key },
-    use: { kind: 'identity', uris: [`spiffe://${options.trustDomain}/portolan/peering`] },
+    use: {
+      kind: 'identity',
+      uris: [`spiffe://${options.trustDomain}/portolan/peering`],
+      hosts: [...new Set([...before, ...(options.hosts ?? [])])],
+    },
     ...validity(options, leafLifetimeMs),
   });
   return { certificate, key };

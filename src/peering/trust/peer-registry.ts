@@ -9,6 +9,7 @@ import { type Peer, type PeerSpec, peerDefaults, peerUrl, retryAnnotation, split
 import type { ClaimBounds } from '../kinds/shared-service.ts';
 import { isAccepted } from '../rules/accepted.ts';
 import type { LinkConfig, OwnGround } from '../rules/link-config.ts';
+import { isSameMesh } from '../rules/same-mesh.ts';
 import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
 import { mayBe, type TrustedPeer } from './trust.ts';
 
@@ -82,12 +83,41 @@ export class PeerRegistry {
   #look(name: string, peer: Peer | undefined): void {
     for (const users of this.#users.values()) users.delete(name);
     if (peer === undefined) {
+      const gone = this.#known.get(name);
       this.#known.delete(name);
-      return this.#options.onChanged(name, undefined);
+      this.#options.onChanged(name, undefined);
+      if (gone !== undefined) this.#lookAtTwins({ metadata: { name, creationTimestamp: '' }, spec: gone.spec } as Peer);
+      return;
     }
     const known = this.#resolve(peer);
     this.#known.set(name, known);
     this.#options.onChanged(name, known);
+    this.#lookAtTwins(peer);
+  }
+
+  // A younger Peer of the same mesh is held back, or no longer.
+  #lookAtTwins({ metadata, spec }: Peer): void {
+    for (const other of [...this.#options.peers.values()]) {
+      const known = this.#known.get(other.metadata.name);
+      const isYounger = other.metadata.name !== metadata.name && !isOlder(other, metadata);
+      if (known === undefined || !isYounger || other.spec.trust.domain !== spec.trust.domain) continue;
+      const again = this.#resolve(other);
+      if (again.wrong === known.wrong) continue;
+      this.#known.set(other.metadata.name, again);
+      this.#options.onChanged(other.metadata.name, again);
+    }
+  }
+
+  /** An older Peer that stands for the same mesh. */
+  #twinOf({ metadata, spec }: Peer, roots: readonly string[]): string | undefined {
+    const own = { ...spec.trust, roots };
+    for (const other of this.#options.peers.values()) {
+      if (other.metadata.name === metadata.name || !isOlder(other, metadata)) continue;
+      const known = this.#known.get(other.metadata.name);
+      const pem = known?.rootsPem ?? splitPem(other.spec.trust.bundle ?? '');
+      if (isSameMesh(own, { ...other.spec.trust, roots: pem })) return other.metadata.name;
+    }
+    return undefined;
   }
 
   #resolve(peer: Peer): KnownPeer {
@@ -95,7 +125,8 @@ export class PeerRegistry {
     const { rootsPem, roots, wrong: wrongRoots } = this.#roots(peer);
     const credentials = this.#credentials(peer);
     const hasRoots = roots.length > 0;
-    const wrong = whatIsWrong({ spec, wrongRoots: hasRoots ? '' : wrongRoots, credentials });
+    const twin = this.#twinOf(peer, rootsPem);
+    const wrong = whatIsWrong({ spec, wrongRoots: hasRoots ? '' : wrongRoots, credentials, twin });
     const unavailable = whyUnavailable(spec, wrong);
     return {
       name: metadata.name,
@@ -156,6 +187,12 @@ export class PeerRegistry {
   }
 }
 
+/** Of two at the same time, the one whose name comes first. */
+function isOlder({ metadata: one }: Peer, other: Peer['metadata']): boolean {
+  const [first = '', second = ''] = [one.creationTimestamp, other.creationTimestamp];
+  return first === second ? one.name < other.name : first < second;
+}
+
 function standingOf({ metadata }: Peer): string {
   return `${metadata.uid} ${metadata.generation} ${metadata.annotations?.[retryAnnotation] ?? ''}`;
 }
@@ -180,11 +217,14 @@ interface Findings {
   readonly wrongRoots: string;
   /** What is wrong with them, if it is a text. */
   readonly credentials: OwnCredentials | string | undefined;
+  readonly twin: string | undefined;
 }
 
-function whatIsWrong({ spec, wrongRoots, credentials }: Findings): string {
+function whatIsWrong({ spec, wrongRoots, credentials, twin }: Findings): string {
   const { domain, identities = [] } = spec.trust;
   if (wrongRoots !== '') return wrongRoots;
+  if (twin !== undefined)
+    return `Peer ${twin} is the same mesh (trust domain ${domain}, same roots): remove one of the two, or give each its own identities`;
   const foreign = identities.find((identity) => !mayBe(identity, { domain, identities: [] }));
   if (foreign !== undefined) return `the identity ${foreign} is outside its trust domain ${domain}`;
   return typeof credentials === 'string' ? credentials : '';
