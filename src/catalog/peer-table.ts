@@ -8,6 +8,7 @@ import type { Clock } from '../base/world.ts';
 import { type PeerService, peersDomain } from '../peering/kinds/peer-service.ts';
 import { zoneMark } from './answers.ts';
 import type { NameTable } from './name-table.ts';
+import { OutsideGate, type OutsideParty } from './outside-gate.ts';
 import type { OwnerNames } from './owner-names.ts';
 import { PackedMap } from './packed-map.ts';
 import {
@@ -29,6 +30,10 @@ export interface PeerTableOptions {
   readonly serverAddresses?: readonly string[];
   /** Zones in which no peer has a name. */
   readonly otherZones: () => readonly Zone[];
+  /** Others that have names outside our zones; none when absent. */
+  readonly otherParties?: readonly OutsideParty[];
+  /** Whether somebody of another kind has this name. */
+  readonly isTaken?: (name: string) => boolean;
 }
 
 export interface Claimant {
@@ -46,8 +51,6 @@ export interface PeerNameReport {
 }
 
 const peersZoneId = 8;
-/** Not a zone: ready when a name that is nobody's here may be asked for elsewhere. */
-export const namesOutside = 9;
 const reverseTrees = ['in-addr.arpa', 'ip6.arpa'].map((tree) => ({ name: tree, bytes: encodeName(tree) }));
 
 export class PeerTable {
@@ -55,7 +58,8 @@ export class PeerTable {
   readonly table: NameTable;
   readonly #options: PeerTableOptions;
   readonly #fixed: ReadonlySet<string>;
-  readonly #nameserver: string;
+  readonly gate: OutsideGate;
+  readonly nameserver: string;
   /** By the key of the PeerService. */
   readonly #facts = new PackedMap();
   /** By name: keys of those that claim it. */
@@ -72,7 +76,8 @@ export class PeerTable {
     const fixed = fixedNames(this.zone);
     for (const [name, sets] of fixed) table.put(name, this.zone.id, sets);
     this.#fixed = new Set(fixed.keys());
-    this.#nameserver = `ns.dns.${this.zone.name}`;
+    this.nameserver = `ns.dns.${this.zone.name}`;
+    this.gate = new OutsideGate(table, this.zone.id, ['peers', ...(options.otherParties ?? [])]);
   }
 
   get memoryBytes(): number {
@@ -93,17 +98,27 @@ export class PeerTable {
   }
 
   setSynced(): void {
-    this.table.setReady(this.zone.id, true);
-    this.passOthers();
+    this.gate.setSynced('peers');
   }
 
   /** Names that are nobody's here may be asked for elsewhere from now on: what peers share is known, or not waited for. */
   passOthers(): void {
-    this.table.setReady(namesOutside, true);
+    this.gate.pass('peers');
+  }
+
+  nothingToRead(): void {
+    this.passOthers();
+  }
+
+  /** Somebody of another kind takes a name, or leaves it. */
+  whileOthersTake(name: string, change: () => void): void {
+    const before = this.#namesAt(name);
+    change();
+    if (this.#write(name, before, this.#namesAt(name))) this.table.bumpSerial();
   }
 
   setStale(isStale: boolean): void {
-    this.table.setStale(this.zone.id, isStale);
+    this.gate.setStale('peers', isStale);
   }
 
   /** Undefined for a name that no PeerService claims. */
@@ -168,7 +183,7 @@ export class PeerTable {
     const holder = this.#claimants(name)[0]?.facts;
     if (holder === undefined || this.#whyNot(name) !== '') return undefined;
     const isIsland = !this.#isOurs(name);
-    const { sets } = namesOfPeer(name, holder, isIsland ? { nameserver: this.#nameserver } : {});
+    const { sets } = namesOfPeer(name, holder, isIsland ? { nameserver: this.nameserver } : {});
     const isOld = holder.state !== 'Active';
     return { sets, mark: this.zone.id | (isIsland ? zoneMark.island : 0) | (isOld ? zoneMark.old : 0) };
   }
@@ -180,6 +195,7 @@ export class PeerTable {
     const zones = [...this.#options.otherZones(), ...reverseTrees];
     const zone = zones.find((other) => isWithin(bytes, bytes.length, other.bytes));
     if (zone !== undefined) return `it lies in ${zone.name}, where no peer has names`;
+    if (this.#options.isTaken?.(name)) return 'an older MeshExternalService has it';
     return this.#fixed.has(name) ? `it is a name of the zone ${this.zone.name} itself` : '';
   }
 

@@ -3,7 +3,7 @@
 import { hashBytes, isWithin } from '../base/dns/name.ts';
 import type { TsigKey } from '../base/dns/tsig.ts';
 import type { World } from '../base/world.ts';
-import { namesOutside } from '../catalog/peer-table.ts';
+import { namesOutside } from '../catalog/outside-gate.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
 import { createAliasFollower, type FollowAlias } from './alias-follower.ts';

@@ -5,6 +5,7 @@ import type { TsigKey } from '../base/dns/tsig.ts';
 import type { Log, LogFields } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import type { ExternalTable } from '../catalog/external-table.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
 import type { NameTable } from '../catalog/name-table.ts';
 import type { PeerTable } from '../catalog/peer-table.ts';
@@ -42,6 +43,8 @@ export interface DnsOptions {
   readonly federations?: readonly FederationTable[];
   /** Names of services that peers share; in the catalog's own table. */
   readonly peerTable?: PeerTable;
+  /** Names of external services, beside those of peers. */
+  readonly externalTable?: ExternalTable;
   readonly listen: ListenOptions;
   /** Threads that share the ports; 0, the default, serves in the thread that calls. */
   readonly workers?: number;

@@ -6,10 +6,11 @@ import type { Log } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 import { attachCatalog } from '../catalog/attach.ts';
-import { attachPeers } from '../catalog/attach-peers.ts';
+import { attachOutside } from '../catalog/attach-outside.ts';
 import { Catalog } from '../catalog/catalog.ts';
 import { followDnsOptions } from '../catalog/clusterset-options.ts';
 import { keepNamesCopy, type NamesCopy } from '../catalog/copy-keeper.ts';
+import { ExternalTable } from '../catalog/external-table.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
 import { PeerTable } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
@@ -27,8 +28,10 @@ import type {
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/sockets/server-federations.ts';
 import { Federations } from '../dns/stub-zones/federations.ts';
+import { type MeshExternalService, meshExternalServiceType } from '../external/kinds/mesh-external-service.ts';
 import type { Client } from '../kube/client/client.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
+import { type PeerService, peerServiceType } from '../peering/kinds/peer-service.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
 
 export interface ResolverOptions {
@@ -95,7 +98,12 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   const { ttlSeconds } = options.domains ?? {};
   const { serverAddresses } = options;
   const peerZone = { ttlSeconds, serverAddresses, otherZones: ownZones };
-  const peerTable = new PeerTable({ ...peerZone, table: catalog.table, clock: world.clock });
+  const peerTable = new PeerTable({
+    ...{ ...peerZone, table: catalog.table, clock: world.clock, otherParties: ['external'] },
+    isTaken: (name) => externalTable.holds(name),
+  });
+  const { gate } = peerTable;
+  const externalTable: ExternalTable = new ExternalTable({ table: catalog.table, peers: peerTable, gate });
   const allZones = () => [...ownZones(), peerTable.zone];
   options.namesCopy?.loaded?.serve(catalog.table, allZones());
   const server = await startDns({
@@ -103,6 +111,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     log,
     catalog,
     peerTable,
+    externalTable,
     ...(table ? { federations: [table] } : {}),
     listen: options.listen,
     serverId: cluster.id,
@@ -139,18 +148,29 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       server.changeZones({ clustersetZone: { ...catalog.clustersetZone, ttlSeconds } });
     parts.add('dns options', followDnsOptions({ world, log, home, catalog, onTtl, fixed }));
     const namespace = options.peersNamespace ?? systemNamespace;
-    const peers = attachPeers({ peers: peerTable, client: home, world, log, namespace });
+    const outside = { client: home, world, log };
+    const peers = attachOutside<PeerService>({ ...outside, names: peerTable, type: peerServiceType, namespace });
     parts.add('names of peers', () => peers.stop());
+    const external = attachOutside<MeshExternalService>({
+      ...{ ...outside, names: externalTable, type: meshExternalServiceType, namespace: systemNamespace },
+    });
+    parts.add('names of external services', () => external.stop());
     const role =
       authority && authorityParts?.addAuthorityRole({ ...options, ...authority, table: table!, server }, parts);
     const zones = [...(isForwarded ? [catalog.clustersetZone] : catalog.zones), ...(table ? [table.zone] : [])];
     const notReady = () => {
       const waiting = zones.filter(({ id }) => !catalog.table.isReady(id)).map(({ name }) => name);
       if (peers.isWaiting()) waiting.push(peerTable.zone.name);
+      if (external.isWaiting()) waiting.push('names of external services');
       return waiting.length === 0 ? '' : `not read yet: ${waiting.join(', ')}`;
     };
     const whenSynced = async () =>
-      void (await Promise.all([attachment.whenSynced(), peers.whenSynced(), role?.whenSynced()]));
+      void (await Promise.all([
+        attachment.whenSynced(),
+        peers.whenSynced(),
+        external.whenSynced(),
+        role?.whenSynced(),
+      ]));
     const { namesCopy: copy } = options;
     const keeping = { world, log, table: catalog.table, zones: allZones, whenSynced };
     if (copy) keepNamesCopy({ ...keeping, copy, isWhole: () => notReady() === '' }, parts);

@@ -4,6 +4,7 @@
 import { formatAddress, parseAddress } from '../../base/ip.ts';
 import type { Clock } from '../../base/world.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
+import type { ExternalTable } from '../../catalog/external-table.ts';
 import type { OwnerFacts, SliceFacts } from '../../catalog/facts.ts';
 import type { FederationTable } from '../../catalog/federation-table.ts';
 import type { LeftOut } from '../../catalog/owner-names.ts';
@@ -16,6 +17,7 @@ export interface FactSources {
   readonly catalog?: Catalog;
   readonly federations?: readonly FederationTable[];
   readonly peerTable?: PeerTable;
+  readonly externalTable?: ExternalTable;
 }
 
 export interface ShardFacts {
@@ -45,6 +47,15 @@ export function peerFacts({ peerTable, clock }: FactSources, name: string): Fact
   return found && { isVirtual: false, slices: [], shards: [], whyNot, ...found };
 }
 
+/** What an external service has to do with a name. */
+function externalFacts({ externalTable }: FactSources, name: string): Facts | undefined {
+  const found = externalTable?.report(name);
+  if (found === undefined) return undefined;
+  const owner: RecordSource = { kind: 'MeshExternalService', name: found.holders.join(', ') };
+  const whyNot = (_isNameMissing: boolean, type: string) => `it has no record of type ${type}`;
+  return { owner, isVirtual: false, slices: [], shards: [], leftOut: [], whyNot };
+}
+
 /** The service a name belongs to: the two labels before `svc` in our zones. */
 export function factsBehind(sources: FactSources, name: string): Facts | undefined {
   const { catalog, clock } = sources;
@@ -52,6 +63,8 @@ export function factsBehind(sources: FactSources, name: string): Facts | undefin
     const facts = factsOfShards(federation, name, clock);
     if (facts) return facts;
   }
+  const external = externalFacts(sources, name);
+  if (external) return external;
   const peer = peerFacts(sources, withoutPorts(name));
   if (peer) return peer;
   for (const zone of catalog?.zones ?? []) {

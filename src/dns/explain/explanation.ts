@@ -17,7 +17,16 @@ export interface ExplainedRecord {
 export type Nearness = 'own cluster' | 'same zone' | 'same region' | 'elsewhere';
 
 export interface RecordSource {
-  readonly kind: 'ServiceImport' | 'Service' | 'EndpointSlice' | 'PeerService' | 'shard' | 'upstream' | 'zone' | 'copy';
+  readonly kind:
+    | 'ServiceImport'
+    | 'Service'
+    | 'EndpointSlice'
+    | 'PeerService'
+    | 'MeshExternalService'
+    | 'shard'
+    | 'upstream'
+    | 'zone'
+    | 'copy';
   /** `namespace/name`, or a server's address. */
   readonly name: string;
   readonly cluster?: string;

@@ -4,6 +4,7 @@
 import { type Log, silentLog } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
+import type { ExternalTable } from '../../catalog/external-table.ts';
 import type { FederationTable } from '../../catalog/federation-table.ts';
 import type { NameTable } from '../../catalog/name-table.ts';
 import type { PeerTable } from '../../catalog/peer-table.ts';
@@ -23,6 +24,7 @@ export interface SelfExplainerOptions {
   readonly catalog?: Catalog;
   readonly federations?: readonly FederationTable[];
   readonly peerTable?: PeerTable;
+  readonly externalTable?: ExternalTable;
   readonly stubZones: readonly StubZone[];
   readonly exchange: Exchange;
 }

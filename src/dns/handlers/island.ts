@@ -6,7 +6,7 @@
 import { classAny, classIn, rcode } from '../../base/dns/codes.ts';
 import { hashBytes, isWithin } from '../../base/dns/name.ts';
 import { zoneMark } from '../../catalog/answers.ts';
-import { namesOutside } from '../../catalog/peer-table.ts';
+import { namesOutside } from '../../catalog/outside-gate.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, Later, Step } from '../handler.ts';
 import type { CatalogReader } from '../reader.ts';

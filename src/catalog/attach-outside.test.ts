@@ -5,9 +5,10 @@ import { silentLog } from '../base/log.ts';
 import { peerService } from '../dns/testing/peer-names.ts';
 import type { AnyObject, ResourceType } from '../kube/objects/object.ts';
 import { type PeerService, peerServiceType } from '../peering/kinds/peer-service.ts';
-import { attachPeers } from './attach-peers.ts';
+import { attachOutside } from './attach-outside.ts';
 import { Catalog } from './catalog.ts';
-import { namesOutside, PeerTable } from './peer-table.ts';
+import { namesOutside } from './outside-gate.ts';
+import { PeerTable } from './peer-table.ts';
 
 const namespace = 'portolan-system';
 const definitionType: ResourceType = {
@@ -30,7 +31,15 @@ function setUp(options: { hasDefinitions?: boolean; mayRead?: boolean } = {}) {
   const world = sim.world('dns-west');
   const { table, zones } = new Catalog({ clock: world.clock, cluster: { id: 'west' } });
   const peers = new PeerTable({ table, clock: world.clock, otherZones: () => zones });
-  const attach = () => attachPeers({ peers, client: home.clientOf(world), world, log: silentLog, namespace });
+  const attach = () =>
+    attachOutside({
+      names: peers,
+      type: peerServiceType,
+      client: home.clientOf(world),
+      world,
+      log: silentLog,
+      namespace,
+    });
   return {
     ...{ sim, home, peers, attach },
     add: async (service = peerService(), where = namespace) => {
