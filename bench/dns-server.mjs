@@ -43,7 +43,7 @@ const server = await startDns({
   listen: { hosts: ['127.0.0.1'], port: setup.port ?? 0 },
   workers: setup.workers,
   forward: setup.upstream ? { nameservers: [setup.upstream] } : undefined,
-  peers: { ranges: ['127.0.0.0/8'], identities: [] },
+  trusted: { ranges: ['127.0.0.0/8'], identities: [] },
 });
 
 // Answers questions of the bench on standard input, a line each.

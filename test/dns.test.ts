@@ -66,7 +66,7 @@ describeWith(['etcd', 'dig'], 'federated DNS on a real etcd', () => {
       log: silentLog,
       federations: [federation],
       listen: { hosts: ['127.0.0.1'], port: 0 },
-      peers: { ranges: ['127.0.0.1'], identities: [] },
+      trusted: { ranges: ['127.0.0.1'], identities: [] },
     });
     servers.push(server);
     return server;

@@ -350,7 +350,7 @@ describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () =
       federation: 'myfederation',
       broker: { client, clusterset: 'prod' },
       listen: { hosts: ['127.0.0.1'], port: 0 },
-      trust: { peers: { ranges: [], identities: [] }, keys: [] },
+      trust: { trusted: { ranges: [], identities: [] }, keys: [] },
     });
     await started.whenSynced();
     return started;

@@ -10,11 +10,11 @@ import { createAliasFollower, type FollowAlias } from './alias-follower.ts';
 import type { Answer } from './answer.ts';
 import {
   type ForwardTimes,
-  type PeerConfig,
   type PodMode,
   parseServerAddress,
   type ServerAddress,
   type TlsClient,
+  type TrustedServersConfig,
 } from './config/config.ts';
 import type { Handler } from './handler.ts';
 import { aclHandler } from './handlers/acl.ts';
@@ -64,9 +64,9 @@ export interface ChainConfig {
   readonly mark?: string;
   /** What its cookies are made with; the same in all threads. */
   readonly cookieSecret?: string;
-  /** Whose word about the asking cluster is taken. */
-  readonly peers: PeerConfig;
-  /** Keys that peers sign with; a good signature makes a peer believed. */
+  /** Servers that may name the client's cluster. */
+  readonly trusted: TrustedServersConfig;
+  /** Keys that trusted servers sign with; a good signature makes a server trusted. */
   readonly keys?: readonly TsigKey[];
   readonly forward?: ForwardConfig;
   /** How long any other server may take, also those of stub zones. */
@@ -120,15 +120,15 @@ export function buildChain(parts: ChainParts): Handler[] {
   const isOurs = (name: Uint8Array) =>
     ownZoneOf(name) !== undefined || reader.names.find(name, name.length, hashBytes(name, 0, name.length)) >= 0;
   const forwarding = { world, exchange, cache, room, times, hasRandomCase, tally, serverStats };
-  const { peers } = trust;
+  const { trusted } = trust;
   const { mark = markOf(world.random) } = config;
   const tagger = new SourceTagger({
     cluster: config.cluster,
     optionCode: config.sourceOption,
-    peers,
+    trusted,
     mark,
   });
-  const asker = createAskerFinder({ peers, places: reader.places, local });
+  const asker = createAskerFinder({ trusted, places: reader.places, local });
   const servers = new ServerSet(
     (forward?.nameservers ?? []).map((text) => withTls(parseServerAddress(text), forward?.tls)),
     { takesTurns: true },
@@ -181,12 +181,12 @@ export function buildChain(parts: ChainParts): Handler[] {
 }
 
 /** What an earlier process left has numbers of its own for clusters and places. */
-function oldViews(old: CatalogReader, { config, trust: { peers } }: ChainParts): Record<'here' | 'byAsker', OldView> {
+function oldViews(old: CatalogReader, { config, trust: { trusted } }: ChainParts): Record<'here' | 'byAsker', OldView> {
   const { places } = old;
   const local = places.standAt(places.find('c', config.cluster.id));
   return {
     here: { reader: old, standpointOf: () => local },
-    byAsker: { reader: old, standpointOf: createAskerFinder({ peers, places, local }) },
+    byAsker: { reader: old, standpointOf: createAskerFinder({ trusted, places, local }) },
   };
 }
 

@@ -580,7 +580,7 @@ describe('dns stub zones', () => {
   });
 
   test('what an allowed peer says -> passed on, one hop further', async () => {
-    const { net, asker } = stub({ config: { peers: { ranges: ['127.0.0.9/32'], identities: [] } } });
+    const { net, asker } = stub({ config: { trusted: { ranges: ['127.0.0.9/32'], identities: [] } } });
     net.servers.set('192.0.2.1:53', answering('104.32.64.128'));
     await asker.ask(question, { address: '127.0.0.9', ...source(encodeSource({ cluster: 'east', hops: 2 })) });
     expect(net.asked[0]!.source).toMatchObject({ cluster: 'east', hops: 3 });

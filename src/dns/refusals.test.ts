@@ -110,7 +110,7 @@ describe('dns refuses with an extended error, and serves the rest', () => {
     federation.setSynced();
     return new AuthorityAsker(federation);
   };
-  const dropped = '18 only listed peers may say which cluster asks; that option was dropped';
+  const dropped = '18 only trusted servers may name the cluster that asks; that option was dropped';
   const source = encodeSource({ cluster: 'east', hops: 1 });
 
   test('an unlisted client certificate: its word is not taken', async () => {
@@ -132,8 +132,8 @@ describe('dns refuses with an extended error, and serves the rest', () => {
     const table = new FederationTable({ table: catalog.table, federation: 'fed' });
     table.putText('/fed/shop/web/east', '{"externalIP": "104.0.0.1", "clusterIP": "10.0.0.1"}');
     table.setSynced();
-    const peers = { ranges: ['127.0.0.9/32'], identities: [] };
-    const both = new Asker(catalog, { config: { federationZones: [table.zone], peers } });
+    const trusted = { ranges: ['127.0.0.9/32'], identities: [] };
+    const both = new Asker(catalog, { config: { federationZones: [table.zone], trusted } });
     const edns = (data: Uint8Array) => ({ edns: { options: [{ code: 65_001, data: Buffer.from(data) }] } });
     expect(summary(await both.askPacket(federated, edns(source)))).toBe(`104.0.0.1; ${dropped}`);
     expect(summary(await both.askPacket(federated, edns(encodeSource({ cluster: 'west', hops: 1 }))))).toBe(

@@ -14,9 +14,9 @@ import {
   type ForwardTimes,
   type ListenOptions,
   nobody,
-  type PeerConfig,
   type PodMode,
   type StubZone,
+  type TrustedServersConfig,
 } from './config/config.ts';
 import type { ExplainRequest } from './explain/explainer.ts';
 import type { Explanation } from './explain/explanation.ts';
@@ -63,9 +63,9 @@ export interface DnsOptions {
   readonly stubZones?: readonly StubZone[];
   /** Servers that answer the cluster's own domain, and reverse names, in our place: an existing CoreDNS. */
   readonly clusterDomainForward?: readonly string[];
-  /** Whose word about the asking cluster is taken; nobody's by default. */
-  readonly peers?: PeerConfig;
-  /** Keys that peers sign with (TSIG). */
+  /** Servers that may name the client's cluster; none by default. */
+  readonly trusted?: TrustedServersConfig;
+  /** Keys that trusted servers sign with (TSIG). */
   readonly keys?: readonly TsigKey[];
   readonly sourceOption?: number;
 }
@@ -174,7 +174,7 @@ function chainConfig(options: DnsOptions): ChainConfig {
     sourceOption: options.sourceOption ?? defaultSourceOption,
     mark: markOf(options.world.random),
     cookieSecret: Buffer.from(options.world.random.bytes(16)).toString('hex'),
-    peers: options.peers ?? nobody,
+    trusted: options.trusted ?? nobody,
     keys: options.keys,
     forward: options.forward,
     forwardTimes: options.forwardTimes,

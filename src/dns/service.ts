@@ -45,10 +45,10 @@ export class DnsService {
     const { config, world, exchange, counters, writeLine } = options;
     this.#reader = new CatalogReader(options.memory);
     this.stubZones.replace(options.stubZones);
-    this.trust = new Trust({ peers: config.peers, keys: config.keys ?? [] });
+    this.trust = new Trust({ trusted: config.trusted, keys: config.keys ?? [] });
     const { clock } = world;
     this.tally = tallyIn(counters);
-    const sourceOf = (query: Query) => describeSource(query, this.trust.peers);
+    const sourceOf = (query: Query) => describeSource(query, this.trust.trusted);
     const isLogging = () => this.#reader.isLogging;
     const observer = new QueryObserver({ clock, counters, isLogging, writeLine, sourceOf });
     const onAnswered = observer.answered.bind(observer);

@@ -80,7 +80,7 @@ export class Query {
   isInner = false;
   /** Name of the key whose TSIG was found right; empty otherwise. */
   tsigKey = '';
-  /** The code under which peers tell us who asks. */
+  /** The code under which servers name the client's cluster. */
   sourceOption = defaultSourceOption;
 
   get isCheckingDisabled(): boolean {

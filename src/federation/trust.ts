@@ -14,7 +14,7 @@ import { tsigKeyOf } from './rules/tsig-secret.ts';
 
 /** Servers trusted to name the client's cluster: by address, by certificate, by TSIG key. */
 export interface TrustedServers {
-  readonly peers: { readonly ranges: readonly string[]; readonly identities: readonly string[] };
+  readonly trusted: { readonly ranges: readonly string[]; readonly identities: readonly string[] };
   readonly keys: readonly TsigKey[];
 }
 
@@ -57,14 +57,14 @@ export function followTrust(options: FollowTrustOptions): FollowedTrust {
     const said = federations.get(federationKey);
     if (said === undefined || isStopped) return;
     const { ranges = [], certificateNames = [], tsigKeys = [] } = said.spec?.source ?? {};
-    const peers = {
-      ranges: [...given.peers.ranges, ...ranges],
-      identities: [...given.peers.identities, ...certificateNames],
+    const trusted = {
+      ranges: [...given.trusted.ranges, ...ranges],
+      identities: [...given.trusted.identities, ...certificateNames],
     };
     const found = await Promise.all(tsigKeys.map(({ name }) => read(name)));
     if (isStopped) return;
     known = new Map(found.flatMap(({ name, key }) => (key ? [[name, key] as const] : [])));
-    put({ peers, keys: [...given.keys, ...known.values()] });
+    put({ trusted, keys: [...given.keys, ...known.values()] });
     tell(found.flatMap(({ why }) => (why === '' ? [] : [why])).join('; '));
     if (tsigKeys.length > 0) again(problem === '' ? repeatMs : missingRepeatMs);
   }

@@ -98,7 +98,7 @@ async function setUp() {
       table,
       federation: 'world',
       broker: { client, clusterset: 'prod' },
-      trust: { peers: { ranges: ['192.0.2.1/32'], identities: [] }, keys: [] },
+      trust: { trusted: { ranges: ['192.0.2.1/32'], identities: [] }, keys: [] },
       identity: { certificate: 'certificate', key: 'key' },
       setTrust: (trust) => trusts.push(trust),
       onZone: ({ sourceOption }) => zones.push(`${table.zone.name} ${table.zone.ttlSeconds} ${sourceOption}`),
@@ -282,7 +282,7 @@ describe('an authority that leads', () => {
     await change({ source: { ranges: ['10.0.0.0/8'], certificateNames: ['east'], tsigKeys: [{ name: 'peer-key' }] } });
     await sim.time.until(() => trusts.at(-1)?.keys.length === 1, { withinMs: 5000 });
     expect(trusts.at(-1)).toMatchObject({
-      peers: { ranges: ['192.0.2.1/32', '10.0.0.0/8'], identities: ['east'] },
+      trusted: { ranges: ['192.0.2.1/32', '10.0.0.0/8'], identities: ['east'] },
       keys: [{ name: 'peer', algorithm: 'hmac-sha256' }],
     });
     const count = trusts.length;
@@ -296,7 +296,7 @@ describe('an authority that leads', () => {
     await change({ source: { ranges: ['10.0.0.0/8'], tsigKeys: [{ name: 'one' }, { name: 'two' }] } });
     start('authority');
     await sim.time.until(() => trusts.at(-1)?.keys.length === 1, { withinMs: 10_000 });
-    expect(trusts.at(-1)?.peers.ranges).toEqual(['192.0.2.1/32', '10.0.0.0/8']);
+    expect(trusts.at(-1)?.trusted.ranges).toEqual(['192.0.2.1/32', '10.0.0.0/8']);
     await statusIs((status) => /^False KeysMissing: .*secret prod\/two: there is none$/.test(readiness(status)));
     await admin.create(secretType, keySecret('two', 'two', 2));
     await sim.time.until(() => trusts.at(-1)?.keys.length === 2, { withinMs: 10_000 });

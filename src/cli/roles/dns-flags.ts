@@ -268,7 +268,7 @@ export async function trustOf(
   { peer, peerIdentity, peerKey }: Pick<DnsFlags, 'peer' | 'peerIdentity' | 'peerKey'>,
 ): Promise<TrustConfig> {
   const keys = await keysIn(host, '--peer-key', peerKey);
-  return { peers: { ranges: peer, identities: peerIdentity }, keys };
+  return { trusted: { ranges: peer, identities: peerIdentity }, keys };
 }
 
 export interface EtcdEndpoints {

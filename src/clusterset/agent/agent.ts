@@ -112,7 +112,7 @@ export function createAgent(options: AgentOptions): Agent {
     legacy,
     events,
     policy: () => policy.current,
-    publishing: () => policy.publishingOf(membership.clusterId),
+    ownAddresses: () => policy.ownAddressesOf(membership.clusterId),
     addressRules: () => policy.rules,
     addressRulesOf: (clusterId) => policy.rulesOf(clusterId),
     verdict: (clusterId) => lease.verdict(clusterId),

@@ -85,11 +85,11 @@ export function runControllers(options: WiringOptions): Controllers {
     );
   };
 
-  const publishing = createExportController({ context, onPublication: (key) => add(['conditions'], key) });
+  const exporting = createExportController({ context, onPublication: (key) => add(['conditions'], key) });
   const conditions = createConditionsController({
     context,
-    publication: publishing.publication,
-    onOrder: publishing.noteOrder,
+    publication: exporting.publication,
+    onOrder: exporting.noteOrder,
   });
   const importing = createImportController(context, options.allocator);
   const policing = createPolicyController(context, policies);
@@ -105,7 +105,7 @@ export function runControllers(options: WiringOptions): Controllers {
   run(
     'export',
     [...exported, ownRecords, own(copies.imports), keyed(copies.slices, localServiceKey)],
-    publishing.reconcile,
+    exporting.reconcile,
   );
   run('conditions', [...exported, merged], conditions.reconcile);
   run(

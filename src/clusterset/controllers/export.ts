@@ -96,7 +96,7 @@ export function createExportController({ context, onPublication }: ExportControl
       service: facts.service,
       sources: copies.slices.byIndex(slicesByService, key),
       mode: context.policy().endpoints,
-      rules: context.publishing().rules,
+      rules: context.ownAddresses().rules,
       dns: { cluster: membership.clusterId, zone: context.policy().zone },
     };
     const plan = planSlices(request, planSource);
@@ -112,8 +112,8 @@ export function createExportController({ context, onPublication }: ExportControl
       throw error;
     }
     const { notes } = readExportRequest(facts.serviceExport);
-    const { notes: refused } = shardAddresses(facts.service, context.publishing().rules);
-    const all = [...context.publishing().notes, ...notes, ...plan.notes, ...refused];
+    const { notes: refused } = shardAddresses(facts.service, context.ownAddresses().rules);
+    const all = [...context.ownAddresses().notes, ...notes, ...plan.notes, ...refused];
     setPublication(key, { kind: 'published', notes: all });
     return undefined;
   }
@@ -144,7 +144,7 @@ export function createExportController({ context, onPublication }: ExportControl
       readyCount: plan.readyCount,
       clusterSetIps: copies.imports.get(key)?.spec.ips ?? [],
       namespace: membership.namespace,
-      rules: context.publishing().rules,
+      rules: context.ownAddresses().rules,
     });
     await apply<ServiceShard>({ client: broker, type: serviceShardType, present, change: replaceWith(wanted) });
     return 0;

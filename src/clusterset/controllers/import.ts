@@ -133,7 +133,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
         const portNames = merge.portNames.get(cluster) ?? new Map<string, string>();
         const rules = context.addressRulesOf(cluster);
         const { isTrusted } = standing;
-        const translations = cluster === membership.clusterId ? context.publishing().inverse : undefined;
+        const translations = cluster === membership.clusterId ? context.ownAddresses().inverse : undefined;
         return published()
           .filter(({ addressType }) => addressType !== 'FQDN')
           .map((slice) =>

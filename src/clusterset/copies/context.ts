@@ -5,7 +5,7 @@ import type { Metrics } from '../../base/metrics.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { EventRecorder } from '../../kube/controller/events.ts';
-import type { Publishing } from '../rules/address-translation.ts';
+import type { OwnAddresses } from '../rules/address-translation.ts';
 import type { AddressRules } from '../rules/endpoint-address.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import type { SetPolicy } from '../rules/set-policy.ts';
@@ -35,7 +35,7 @@ export interface AgentContext {
   readonly events: EventRecorder;
   readonly policy: () => SetPolicy;
   /** What this cluster's own addresses must be and become. */
-  readonly publishing: () => Publishing;
+  readonly ownAddresses: () => OwnAddresses;
   /** Addresses that no cluster may offer. The same object until the policy changes. */
   readonly addressRules: () => AddressRules;
   /** The same, with the ranges that the named cluster joined with. */

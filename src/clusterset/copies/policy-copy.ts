@@ -7,7 +7,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { Cluster } from '../kinds/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../kinds/cluster-set.ts';
-import { type Publishing, readAddressRules, readPublishing } from '../rules/address-translation.ts';
+import { type OwnAddresses, readAddressRules, readOwnAddresses } from '../rules/address-translation.ts';
 import type { AddressRules } from '../rules/endpoint-address.ts';
 import { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
 import type { Members } from './members.ts';
@@ -25,7 +25,7 @@ export class PolicyCopy {
   readonly #options: PolicyCopyOptions;
   readonly #rulesByRanges = new Map<string, AddressRules>();
   readonly #handlers = new Set<() => void>();
-  #publishing: { cluster: Cluster | undefined; from: AddressRules; publishing: Publishing } | undefined;
+  #ownAddresses: { cluster: Cluster | undefined; from: AddressRules; addresses: OwnAddresses } | undefined;
   #current: SetPolicy = readSetPolicy(undefined);
 
   constructor(options: PolicyCopyOptions) {
@@ -71,13 +71,14 @@ export class PolicyCopy {
   }
 
   /** For what the cluster itself publishes. The same object until the policy or the cluster changes. */
-  publishingOf(clusterId: string): Publishing {
+  ownAddressesOf(clusterId: string): OwnAddresses {
     const cluster = this.#options.members.get(clusterId)?.cluster;
     const rules = this.rulesOf(clusterId);
-    if (this.#publishing?.cluster === cluster && this.#publishing?.from === rules) return this.#publishing.publishing;
-    const publishing = readPublishing(rules, cluster?.spec);
-    this.#publishing = { cluster, from: rules, publishing };
-    return publishing;
+    if (this.#ownAddresses?.cluster === cluster && this.#ownAddresses?.from === rules)
+      return this.#ownAddresses.addresses;
+    const addresses = readOwnAddresses(rules, cluster?.spec);
+    this.#ownAddresses = { cluster, from: rules, addresses };
+    return addresses;
   }
 
   onChange(handler: () => void): void {

@@ -9,7 +9,7 @@ import type { ClusterSpec } from '../kinds/cluster.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
 import { isExportedTo, type ServiceShard } from '../kinds/service-shard.ts';
-import { type ClusterAddresses, readAddressRules, readPublishing } from '../rules/address-translation.ts';
+import { type ClusterAddresses, readAddressRules, readOwnAddresses } from '../rules/address-translation.ts';
 import { exportConditions, judgeService, type Publication } from '../rules/export-conditions.ts';
 import { readExportRequest, unexportable } from '../rules/export-request.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
@@ -124,7 +124,7 @@ function publishedBy(facts: ClusterFacts, policy: SetPolicy): Map<string, Publis
     return published;
   }
   const allowed = readAddressRules(policy.virtualRanges, facts.addresses?.allowedRanges);
-  const { rules, notes } = readPublishing(allowed, facts.addresses);
+  const { rules, notes } = readOwnAddresses(allowed, facts.addresses);
   const dns = { cluster: facts.id, zone: policy.zone };
   const behind = Map.groupBy(facts.slices, serviceBehind);
   for (const [key, serviceExport] of facts.exports) {

@@ -11,7 +11,7 @@ export interface Translation {
 }
 
 /** What a cluster goes by when it publishes addresses. */
-export interface PublishingRules extends AddressRules {
+export interface OwnAddressRules extends AddressRules {
   readonly translations?: readonly Translation[];
 }
 
@@ -52,8 +52,8 @@ export function inverse(translations: readonly Translation[]): Translation[] {
 /** What the set's admin says of a cluster's addresses. */
 export type ClusterAddresses = Pick<ClusterSpec, 'allowedRanges' | 'translations'>;
 
-export interface Publishing {
-  readonly rules: PublishingRules;
+export interface OwnAddresses {
+  readonly rules: OwnAddressRules;
   /** From what it published back to its own addresses. */
   readonly inverse: readonly Translation[];
   /** What is wrong with what the admin said of it. */
@@ -65,7 +65,7 @@ export function readAddressRules(virtualRanges: readonly IpRange[], allowed: rea
   return { virtualRanges, allowedRanges };
 }
 
-export function readPublishing(rules: AddressRules, addresses: ClusterAddresses | undefined): Publishing {
+export function readOwnAddresses(rules: AddressRules, addresses: ClusterAddresses | undefined): OwnAddresses {
   const { translations, notes } = readTranslations(addresses?.translations);
   return { rules: { ...rules, translations }, inverse: inverse(translations), notes };
 }

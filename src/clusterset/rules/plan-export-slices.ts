@@ -3,7 +3,7 @@
 
 import { type Endpoint, type EndpointPort, type EndpointSlice, isReady } from '../../kube/objects/endpoint-slice.ts';
 import { isHeadless, type Service } from '../../kube/objects/service.ts';
-import { type PublishingRules, translate } from './address-translation.ts';
+import { type OwnAddressRules, translate } from './address-translation.ts';
 import { refusal } from './endpoint-address.ts';
 import { hostnamesTooLong } from './names.ts';
 
@@ -28,16 +28,16 @@ export interface SlicePlanRequest {
   readonly service: Service;
   readonly sources: readonly EndpointSlice[];
   readonly mode: EndpointMode;
-  readonly rules: PublishingRules;
+  readonly rules: OwnAddressRules;
   /** Under which the endpoints of a headless service get their DNS names. */
   readonly dns: { readonly cluster: string; readonly zone: string };
 }
 
 /** Plans each source slice once: the same slice gives the very same plan for as long as the rules stay. */
-export type SlicePlanner = (source: EndpointSlice, rules: PublishingRules) => PodSlicePlan;
+export type SlicePlanner = (source: EndpointSlice, rules: OwnAddressRules) => PodSlicePlan;
 
 export function createSlicePlanner(): SlicePlanner {
-  const plans = new WeakMap<EndpointSlice, { rules: PublishingRules; plan: PodSlicePlan }>();
+  const plans = new WeakMap<EndpointSlice, { rules: OwnAddressRules; plan: PodSlicePlan }>();
   return (source, rules) => {
     const known = plans.get(source);
     if (known?.rules === rules) return known.plan;
@@ -82,7 +82,7 @@ export interface PodSlicePlan {
   readonly notes: readonly string[];
 }
 
-export function planPodSlice(source: EndpointSlice, rules: PublishingRules): PodSlicePlan {
+export function planPodSlice(source: EndpointSlice, rules: OwnAddressRules): PodSlicePlan {
   const { name, namespace } = source.metadata;
   if (source.addressType === 'FQDN') {
     return { slice: undefined, notes: [`slice ${name} left out: it holds host names, not addresses`] };
@@ -98,7 +98,7 @@ export function planPodSlice(source: EndpointSlice, rules: PublishingRules): Pod
   return { slice, notes };
 }
 
-function planEndpoint(endpoint: Endpoint, rules: PublishingRules, notes: string[]): Endpoint | undefined {
+function planEndpoint(endpoint: Endpoint, rules: OwnAddressRules, notes: string[]): Endpoint | undefined {
   const addresses = (endpoint.addresses ?? []).flatMap((address) => {
     const published = translate(address, rules.translations);
     const why = published === undefined ? untranslated : refusal(published, rules);
@@ -128,7 +128,7 @@ function planPort(port: EndpointPort): EndpointPort {
   };
 }
 
-function clusterIpSlices(service: Service, hasReady: boolean, rules: PublishingRules): PublishedSlice[] {
+function clusterIpSlices(service: Service, hasReady: boolean, rules: OwnAddressRules): PublishedSlice[] {
   const { name, namespace } = service.metadata;
   const addresses = service.spec?.clusterIPs ?? (service.spec?.clusterIP ? [service.spec.clusterIP] : []);
   const ports = (service.spec?.ports ?? []).map(({ name: portName, protocol, port, appProtocol }) =>

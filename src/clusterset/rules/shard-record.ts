@@ -13,7 +13,7 @@ import { apiVersionOf } from '../../kube/objects/object.ts';
 import { isHeadless, type Service } from '../../kube/objects/service.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
-import { type PublishingRules, translate } from './address-translation.ts';
+import { type OwnAddressRules, translate } from './address-translation.ts';
 import { sliceManager } from './agent-marks.ts';
 import { portsMax, readExportRequest } from './export-request.ts';
 import { readExportedMetadata } from './exported-metadata.ts';
@@ -30,7 +30,7 @@ export interface ShardPlanRequest {
   readonly clusterSetIps: readonly string[];
   /** This member's namespace at the broker. */
   readonly namespace: string;
-  readonly rules: PublishingRules;
+  readonly rules: OwnAddressRules;
 }
 
 export function planShard(request: ShardPlanRequest): ServiceShard {
@@ -99,7 +99,7 @@ export function readShard(record: ServiceShard, cluster: string): Shard {
 }
 
 /** The service's own addresses as others may use them. */
-export function shardAddresses(service: Service, rules: PublishingRules): ShardAddresses {
+export function shardAddresses(service: Service, rules: OwnAddressRules): ShardAddresses {
   const own = isHeadless(service) ? [] : (service.spec?.clusterIPs ?? []);
   const clusterIPs = own
     .map((address) => translate(address, rules.translations))

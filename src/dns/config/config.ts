@@ -51,18 +51,18 @@ export interface StubZone {
 /** Names of Pods such as `10-244-0-7.shop.pod.cluster.local`: none, any address, or those of Pods that exist. */
 export type PodMode = 'disabled' | 'insecure' | 'verified';
 
-export interface PeerConfig {
-  /** Address ranges of servers whose word is taken. */
+export interface TrustedServersConfig {
+  /** Address ranges of servers that may name the client's cluster. */
   readonly ranges: readonly string[];
   /** Names in client certificates, over DoT. */
   readonly identities: readonly string[];
 }
 
-export const nobody: PeerConfig = { ranges: [], identities: [] };
+export const nobody: TrustedServersConfig = { ranges: [], identities: [] };
 
 export interface TrustConfig {
-  readonly peers: PeerConfig;
-  /** Keys that peers sign with; a good signature makes a peer believed. */
+  readonly trusted: TrustedServersConfig;
+  /** Keys that trusted servers sign with; a good signature makes a server trusted. */
   readonly keys: readonly TsigKey[];
 }
 

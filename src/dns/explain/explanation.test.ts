@@ -42,7 +42,7 @@ function setUp(config: Partial<ChainConfig> = {}) {
   });
   syncAll(catalog);
   const asker = new Asker(catalog, {
-    config: { federationZones: [federation.zone], peers: { ranges: ['127.0.0.1/32'], identities: [] }, ...config },
+    config: { federationZones: [federation.zone], trusted: { ranges: ['127.0.0.1/32'], identities: [] }, ...config },
     exchange: elsewhere,
   });
   const options = {

@@ -38,8 +38,9 @@ export interface SelfExplainer {
 
 export function createSelfExplainer(options: SelfExplainerOptions): SelfExplainer {
   const { table, world } = options;
-  const peers = { ...options.config.peers, ranges: [...options.config.peers.ranges, explainerAddress] };
-  const config = { ...options.config, peers, clients: [...options.config.clients, explainerAddress] };
+  const { trusted: listed } = options.config;
+  const trusted = { ...listed, ranges: [...listed.ranges, explainerAddress] };
+  const config = { ...options.config, trusted, clients: [...options.config.clients, explainerAddress] };
   const service = new DnsService({
     ...options,
     config,

@@ -26,8 +26,8 @@ function setUp(nameservers: string[]) {
   addService(catalog, 'shop/partner', { externalName: 'api.partner.example' });
   syncAll(catalog);
   const stubZones = [{ zone: 'fed.svc.federation', nameservers: ['192.0.2.3'], sendsSource: true }];
-  const peers = { ranges: ['127.0.0.9/32'], identities: [] };
-  const asker = new Asker(catalog, { exchange, stubZones, config: { forward: { nameservers }, peers } });
+  const trusted = { ranges: ['127.0.0.9/32'], identities: [] };
+  const asker = new Asker(catalog, { exchange, stubZones, config: { forward: { nameservers }, trusted } });
   catalog.table.setQueryLog(true);
   return { asker, catalog };
 }

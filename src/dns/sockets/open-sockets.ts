@@ -33,7 +33,7 @@ export interface Serving extends Sockets {
   setStubZones(zones: readonly StubZone[]): void;
   /** Whom to believe from now on. */
   setTrust(trust: TrustConfig): void;
-  /** Names of zones, their TTLs, and how peers say who asks, from now on. */
+  /** Names of zones, their TTLs, and how servers name the client's cluster, from now on. */
   changeZones(change: ZoneChange): void;
 }
 

@@ -1,4 +1,4 @@
-// Where the one who asks stands: what an allowed peer says in its option; nowhere if somebody else says it, or if it cannot be
+// Where the one who asks stands: what a trusted server says in its option; nowhere if somebody else says it, or if it cannot be
 // read; here if nothing is said. The same few options come again and again, so what they mean is remembered by their bytes.
 
 import { hashBytes } from '../../base/dns/name.ts';
@@ -6,21 +6,21 @@ import type { PlacesReader, Standpoint } from '../../catalog/places.ts';
 import type { Answer } from '../answer.ts';
 import type { Query } from '../wire.ts';
 import { decodeSource } from './source-option.ts';
-import { type Peers, sayDropped } from './trusted-servers.ts';
+import { sayDropped, type TrustedServers } from './trusted-servers.ts';
 
 const rememberedMax = 10_000;
 /** Whoever sends the option is another server, and no pod of this cluster: nothing here is its own. */
 const nowhere: Standpoint = { cluster: 0, zone: 0, region: 0 };
 
 export interface AskerFinderOptions {
-  readonly peers: Peers;
+  readonly trusted: TrustedServers;
   readonly places: PlacesReader;
   /** For those who say nothing: the cluster this server stands in, if it stands in one. */
   readonly local: Standpoint;
 }
 
 export function createAskerFinder({
-  peers,
+  trusted,
   places,
   local,
 }: AskerFinderOptions): (query: Query, answer: Answer) => Standpoint {
@@ -31,7 +31,7 @@ export function createAskerFinder({
     if (!source) return nowhere;
     const cluster = places.find('c', source.cluster);
     const known = places.standAt(cluster);
-    // What the peer says of its place counts only where we know nothing ourselves.
+    // What the server says of its place counts only where we know nothing ourselves.
     const region = known.region || places.find('r', source.region ?? '');
     const zone = known.zone || places.find('z', `${source.region ?? ''}/${source.zone ?? ''}`);
     return { cluster, zone, region };
@@ -39,7 +39,7 @@ export function createAskerFinder({
 
   return (query, answer) => {
     if (query.sourceLength < 0) return local;
-    if (!peers.isBelieved(query)) {
+    if (!trusted.isBelieved(query)) {
       sayDropped(answer);
       return nowhere;
     }

@@ -5,21 +5,21 @@ import type { TsigKey } from '../../base/dns/tsig.ts';
 import type { Random } from '../../base/world.ts';
 import type { ClusterPlace } from '../../catalog/places.ts';
 import type { Answer } from '../answer.ts';
-import type { PeerConfig, TrustConfig } from '../config/config.ts';
+import type { TrustConfig, TrustedServersConfig } from '../config/config.ts';
 import { createAddressFilter } from '../handlers/acl.ts';
 import type { SourceTag } from '../upstream/question.ts';
 import { extendedError, type Query } from '../wire.ts';
 import { decodeSource, encodeSource, hopsMax, type SourceCluster } from './source-option.ts';
 
-export class Peers {
+export class TrustedServers {
   #isInRange: (address: string) => boolean = () => false;
   #identities: ReadonlySet<string> = new Set();
 
-  constructor(config: PeerConfig) {
+  constructor(config: TrustedServersConfig) {
     this.replace(config);
   }
 
-  replace(config: PeerConfig): void {
+  replace(config: TrustedServersConfig): void {
     this.#isInRange = createAddressFilter(config.ranges);
     this.#identities = new Set(config.identities);
   }
@@ -37,17 +37,17 @@ export class Peers {
 }
 
 /** For the log: the cluster that asks, and whether that is believed. */
-export function describeSource(query: Query, peers: Peers): { source?: string; isSourceDropped?: true } {
+export function describeSource(query: Query, trusted: TrustedServers): { source?: string; isSourceDropped?: true } {
   const said = sourceIn(query);
   if (said === undefined || said.cluster === '') return {};
-  return { source: said.cluster, ...(peers.isBelieved(query) ? {} : { isSourceDropped: true }) };
+  return { source: said.cluster, ...(trusted.isBelieved(query) ? {} : { isSourceDropped: true }) };
 }
 
 /** The query is served as if its option had not been there, and its sender learns that. */
 export function sayDropped(answer: Answer): void {
   if (answer.extendedError !== -1) return;
   answer.extendedError = extendedError.prohibited;
-  answer.extendedText = 'only listed peers may say which cluster asks; that option was dropped';
+  answer.extendedText = 'only trusted servers may name the cluster that asks; that option was dropped';
 }
 
 function sourceIn(query: Query): SourceCluster | undefined {
@@ -64,7 +64,7 @@ export function markOf(random: Random): string {
 export class SourceTagger {
   readonly #cluster: ClusterPlace;
   readonly #optionCode: number;
-  readonly #peers: Peers;
+  readonly #trusted: TrustedServers;
   /** How this server knows a query again that it has passed on before. */
   readonly #mark: string;
   /** For every query that starts here: the same bytes. */
@@ -73,19 +73,19 @@ export class SourceTagger {
   constructor(options: {
     readonly cluster: ClusterPlace;
     readonly optionCode: number;
-    readonly peers: Peers;
+    readonly trusted: TrustedServers;
     /** Eight hexadecimal digits, the same in all threads of a server. */
     readonly mark: string;
   }) {
     this.#cluster = options.cluster;
     this.#optionCode = options.optionCode;
-    this.#peers = options.peers;
+    this.#trusted = options.trusted;
     this.#mark = options.mark;
   }
 
   /** Whether the query says which cluster asks, and may not. */
   isDropping(query: Query): boolean {
-    return query.sourceLength >= 0 && !this.#peers.isBelieved(query);
+    return query.sourceLength >= 0 && !this.#trusted.isBelieved(query);
   }
 
   /** The way a query says it has come is taken from anybody: the worst a lie can do is refuse the liar. */
@@ -93,7 +93,7 @@ export class SourceTagger {
     const said = sourceIn(query);
     const { hops = 0, passed = [] } = said ?? {};
     if (hops >= hopsMax || passed.includes(this.#mark)) return 'loop';
-    if (said && said.cluster !== '' && this.#peers.isBelieved(query)) return this.#tag(said);
+    if (said && said.cluster !== '' && this.#trusted.isBelieved(query)) return this.#tag(said);
     const { id, zone, region } = this.#cluster;
     if (hops === 0 && passed.length === 0) return (this.#own ??= this.#tag({ cluster: id, zone, region, hops }));
     return this.#tag({ cluster: id, zone, region, hops, passed });
@@ -108,11 +108,11 @@ export class SourceTagger {
 }
 
 export class Trust {
-  readonly peers: Peers;
+  readonly trusted: TrustedServers;
   #keys: readonly TsigKey[];
 
   constructor(config: TrustConfig) {
-    this.peers = new Peers(config.peers);
+    this.trusted = new TrustedServers(config.trusted);
     this.#keys = config.keys;
   }
 
@@ -121,7 +121,7 @@ export class Trust {
   }
 
   replace(config: TrustConfig): void {
-    this.peers.replace(config.peers);
+    this.trusted.replace(config.trusted);
     this.#keys = config.keys;
   }
 }

@@ -166,7 +166,7 @@ export class Asker {
         clustersetZone: catalog.clustersetZone,
         localCluster: catalog.localCluster,
         sourceOption: defaultSourceOption,
-        peers: nobody,
+        trusted: nobody,
         federationZones: [],
         ...options.config,
       },

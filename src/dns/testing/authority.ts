@@ -41,7 +41,7 @@ export class AuthorityAsker {
         localCluster: 0,
         federationZones: [federation.zone],
         sourceOption: defaultSourceOption,
-        peers: { ranges: ['127.0.0.1/32'], identities: ['resolver-a2'] },
+        trusted: { ranges: ['127.0.0.1/32'], identities: ['resolver-a2'] },
       },
     });
     table.onNews((news) => this.service.take(news));

@@ -10,7 +10,7 @@ import { messageOf } from '../handler.ts';
 import { stubHandler } from '../handlers/stub.ts';
 import { Responder } from '../responder.ts';
 import { decodeSource, encodeSource } from '../source/source-option.ts';
-import { Peers, SourceTagger } from '../source/trusted-servers.ts';
+import { SourceTagger, TrustedServers } from '../source/trusted-servers.ts';
 import { StubZones } from '../stub-zones/stub-zones.ts';
 import { ReplyCache } from '../upstream/cache.ts';
 import type { Exchange } from '../upstream/exchange.ts';
@@ -73,11 +73,11 @@ interface ResolverParts {
 function resolverOf({ world, cache, isClusterInKey }: ResolverParts): Handler {
   const zones = new StubZones();
   zones.replace([{ zone: 'world.svc.federation', nameservers: ['192.0.2.1'], sendsSource: true }]);
-  const peers = new Peers({ ranges: ['127.0.0.1/32'], identities: [] });
+  const trusted = new TrustedServers({ ranges: ['127.0.0.1/32'], identities: [] });
   const tagger = new SourceTagger({
     cluster: { id: 'here' },
     optionCode: defaultSourceOption,
-    peers,
+    trusted,
     mark: '00000001',
   });
   const { tagFor } = tagger;

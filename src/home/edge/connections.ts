@@ -5,13 +5,13 @@ import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { EdgeLimits } from './limits.ts';
-import { type Peer, peerOf } from './peer.ts';
+import { type TlsClient, tlsClientOf } from './tls-client.ts';
 
 export class Connection {
   readonly address: string;
   #socket: Socket;
   #session: ServerHttp2Session | undefined;
-  #peer: Peer | undefined;
+  #client: TlsClient | undefined;
   /** Exchanges that still hold anything, those whose stream was reset included. */
   openExchanges = 0;
   activeMs: number;
@@ -27,7 +27,7 @@ export class Connection {
 
   secured(socket: TLSSocket): void {
     this.#socket = socket;
-    this.#peer = peerOf(socket);
+    this.#client = tlsClientOf(socket);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 30_000);
   }
@@ -36,8 +36,8 @@ export class Connection {
     this.#session = session;
   }
 
-  get peer(): Peer {
-    return this.#peer ?? { kind: 'nobody' };
+  get client(): TlsClient {
+    return this.#client ?? { kind: 'nobody' };
   }
 
   /** A stream was blocked for too long: if not even a ping comes back, it is the whole connection that is. */

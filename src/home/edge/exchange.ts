@@ -9,14 +9,14 @@ import { StatusError } from '../request/status.ts';
 import { asStatusError } from '../request/status-errors.ts';
 import type { Carrier } from './carriers.ts';
 import type { EdgeLimits } from './limits.ts';
-import { type Peer, peerFields } from './peer.ts';
+import { clientFields, type TlsClient } from './tls-client.ts';
 
 const pieceBytes = 256 * 1024;
 const noDeadline = Number.POSITIVE_INFINITY;
 
 export interface ExchangeOptions {
   readonly carrier: Carrier;
-  readonly peer: Peer;
+  readonly client: TlsClient;
   readonly wallMs: number;
   /** Empty for a request that is not audited. */
   readonly auditId: string;
@@ -176,7 +176,7 @@ export class Exchange {
 
   /** The time for handling begins anew once the body is there. */
   #request(onBody: () => void): ApiRequest {
-    const { carrier, peer, wallMs } = this.#options;
+    const { carrier, client, wallMs } = this.#options;
     const signal = () => this.#signal();
     const request: ApiRequest & { body?: Uint8Array } = {
       // RFC 9110 section 9.3.2: HEAD is GET without the body, which is left out when the answer is sent.
@@ -186,7 +186,7 @@ export class Exchange {
       get signal() {
         return signal();
       },
-      ...peerFields(peer, wallMs),
+      ...clientFields(client, wallMs),
       trail: this.trail,
       ...(carrier.hasBody && { receiveBody: () => (received ??= receive()) }),
     };

@@ -188,7 +188,7 @@ class Edge implements ApiServer {
     connection.openExchanges++;
     const exchange = new Exchange({
       carrier,
-      peer: connection.peer,
+      client: connection.client,
       wallMs: world.clock.wallMs(),
       auditId: this.#audit === undefined ? '' : world.random.uuid(),
       handle: (request) => api.handle(request),

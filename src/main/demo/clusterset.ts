@@ -68,7 +68,7 @@ export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
     broker: { client, clusterset: demoClusterSet },
     federation: demoFederation.name,
     listen: { hosts: ['127.0.0.1'], port: 0 },
-    trust: { peers: { ranges: ['127.0.0.1/32'], identities: [] }, keys: [] },
+    trust: { trusted: { ranges: ['127.0.0.1/32'], identities: [] }, keys: [] },
     identity: certificates.issue(federationIdentity, { kind: 'client' }),
   });
   deps.parts.add('authority', () => authority.stop());

@@ -3,17 +3,17 @@
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import type { ApiRequest } from '../request/access.ts';
 
-export type Peer =
+export type TlsClient =
   | { readonly kind: 'nobody' }
-  | { readonly kind: 'certified'; readonly subject: PeerSubject; readonly notAfterMs: number }
+  | { readonly kind: 'certified'; readonly subject: ClientSubject; readonly notAfterMs: number }
   | { readonly kind: 'refused'; readonly reason: string };
 
-type PeerSubject = NonNullable<ApiRequest['clientCertificate']>;
-type PeerFields = Pick<ApiRequest, 'clientCertificate' | 'clientCertificateError'>;
+type ClientSubject = NonNullable<ApiRequest['clientCertificate']>;
+type ClientFields = Pick<ApiRequest, 'clientCertificate' | 'clientCertificateError'>;
 
 type CertifiedSocket = Pick<TLSSocket, 'getPeerCertificate' | 'authorized' | 'authorizationError'>;
 
-export function peerOf(socket: CertifiedSocket): Peer {
+export function tlsClientOf(socket: CertifiedSocket): TlsClient {
   const certificate = socket.getPeerCertificate() as PeerCertificate | undefined;
   if (certificate?.raw === undefined) return { kind: 'nobody' };
   if (!socket.authorized) return { kind: 'refused', reason: String(socket.authorizationError) };
@@ -26,11 +26,11 @@ export function peerOf(socket: CertifiedSocket): Peer {
 }
 
 /** A connection may outlive the certificate it was opened with: each request looks again. */
-export function peerFields(peer: Peer, nowMs: number): PeerFields {
-  if (peer.kind === 'nobody') return {};
-  if (peer.kind === 'refused') return { clientCertificateError: peer.reason };
-  if (nowMs > peer.notAfterMs) return { clientCertificateError: 'CERT_HAS_EXPIRED' };
-  return { clientCertificate: peer.subject };
+export function clientFields(client: TlsClient, nowMs: number): ClientFields {
+  if (client.kind === 'nobody') return {};
+  if (client.kind === 'refused') return { clientCertificateError: client.reason };
+  if (nowMs > client.notAfterMs) return { clientCertificateError: 'CERT_HAS_EXPIRED' };
+  return { clientCertificate: client.subject };
 }
 
 function listOf(value: unknown): string[] {
