@@ -59,7 +59,10 @@ addDemoCommand(program, hands, {
   order: async (...order) => (await import('./main/demo/process.ts')).orderDemo(...order),
 });
 addUpCommand(program, async (flags) => (await import('./main/home-process.ts')).runUp(flags));
-addApiCommand(program, async (flags) => (await import('./main/home-process.ts')).runApi(flags));
+addApiCommand(program, {
+  run: async (flags) => (await import('./main/home-process.ts')).runApi(flags),
+  rotate: async (...rotation) => (await import('./main/home-process.ts')).rotateCa(...rotation),
+});
 addAgentCommand(program, async (flags) => (await import('./main/agent-process.ts')).runAgent(flags));
 addDnsCommand(program, async (flags) => (await import('./main/dns-process.ts')).runDns(flags));
 addDigCommand(program, hands);

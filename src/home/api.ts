@@ -17,7 +17,7 @@ import type { Access } from './request/access.ts';
 import type { Engine } from './request/call.ts';
 import { createHandle, type Handle } from './request/handle.ts';
 import { type ApiLimits, defaultLimits } from './request/limits.ts';
-import { createPathHandler } from './request/paths.ts';
+import { type AuthorityFacts, createPathHandler } from './request/paths.ts';
 import { createRequestMetrics } from './request/request-metrics.ts';
 import type { Store } from './store/store.ts';
 import { createEventMemo } from './watch/event-memo.ts';
@@ -32,6 +32,7 @@ export interface ApiOptions {
   readonly log: Log;
   readonly metrics?: Metrics;
   readonly limits?: Partial<ApiLimits>;
+  readonly authority?: AuthorityFacts;
   /** Definitions that are there from the first start on. */
   readonly definitions?: readonly AnyObject[];
   /** What the schemas of definitions cannot express. */
@@ -75,6 +76,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     engine,
     metrics: options.metrics,
     openApi: createOpenApi(engine.registry),
+    authority: options.authority,
     waitsFor: () => (state === 'started' ? undefined : `the server is ${state}`),
   });
   return {

@@ -9,6 +9,7 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { World } from '../base/world.ts';
 import { createAgent } from '../clusterset/agent/agent.ts';
+import { startAuthorityRenewal } from '../clusterset/agent/authority-renewal.ts';
 import { MembershipCopy } from '../clusterset/agent/membership-copy.ts';
 import { startTokenRenewal } from '../clusterset/agent/token-renewal.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
@@ -120,10 +121,14 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
         : undefined;
       const place = { clusterset, cluster: clusterId };
       const copies = runBrokerCopies({ world, log, home, broker, namespace: systemNamespace, place });
+      const authorities = isOwnToken
+        ? startAuthorityRenewal({ home, broker, world, log, membership: () => copy.current })
+        : undefined;
       agent.start();
       await aborted(signal);
       await copies.stop();
       renewal?.stop();
+      authorities?.stop();
       federations.stop();
       await agent.stop();
     };

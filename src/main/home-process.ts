@@ -4,9 +4,10 @@ import { resolve } from 'node:path';
 import { parseIp } from '../base/ip.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { usageError } from '../cli/exit-codes.ts';
-import type { ApiFlags } from '../cli/roles/api.ts';
+import type { ApiFlags, RotationStep } from '../cli/roles/api.ts';
 import { parseListen } from '../cli/roles/options.ts';
 import type { UpFlags } from '../cli/roles/up.ts';
+import { rotateAuthority } from '../home/security/authority.ts';
 import { startHome } from './home.ts';
 import { portolanPath, processLog, untilStopped } from './process.ts';
 
@@ -36,6 +37,18 @@ const dnsName = /^(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]*[a
 function checkedHost(text: string): string {
   if (parseIp(text) !== undefined || (text.length <= 253 && dnsName.test(text))) return text;
   throw usageError(`--san ${JSON.stringify(text)}: neither an IP address nor a DNS name`);
+}
+
+const rotationNext = {
+  begin: 'the new authority is trusted beside the old one; when all clients have both: portolan api rotate-ca switch',
+  switch: 'certificates come from the new authority; when no client has an old one left: portolan api rotate-ca finish',
+  finish: 'the old authority is no longer trusted',
+};
+
+export async function rotateCa(data: string, step: RotationStep): Promise<void> {
+  const world = createRealWorld();
+  await rotateAuthority({ world, directory: resolve(data), log: processLog(world, 'warn') }, step);
+  process.stdout.write(`${rotationNext[step]}\n`);
 }
 
 export async function runUp(flags: UpFlags): Promise<void> {

@@ -16,6 +16,7 @@ import { bundledDefinitions } from '../home/definitions/bundled.ts';
 import { type ApiServer, serve } from '../home/edge/server.ts';
 import { customResourceDefinitionKind } from '../home/kinds/custom-resource-definition.ts';
 import { builtinKinds, securityKinds } from '../home/kinds/index.ts';
+import { watchAuthority } from '../home/security/authority-end.ts';
 import { ensureBootstrap } from '../home/security/bootstrap.ts';
 import { createAccess } from '../home/security/create-access.ts';
 import { openAuditFile } from '../home/security/edge/audit-file.ts';
@@ -66,7 +67,7 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   const store = await openSqliteStore({ world, log, path: `${directory}/store/facts.db`, limits, metrics });
   parts.add('store', () => store.close());
   const hosts = servingHosts({ host: listen.host, hostname: hostname(), extra: options.extraHosts });
-  const pki = await openPki({ world, directory, hosts, log });
+  const pki = await openPki({ world, directory, hosts, log, authorityLookMs: 3_000 });
   parts.add('pki', () => pki.close());
   const access = await createAccess({ world, store, log, serviceAccountKey: pki.serviceAccountKey });
   parts.add('access', () => access.close());
@@ -75,8 +76,11 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
     random: world.random,
     extra: [customResourceDefinitionKind, ...securityKinds(access)],
   });
+  const authority = watchAuthority({ pki, world, log, metrics });
+  parts.add('authority', () => authority.stop());
   const api = await createApi({
     world,
+    authority,
     store,
     kinds,
     access,

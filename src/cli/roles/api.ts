@@ -1,6 +1,6 @@
 // `portolan api`: the embedded API server, a cluster's home or the broker.
 
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { logLevelOption } from './options.ts';
@@ -15,8 +15,15 @@ export interface ApiFlags {
   readonly logLevel: LogLevel;
 }
 
-export function addApiCommand(program: Command, run: (flags: ApiFlags) => Promise<void>): void {
-  program
+export type RotationStep = 'begin' | 'switch' | 'finish';
+
+export interface ApiActions {
+  run(flags: ApiFlags): Promise<void>;
+  rotate(data: string, step: RotationStep): Promise<void>;
+}
+
+export function addApiCommand(program: Command, { run, rotate }: ApiActions): void {
+  const api = program
     .command('api')
     .description("the embedded API server: a cluster's home, or the broker")
     .requiredOption('--data <dir>', 'where facts, keys and admin.kubeconfig are kept; made if it is not there')
@@ -31,4 +38,19 @@ export function addApiCommand(program: Command, run: (flags: ApiFlags) => Promis
     .option('--audit <file>', 'write one line for each request')
     .addOption(logLevelOption('info'))
     .action(run);
+  api
+    .command('rotate-ca')
+    .description('replace the certificate authority of a home in three steps, while it runs')
+    .addArgument(new Argument('<step>', 'how far to go').choices(['begin', 'switch', 'finish']))
+    .addHelpText(
+      'after',
+      `
+begin   makes a new authority and has it trusted beside the old one; the home names both to its clients
+switch  certificates are issued by the new one; the old one is still trusted
+finish  the old one is forgotten
+A running home follows within five seconds and writes its admin.kubeconfig anew; agents of joined clusters follow within ten
+minutes. Copy admin.kubeconfig to whoever has one of their own between begin and switch, and again before finish.
+  portolan api rotate-ca begin --data /var/lib/portolan`,
+    )
+    .action((step: RotationStep) => rotate(api.opts<ApiFlags>().data, step));
 }

@@ -19,6 +19,15 @@ export interface PathParts {
   readonly metrics: Metrics | undefined;
   readonly openApi: OpenApi;
   waitsFor(): string | undefined;
+  readonly authority: AuthorityFacts | undefined;
+}
+
+/** What the home says about its certificate authority. */
+export interface AuthorityFacts {
+  /** PEM of all that are trusted. */
+  certificates(): string;
+  /** What people should do about it, if anything. */
+  warning(): string | undefined;
 }
 
 export function createPathHandler(parts: PathParts): PathHandler {
@@ -43,7 +52,9 @@ async function answerPath(parts: PathParts, request: ApiRequest, route: PathRout
     case 'livez':
     case 'readyz':
     case 'healthz':
-      return answerHealth(segments[0], { store: parts.engine.store, waitsFor: parts.waitsFor }, route.query);
+      return answerHealth(segments[0], healthStateOf(parts), route.query);
+    case '.well-known':
+      return answerWellKnown(parts, segments);
     case 'metrics':
       return parts.metrics === undefined ? undefined : metricsResponse(parts.metrics);
     case undefined:
@@ -53,6 +64,16 @@ async function answerPath(parts: PathParts, request: ApiRequest, route: PathRout
     default:
       return undefined;
   }
+}
+
+function healthStateOf({ engine, waitsFor, authority }: PathParts): HealthState {
+  return { store: engine.store, waitsFor, warnings: () => [authority?.warning()].filter((text) => text !== undefined) };
+}
+
+/** Certificates are no secret, and who holds an old one must be able to learn of the new one. */
+function answerWellKnown({ authority }: PathParts, segments: readonly string[]): HttpResponse | undefined {
+  if (segments[1] !== 'portolan-ca' || segments.length > 2 || authority === undefined) return undefined;
+  return jsonResponse({ certificates: authority.certificates() });
 }
 
 async function metricsResponse(metrics: Metrics): Promise<HttpResponse> {
@@ -113,6 +134,8 @@ export interface HealthState {
   readonly store: Store;
   /** What readiness still waits for; undefined once everything is there. */
   waitsFor(): string | undefined;
+  /** What does not make it unhealthy yet; shown with `?verbose`. */
+  warnings?(): readonly string[];
 }
 
 export function answerHealth(name: string, state: HealthState, query: URLSearchParams): HttpResponse {
@@ -123,6 +146,7 @@ export function answerHealth(name: string, state: HealthState, query: URLSearchP
   const lines = results.map(({ name: check, failure }) =>
     failure === undefined ? `[+]${check} ok` : `[-]${check} failed: ${failure}`,
   );
+  lines.push(...(state.warnings?.() ?? []).map((warning) => `[!]${warning}`));
   lines.push(isWell ? `${name} check passed` : `${name} check failed`);
   return textResponse(`${lines.join('\n')}\n`, isWell ? 200 : 503);
 }

@@ -47,7 +47,7 @@ export interface ApiAccess extends Access {
 
 const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 const masters = 'system:masters';
-const healthPaths = ['/livez', '/readyz', '/healthz'];
+const publicPaths = ['/livez', '/readyz', '/healthz', '/.well-known/portolan-ca'];
 const everything: readonly PolicyRule[] = [
   { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
   { verbs: ['*'], nonResourceURLs: ['*'] },
@@ -223,7 +223,7 @@ function impersonate(
 
 function decide(index: RbacIndex, user: User, attributes: Attributes): Decision {
   if (isMaster(user)) return { isAllowed: true, reason: '' };
-  if (attributes.path !== undefined && isHealthCheck(attributes.verb, attributes.path)) {
+  if (attributes.path !== undefined && isPublic(attributes.verb, attributes.path)) {
     return { isAllowed: true, reason: '' };
   }
   const grant = index.find(user, attributes.namespace, (rule) => allows(rule, attributes));
@@ -235,7 +235,7 @@ function isMaster(user: User): boolean {
   return user.groups.includes(masters);
 }
 
-function isHealthCheck(verb: string, path: string): boolean {
+function isPublic(verb: string, path: string): boolean {
   if (verb !== 'get' && verb !== 'head') return false;
-  return healthPaths.some((health) => path === health || path.startsWith(`${health}/`));
+  return publicPaths.some((open) => path === open || path.startsWith(`${open}/`));
 }

@@ -1,8 +1,8 @@
 // Keeps the keys and certificates of one home under its data directory: an authority made at the first start, a
 // serving certificate that renews itself while the server runs, the service accounts' signing key, and the admin's
-// kubeconfig. How certificates are built is certificates.ts; who is listening on them is the edge.
+// kubeconfig. How certificates are built is certificates.ts; who is listening on them is the edge; how the authority is
+// replaced by another one is authority.ts, and what it left on disk is followed here.
 
-import { createPrivateKey } from 'node:crypto';
 import { errorText, type Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
 import {
@@ -15,13 +15,12 @@ import {
   type Subject,
 } from '../../base/x509/certificates.ts';
 import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
+import { type Authority, backdateMs, openAuthority } from './authority.ts';
 import { formatKubeconfig, parseKubeconfig } from './kubeconfig.ts';
+import { PkiFiles } from './pki-files.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
-const authorityLifetimeMs = 10 * 365 * dayMs;
 const leafLifetimeMs = 365 * dayMs;
-/** Certificates begin a little in the past, for clients whose clock is behind. */
-const backdateMs = 5 * 60 * 1000;
 /** Timers of the runtime end after 24 days, and the wall clock may jump: look again at least this often. */
 const renewalCheckMs = 6 * 60 * 60 * 1000;
 const ownerOnly = 0o600;
@@ -34,6 +33,8 @@ export interface PkiOptions {
   /** Host names and IP addresses under which the server is reached. */
   readonly hosts: readonly string[];
   readonly log: Log;
+  /** How often to look whether `portolan api rotate-ca` has done something; never when absent. */
+  readonly authorityLookMs?: number;
 }
 
 export interface ClientRequest {
@@ -43,8 +44,11 @@ export interface ClientRequest {
 }
 
 export interface Pki {
-  /** PEM. Clients trust it for the server, the server trusts it for clients. */
+  /** PEM of one authority, or of two while one replaces the other. Clients trust them for the server, the server trusts
+   *  them for clients. */
   readonly clientCa: string;
+  /** When the authority that issues certificates ends. */
+  authorityEndsMs(): number;
   /** PEM; signs the tokens of service accounts. */
   readonly serviceAccountKey: string;
   serverCredentials(): Credentials;
@@ -63,11 +67,13 @@ export function servingHosts(options: { host: string; hostname: string; extra?: 
 }
 
 export async function openPki(options: PkiOptions): Promise<Pki> {
-  const authority = await openAuthority(options);
   const files = new PkiFiles(options);
   const serviceAccountKey = await files.openKey('service-account.key');
-  const serving = new ServingCertificate(options, authority, files);
+  let authority = await openAuthority(options, files);
+  const serving = new ServingCertificate(options, () => authority, files);
   await serving.open();
+  let server: string | undefined;
+  let timer: Timer | undefined;
   const signClient = (request: ClientRequest) =>
     issueLeaf(options, authority, {
       subject: request,
@@ -75,49 +81,47 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
       lifetimeMs: request.lifetimeMs,
       key: generatePrivateKey(),
     });
+  const look = async () => {
+    try {
+      const now = await openAuthority(options, files);
+      if (now.trusted !== authority.trusted || now.certificate !== authority.certificate) {
+        authority = now;
+        await serving.authorityChanged();
+        if (server !== undefined) await keepAdminKubeconfig(options, authority, signClient, server);
+        options.log.info('the certificate authorities have changed', { trusted: countCertificates(now.trusted) });
+      }
+    } catch (error) {
+      options.log.error('the certificate authority cannot be read; the one in use stays', { error: errorText(error) });
+    }
+    lookLater();
+  };
+  const lookLater = () => {
+    const { authorityLookMs } = options;
+    if (authorityLookMs !== undefined) timer = options.world.timers.after(authorityLookMs, () => void look());
+  };
+  lookLater();
   return {
-    clientCa: authority.certificate,
+    get clientCa() {
+      return authority.trusted;
+    },
+    authorityEndsMs: () => certificateFacts(authority.certificate).notAfterMs,
     serviceAccountKey,
     serverCredentials: () => serving.credentials,
     onRenewed: (listener) => serving.onRenewed(listener),
     signClient,
-    adminKubeconfig: ({ server }) => keepAdminKubeconfig(options, authority, signClient, server),
-    close: () => serving.close(),
+    adminKubeconfig: (asked) => {
+      server = asked.server;
+      return keepAdminKubeconfig(options, authority, signClient, server);
+    },
+    close: () => {
+      timer?.cancel();
+      serving.close();
+    },
   };
 }
 
-type Authority = Credentials & { readonly subject: Subject };
-
-const authoritySubject = { commonName: 'portolan-ca' };
-
-async function openAuthority(options: PkiOptions): Promise<Authority> {
-  const files = new PkiFiles(options);
-  const [certificate, key] = [await files.read('ca.crt'), await files.read('ca.key')];
-  if (certificate !== undefined && key !== undefined) {
-    files.check('ca.crt', () => isKeyOf(certificate, key), 'it does not belong to ca.key');
-    return { certificate, key, subject: authoritySubject };
-  }
-  if (certificate !== undefined) {
-    throw new Error(`open ${files.path('ca.key')}: ca.crt is there and its key is not; put it back, or remove both`);
-  }
-  return await makeAuthority(options, files, key ?? generatePrivateKey());
-}
-
-// The key goes to disk first: a crash in between leaves a key that the next start uses, never a certificate without.
-async function makeAuthority(options: PkiOptions, files: PkiFiles, key: string): Promise<Authority> {
-  await files.write('ca.key', key);
-  const nowMs = options.world.clock.wallMs();
-  const certificate = issueCertificate({
-    subject: authoritySubject,
-    key,
-    use: { kind: 'authority' },
-    serial: options.world.random.bytes(16),
-    notBeforeMs: nowMs - backdateMs,
-    notAfterMs: nowMs + authorityLifetimeMs,
-  });
-  await files.write('ca.crt', certificate);
-  options.log.info('made a certificate authority', { path: files.path('ca.crt') });
-  return { certificate, key, subject: authoritySubject };
+function countCertificates(pem: string): number {
+  return pem.split('-----BEGIN CERTIFICATE-----').length - 1;
 }
 
 interface LeafRequest {
@@ -149,13 +153,13 @@ function renewalDueMs(certificate: string): number {
 
 class ServingCertificate {
   readonly #options: PkiOptions;
-  readonly #authority: Authority;
+  readonly #authority: () => Authority;
   readonly #files: PkiFiles;
   readonly #listeners = new Set<(credentials: Credentials) => void>();
   #credentials: Credentials = { certificate: '', key: '' };
   #timer: Timer | undefined;
 
-  constructor(options: PkiOptions, authority: Authority, files: PkiFiles) {
+  constructor(options: PkiOptions, authority: () => Authority, files: PkiFiles) {
     this.#options = options;
     this.#authority = authority;
     this.#files = files;
@@ -170,6 +174,13 @@ class ServingCertificate {
     if (kept === undefined) await this.#renew();
     else this.#credentials = kept;
     this.#schedule();
+  }
+
+  /** Whoever listens gets credentials of the authority in force, and looks at who is trusted again. */
+  async authorityChanged(): Promise<void> {
+    const { certificate, key } = this.#credentials;
+    if (!this.#isGood(certificate, key)) return this.#renew();
+    for (const listener of this.#listeners) listener(this.#credentials);
   }
 
   onRenewed(listener: (credentials: Credentials) => void): () => void {
@@ -192,7 +203,7 @@ class ServingCertificate {
     try {
       return (
         isKeyOf(certificate, key) &&
-        isIssuedBy(certificate, this.#authority.certificate) &&
+        isIssuedBy(certificate, this.#authority().certificate) &&
         coversHosts(certificate, this.#options.hosts) &&
         this.#options.world.clock.wallMs() < renewalDueMs(certificate)
       );
@@ -204,7 +215,7 @@ class ServingCertificate {
   // The running server gets the new certificate even if the disk refuses it: the next start makes another.
   async #renew(): Promise<void> {
     const { log, hosts } = this.#options;
-    this.#credentials = issueLeaf(this.#options, this.#authority, {
+    this.#credentials = issueLeaf(this.#options, this.#authority(), {
       subject: { commonName: 'portolan-api' },
       use: { kind: 'server', hosts },
       lifetimeMs: leafLifetimeMs,
@@ -247,7 +258,7 @@ async function keepAdminKubeconfig(
     server,
     clusterName: 'portolan',
     userName: 'admin',
-    certificateAuthority: authority.certificate,
+    certificateAuthority: authority.trusted,
     clientCertificate: client.certificate,
     clientKey: client.key,
   });
@@ -259,7 +270,7 @@ async function keepAdminKubeconfig(
 function isKubeconfigGood(kept: string, authority: Authority, server: string, nowMs: number): boolean {
   const content = parseKubeconfig(kept);
   if (content === undefined || content.server !== server) return false;
-  if (content.certificateAuthority !== authority.certificate) return false;
+  if (content.certificateAuthority !== authority.trusted) return false;
   try {
     return (
       isIssuedBy(content.clientCertificate, authority.certificate) &&
@@ -268,53 +279,6 @@ function isKubeconfigGood(kept: string, authority: Authority, server: string, no
     );
   } catch {
     return false;
-  }
-}
-
-class PkiFiles {
-  readonly #options: PkiOptions;
-
-  constructor(options: PkiOptions) {
-    this.#options = options;
-  }
-
-  path(name: string): string {
-    return `${this.#options.directory}/pki/${name}`;
-  }
-
-  async read(name: string): Promise<string | undefined> {
-    const bytes = await this.#options.world.disk.read(this.path(name));
-    return bytes === undefined ? undefined : text(bytes);
-  }
-
-  async write(name: string, content: string): Promise<void> {
-    const mode = name.endsWith('.key') ? ownerOnly : 0o644;
-    await this.#options.world.disk.write(this.path(name), Buffer.from(content), { mode });
-  }
-
-  async openKey(name: string): Promise<string> {
-    const kept = await this.read(name);
-    if (kept !== undefined) {
-      this.check(name, () => createPrivateKey(kept).asymmetricKeyType === 'ec', 'it is not a P-256 key');
-      return kept;
-    }
-    const key = generatePrivateKey();
-    await this.write(name, key);
-    return key;
-  }
-
-  check(name: string, isGood: () => boolean, problem: string): void {
-    const fail = (found: string, cause?: unknown) =>
-      new Error(`open ${this.path(name)}: ${found}; put back the right file, or move it away to get a new one`, {
-        cause,
-      });
-    let isFine: boolean;
-    try {
-      isFine = isGood();
-    } catch (cause) {
-      throw fail('it cannot be read as PEM', cause);
-    }
-    if (!isFine) throw fail(problem);
   }
 }
 

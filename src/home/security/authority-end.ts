@@ -1,0 +1,40 @@
+// Warns before the home's certificate authority ends: in the log once a day, in health, and as a metric.
+
+import type { Log } from '../../base/log.ts';
+import type { Metrics } from '../../base/metrics.ts';
+import type { Timer, World } from '../../base/world.ts';
+import type { AuthorityFacts } from '../request/paths.ts';
+import type { Pki } from './pki.ts';
+
+const dayMs = 24 * 60 * 60 * 1000;
+/** People need time: every member and every kubeconfig has to follow. */
+const warnMs = 90 * dayMs;
+
+export interface AuthorityWatchOptions {
+  readonly pki: Pick<Pki, 'clientCa' | 'authorityEndsMs'>;
+  readonly world: Pick<World, 'clock' | 'timers'>;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export function watchAuthority({ pki, world, log, metrics }: AuthorityWatchOptions): AuthorityFacts & { stop(): void } {
+  metrics.gauge({
+    name: 'home_ca_end_seconds',
+    help: 'When the certificate authority of this home ends, in seconds since 1970.',
+    collect: (gauge) => gauge.set(pki.authorityEndsMs() / 1000),
+  });
+  const warning = () => {
+    const endsMs = pki.authorityEndsMs();
+    if (endsMs - world.clock.wallMs() > warnMs) return undefined;
+    const date = new Date(endsMs).toISOString().slice(0, 10);
+    return `the certificate authority of this home ends on ${date}; replace it with portolan api rotate-ca`;
+  };
+  let timer: Timer | undefined;
+  const look = () => {
+    const text = warning();
+    if (text !== undefined) log.warn(text);
+    timer = world.timers.after(dayMs, look);
+  };
+  look();
+  return { certificates: () => pki.clientCa, warning, stop: () => timer?.cancel() };
+}
