@@ -22,9 +22,11 @@ import { askTcp, askUdp, askUdpRaw, framed, readFrames } from '../src/dns/testin
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { configMapType } from '../src/kube/objects/config-map.ts';
 import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
+import { type Lease, leaseType } from '../src/kube/objects/lease.ts';
 import { namespaceType } from '../src/kube/objects/namespace.ts';
 import type { AnyObject, ResourceType } from '../src/kube/objects/object.ts';
 import { systemNamespace } from '../src/kube/objects/ours.ts';
+import { partLabel } from '../src/kube/objects/part-lease.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { type Home, startHome } from '../src/main/home.ts';
 import { type DnsProcess, freePort, startDnsProcess, until } from './support/dns-process.ts';
@@ -148,6 +150,21 @@ describe('portolan dns', () => {
     await startTheHome();
   });
 
+  test('its Lease -> renewed while it runs, gone when it has stopped', async () => {
+    const dns = await resolver();
+    await dns.whenReady();
+    const leases = async () => {
+      const { items } = await client.list<Lease>(leaseType, { namespace: systemNamespace });
+      return items
+        .filter(({ metadata }) => metadata.labels?.[partLabel] === 'dns')
+        .map(({ spec }) => spec?.holderIdentity);
+    };
+    await until('its Lease', async () => (await leases()).length > 0);
+    const [holder] = await leases();
+    await dns.stop();
+    expect(await leases()).not.toContain(holder);
+  });
+
   test('metrics -> queries by zone and rcode, time per answer by zone, time from a change to its answer', async () => {
     const dns = await resolver();
     await dns.whenReady();
@@ -227,7 +244,7 @@ describe('portolan dns', () => {
     expect(code).toBe(1);
   });
 
-  test('the DNS options of the clusterset -> names of clusters and TTL while it runs, its zone at the next start', async () => {
+  test('the DNS options of the clusterset -> names of clusters, TTL and its zone, while it runs and at the next start', async () => {
     const spec = { type: 'ClusterSetIP', ips: ['243.0.0.9'], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] };
     await make(serviceImportType, 'shop', 'cart', { spec });
     await make(endpointSliceType, 'shop', 'cart-east', {
@@ -258,7 +275,13 @@ describe('portolan dns', () => {
     const { object } = dnsOptionsManifest({ zone: 'mesh.example', ttlSeconds: 5, clusterNames: 'Hidden' });
     const ref = { namespace: systemNamespace, name: object.metadata.name };
     await client.patch(configMapType, ref, { kind: 'merge', body: { data: object.data } });
-    await until('no such name', async () => (await askUdp(target, named)) === 'NXDOMAIN');
+    const moved = 'cart.shop.svc.mesh.example A';
+    await until(
+      'the new zone in every thread',
+      async () =>
+        (await Promise.all([1, 2, 3, 4].map(() => askUdp(target, moved)))).join() === Array(4).fill('243.0.0.9').join(),
+    );
+    expect(await askUdp(target, 'cart.shop.svc.clusterset.local A')).toBe('REFUSED');
     const again = await resolver();
     await again.whenReady();
     expect(await askUdp(again.target, 'cart.shop.svc.mesh.example A')).toBe('243.0.0.9');

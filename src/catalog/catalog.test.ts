@@ -1,10 +1,30 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeName } from '../base/dns/name.ts';
-import { addImport, makeCatalog, makeSlice } from '../dns/testing/ask.ts';
+import { addImport, addService, makeCatalog, makeSlice, syncAll } from '../dns/testing/ask.ts';
 import type { Catalog, CatalogChange } from './catalog.ts';
 
 const name = 'db.shop.svc.clusterset.local';
+
+test.each(['before', 'after'])(
+  'catalog: the zone gets another name %s everything has been read -> exactly the names that a catalog of that zone has',
+  (when) => {
+    const made = (clustersetDomain: string | undefined, rename?: string) => {
+      const catalog = makeCatalog({ clustersetDomain, hasClusterNames: true });
+      addService(catalog, 'shop/web', { ips: ['10.96.0.7'] });
+      addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7'], ports: ['http:80'] });
+      if (when === 'before' && rename) catalog.setClustersetDomain(rename);
+      syncAll(catalog);
+      if (when === 'after' && rename) catalog.setClustersetDomain(rename);
+      addImport(catalog, 'data/db', { type: 'Headless', slices: [{ cluster: 'east', endpoints: ['10.1.0.1'] }] });
+      catalog.removeServiceImport('shop/checkout');
+      catalog.flush();
+      return [...catalog.table.nameKeys()].map((key) => decodeName(key)).sort();
+    };
+    expect(made(undefined, 'mesh.example')).toEqual(made('mesh.example'));
+    expect(made('mesh.example')).toContain('db.data.svc.mesh.example');
+  },
+);
 
 describe('catalog: the first list', () => {
   test('facts come before everything has been read -> no names until then, then all of them once', () => {

@@ -88,7 +88,7 @@ const noNames = new OwnerNames('');
 export class Catalog {
   readonly table: NameTable;
   readonly clusterZone: Zone;
-  readonly clustersetZone: Zone;
+  #clustersetZone: Zone;
   readonly localCluster: number;
   readonly #options: CatalogOptions;
   readonly #owners = new PackedMap();
@@ -118,7 +118,7 @@ export class Catalog {
     const { clustersetDomain = 'clusterset.local' } = options;
     const shared = { ttlSeconds, serverAddresses };
     this.clusterZone = makeZone(0, { ...shared, name: clusterDomain, source: 'services' });
-    this.clustersetZone = makeZone(1, { ...shared, name: clustersetDomain, source: 'imports' });
+    this.#clustersetZone = makeZone(1, { ...shared, name: clustersetDomain, source: 'imports' });
     for (const zone of this.zones) {
       for (const [name, sets] of fixedNames(zone)) this.table.put(name, zone.id, sets);
     }
@@ -126,6 +126,10 @@ export class Catalog {
 
   get cluster(): ClusterPlace {
     return this.#options.cluster;
+  }
+
+  get clustersetZone(): Zone {
+    return this.#clustersetZone;
   }
 
   get zones(): readonly Zone[] {
@@ -238,6 +242,24 @@ export class Catalog {
     this.#remakeImports(() => {
       this.#hasClusterNames = hasClusterNames;
     });
+  }
+
+  /** All names of imports move from the old zone to the new one. */
+  setClustersetDomain(name: string): void {
+    const zone = { ...makeZone(1, { ...this.#clustersetZone, name }) };
+    if (zone.name === this.#clustersetZone.name) return;
+    const isRead = this.#stage.i !== 'reading';
+    if (isRead) for (const _ of this.fill('imports'));
+    this.flush();
+    const imports = isRead ? [...this.#owners.textKeys()].filter((key) => key[0] === 'i') : [];
+    for (const key of imports) this.#write(key, this.namesOf(key), noNames);
+    for (const old of fixedNames(this.#clustersetZone).keys()) this.table.remove(old);
+    this.#clustersetZone = zone;
+    for (const [fixed, sets] of fixedNames(zone)) this.table.put(fixed, zone.id, sets);
+    const nowMs = this.#nowMs();
+    const changes = imports.map((key) => this.#changeOf(key, this.#write(key, noNames, this.namesOf(key)), nowMs));
+    this.table.bumpSerial();
+    for (const listener of this.#listeners) listener(changes);
   }
 
   /** Where clusters lie and how far traffic goes, for endpoints that clients reach by name. */

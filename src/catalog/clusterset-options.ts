@@ -1,5 +1,5 @@
-// The clusterset's DNS options as a resolver follows them: names of clusters, places and the TTL while it runs, the zone's
-// own name when it starts. What was given as a flag stays.
+// The clusterset's DNS options as a resolver follows them while it runs: the zone's name and TTL, names of clusters, places.
+// What was given as a flag stays.
 
 import { errorText, type Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
@@ -11,20 +11,21 @@ import { createInformer } from '../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import type { Catalog } from './catalog.ts';
+import type { Zone } from './zones.ts';
 
 export interface FollowDnsOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly home: Client;
   readonly catalog: Catalog;
-  /** Called with the TTL of the clusterset's zone whenever it changes. */
-  readonly onTtl: (ttlSeconds: number) => void;
+  /** Called with the clusterset's zone whenever its name or its TTL changes; names lie there already. */
+  readonly onZone: (zone: Zone) => void;
   /** Given at start. */
-  readonly fixed: { readonly ttlSeconds?: number; readonly hasClusterNames?: boolean };
+  readonly fixed: { readonly zone?: string; readonly ttlSeconds?: number; readonly hasClusterNames?: boolean };
 }
 
 /** Returns what ends it. */
-export function followDnsOptions({ world, log, home, catalog, onTtl, fixed }: FollowDnsOptions): () => void {
+export function followDnsOptions({ world, log, home, catalog, onZone, fixed }: FollowDnsOptions): () => void {
   const fieldSelector = `metadata.name=${clusterSetDnsName}`;
   const where = { type: configMapType, namespace: systemNamespace, fieldSelector };
   const informer = createInformer<ConfigMap>({ client: home, world, log, ...where });
@@ -32,11 +33,14 @@ export function followDnsOptions({ world, log, home, catalog, onTtl, fixed }: Fo
 
   function follow({ zone, clusterNames, ...options }: DnsOptions): void {
     if (fixed.hasClusterNames === undefined) catalog.setClusterNames(clusterNames === 'Served');
+    const before = catalog.clustersetZone.name;
+    if (fixed.zone === undefined) catalog.setClustersetDomain(zone);
     const answered = catalog.clustersetZone.name;
     if (zone !== answered) log.warn('the clusterset has another zone than is answered here', { zone, answered });
-    if (fixed.ttlSeconds !== undefined || options.ttlSeconds === ttlSeconds) return;
-    ({ ttlSeconds } = options);
-    onTtl(ttlSeconds);
+    if (before !== answered) log.info("the clusterset's zone has another name", { before, now: answered });
+    const isOtherTtl = fixed.ttlSeconds === undefined && options.ttlSeconds !== ttlSeconds;
+    if (isOtherTtl) ({ ttlSeconds } = options);
+    if (isOtherTtl || before !== answered) onZone({ ...catalog.clustersetZone, ttlSeconds });
   }
 
   // A cluster that left, or never joined, has none: what holds then is what holds by default.

@@ -153,7 +153,8 @@ export function buildChain(parts: ChainParts): Handler[] {
   const askedHere = { ...answering, standpointOf: here, old: fromOld?.here };
   const zoneOf = ({ name, zone }: OwnZone) =>
     zoneHandler({ ...(name === 'authority' ? asked : askedHere), name, zone });
-  const islands = peerNames && islandHandler({ ...askedHere, ...peerNames, name: 'peers' });
+  const elsewhere = [...(peerNames?.elsewhere ?? []), ...own.map(({ zone }) => zone.bytes)];
+  const islands = peerNames && islandHandler({ ...askedHere, ...peerNames, elsewhere, name: 'peers' });
   const followOn = createAliasFollower({ handlers: [...present(islands), stub, ...present(upstream)], onAnswered });
   const outside = peerNames ? [namesOutside] : [];
   return [

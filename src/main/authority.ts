@@ -13,6 +13,8 @@ import { type DnsServer, startDns } from '../dns/server.ts';
 import { createLookup } from '../dns/upstream/lookup.ts';
 import { createTransport } from '../dns/upstream/transport.ts';
 import { tcpConnection } from '../federation/public/rfc2136.ts';
+import type { Client } from '../kube/client/client.ts';
+import { keepPartLease } from '../kube/controller/part-lease.ts';
 import { type AuthorityRole, type AuthoritySetup, startAuthorityRole, zoneWish } from './authority-role.ts';
 
 export interface AuthorityOptions extends AuthoritySetup {
@@ -25,6 +27,8 @@ export interface AuthorityOptions extends AuthoritySetup {
   readonly serverAddresses?: readonly string[];
   /** Nameservers that know the names of load balancers. */
   readonly forwardTo?: readonly string[];
+  /** Distinguishes it from other authorities in its Lease. */
+  readonly partId?: string;
   /** Names on disk, for the next start; none are kept without it. */
   readonly namesCopy?: NamesCopy;
 }
@@ -84,9 +88,11 @@ export function federationTable(
 }
 
 type RoleOptions = AuthoritySetup &
-  Pick<AuthorityOptions, 'world' | 'log' | 'forwardTo'> & {
+  Pick<AuthorityOptions, 'world' | 'log' | 'forwardTo' | 'partId'> & {
     readonly table: FederationTable;
     readonly server: DnsServer;
+    /** Where its Lease is; the broker if absent. */
+    readonly leaseAt?: Client;
   };
 
 export function addAuthorityRole(options: RoleOptions, parts: Parts): AuthorityRole {
@@ -101,5 +107,11 @@ export function addAuthorityRole(options: RoleOptions, parts: Parts): AuthorityR
     ...(forwardTo.length > 0 ? { lookUp: createLookup({ world, exchange, nameservers: forwardTo }) } : {}),
   });
   parts.add('authority', () => role.stop());
+  const client = options.leaseAt ?? options.broker?.client;
+  if (client) {
+    const id = options.partId ?? options.federation;
+    const lease = keepPartLease({ client, world, log: options.log, part: 'authority', id });
+    parts.add('lease of the authority', () => lease.stop());
+  }
   return role;
 }

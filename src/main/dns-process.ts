@@ -1,6 +1,6 @@
 // The process of `portolan dns`: from flags to a running server, its admin endpoint, and its end.
 
-import { availableParallelism } from 'node:os';
+import { availableParallelism, hostname } from 'node:os';
 import type { EtcdAccess } from '../base/etcd.ts';
 import { formatHostPort } from '../base/host-port.ts';
 import { errorText, type Log } from '../base/log.ts';
@@ -115,6 +115,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     ...(namesCopy === undefined ? {} : { namesCopy }),
     listen: await listenOf(host, flags),
     serverAddresses: serverAddressesOf(flags),
+    partId: hostname(),
     workers: flags.workers === undefined ? spareCores() : numberIn('--workers', flags.workers, { min: 0, max: 256 }),
     forwardTo: await nameserversOf(host, '--forward', flags.forward),
     forwardTls: await tlsClientOf(host, flags),
@@ -135,6 +136,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     stubEndpoint: await stubEndpointOf(host, flags),
     domains: {
       cluster: flags.clusterDomain,
+      isClustersetFixed: flags.clustersetDomain !== undefined,
       clusterset: flags.clustersetDomain ?? (await zoneAtStart(home, log, namesCopy && clustersetZoneIn(namesCopy))),
       ttlSeconds: ttlOf(flags),
     },

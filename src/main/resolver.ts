@@ -30,6 +30,7 @@ import { listenFederations } from '../dns/sockets/server-federations.ts';
 import { Federations } from '../dns/stub-zones/federations.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../external/kinds/mesh-external-service.ts';
 import type { Client } from '../kube/client/client.ts';
+import { keepPartLease } from '../kube/controller/part-lease.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { type PeerService, peerServiceType } from '../peering/kinds/peer-service.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
@@ -58,7 +59,15 @@ export interface ResolverOptions {
   readonly stubEndpoint?: StubEndpoint;
   /** How posted stub zones are secured. */
   readonly stubKeys?: StubKeys;
-  readonly domains?: { readonly cluster?: string; readonly clusterset?: string; readonly ttlSeconds?: number };
+  readonly domains?: {
+    readonly cluster?: string;
+    readonly clusterset?: string;
+    /** Whatever the clusterset says while it runs. */
+    readonly isClustersetFixed?: boolean;
+    readonly ttlSeconds?: number;
+  };
+  /** Distinguishes it from other resolvers of the cluster in its Lease. */
+  readonly partId?: string;
   readonly hasClusterNames?: boolean;
   readonly podNames?: PodMode;
   readonly ignoresEmptyServices?: boolean;
@@ -143,10 +152,16 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       ...(options.podNames === 'verified' ? { pods: new PodNames(catalog.table, catalog.clusterZone) } : {}),
     });
     parts.add('catalog', () => attachment.stop());
-    const fixed = { ttlSeconds, hasClusterNames: options.hasClusterNames };
-    const onTtl = (ttlSeconds: number) =>
-      server.changeZones({ clustersetZone: { ...catalog.clustersetZone, ttlSeconds } });
-    parts.add('dns options', followDnsOptions({ world, log, home, catalog, onTtl, fixed }));
+    const { isClustersetFixed = false, clusterset } = options.domains ?? {};
+    const fixed = {
+      ttlSeconds,
+      hasClusterNames: options.hasClusterNames,
+      ...(isClustersetFixed ? { zone: clusterset } : {}),
+    };
+    const onZone = (clustersetZone: Zone) => server.changeZones({ clustersetZone });
+    parts.add('dns options', followDnsOptions({ world, log, home, catalog, onZone, fixed }));
+    const lease = keepPartLease({ client: home, world, log, part: 'dns', id: options.partId ?? cluster.id });
+    parts.add('lease', () => lease.stop());
     const namespace = options.peersNamespace ?? systemNamespace;
     const outside = { client: home, world, log };
     const peers = attachOutside<PeerService>({ ...outside, names: peerTable, type: peerServiceType, namespace });
@@ -156,10 +171,13 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     });
     parts.add('names of external services', () => external.stop());
     const role =
-      authority && authorityParts?.addAuthorityRole({ ...options, ...authority, table: table!, server }, parts);
-    const zones = [...(isForwarded ? [catalog.clustersetZone] : catalog.zones), ...(table ? [table.zone] : [])];
+      authority &&
+      authorityParts?.addAuthorityRole({ ...options, ...authority, table: table!, server, leaseAt: home }, parts);
+    const zones = () => [...(isForwarded ? [catalog.clustersetZone] : catalog.zones), ...(table ? [table.zone] : [])];
     const notReady = () => {
-      const waiting = zones.filter(({ id }) => !catalog.table.isReady(id)).map(({ name }) => name);
+      const waiting = zones()
+        .filter(({ id }) => !catalog.table.isReady(id))
+        .map(({ name }) => name);
       if (peers.isWaiting()) waiting.push(peerTable.zone.name);
       if (external.isWaiting()) waiting.push('names of external services');
       return waiting.length === 0 ? '' : `not read yet: ${waiting.join(', ')}`;

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { silentLog } from '../../base/log.ts';
+import type { Cluster } from '../../clusterset/kinds/cluster.ts';
+import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
+import { shardAddresses } from '../../clusterset/rules/shard-record.ts';
+import type { Federation } from '../kinds/federation.ts';
+import { federatedShard } from '../rules/record.ts';
 import { differenceOf, type NameChange, ownerNameOf, ownerText, type ZoneSet } from './difference.ts';
+import { servicesOf } from './follow.ts';
 import { type Provider, runOnce } from './publisher.ts';
 import { type PublicService, type PublicShard, wantedZone } from './wanted.ts';
 
@@ -68,6 +74,26 @@ describe('wanted public zone', () => {
     const both = shard('foo', undefined, { externalIPs: ['2001:db8::1', '1.0.0.1', 'pending'] });
     expect(wantedZone([service('a', [both])], options).sets.map(({ type }) => type)).toEqual(['A', 'AAAA']);
   });
+});
+
+test('public zone: a service changed back from LoadBalancer, its old status still there -> nothing of it is wanted', () => {
+  const wantedOf = (type: 'LoadBalancer' | 'ClusterIP') => {
+    const status = { loadBalancer: { ingress: [{ ip: '104.32.64.128' }] } };
+    const metadata = { name: 'myservice', namespace: 'myns' };
+    const spec = { type, clusterIP: '10.0.3.64', clusterIPs: ['10.0.3.64'] };
+    const rules = { virtualRanges: [], allowedRanges: [] };
+    const addresses = shardAddresses({ apiVersion: 'v1', kind: 'Service', metadata, spec, status }, rules);
+    const { clusterIPs, loadBalancer } = addresses;
+    const record = { name: 'myservice.myns', namespace: 'prod-m-foo' };
+    const exported = { clusterIPs: [...clusterIPs], loadBalancer: [...loadBalancer], readyEndpoints: 1 };
+    const shard = { metadata: record, spec: exported } as unknown as ServiceShard;
+    const cluster = { metadata: { name: 'foo' }, spec: { namespace: 'prod-m-foo' } } as Cluster;
+    const federation = { metadata: { name: 'myfederation' } } as Federation;
+    const federated = federatedShard({ shard, cluster, virtualRanges: [] }, federation)!;
+    return text(servicesOf({ values: () => [federated].values() }));
+  };
+  expect(wantedOf('LoadBalancer')).toEqual(['myservice.myns.myfederation.svc.federation.ubernetes.io A 104.32.64.128']);
+  expect(wantedOf('ClusterIP')).toEqual([]);
 });
 
 describe('difference of public zones', () => {

@@ -121,6 +121,21 @@ describe('federation attached to a broker', () => {
     attachment.stop();
   });
 
+  test('a cluster whose addresses others reach by a translation -> its own clients get its own cluster IP', async () => {
+    const { sim, admin, table, attachment } = await setUp();
+    const shard = { spec: { clusterIPs: ['100.64.0.7'] } };
+    await admin.patch(serviceShardType, { namespace: 'prod-m-east', name: 'web.shop' }, { kind: 'merge', body: shard });
+    const spec = {
+      translations: [{ from: '10.1.0.0/16', to: '100.64.0.0/16' }],
+      allowedRanges: ['100.64.0.0/16', '104.0.0.0/24'],
+    };
+    await admin.patch(clusterType, { namespace: 'prod', name: 'east' }, { kind: 'merge', body: { spec } });
+    await sim.time.advance(2000);
+    const ofEast = table.shardsOf(key).find(({ cluster }) => cluster === 'east');
+    expect(ofEast).toMatchObject({ clusterIPs: ['10.1.0.7'], externalIPs: ['104.0.0.1'] });
+    attachment.stop();
+  });
+
   test('a member stops renewing while the other goes on -> left out after its lease time; renews -> back at once', async () => {
     const { sim, healthy, attachment, renew } = await setUp();
     for (let i = 0; i < 4; i++) {

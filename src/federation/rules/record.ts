@@ -5,7 +5,7 @@
 import type { IpRange } from '../../base/ip.ts';
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
-import { readAddressRules } from '../../clusterset/rules/address-translation.ts';
+import { inverse, readAddressRules, readTranslations, translate } from '../../clusterset/rules/address-translation.ts';
 import { mayExport } from '../../clusterset/rules/may-export.ts';
 import { parseRecordName } from '../../clusterset/rules/names.ts';
 import { usableAddresses } from '../../clusterset/rules/shard-addresses.ts';
@@ -162,9 +162,11 @@ export function federatedShard(
 function recordOf({ shard: { spec }, cluster: { spec: place }, virtualRanges }: MemberShard): ShardRecord {
   const { clusterIPs, loadBalancer } = usableAddresses(spec, readAddressRules(virtualRanges, place.allowedRanges));
   // A service exported to some clusters only must not be handed to the others: it stays its own cluster's.
+  // Published as others would reach them: the cluster itself has no use for a way around.
+  const back = inverse(readTranslations(place.translations).translations);
   const balancers = spec.exportTo === undefined ? loadBalancer : [];
   return {
-    clusterIPs,
+    clusterIPs: clusterIPs.flatMap((address) => translate(address, back) ?? []),
     externalIPs: balancers.flatMap(({ ip }) => (ip ? [ip] : [])),
     hostnames: balancers.flatMap(({ ip, hostname }) => (hostname && !ip ? [hostname] : [])),
     ports: (spec.ports ?? []).map(({ name = '', protocol = 'TCP', port }) => ({ name, protocol, port })),
