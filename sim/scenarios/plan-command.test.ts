@@ -100,7 +100,7 @@ describe('plan', () => {
     const state = { set, policy: readSetPolicy(undefined), members: [], older: new Map() };
     walks = 0;
     const foreseen = foreseeChanges({ state, present: home, next: home }, keys);
-    expect(foreseen.map((one) => one.conditions?.[1]?.reason)).toEqual(keys.map(() => 'Exported'));
+    expect(foreseen.map((one) => one.conditions?.[1]?.reason)).toEqual(keys.map(() => 'NoReadyEndpoints'));
     expect(walks).toBeLessThanOrEqual(2);
   });
 });

@@ -11,13 +11,14 @@ import {
   serviceExportPolicyType,
 } from '../../src/clusterset/kinds/service-export-policy.ts';
 import type { Client } from '../../src/kube/client/client.ts';
+import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { eventType, type KubernetesEvent } from '../../src/kube/objects/event.ts';
 import { namespaceType } from '../../src/kube/objects/namespace.ts';
 import type { ResourceType } from '../../src/kube/objects/object.ts';
 import { type Service, serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, SimClusterSet, setName } from '../clusterset.ts';
-import { exportLine, find, importLine } from '../look.ts';
-import { service, serviceExport } from '../manifests.ts';
+import { exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';
+import { service, serviceExport, slice } from '../manifests.ts';
 
 async function twoClusters() {
   const set = await new SimClusterSet({ clusters: ['east', 'west'] }).start({ namespaces: ['shop', 'bank'] });
@@ -200,7 +201,7 @@ describe('placement', () => {
     expect(await find(east, serviceType, 'shop/checkout')).toMatchObject({ metadata: { labels: { app: 'checkout' } } });
     expect(await find(west, serviceType, 'shop/checkout')).toBeUndefined();
     expect(await importLine(west, 'shop/checkout')).toBe('ClusterSetIP http:80/TCP from east');
-    expect(await exportLine(east, 'shop/checkout')).toContain('Ready=True/Exported');
+    expect(await exportLine(east, 'shop/checkout')).toContain('Ready=False/NoReadyEndpoints');
     await set.broker.admin.patch(
       federatedServiceType,
       { namespace: setName, name: 'checkout.shop' },
@@ -212,6 +213,33 @@ describe('placement', () => {
     await settle();
     expect(await find(east, serviceType, 'shop/checkout')).toBeUndefined();
     expect(await importLine(east, 'shop/checkout')).toBe('ClusterSetIP http:80/TCP from west');
+  });
+
+  test('placement: a service that is used moves -> it stays where it was until it can be reached where it goes, then goes', async () => {
+    const { set, east, west } = await twoClusters();
+    await set.broker.admin.create(federatedServiceType, federated({ clusters: ['east'], template }));
+    await set.time.advance(4_000);
+    await east.create(endpointSliceType, slice('shop/checkout', { endpoints: ['10.1.0.1'] }));
+    await set.time.advance(4_000);
+    const [ip] = await importedIps(west, 'shop/checkout');
+    const body = { spec: { clusters: ['west'] } };
+    await set.broker.admin.patch(
+      federatedServiceType,
+      { namespace: setName, name: 'checkout.shop' },
+      { kind: 'merge', body },
+    );
+    await set.time.advance(120_000);
+    // Nothing is ready in west: whoever uses it is still served by east.
+    expect(await find(east, serviceType, 'shop/checkout')).toBeDefined();
+    expect(await sliceLines(west, 'shop/checkout')).toContain('east: 10.1.0.1 on http>8080');
+    await west.create(endpointSliceType, slice('shop/checkout', { endpoints: ['10.2.0.1'] }));
+    for (let second = 0; second < 40; second += 1) {
+      await set.time.advance(1_000);
+      expect((await sliceLines(east, 'shop/checkout')).join(), `second ${second}`).toMatch(/10\.[12]\.0\.1 /);
+      expect(await importedIps(west, 'shop/checkout')).toEqual([ip]);
+    }
+    expect(await find(east, serviceType, 'shop/checkout')).toBeUndefined();
+    expect(await sliceLines(east, 'shop/checkout')).toEqual(['west: 10.2.0.1 on http>8080']);
   });
 
   test('placement: the template changes -> the services follow and keep their addresses; deleted -> all gone', async () => {

@@ -59,6 +59,8 @@ export interface ServiceExplanation extends MergeExplanation {
   /** Why the decider decides what cannot be combined. */
   readonly why: string;
   readonly ports: string;
+  /** What the service's name cannot know, where it leads to endpoints. */
+  readonly nameNote: string | undefined;
   readonly standings: readonly ClusterStanding[];
 }
 
@@ -73,6 +75,8 @@ export interface ClusterStanding {
   readonly problem: string | undefined;
   readonly readyEndpoints: number | undefined;
   readonly exportTo: readonly string[] | undefined;
+  /** Whether new connections go elsewhere. */
+  readonly isDraining: boolean;
 }
 
 export function explainService(state: SetState, key: string): ServiceExplanation {
@@ -88,6 +92,7 @@ export function explainService(state: SetState, key: string): ServiceExplanation
     type: foreseen.merge(key)?.type ?? '',
     why: whyDecides(explanation),
     ports: state.policy.ports,
+    nameNote: nameNote(state, explanation),
     ...explanation,
     standings: facts.flatMap((one) =>
       standingOf(one, key, { counted: new Set(counted.map(({ cluster }) => cluster)), memory: memories.get(one.id) }),
@@ -122,7 +127,19 @@ function standingOf(facts: ClusterFacts, key: string, { counted, memory }: Stand
   const { readyEndpoints, exportTo } = record.spec;
   const isCounted = counted.has(facts.id);
   const problem = recordProblem(record);
-  return [{ cluster: facts.id, lease: facts.verdict, memory, isCounted, problem, readyEndpoints, exportTo }];
+  const isDraining = facts.isDraining === true || record.spec.draining === true;
+  return [
+    { cluster: facts.id, lease: facts.verdict, memory, isCounted, problem, readyEndpoints, exportTo, isDraining },
+  ];
+}
+
+// Without a clusterset IP the name leads to endpoints, and each listens on the port that its own cluster has.
+function nameNote({ policy }: SetState, { clusters }: MergeExplanation): string | undefined {
+  if (policy.clusterSetIps !== 'none') return undefined;
+  const serving = clusters.filter(({ isPartOfImport }) => isPartOfImport);
+  const isUneven = new Set(serving.map(({ serves }) => serves.join())).size > 1;
+  const but = isUneven ? ' Clusters serve different ports: an address may be of one that lacks the port you want.' : '';
+  return `A and AAAA of this name are endpoints and do not say their ports: ask for SRV of the port you want.${but}`;
 }
 
 function whyDecides({ clusters, decider }: MergeExplanation): string {
@@ -148,6 +165,7 @@ function explanationText(explanation: ServiceExplanation): string[] {
     lines.push(`${field}: ${value}${isAgreed ? ' (all agree)' : `, decided by ${winner}`}`);
     if (!isAgreed) for (const { cluster, value: said } of says) lines.push(`  ${cluster} says ${said}`);
   }
+  if (explanation.nameNote !== undefined) lines.push('', explanation.nameNote);
   lines.push('', conflicts.length === 0 ? 'no conflicts' : 'conflicts:');
   for (const one of conflicts) {
     lines.push(
@@ -162,13 +180,19 @@ function explanationText(explanation: ServiceExplanation): string[] {
 }
 
 function clusterTable({ clusters, standings }: ServiceExplanation): string[] {
-  const rows = standings.map(({ cluster, memory, isCounted, problem, readyEndpoints, exportTo }) => {
+  const rows = standings.map(({ cluster, memory, isCounted, problem, readyEndpoints, exportTo, isDraining }) => {
     const merged = clusters.find((one) => one.cluster === cluster);
     return [
       cluster,
       merged?.exportedAt ?? '-',
       describeLease(memory),
-      merged?.isPartOfImport ? 'yes' : isCounted ? 'no, another type' : `no, ${whyOut(problem, memory)}`,
+      merged?.isPartOfImport
+        ? isDraining
+          ? 'yes, draining'
+          : 'yes'
+        : isCounted
+          ? 'no, another type'
+          : `no, ${whyOut(problem, memory)}`,
       merged?.serves.map((name) => name || '(unnamed)').join(',') || '-',
       readyEndpoints === undefined ? '?' : String(readyEndpoints),
       exportTo === undefined ? 'all' : exportTo.join(',') || 'nobody else',

@@ -6,6 +6,7 @@ import { addBrokerAcceptCommand } from './broker-accept.ts';
 import { addBrokerInitCommand } from './broker-init.ts';
 import { addBrokerRemoveCommand } from './broker-remove.ts';
 import { addBrokerTokenCommand } from './broker-token.ts';
+import { addDrainCommand } from './drain.ts';
 import { addExplainCommand } from './explain.ts';
 import { addExportCommand } from './export.ts';
 import { addJoinCommand } from './join.ts';
@@ -20,6 +21,7 @@ export function addClusterSetCommands(program: Command, deps: ClusterSetDeps): v
   addLeaveCommand(program, deps);
   addExportCommand(program, deps);
   addUnexportCommand(program, deps);
+  addDrainCommand(program, deps);
   addStatusCommand(program, deps);
   addExplainCommand(program, deps);
   addPlanCommand(program, deps);

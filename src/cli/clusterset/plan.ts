@@ -9,6 +9,7 @@ import { conditionIn, foreseeChanges, type ServiceForesight } from '../../cluste
 import { byKey, fewKeysMax, homeFacts, listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import { exportedReasons } from '../../clusterset/rules/export-conditions.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -142,7 +143,7 @@ async function applied(
 function exitCodeOf({ conditions, conflicts }: ServiceForesight): number {
   // No longer exported, because that is what the file asks for.
   if (conditions === undefined) return planExit.fine;
-  if (conditionIn(conditions, 'Ready')?.status !== 'True') return planExit.notExported;
+  if (!exportedReasons.has(conditionIn(conditions, 'Ready')?.reason ?? '')) return planExit.notExported;
   return conflicts.length > 0 ? planExit.conflict : planExit.fine;
 }
 

@@ -63,6 +63,7 @@ function clusterStatus(id: string, { imports, slices, memory }: ClusterKnowledge
     renewedAgoMs: undefined,
     services: imports.filter((one) => clustersOf(one).includes(id)).length,
     readyEndpoints: endpoints.filter(({ conditions }) => conditions?.ready !== false).length,
+    draining: [],
   };
 }
 

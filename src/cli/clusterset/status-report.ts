@@ -57,6 +57,8 @@ export interface ClusterStatus {
   readonly renewedAgoMs: number | undefined;
   readonly services: number;
   readonly readyEndpoints: number;
+  /** Out of new connections: the whole cluster, or services of it. */
+  readonly draining: 'all' | readonly string[];
 }
 
 export interface ServiceStatus {
@@ -95,6 +97,7 @@ function statusText(status: Status): string[] {
     '',
     `${formatCount(services.length, 'service')}, ${inConflict.length} in conflict${inConflict.length === 0 ? '' : ' (portolan explain NAMESPACE/NAME says why)'}`,
     ...status.stale.map(staleLine),
+    ...clusters.flatMap(drainLines),
     ...status.refused.map(({ cluster, service, why }) => `not counted: the record of ${service} by ${cluster} ${why}`),
     ...clusters.flatMap(({ id, problem }) =>
       problem === undefined ? [] : [`cluster ${id} cannot be read: ${problem}`],
@@ -129,6 +132,11 @@ function leaseText({ lease, memory, problem, joinedAt }: ClusterStatus, isOld: b
   if (problem !== undefined) return 'not readable';
   if (joinedAt === undefined) return 'not joined';
   return lease === 'silent' ? 'silent: its agent does not renew' : lease;
+}
+
+function drainLines({ id, draining }: ClusterStatus): string[] {
+  if (draining === 'all') return [`draining: cluster ${id} takes no new connections`];
+  return draining.length === 0 ? [] : [`draining: cluster ${id} takes no new connections for ${shortList(draining)}`];
 }
 
 function clusterRow(cluster: ClusterStatus, isOld: boolean): string[] {

@@ -175,6 +175,8 @@ function clusterStatus(member: MemberState, nowMs: number): ClusterStatus {
     renewedAgoMs: Number.isNaN(renewedMs) ? undefined : Math.max(0, nowMs - renewedMs),
     services: shards.size,
     readyEndpoints: [...shards.values()].reduce((sum, { spec }) => sum + (spec.readyEndpoints ?? 0), 0),
+    draining:
+      cluster.spec.draining === true ? 'all' : [...shards].flatMap(([key, { spec }]) => (spec.draining ? [key] : [])),
   };
 }
 

@@ -112,9 +112,10 @@ export function createExportController({ context, onPublication }: ExportControl
       throw error;
     }
     const { notes } = readExportRequest(facts.serviceExport);
-    const { notes: refused } = shardAddresses(facts.service, context.ownAddresses().rules);
-    const all = [...context.ownAddresses().notes, ...notes, ...plan.notes, ...refused];
-    setPublication(key, { kind: 'published', notes: all });
+    const { notes: leftOut } = shardAddresses(facts.service, context.ownAddresses().rules);
+    const all = [...context.ownAddresses().notes, ...notes, ...plan.notes, ...leftOut];
+    const { readyCount, refused } = plan;
+    setPublication(key, { kind: 'published', notes: all, readyCount, refused });
     return undefined;
   }
 

@@ -132,12 +132,22 @@ export function createImportController(context: AgentContext, allocator: Allocat
       .flatMap(({ cluster, standing, published }) => {
         const portNames = merge.portNames.get(cluster) ?? new Map<string, string>();
         const rules = context.addressRulesOf(cluster);
-        const { isTrusted } = standing;
+        const { isTrusted, isDraining } = standing;
         const translations = cluster === membership.clusterId ? context.ownAddresses().inverse : undefined;
         return published()
           .filter(({ addressType }) => addressType !== 'FQDN')
           .map((slice) =>
-            planSlice({ service, cluster, published: slice, portNames, isTrusted, rules, translations, owner }),
+            planSlice({
+              service,
+              cluster,
+              published: slice,
+              portNames,
+              isTrusted,
+              isDraining,
+              rules,
+              translations,
+              owner,
+            }),
           );
       });
   }

@@ -10,6 +10,7 @@ import { isInvalid } from '../../kube/objects/api-error.ts';
 import { apiVersionOf, type KubernetesObject } from '../../kube/objects/object.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import type { AgentContext } from '../copies/context.ts';
+import { shardOf } from '../copies/members.ts';
 import type { FederatedService } from '../kinds/federated-service.ts';
 import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
 import { isMadeHere, madeAnnotation, madeMark, placementLabel } from '../rules/agent-marks.ts';
@@ -20,6 +21,9 @@ import type { PlacementProblems } from './placement-problems.ts';
 
 /** What keeps a service out may go away without a word: other address ranges, another version of the home. */
 const retryMs = 300_000;
+const lookAgainMs = 2_000;
+/** Imports, proxies and resolvers follow within seconds; answers may be remembered for their TTL. */
+const overlapMs = 15_000;
 
 export interface PlacementOptions {
   readonly context: AgentContext;
@@ -29,6 +33,8 @@ export interface PlacementOptions {
 
 export function createPlacementController({ context, federated, problems }: PlacementOptions) {
   const { copies, home, membership } = context;
+  /** Since when a service that is to go from here has ready endpoints where it is to be. */
+  const takenOver = new Map<string, number>();
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const service = parseServiceKey(key);
@@ -36,15 +42,38 @@ export function createPlacementController({ context, federated, problems }: Plac
     const isWanted = template?.metadata.deletionTimestamp === undefined && template !== undefined;
     if (!isWanted || !isPlacedIn(template, membership.clusterId)) {
       problems.clear(recordName(service));
-      return remove(key);
+      const waitMs = isWanted ? untilTakenOverMs(key, template) : 0;
+      return waitMs > 0 ? { requeueAfterMs: waitMs } : remove(key);
     }
+    takenOver.delete(key);
     const problem = await tryToPlace(key, template);
     if (problem === undefined) problems.clear(template.metadata.name);
     else await problems.set(template.metadata.name, problem, copies.services.get(key));
     return problem && { requeueAfterMs: retryMs };
   }
 
+  /** A service that moves goes only when it can be reached where it moves to, and everybody has had time to see that. */
+  function untilTakenOverMs(key: string, template: FederatedService): number {
+    const service = parseServiceKey(key);
+    const isReadyAt = (id: string) => {
+      const member = context.members.get(id);
+      return member !== undefined && (shardOf(member, service)?.spec.readyEndpoints ?? 0) > 0;
+    };
+    const placed = copies.services.get(key);
+    const hasNothingToLose = placed === undefined || !isPlaced(placed) || !isReadyAt(membership.clusterId);
+    if (hasNothingToLose || (template.spec.clusters ?? []).length === 0) return 0;
+    const nowMs = context.world.clock.monotonicMs();
+    if (!(template.spec.clusters ?? []).some(isReadyAt)) {
+      takenOver.delete(key);
+      return lookAgainMs;
+    }
+    const sinceMs = takenOver.get(key) ?? nowMs;
+    takenOver.set(key, sinceMs);
+    return Math.max(0, sinceMs + overlapMs - nowMs);
+  }
+
   async function remove(key: string): Promise<undefined> {
+    takenOver.delete(key);
     const service = copies.services.get(key);
     const serviceExport = copies.exports.get(key);
     if (serviceExport !== undefined && isPlaced(serviceExport))

@@ -35,7 +35,9 @@ export function countedRecords(context: AgentContext, service: ServiceKey, optio
     const record = shardOf(member, service);
     if (record === undefined || !isFor(record, member.id, options.onlyFor)) continue;
     if (recordProblem(record) !== undefined || !mayExport(member.cluster.spec, service)) continue;
-    const now = standing(context.verdict(member.id), record.spec.onStale ?? context.policy().staleness);
+    const isDraining = member.cluster.spec.draining === true || record.spec.draining === true;
+    const policy = record.spec.onStale ?? context.policy().staleness;
+    const now = { ...standing(context.verdict(member.id), policy), isDraining };
     const published = () => member.slices.byIndex(byService, formatServiceKey(service));
     if (now.isCounted)
       records.push({ cluster: member.id, record, shard: readShard(record, member.id), standing: now, published });
@@ -56,7 +58,7 @@ function legacyRecords(context: AgentContext, service: ServiceKey): CountedRecor
     cluster,
     record,
     shard: readShard(record, cluster),
-    standing: { isCounted: true, isTrusted: true },
+    standing: { isCounted: true, isTrusted: true, isDraining: false },
     published: () => published,
   }));
 }

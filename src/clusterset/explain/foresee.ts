@@ -34,6 +34,8 @@ export interface ClusterFacts {
   readonly addresses?: ClusterAddresses;
   /** What it may export; all if absent. */
   readonly mayExport?: ClusterSpec['mayExport'];
+  /** The set's admin takes it out of new connections. */
+  readonly isDraining?: boolean;
   /** When the broker stored its records, by service; what is not here is stored when it is exported. */
   readonly storedAt?: ReadonlyMap<string, string>;
   /** What it published before it fell silent: counts in place of what its home says now. */
@@ -70,13 +72,14 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
     shard: (cluster, key) => published.get(cluster)?.get(key)?.shard,
     slicePlan: (cluster, key) => published.get(cluster)?.get(key)?.plan,
     counted: (key, reader) =>
-      clusters.flatMap(({ id, verdict, mayExport: patterns }) => {
+      clusters.flatMap(({ id, verdict, mayExport: patterns, isDraining = false }) => {
         const record = foreseen.shard(id, key);
         if (record === undefined || recordProblem(record) !== undefined) return [];
         if (!mayExport({ mayExport: patterns }, parseServiceKey(key))) return [];
         if (reader !== undefined && !isExportedTo(record, { exporter: id, reader })) return [];
         const now = standing(verdict, record.spec.onStale ?? policy.staleness);
-        return now.isCounted ? [{ cluster: id, record, standing: now }] : [];
+        const drained = { ...now, isDraining: isDraining || record.spec.draining === true };
+        return now.isCounted ? [{ cluster: id, record, standing: drained }] : [];
       }),
     merge: (key, reader) => {
       const shards = foreseen.counted(key, reader).map(({ cluster, record }) => readShard(record, cluster));
@@ -92,12 +95,12 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
       if (facts?.exports.has(key) !== true) return undefined;
       const service = facts.services.get(key);
       const problem = service && unexportable(service, key);
-      const notes = published.get(cluster)?.get(key)?.notes ?? [];
+      const { notes = [], plan } = published.get(cluster)?.get(key) ?? {};
       const ref = parseServiceKey(key);
       const publication: Publication = !mayExport(facts, ref)
         ? { kind: 'refused', message: exportRefusal(cluster, ref) }
         : problem === undefined
-          ? { kind: 'published', notes }
+          ? { kind: 'published', notes, readyCount: plan?.readyCount ?? 0, refused: plan?.refused ?? [] }
           : { kind: 'failed', message: problem };
       return exportConditions({
         cluster,

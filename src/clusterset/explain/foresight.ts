@@ -83,7 +83,8 @@ function changeIn(cluster: string, key: string, before: Foreseen, after: Foresee
 /** Of an export in another cluster, which is valid: else it would have no record at the broker. */
 function conditionsOf(cluster: string, key: string, foreseen: Foreseen): WantedCondition[] {
   const merge = foreseen.merge(key);
-  const publication = { kind: 'published', notes: [] } as const;
+  const readyCount = foreseen.shard(cluster, key)?.spec.readyEndpoints ?? 0;
+  const publication = { kind: 'published', notes: [], readyCount, refused: [] } as const;
   return exportConditions({ cluster, validity: { kind: 'valid' }, publication, merge });
 }
 

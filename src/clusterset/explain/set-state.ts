@@ -152,6 +152,7 @@ export function brokerFacts({ members, older }: SetState, except?: string): Clus
     ...nothing,
     left: shards,
     mayExport: cluster.spec.mayExport,
+    isDraining: cluster.spec.draining === true,
   }));
   for (const [id, left] of older) {
     const isMember = facts.some((one) => one.id === id);

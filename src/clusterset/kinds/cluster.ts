@@ -24,6 +24,8 @@ export interface ClusterSpec {
   zone?: string;
   /** Addresses that its endpoints and services may have; any if empty. */
   allowedRanges?: string[];
+  /** Takes the cluster out of new connections everywhere, while those that are open go on. */
+  draining?: boolean;
   /** `NAMESPACE` or `NAMESPACE/NAME` of the services it may export, `*` for any text; all if absent. */
   mayExport?: string[] | null;
   /** Where its own ranges lie for other clusters, address for address; its allowedRanges are as others see them. */

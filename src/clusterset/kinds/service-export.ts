@@ -10,6 +10,9 @@ export const serviceExportType: ResourceType = {
   isNamespaced: true,
 };
 
+/** `true` takes this cluster's part of the service out of new connections, while those that are open go on. */
+export const drainAnnotation = 'portolan.dev/drain';
+
 /** Limits which clusters import a service: ids, separated by commas. */
 export const exportToAnnotation = 'portolan.dev/export-to';
 

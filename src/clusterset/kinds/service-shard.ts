@@ -41,6 +41,8 @@ export interface ServiceShardSpec {
   readyEndpoints?: number;
   /** Ids of the clusters that may import it; all if absent. */
   exportTo?: string[];
+  /** New connections go to other clusters, while those that are open go on. */
+  draining?: boolean;
   /** Instead of what the clusterset says. */
   onStale?: StalenessPolicy;
 }

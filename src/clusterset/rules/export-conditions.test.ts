@@ -17,7 +17,7 @@ function said(facts: Partial<ExportFacts>): Record<string, string> {
   const conditions = exportConditions({
     cluster: 'east',
     validity: { kind: 'valid' },
-    publication: { kind: 'published', notes: [] },
+    publication: { kind: 'published', notes: [], readyCount: 1, refused: [] },
     merge: mergeShards({ shards: [shardOf('east 2020 http:80')], ports: 'union' }),
     ...facts,
   });
@@ -27,6 +27,16 @@ function said(facts: Partial<ExportFacts>): Record<string, string> {
 describe('export conditions', () => {
   test('export conditions: published and alone -> valid, exported, no conflicts', () => {
     expect(said({})).toEqual({ Valid: 'True/Valid', Ready: 'True/Exported', Conflict: 'False/NoConflicts' });
+  });
+
+  test('export conditions: endpoints refused, or none ready -> reasons of their own, and not ready with nothing usable', () => {
+    const refused = ['endpoint 10.9.0.1 refused: it lies outside'];
+    const ready = (readyCount: number, some: string[]) =>
+      said({ publication: { kind: 'published', notes: [], readyCount, refused: some } })['Ready'];
+    expect(ready(1, refused)).toBe('True/EndpointsRefused');
+    expect(ready(0, refused)).toBe('False/EndpointsRefused');
+    expect(ready(0, [])).toBe('False/NoReadyEndpoints');
+    expect(ready(1, [])).toBe('True/Exported');
   });
 
   test('export conditions: a name that no service can have -> NoService, and the message says that none will come', () => {
@@ -82,7 +92,7 @@ describe('export conditions', () => {
     const conflict = exportConditions({
       cluster: 'east',
       validity: { kind: 'valid' },
-      publication: { kind: 'published', notes: [] },
+      publication: { kind: 'published', notes: [], readyCount: 1, refused: [] },
       merge: mergeShards({ shards, ports: 'union' }),
     })[2]!;
     expect(conflict.reason).toBe('PortConflict,SessionAffinityConflict');
@@ -95,7 +105,7 @@ describe('export conditions', () => {
     const ready = exportConditions({
       cluster: 'east',
       validity: { kind: 'valid' },
-      publication: { kind: 'published', notes },
+      publication: { kind: 'published', notes, readyCount: 1, refused: [] },
       merge: mergeShards({ shards: [shardOf('east 2020 http:80')], ports: 'union' }),
     })[1]!;
     expect(ready.message).toBe('exported to the clusterset; endpoint 127.0.0.1 refused: loopback');

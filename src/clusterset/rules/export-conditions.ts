@@ -24,7 +24,14 @@ export type Publication =
   /** The set's admin does not let this cluster export it. */
   | { readonly kind: 'refused'; readonly message: string }
   /** The shard and its slices lie at the broker; `notes` say what was left out of them, and why. */
-  | { readonly kind: 'published'; readonly notes: readonly string[] };
+  | {
+      readonly kind: 'published';
+      readonly notes: readonly string[];
+      /** What others may send connections to. */
+      readonly readyCount: number;
+      /** Addresses of endpoints that were refused, and why. */
+      readonly refused: readonly string[];
+    };
 
 export interface ExportFacts {
   readonly cluster: string;
@@ -57,6 +64,9 @@ export function serviceNameProblem(name: string): string | undefined {
   return isDns1035Label(name)[0];
 }
 
+/** Reasons of Ready with which a service is part of the import, whether anything behind it can be reached or not. */
+export const exportedReasons: ReadonlySet<string> = new Set(['Exported', 'EndpointsRefused', 'NoReadyEndpoints']);
+
 /** Always the same three, in the same order. */
 export function exportConditions(facts: ExportFacts): WantedCondition[] {
   return [validCondition(facts.validity), readyCondition(facts), conflictCondition(facts)];
@@ -70,7 +80,7 @@ function validCondition(validity: ExportValidity): WantedCondition {
 
 function readyCondition(facts: ExportFacts): WantedCondition {
   const { validity, publication, merge, cluster } = facts;
-  const notReady = (reason: 'Pending' | 'Failed' | 'Refused' | 'QuotaExceeded', message: string): WantedCondition => ({
+  const notReady = (reason: string, message: string): WantedCondition => ({
     type: 'Ready',
     status: 'False',
     reason,
@@ -87,9 +97,14 @@ function readyCondition(facts: ExportFacts): WantedCondition {
     const message = `not part of the import while its type differs from ${merge.type} of cluster ${merge.decider.cluster}`;
     return notReady('Failed', message);
   }
-  const notes = publication.notes.length === 0 ? '' : `; ${publication.notes.join('; ')}`;
-  const message = clipText(`exported to the clusterset${notes}`, messageLengthMax);
-  return { type: 'Ready', status: 'True', reason: 'Exported', message };
+  const { readyCount, refused } = publication;
+  const nothing = readyCount === 0 ? ', but nothing can be reached here: no endpoint is ready and usable' : '';
+  const message = clipText(
+    [`exported to the clusterset${nothing}`, ...publication.notes, ...refused].join('; '),
+    messageLengthMax,
+  );
+  if (readyCount === 0) return notReady(refused.length > 0 ? 'EndpointsRefused' : 'NoReadyEndpoints', message);
+  return { type: 'Ready', status: 'True', reason: refused.length > 0 ? 'EndpointsRefused' : 'Exported', message };
 }
 
 function conflictCondition({ validity, merge, cluster }: ExportFacts): WantedCondition {

@@ -13,7 +13,14 @@ const asking = (annotations: Record<string, string>, spec?: ServiceExport['spec'
 
 describe('export request', () => {
   test('export request: nothing asked -> everybody, as the clusterset says, nothing to say', () => {
-    const nothing = { labels: {}, annotations: {}, exportTo: undefined, onStale: undefined, notes: [] };
+    const nothing = {
+      labels: {},
+      annotations: {},
+      exportTo: undefined,
+      onStale: undefined,
+      isDraining: false,
+      notes: [],
+    };
     expect(asking({})).toEqual(nothing);
   });
 

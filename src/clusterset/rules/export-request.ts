@@ -3,7 +3,13 @@
 
 import type { Service } from '../../kube/objects/service.ts';
 import type { StalenessPolicy } from '../kinds/cluster-set.ts';
-import { exportToAnnotation, exportToOf, onStaleAnnotation, type ServiceExport } from '../kinds/service-export.ts';
+import {
+  drainAnnotation,
+  exportToAnnotation,
+  exportToOf,
+  onStaleAnnotation,
+  type ServiceExport,
+} from '../kinds/service-export.ts';
 import { clusterIdProblem } from './broker-layout.ts';
 import { readExportedMetadata } from './exported-metadata.ts';
 import { parseStaleness } from './leases/staleness.ts';
@@ -14,6 +20,7 @@ export interface ExportRequest {
   /** Ids of the clusters that may import it; undefined is all. */
   readonly exportTo: string[] | undefined;
   readonly onStale: StalenessPolicy | undefined;
+  readonly isDraining: boolean;
   /** What could not be understood, and what was done instead. */
   readonly notes: readonly string[];
 }
@@ -35,6 +42,7 @@ export function readExportRequest({ metadata, spec }: ServiceExport): ExportRequ
     annotations: exported.annotations,
     exportTo: right?.slice(0, exportToMax),
     onStale,
+    isDraining: metadata.annotations?.[drainAnnotation] === 'true',
     notes: [
       ...wrongIds(wrong, right ?? []),
       ...((right?.length ?? 0) > exportToMax ? [`${exportToAnnotation} names more than ${exportToMax} clusters`] : []),

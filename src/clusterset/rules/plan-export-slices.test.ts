@@ -83,10 +83,10 @@ describe('plan slices', () => {
   test('plan slices: refused addresses -> left out and said, at most five times', () => {
     const bad = Array.from({ length: 9 }, (_, index) => ready(`127.0.0.${index + 1}`));
     const sources = [slice('a', [...bad, ready('10.1.0.1')])];
-    const { slices, notes, readyCount } = planSlices({ service: service(), sources, mode: 'Pods', rules, dns });
+    const { slices, refused, readyCount } = planSlices({ service: service(), sources, mode: 'Pods', rules, dns });
     expect(slices[0]?.endpoints).toHaveLength(1);
     expect(readyCount).toBe(1);
-    expect(notes).toHaveLength(5);
+    expect(refused).toHaveLength(5);
   });
 
   test('plan slices: ClusterIP -> one slice per family with the service ports; none listed while no pod is ready', () => {
@@ -136,7 +136,7 @@ describe('plan slices', () => {
     expect(pods.slices.map(({ endpoints }) => endpoints.flatMap(({ addresses }) => addresses))).toEqual([
       ['100.64.0.7'],
     ]);
-    expect(pods.notes).toEqual([
+    expect(pods.refused).toEqual([
       'endpoint 10.1.9.9 refused: the range that its own is translated to has no such address',
       'endpoint 10.3.0.1 refused: it lies outside the address ranges that the cluster joined with',
     ]);

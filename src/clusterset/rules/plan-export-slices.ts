@@ -19,9 +19,12 @@ export interface PublishedSlice {
 
 export interface SlicePlan {
   readonly slices: readonly PublishedSlice[];
+  /** Endpoints that are ready and may be published; of a service published by its own address, ready pods. */
   readonly readyCount: number;
   /** What was left out, and why, for people. */
   readonly notes: readonly string[];
+  /** Addresses that were refused, and why. */
+  readonly refused: readonly string[];
 }
 
 export interface SlicePlanRequest {
@@ -50,14 +53,13 @@ export function createSlicePlanner(): SlicePlanner {
 export function planSlices(request: SlicePlanRequest, planSource: SlicePlanner = planPodSlice): SlicePlan {
   const { service, sources, mode, rules } = request;
   const planned = sources.map((source) => planSource(source, rules));
-  const readyCount = planned.reduce((sum, { slice }) => sum + (slice?.endpoints.filter(isReady).length ?? 0), 0);
-  const notes = [...new Set(planned.flatMap((plan) => plan.notes))].slice(0, notesMax);
+  const notes = unique(planned.flatMap((plan) => plan.notes));
   // A headless service has no address of its own: its pods are published in either mode (seed 002).
-  if (mode === 'ClusterIP' && !isHeadless(service)) {
-    return { slices: clusterIpSlices(service, readyCount > 0, rules), readyCount, notes };
-  }
+  if (mode === 'ClusterIP' && !isHeadless(service)) return { ...planClusterIp(service, sources, rules), notes };
+  const readyCount = planned.reduce((sum, { slice }) => sum + (slice?.endpoints.filter(isReady).length ?? 0), 0);
   const slices = planned.map(({ slice }) => slice).filter((slice) => slice !== undefined);
-  return { slices, readyCount, notes: [...notes, ...longNames(request, slices)] };
+  const refused = unique(planned.flatMap((plan) => plan.refused));
+  return { slices, readyCount, notes: [...notes, ...longNames(request, slices)], refused };
 }
 
 function longNames({ service, dns }: SlicePlanRequest, slices: readonly PublishedSlice[]): string[] {
@@ -75,34 +77,36 @@ function longNames({ service, dns }: SlicePlanRequest, slices: readonly Publishe
 }
 
 const notesMax = 5;
+const unique = (texts: readonly string[]) => [...new Set(texts)].slice(0, notesMax);
 const untranslated = 'the range that its own is translated to has no such address';
 
 export interface PodSlicePlan {
   readonly slice: PublishedSlice | undefined;
   readonly notes: readonly string[];
+  readonly refused: readonly string[];
 }
 
 export function planPodSlice(source: EndpointSlice, rules: OwnAddressRules): PodSlicePlan {
   const { name, namespace } = source.metadata;
   if (source.addressType === 'FQDN') {
-    return { slice: undefined, notes: [`slice ${name} left out: it holds host names, not addresses`] };
+    return { slice: undefined, notes: [`slice ${name} left out: it holds host names, not addresses`], refused: [] };
   }
-  const notes: string[] = [];
-  const endpoints = source.endpoints.map((endpoint) => planEndpoint(endpoint, rules, notes));
+  const refused: string[] = [];
+  const endpoints = source.endpoints.map((endpoint) => planEndpoint(endpoint, rules, refused));
   const slice = {
     name: `${name}.${namespace}.pods`,
     addressType: source.addressType,
     endpoints: endpoints.filter((endpoint) => endpoint !== undefined),
     ports: (source.ports ?? []).map(planPort),
   };
-  return { slice, notes };
+  return { slice, notes: [], refused };
 }
 
-function planEndpoint(endpoint: Endpoint, rules: OwnAddressRules, notes: string[]): Endpoint | undefined {
+function planEndpoint(endpoint: Endpoint, rules: OwnAddressRules, refused: string[]): Endpoint | undefined {
   const addresses = (endpoint.addresses ?? []).flatMap((address) => {
     const published = translate(address, rules.translations);
     const why = published === undefined ? untranslated : refusal(published, rules);
-    if (why !== undefined) notes.push(`endpoint ${address} refused: ${why}`);
+    if (why !== undefined) refused.push(`endpoint ${address} refused: ${why}`);
     return why === undefined ? [published!] : [];
   });
   if (addresses.length === 0) return undefined;
@@ -128,25 +132,33 @@ function planPort(port: EndpointPort): EndpointPort {
   };
 }
 
-function clusterIpSlices(service: Service, hasReady: boolean, rules: OwnAddressRules): PublishedSlice[] {
+// Whether a pod could be reached from outside does not matter: connections go to the service's own address.
+function planClusterIp(
+  service: Service,
+  sources: readonly EndpointSlice[],
+  rules: OwnAddressRules,
+): Omit<SlicePlan, 'notes'> {
   const { name, namespace } = service.metadata;
-  const addresses = service.spec?.clusterIPs ?? (service.spec?.clusterIP ? [service.spec.clusterIP] : []);
+  const own = service.spec?.clusterIPs ?? (service.spec?.clusterIP ? [service.spec.clusterIP] : []);
   const ports = (service.spec?.ports ?? []).map(({ name: portName, protocol, port, appProtocol }) =>
     planPort({ name: portName, protocol, port, appProtocol }),
   );
-  return addresses
-    .map((address) => translate(address, rules.translations))
-    .filter((address) => address !== undefined)
-    .filter((address) => refusal(address, rules) === undefined)
-    .map((address) => {
-      const addressType = address.includes(':') ? ('IPv6' as const) : ('IPv4' as const);
-      const endpoint = { addresses: [address], conditions: { ready: true, serving: true, terminating: false } };
-      // No ready pod: nobody is sent there (seed 002, EndpointSlice behaviour).
-      return {
-        name: `${name}.${namespace}.${addressType.toLowerCase()}`,
-        addressType,
-        endpoints: hasReady ? [endpoint] : [],
-        ports,
-      };
-    });
+  const readyPods = sources
+    .filter(({ addressType }) => addressType !== 'FQDN')
+    .reduce((sum, { endpoints }) => sum + endpoints.filter(isReady).length, 0);
+  const refused: string[] = [];
+  const addresses = own.flatMap((address) => {
+    const published = translate(address, rules.translations);
+    const why = published === undefined ? untranslated : refusal(published, rules);
+    if (why !== undefined) refused.push(`cluster IP ${address} refused: ${why}`);
+    return why === undefined ? [published!] : [];
+  });
+  const slices = addresses.map((address) => {
+    const addressType = address.includes(':') ? ('IPv6' as const) : ('IPv4' as const);
+    const endpoint = { addresses: [address], conditions: { ready: true, serving: true, terminating: false } };
+    // No ready pod: nobody is sent there (seed 002, EndpointSlice behaviour).
+    const endpoints = readyPods > 0 ? [endpoint] : [];
+    return { name: `${name}.${namespace}.${addressType.toLowerCase()}`, addressType, endpoints, ports };
+  });
+  return { slices, readyCount: slices.length === 0 ? 0 : readyPods, refused };
 }

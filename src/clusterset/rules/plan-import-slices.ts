@@ -27,6 +27,8 @@ export interface ImportedSliceRequest {
   readonly portNames: ReadonlyMap<string, string>;
   /** False marks every endpoint as not ready: the cluster's lease has run out. */
   readonly isTrusted: boolean;
+  /** Marks every endpoint as one that is leaving: no new connections, and those that are open go on. */
+  readonly isDraining?: boolean;
   readonly rules: AddressRules;
   /** Back to what the addresses are here, for what this very cluster published. */
   readonly translations?: readonly Translation[];
@@ -65,8 +67,8 @@ export function createImportedSlicePlanner(): (request: ImportedSliceRequest) =>
     { signature: string; request: ImportedSliceRequest; planned: EndpointSlice }
   >();
   return (request) => {
-    const { published, rules, translations, cluster, isTrusted, owner, portNames } = request;
-    const signature = JSON.stringify([cluster, isTrusted, owner, [...portNames]]);
+    const { published, rules, translations, cluster, isTrusted, isDraining, owner, portNames } = request;
+    const signature = JSON.stringify([cluster, isTrusted, isDraining, owner, [...portNames]]);
     const known = plans.get(published);
     const isSame = known?.signature === signature && known.request.rules === rules;
     if (isSame && known.request.translations === translations) return known.planned;
@@ -94,7 +96,7 @@ function planPorts(ports: readonly EndpointPort[], names: ReadonlyMap<string, st
 
 // What another cluster wrote is read field by field: nothing it adds reaches this home.
 function planEndpoint(endpoint: Endpoint, request: ImportedSliceRequest): Endpoint | undefined {
-  const { isTrusted, rules, translations } = request;
+  const { isTrusted, isDraining = false, rules, translations } = request;
   const addresses = (endpoint.addresses ?? [])
     .filter((address) => refusal(address, rules) === undefined)
     .map((address) => translate(address, translations) ?? address);
@@ -102,7 +104,11 @@ function planEndpoint(endpoint: Endpoint, request: ImportedSliceRequest): Endpoi
   const { ready = true, serving = ready, terminating = false } = endpoint.conditions ?? {};
   return {
     addresses,
-    conditions: { ready: ready && isTrusted, serving: serving && isTrusted, terminating },
+    conditions: {
+      ready: ready && isTrusted && !isDraining,
+      serving: serving && isTrusted,
+      terminating: terminating || isDraining,
+    },
     ...(endpoint.hostname === undefined ? {} : { hostname: endpoint.hostname }),
     ...(endpoint.zone === undefined ? {} : { zone: endpoint.zone }),
   };

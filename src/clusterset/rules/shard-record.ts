@@ -36,7 +36,7 @@ export interface ShardPlanRequest {
 export function planShard(request: ShardPlanRequest): ServiceShard {
   const { service, serviceExport, readyCount, clusterSetIps, namespace } = request;
   const spec = service.spec ?? {};
-  const { labels, annotations, exportTo, onStale } = readExportRequest(serviceExport);
+  const { labels, annotations, exportTo, onStale, isDraining } = readExportRequest(serviceExport);
   const affinity = spec.sessionAffinity ?? 'None';
   const addresses = shardAddresses(service, request.rules);
   const isClientIp = affinity === 'ClientIP' && spec.sessionAffinityConfig !== undefined;
@@ -66,6 +66,7 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
       readyEndpoints: readyCount,
       ...(exportTo === undefined ? {} : { exportTo }),
       ...(onStale === undefined ? {} : { onStale }),
+      ...(isDraining ? { draining: true } : {}),
     },
   };
 }

@@ -172,6 +172,6 @@ function recordOf({ shard: { spec }, cluster: { spec: place }, virtualRanges }: 
     ports: (spec.ports ?? []).map(({ name = '', protocol = 'TCP', port }) => ({ name, protocol, port })),
     ...(place.zone ? { zone: place.zone } : {}),
     ...(place.region ? { region: place.region } : {}),
-    isReady: (spec.readyEndpoints ?? 0) > 0,
+    isReady: (spec.readyEndpoints ?? 0) > 0 && spec.draining !== true && place.draining !== true,
   };
 }

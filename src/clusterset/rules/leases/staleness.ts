@@ -19,9 +19,12 @@ export interface Standing {
   readonly isCounted: boolean;
   /** Whether its endpoints may be offered as ready. */
   readonly isTrusted: boolean;
+  /** Whether new connections go elsewhere while those that are open go on. */
+  readonly isDraining: boolean;
 }
 
 export function standing(verdict: LeaseVerdict, policy: StalenessPolicy): Standing {
-  if (verdict === 'alive' || policy === 'Keep') return { isCounted: true, isTrusted: true };
-  return { isCounted: policy === 'NotReady', isTrusted: false };
+  const isDraining = false;
+  if (verdict === 'alive' || policy === 'Keep') return { isCounted: true, isTrusted: true, isDraining };
+  return { isCounted: policy === 'NotReady', isTrusted: false, isDraining };
 }
