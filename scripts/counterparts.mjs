@@ -15,6 +15,7 @@ const debianPackages = {
   openssl: 'openssl',
   strace: 'strace',
   pip3: 'python3-pip',
+  conntrack: 'conntrack',
 };
 
 const envoyVersion = '1.40.0';

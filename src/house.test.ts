@@ -49,7 +49,7 @@ const mayImport: Record<string, readonly string[]> = {
   catalog: ['base', 'kube', ...pureRooms],
   dns: ['base', 'catalog'],
   xds: ['base', 'kube', 'catalog', 'gen', ...pureRooms],
-  proxy: ['base', 'kube', 'catalog'],
+  proxy: ['base', 'kube', 'catalog', ...pureRooms],
   cli: [
     'base',
     'kube',
@@ -62,6 +62,7 @@ const mayImport: Record<string, readonly string[]> = {
     'dns/explain',
     'dns/config',
     'xds/identity',
+    'proxy',
   ],
   gen: [],
 };

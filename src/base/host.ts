@@ -14,6 +14,8 @@ export interface Command {
   /** Added to the environment of this process. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** 4 MiB if absent; a program that writes more is ended. */
+  readonly outputBytesMax?: number;
 }
 
 export type CommandResult =

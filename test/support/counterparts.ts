@@ -15,7 +15,8 @@ export type Counterpart =
   | 'kubectl'
   | 'envoy'
   /** Python's grpcio; its path is for PYTHONPATH. */
-  | 'grpcio';
+  | 'grpcio'
+  | 'conntrack';
 
 const paths = new Map<Counterpart, string | undefined>();
 let foundKubectls: ReturnType<typeof findKubectls> | undefined;

@@ -15,11 +15,15 @@ export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
   readonly timeoutMs?: number;
+  /** For its standard input. */
+  readonly input?: string;
 }
 
 export function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const { env = process.env, cwd, timeoutMs = 60_000 } = options;
-  const child = spawn(program, [...args], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'], timeout: timeoutMs });
+  const child = spawn(program, [...args], { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], timeout: timeoutMs });
+  child.stdin.on('error', () => {});
+  child.stdin.end(options.input ?? '');
   let out = '';
   let err = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));

@@ -22,7 +22,8 @@ async function readText(path: string): Promise<string | undefined> {
 function run(command: Command): Promise<CommandResult> {
   return new Promise((resolve) => {
     const env = { ...process.env, ...command.environment };
-    const options = { env, timeout: command.timeoutMs, maxBuffer: outputBytesMax, encoding: 'utf8' as const };
+    const maxBuffer = command.outputBytesMax ?? outputBytesMax;
+    const options = { env, timeout: command.timeoutMs, maxBuffer, encoding: 'utf8' as const };
     const child = execFile(command.program, [...command.args], options, (error, stdout, stderr) => {
       if (error === null) return resolve({ kind: 'exited', code: 0, stdout, stderr });
       if (typeof error.code === 'number') return resolve({ kind: 'exited', code: error.code, stdout, stderr });

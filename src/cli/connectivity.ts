@@ -1,0 +1,146 @@
+// `portolan test connectivity`: whether a service of the clusterset can be reached by its name from here, who answered, and
+// what is wrong where it fails.
+
+import { type Command, Option } from 'commander';
+import { readBody } from '../base/http.ts';
+import { parseRange } from '../base/ip.ts';
+import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
+import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
+import { clusterSetDnsName, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
+import { readLocality } from '../clusterset/rules/locality.ts';
+import type { Client } from '../kube/client/client.ts';
+import { isNotFound } from '../kube/objects/api-error.ts';
+import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
+import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
+import { type Lease, leaseType } from '../kube/objects/lease.ts';
+import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
+import { partLabel, partState } from '../kube/objects/part-lease.ts';
+import { type ConnectivityRequest, countMax, testConnectivity } from '../proxy/connectivity/connectivity.ts';
+import { identifyByConntrack } from '../proxy/connectivity/edge/probe.ts';
+import type { Report } from '../proxy/connectivity/report.ts';
+import { ProxyState } from '../proxy/state.ts';
+import { emptyViewInput, viewOf } from '../proxy/view.ts';
+import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from './with-home.ts';
+
+interface ConnectivityFlags extends HomeFlags {
+  readonly count: number;
+  readonly dns?: string;
+  readonly admin?: string;
+  readonly output: 'text' | 'json';
+}
+
+type Deps = CliDeps & { readonly setExitCode: (code: number) => void };
+
+export function addTestCommand(program: Command, deps: Deps): void {
+  const test = program.command('test').description('try out what the clusterset promises, from here');
+  addHomeOptions(
+    test
+      .command('connectivity')
+      .description('connect to a service by its clusterset name, and say who answered or what is wrong')
+      .argument('<service>', 'NAMESPACE/NAME, such as shop/checkout'),
+  )
+    .option('--count <n>', 'connections to each port', parseCount, 100)
+    .option('--dns <host:port>', "resolver to ask (default: the system's)")
+    .option('--admin <url>', 'have the proxy with this admin endpoint do it, on its node')
+    .addOption(new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'))
+    .addHelpText(
+      'after',
+      `
+Exits with 1 if something is wrong. Which endpoint answered is seen with root and conntrack, or at the proxy. Examples:
+  portolan test connectivity shop/checkout
+  portolan test connectivity shop/checkout --count 1000 --admin http://127.0.0.1:9466`,
+    )
+    .action(async (service: string, flags: ConnectivityFlags) => {
+      const report =
+        flags.admin === undefined ? await testHere(deps, service, flags) : await testAt(deps, service, flags);
+      if (flags.output === 'json') deps.print(JSON.stringify(report, null, 2));
+      else for (const line of [...report.lines, ...report.problems.map((each) => `problem: ${each}`)]) deps.print(line);
+      if (!report.isFine) deps.setExitCode(1);
+    });
+}
+
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1 || count > countMax)
+    throw new Error(`--count ${text}: want a number from 1 to ${countMax}`);
+  return count;
+}
+
+async function testHere(deps: Deps, text: string, flags: ConnectivityFlags): Promise<Report> {
+  const request = await withHome(deps, flags, async ({ client, defaultNamespace }) => {
+    const { namespace, name } = parseServiceRef(text, defaultNamespace);
+    return requestFrom(client, { namespace, name, nowMs: deps.world.clock.wallMs() });
+  });
+  return testConnectivity({ ...request, count: flags.count, dns: flags.dns, identify: identifyByConntrack(deps.host) });
+}
+
+interface Wanted {
+  readonly namespace: string;
+  readonly name: string;
+  readonly nowMs: number;
+}
+
+/** What the home says of the service, by the choice function of the proxies. */
+async function requestFrom(
+  client: Client,
+  { namespace, name, nowMs }: Wanted,
+): Promise<Omit<ConnectivityRequest, 'count' | 'identify'>> {
+  const all = ['0.0.0.0/0', '::/0'].map((range) => parseRange(range)!);
+  const options = await getOr<ConfigMap>(client, configMapType, {
+    namespace: systemNamespace,
+    name: clusterSetDnsName,
+  });
+  const property = await getOr<ClusterProperty>(client, clusterPropertyType, { name: clusterIdProperty });
+  const object = await getOr<ServiceImport>(client, serviceImportType, { namespace, name });
+  const { items } = await client.list<EndpointSlice>(endpointSliceType, {
+    namespace,
+    labelSelector: `${importedServiceNameLabel}=${name}`,
+  });
+  const view = viewOf({
+    ...emptyViewInput,
+    cluster: property?.spec?.value ?? '',
+    locality: readLocality(options ?? {}),
+    isUserspace: true,
+  });
+  const state = new ProxyState({ ranges: all, view });
+  if (object !== undefined) state.upsertImport(object);
+  for (const slice of items) state.upsertSlice(slice);
+  const leases = await client.list<Lease>(leaseType, {
+    namespace: systemNamespace,
+    labelSelector: `${partLabel}=proxy`,
+  });
+  return {
+    service: `${namespace}/${name}`,
+    isImported: object !== undefined,
+    choice: state.choiceOf(`${namespace}/${name}`),
+    zone: readDnsOptions(options ?? {}).zone,
+    proxies: leases.items.filter((lease) => partState(lease, nowMs).kind === 'reported').length,
+  };
+}
+
+async function getOr<T extends KubernetesObject>(
+  client: Client,
+  type: ResourceType,
+  ref: { readonly namespace?: string; readonly name: string },
+): Promise<T | undefined> {
+  try {
+    return await client.get<T>(type, ref);
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+async function testAt({ world }: Deps, service: string, { admin, count, dns }: ConnectivityFlags): Promise<Report> {
+  const query = new URLSearchParams({ service, count: String(count), ...(dns === undefined ? {} : { dns }) });
+  const transport = world.network.http({ server: admin! });
+  try {
+    const response = await transport.send({ method: 'GET', path: `/connectivity?${query}`, headers: {} });
+    const text = Buffer.from(await readBody(response.body)).toString('utf8');
+    if (response.status !== 200) throw new Error(`${admin}: ${text.trim()}`);
+    return JSON.parse(text) as Report;
+  } finally {
+    transport.close();
+  }
+}

@@ -1,0 +1,89 @@
+// `portolan proxy`: a node's clusterset addresses, in the kernel or in a process. The flags are here; what is made of them
+// is in proxy-process.ts.
+
+import { hostname } from 'node:os';
+import { type Command, Option } from 'commander';
+import type { LogLevel } from '../../base/log.ts';
+import { logLevelOption } from './options.ts';
+
+export interface ProxyFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly node: string;
+  readonly mode: 'nftables' | 'userspace';
+  readonly clusterId?: string;
+  readonly zone?: string;
+  readonly region?: string;
+  readonly range: readonly string[];
+  readonly nodeRange: readonly string[];
+  readonly serviceRange: readonly string[];
+  readonly redirect: readonly string[];
+  readonly envoyUid?: string;
+  readonly verifyMinutes: string;
+  readonly adminListen: string;
+  readonly dryRun?: boolean;
+  readonly cleanup?: boolean;
+  readonly logLevel: LogLevel;
+}
+
+export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Promise<void>): void {
+  program
+    .command('proxy')
+    .description("a node's clusterset addresses: rules in its kernel that lead to ready endpoints")
+    .option('--kubeconfig <file>', 'the home to watch (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
+    .option('--context <name>', 'a context of that file other than its current one')
+    .option('--node <name>', 'name of this node; its Node object says zone and pod range, if there is one', hostname())
+    .addOption(
+      new Option(
+        '--mode <mode>',
+        'nftables: rules in the kernel, needs root; userspace: listens itself on addresses inside 127.0.0.0/8, for trying out',
+      )
+        .choices(['nftables', 'userspace'])
+        .default('nftables'),
+    )
+    .option('--cluster-id <id>', 'the cluster it stands in (default: what joining wrote into the home)')
+    .option('--zone <zone>', 'zone of this node (default: that of its Node, else of its cluster)')
+    .option('--region <region>', 'region of this node (default: likewise)')
+    .addOption(list('--range <cidr...>', 'clusterset addresses', '243.0.0.0/12 and fd70:6f72:74f3::/64'))
+    .addOption(
+      list('--node-range <cidr...>', 'pods of this node, for internalTrafficPolicy Local', 'what its Node says'),
+    )
+    .addOption(
+      list(
+        '--service-range <cidr...>',
+        "this cluster's own Services, which cannot be endpoints here",
+        'what its ServiceCIDRs say',
+      ),
+    )
+    .addOption(
+      list(
+        '--redirect <cidr:port/protocol=port...>',
+        "connections there go to this local port, such as the node's Envoy",
+      ),
+    )
+    .option('--envoy-uid <uid>', 'connections of this user are not redirected')
+    .option('--verify-minutes <n>', "how often the kernel's rules are compared with the plan; 0 never", '10')
+    .option(
+      '--admin-listen <host:port>',
+      'where /metrics, /livez, /readyz, /status, /verify and /connectivity are; port 0 takes a free one',
+      '127.0.0.1:0',
+    )
+    .option('--dry-run', 'print the rules and change nothing')
+    .option('--cleanup', 'remove rules and routes from this node and end')
+    .addOption(logLevelOption('info'))
+    .addHelpText(
+      'after',
+      `
+The rules stay when it stops, and are brought up to date when it starts again; --cleanup takes them away. Examples:
+  portolan proxy --node node-1 --admin-listen 127.0.0.1:9466
+  portolan proxy --dry-run
+  portolan proxy --mode userspace --range 127.100.0.0/16
+  portolan proxy --redirect 242.0.0.0/8:443/tcp=15001 --envoy-uid 1337`,
+    )
+    .action(run);
+}
+
+/** A flag that takes several values; without any it means what is said. */
+function list(flags: string, description: string, without = 'none'): Option {
+  return new Option(flags, description).default([], without);
+}

@@ -1,0 +1,108 @@
+// The parts of a node's proxy: what it knows of the home, the kernel's rules or its own listeners, and its Lease.
+
+import type { Host } from '../base/host.ts';
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { Parts } from '../base/parts.ts';
+import type { World } from '../base/world.ts';
+import type { Client } from '../kube/client/client.ts';
+import { keepPartLease } from '../kube/controller/part-lease.ts';
+import { attachProxy } from '../proxy/attach.ts';
+import type { Identify } from '../proxy/connectivity/edge/probe.ts';
+import { registerProxyMetrics } from '../proxy/metrics.ts';
+import { openKernelMode } from '../proxy/nft/kernel-mode.ts';
+import type { Redirect } from '../proxy/nft/redirects.ts';
+import { ProxyState } from '../proxy/state.ts';
+import { Listeners } from '../proxy/userspace/listeners.ts';
+import { type ViewInput, viewOf } from '../proxy/view.ts';
+
+export interface ProxyOptions {
+  readonly host: Host;
+  readonly world: World;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly home: Client;
+  readonly mode: 'nftables' | 'userspace';
+  /** Its name; the Lease carries it. */
+  readonly node: string;
+  readonly view: ViewInput;
+  readonly redirects?: readonly Redirect[];
+  /** The user of the Envoy that redirected connections go to. */
+  readonly envoyUid?: number;
+  /** How often the kernel's rules are compared with the plan; 0 never. */
+  readonly verifyMs: number;
+  readonly leaseRenewMs?: number;
+}
+
+export interface ProxyRole {
+  readonly state: ProxyState;
+  /** Resolves when what the home holds is served. */
+  whenServing(): Promise<void>;
+  /** Empty while everything is served. */
+  notReady(): string;
+  status(): object;
+  /** In userspace mode it knows itself which endpoint a connection reached. */
+  readonly identify?: Identify;
+  /** Of nftables mode: what differed in the kernel and was put right. */
+  verify(): Promise<string[]>;
+  stop(): Promise<void>;
+}
+
+export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
+  const { world, log, home, metrics, node, mode } = options;
+  const parts = new Parts(log);
+  const input = { ...options.view, isUserspace: mode === 'userspace' };
+  const state = new ProxyState({ ranges: input.ranges, view: viewOf(input) });
+  const serving =
+    mode === 'userspace'
+      ? new Listeners({ world, log, state })
+      : await openKernelMode({
+          ...options,
+          state,
+          table: { ranges: input.ranges, redirectExceptUid: options.envoyUid },
+        });
+  parts.add(mode, () => serving.stop());
+  const attachment = attachProxy({ client: home, world, log, state, view: input, node });
+  parts.add('watches', () => attachment.stop());
+  const problemsOf = () => serving.status().problems;
+  registerProxyMetrics({
+    metrics,
+    size: () => serving.status().size,
+    problems: () => Object.keys(problemsOf()).length,
+    isStale: () => attachment.staleSinceMs() !== undefined,
+  });
+  const whenServing = attachment.whenSynced().then(() => serving.start());
+  whenServing.catch((error: unknown) => log.error('serving did not begin', { error }));
+  const notReady = () => (attachment.hasSynced() ? serving.status().problem : 'the home was not read yet');
+  const lease = keepPartLease({
+    client: home,
+    world,
+    log,
+    part: 'proxy',
+    id: node,
+    node,
+    mode,
+    renewMs: options.leaseRenewMs,
+    extras: () => ({ 'portolan.dev/not-ready': notReady().slice(0, 500) }),
+  });
+  parts.add('lease', () => lease.stop());
+  return {
+    state,
+    whenServing: () => whenServing,
+    notReady,
+    identify: serving instanceof Listeners ? serving.identify : undefined,
+    status: () => {
+      const { self } = state.view;
+      return {
+        mode,
+        node,
+        place: self,
+        read: state.size,
+        isStale: attachment.staleSinceMs() !== undefined,
+        ...serving.status(),
+      };
+    },
+    verify: async () => ('verify' in serving ? serving.verify() : []),
+    stop: () => parts.stop(),
+  };
+}

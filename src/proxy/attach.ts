@@ -1,0 +1,146 @@
+// Ties the proxy's state to a home: ServiceImports and their slices, handed on one by one, and the few objects that say
+// where this node is. While the home is away, what was last known stays.
+
+import type { Log } from '../base/log.ts';
+import { sleep, type World } from '../base/world.ts';
+import { ForwardingSink } from '../catalog/attach.ts';
+import { createSliceListReader } from '../catalog/slice-list.ts';
+import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
+import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
+import { clusterSetDnsName } from '../clusterset/rules/clusterset-dns.ts';
+import { readLocality } from '../clusterset/rules/locality.ts';
+import type { Client } from '../kube/client/client.ts';
+import { createInformer, type Informer } from '../kube/controller/informer.ts';
+import { createReflector, type Reflector } from '../kube/controller/reflector.ts';
+import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
+import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../kube/objects/endpoint-slice.ts';
+import { type Node, nodeType } from '../kube/objects/node.ts';
+import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
+import type { ProxyState } from './state.ts';
+import { type ViewInput, viewOf } from './view.ts';
+
+export interface AttachProxyOptions {
+  readonly client: Client;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly state: ProxyState;
+  /** From flags. Of these the home overrides nothing. */
+  readonly view: ViewInput;
+  /** Name of the Node object to read, if there is one. */
+  readonly node?: string;
+}
+
+export interface ProxyAttachment {
+  /** Imports and slices were listed once, and what says where this node is was asked for. */
+  whenSynced(): Promise<void>;
+  hasSynced(): boolean;
+  /** Since when the home fails us, by its monotonic clock; undefined while it does not. */
+  staleSinceMs(): number | undefined;
+  stop(): void;
+}
+
+/** A home that lets us not read these is served without them. */
+const placeMsMax = 5000;
+
+export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
+  const { client, world, log, state } = options;
+  let input = options.view;
+  let listed = 0;
+  let isSynced = false;
+  let setSynced: () => void = () => {};
+  const listedAll = new Promise<void>((resolve) => {
+    setSynced = resolve;
+  });
+  const onListed = () => {
+    listed += 1;
+    if (listed === 2) setSynced();
+  };
+
+  const follow = <T extends KubernetesObject>(
+    type: ResourceType,
+    where: { readonly namespace?: string; readonly name: string },
+    read: (object: T | undefined) => Partial<ViewInput>,
+  ): Informer<T> => {
+    const fieldSelector = `metadata.name=${where.name}`;
+    const informer = createInformer<T>({ client, world, log, type, namespace: where.namespace, fieldSelector });
+    informer.on((_key, next) => {
+      input = { ...input, ...read(next) };
+      state.setView(viewOf(input));
+    });
+    return informer;
+  };
+  const places: Informer<never>[] = [
+    follow<ConfigMap>(configMapType, { namespace: systemNamespace, name: clusterSetDnsName }, (object) => ({
+      locality: readLocality(object ?? {}),
+    })),
+  ] as Informer<never>[];
+  if (options.view.cluster === '')
+    places.push(
+      follow<ClusterProperty>(clusterPropertyType, { name: clusterIdProperty }, (object) => ({
+        cluster: object?.spec?.value ?? '',
+      })) as Informer<never>,
+    );
+  if (options.node !== undefined)
+    places.push(follow<Node>(nodeType, { name: options.node }, (node) => ({ node })) as Informer<never>);
+
+  const watch = <T extends KubernetesObject>(
+    type: ResourceType,
+    source: {
+      readonly upsert: (object: T) => void;
+      readonly remove: (key: string) => void;
+      readonly keys: () => IterableIterator<string>;
+    },
+    more: object = {},
+  ): Reflector =>
+    createReflector<KubernetesObject>({
+      client,
+      world,
+      log: log.with({ watch: type.plural }),
+      type,
+      ...more,
+      sink: new ForwardingSink(source as never, onListed),
+      onState: () => {},
+    });
+  const reflectors = [
+    watch<ServiceImport>(serviceImportType, {
+      upsert: (object) => state.upsertImport(object),
+      remove: (key) => state.removeImport(key),
+      keys: () => state.importKeys(),
+    }),
+    watch<EndpointSlice>(
+      endpointSliceType,
+      {
+        upsert: (slice) => state.upsertSlice(slice),
+        remove: (key) => state.removeSlice(key),
+        keys: () => state.sliceKeys(),
+      },
+      { labelSelector: importedServiceNameLabel, decodeList: createSliceListReader() },
+    ),
+  ];
+  for (const informer of places) informer.start();
+  for (const reflector of reflectors) reflector.start();
+  const stopping = new AbortController();
+  const whenSynced = (async () => {
+    await listedAll;
+    const placed = Promise.all(places.map((informer) => informer.whenSynced(stopping.signal)));
+    const enough = new AbortController();
+    const patience = sleep(world.timers, placeMsMax, enough.signal);
+    await Promise.race([placed, patience]).catch(() => {});
+    enough.abort();
+    patience.catch(() => {});
+    isSynced = true;
+  })();
+  return {
+    whenSynced: () => whenSynced,
+    hasSynced: () => isSynced,
+    staleSinceMs: () => {
+      const since = reflectors.map((reflector) => reflector.status().staleSinceMs).filter((ms) => ms !== undefined);
+      return since.length === 0 ? undefined : Math.min(...since);
+    },
+    stop: () => {
+      stopping.abort();
+      for (const { stop } of [...places, ...reflectors]) stop();
+    },
+  };
+}

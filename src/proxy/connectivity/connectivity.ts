@@ -1,0 +1,50 @@
+// Tests from here whether a service of the clusterset can be reached by its name: resolves it, connects, counts who
+// answered, and asks the endpoints without the proxy where that failed.
+
+import type { Choice } from '../choose.ts';
+import { type Identify, probe, resolveName } from './edge/probe.ts';
+import { at, type Outcome, type PortFindings, type Report, reportOf, type WantedPort } from './report.ts';
+
+export interface ConnectivityRequest {
+  /** `namespace/name`. */
+  readonly service: string;
+  readonly isImported: boolean;
+  readonly choice: Choice;
+  readonly zone: string;
+  readonly count: number;
+  /** Resolver to ask, as HOST:PORT; the system's if absent. */
+  readonly dns?: string;
+  readonly identify: Identify;
+  readonly proxies?: number;
+}
+
+export const countMax = 10_000;
+const directMax = 20;
+
+export async function testConnectivity(request: ConnectivityRequest): Promise<Report> {
+  const { service, isImported, choice, zone, count } = request;
+  const [namespace, name] = service.split('/');
+  const fullName = `${name}.${namespace}.svc.${zone}`;
+  const ips = [...new Set(choice.ports.map(({ ip }) => ip))];
+  const wanted = { service, isImported, name: fullName, ips, ports: choice.ports, problems: choice.problems };
+  const resolved = await resolveName(fullName, request.dns);
+  const ports: PortFindings[] = [];
+  for (const port of choice.ports.filter(({ protocol }) => protocol === 'TCP')) {
+    const found = await probe(port, count, request.identify);
+    const hasFailed = Object.keys(found.outcomes).some((outcome) => outcome !== 'connected');
+    const direct = hasFailed ? await askDirectly(port) : undefined;
+    ports.push({ ip: port.ip, port: port.port, ...found, ...(direct === undefined ? {} : { direct }) });
+  }
+  return reportOf({ wanted, resolved, ports, proxies: request.proxies });
+}
+
+async function askDirectly({ backends }: WantedPort): Promise<Record<string, Outcome>> {
+  const nobody: Identify = () => Promise.resolve(new Map());
+  const entries = await Promise.all(
+    backends.slice(0, directMax).map(async ({ address, port }) => {
+      const { outcomes } = await probe({ ip: address, port }, 1, nobody);
+      return [at(address, port), Object.keys(outcomes)[0] as Outcome] as const;
+    }),
+  );
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,232 @@
+// Keeps the kernel's table as the state wants it: one transaction for all changes that came meanwhile. When a transaction
+// fails, or somebody else changed the table, everything is written anew; what cannot be written leaves the old rules.
+
+import { Backoff } from '../../base/backoff.ts';
+import { errorText, type Log } from '../../base/log.ts';
+import { LogBudget } from '../../base/log-budget.ts';
+import type { Timer, World } from '../../base/world.ts';
+import type { ProxyState } from '../state.ts';
+import type { Nft } from './edge/nft.ts';
+import { differences, readTable } from './read-back.ts';
+import { type Redirect, redirectElements } from './redirects.ts';
+import { type GoneBackend, isEmpty, Ruleset } from './ruleset.ts';
+import { differenceScript, refillScript, replaceScript } from './script.ts';
+import type { TableOptions } from './table.ts';
+
+export interface NftApplierOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly state: ProxyState;
+  readonly nft: Nft;
+  readonly table: TableOptions;
+  readonly redirects?: readonly Redirect[];
+  /** After the transaction that took them out. */
+  readonly onGoneUdp: (gone: readonly GoneBackend[]) => void;
+  readonly observe?: (transaction: Transaction) => void;
+}
+
+export interface Transaction {
+  readonly kind: 'change' | 'refill';
+  readonly seconds: number;
+  readonly isOk: boolean;
+}
+
+export interface ApplierStatus {
+  /** Empty while the kernel holds what is wanted. */
+  readonly problem: string;
+  readonly size: Ruleset['size'];
+  readonly transactions: number;
+  readonly foreignChanges: number;
+  /** Services with something to say about them, at most a hundred. */
+  readonly problems: Readonly<Record<string, readonly string[]>>;
+}
+
+const backoffOptions = { firstMs: 500, delayMsMax: 30_000 };
+/** Two that undo each other's changes must not keep a processor busy. */
+const foreignRefillMs = 1000;
+const problemsMax = 100;
+
+export class NftApplier {
+  readonly #options: NftApplierOptions;
+  readonly #ruleset: Ruleset;
+  readonly #backoff: Backoff;
+  readonly #budget: LogBudget;
+  readonly #problems = new Map<string, readonly string[]>();
+  #needsRefill = true;
+  #isStarted = false;
+  #isStopped = false;
+  #running: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  #problem = 'the rules have not been written yet';
+  #transactions = 0;
+  #foreignChanges = 0;
+  #lastForeignMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: NftApplierOptions) {
+    this.#options = options;
+    this.#backoff = new Backoff(options.world.random, backoffOptions);
+    this.#budget = new LogBudget(options.world.clock);
+    this.#ruleset = new Ruleset({ isHairpin: (cluster) => options.state.mayBeClient(cluster) });
+    this.#ruleset.setRedirects(redirectElements(options.redirects ?? []));
+    options.state.onDirty(() => this.#wake());
+  }
+
+  /** To be called when everything was read once: until then the rules of an earlier run stay. */
+  async start(): Promise<void> {
+    this.#isStarted = true;
+    this.#wake();
+    await this.#running;
+  }
+
+  status(): ApplierStatus {
+    return {
+      problem: this.#problem,
+      size: this.#ruleset.size,
+      transactions: this.#transactions,
+      foreignChanges: this.#foreignChanges,
+      problems: Object.fromEntries([...this.#problems].slice(0, problemsMax)),
+    };
+  }
+
+  /** Somebody else changed the table. */
+  foreignChange(change: { readonly pid: number; readonly line: string }): void {
+    this.#foreignChanges += 1;
+    const fields = this.#budget.take();
+    if (fields)
+      this.#options.log.warn('another process changed our rules, writing them anew', { ...change, ...fields });
+    const nowMs = this.#options.world.clock.monotonicMs();
+    const waitMs = Math.max(0, this.#lastForeignMs + foreignRefillMs - nowMs);
+    this.#lastForeignMs = nowMs + waitMs;
+    if (waitMs === 0) this.#refill();
+    else this.#later(waitMs);
+  }
+
+  /** Compares the kernel with the plan; what differs is put right. */
+  async verify(): Promise<string[]> {
+    await this.#running;
+    const found = differences(readTable(await this.#options.nft.list('table')), this.#ruleset, this.#options.table);
+    // A change that came meanwhile is no difference.
+    if (this.#running !== undefined || found.length === 0) return [];
+    const fields = this.#budget.take();
+    if (fields)
+      this.#options.log.warn('the kernel has other rules than planned, writing them anew', { found, ...fields });
+    this.#refill();
+    await this.#running;
+    return found;
+  }
+
+  /** Everything that waits is written. */
+  async settled(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#running;
+  }
+
+  #refill(): void {
+    this.#needsRefill = true;
+    this.#wake();
+  }
+
+  #later(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#options.world.timers.after(delayMs, () => {
+      this.#timer = undefined;
+      this.#refill();
+    });
+  }
+
+  #wake(): void {
+    if (!this.#isStarted || this.#isStopped || this.#running !== undefined) return;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  async #run(): Promise<void> {
+    // One event loop turn: a list or a watch brings several changes at once.
+    await Promise.resolve();
+    while (!this.#isStopped) {
+      if (this.#needsRefill) {
+        if (this.#timer !== undefined && this.#backoff.failures > 0) return;
+        if (!(await this.#writeAll())) return;
+        continue;
+      }
+      const keys = this.#options.state.takeDirty();
+      if (keys.length === 0) return;
+      await this.#writeChange(keys);
+    }
+  }
+
+  /** Whether the kernel now holds what is wanted. */
+  async #writeAll(): Promise<boolean> {
+    const { state, nft, table, log } = this.#options;
+    this.#change(state.takeDirty());
+    this.#needsRefill = false;
+    try {
+      const present = readTable(await nft.list('ruleset-without-elements'));
+      await this.#transact('refill', () =>
+        nft.apply(refillScript(this.#ruleset, table, present)).catch(async (error: unknown) => {
+          if (present === undefined) throw error;
+          log.info('replacing the table of another version', { error: errorText(error) });
+          await nft.apply(replaceScript(this.#ruleset, table));
+        }),
+      );
+      this.#backoff.reset();
+      this.#problem = '';
+      return true;
+    } catch (error) {
+      this.#needsRefill = true;
+      this.#failed(error);
+      this.#later(this.#backoff.nextMs());
+      return false;
+    }
+  }
+
+  async #writeChange(keys: readonly string[]): Promise<void> {
+    const difference = this.#change(keys);
+    if (isEmpty(difference)) return;
+    try {
+      await this.#transact('change', () => this.#options.nft.apply(differenceScript(difference)));
+      this.#problem = '';
+      if (difference.goneUdp.length > 0) this.#options.onGoneUdp(difference.goneUdp);
+    } catch (error) {
+      this.#failed(error);
+      this.#needsRefill = true;
+    }
+  }
+
+  #change(keys: readonly string[]) {
+    const { state } = this.#options;
+    const services = keys.map((key) => {
+      const { ports, problems } = state.choiceOf(key);
+      if (problems.length > 0) this.#problems.set(key, problems);
+      else this.#problems.delete(key);
+      return [key, ports] as const;
+    });
+    return this.#ruleset.change(services);
+  }
+
+  async #transact(kind: Transaction['kind'], apply: () => Promise<void>): Promise<void> {
+    const startedMs = this.#options.world.clock.monotonicMs();
+    let isOk = false;
+    try {
+      await apply();
+      isOk = true;
+    } finally {
+      this.#transactions += 1;
+      const seconds = (this.#options.world.clock.monotonicMs() - startedMs) / 1000;
+      this.#options.observe?.({ kind, seconds, isOk });
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#problem = errorText(error);
+    const fields = this.#budget.take();
+    if (fields)
+      this.#options.log.error('rules were not written, those before stay', { error: this.#problem, ...fields });
+  }
+}

@@ -1,0 +1,164 @@
+// The parts of nftables mode: one proxy for each node, the applier, what notices foreign changes, routes for the node's own
+// processes, and checks of the node that are repeated.
+
+import type { Host } from '../../base/host.ts';
+import { errorText, type Log } from '../../base/log.ts';
+import type { Metrics } from '../../base/metrics.ts';
+import { Parts } from '../../base/parts.ts';
+import type { Timer, World } from '../../base/world.ts';
+import { transactionObserver } from '../metrics.ts';
+import type { ProxyState } from '../state.ts';
+import { type ApplierStatus, NftApplier } from './applier.ts';
+import { Conntrack } from './conntrack.ts';
+import { takeLock } from './edge/lock.ts';
+import { NftMonitor } from './edge/monitor.ts';
+import { NftProgram } from './edge/nft.ts';
+import { addRoutes, forwardingProblem, rangeProblems } from './node-network.ts';
+import type { Redirect } from './redirects.ts';
+import type { TableOptions } from './table.ts';
+
+export interface KernelModeOptions {
+  readonly host: Host;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly state: ProxyState;
+  readonly metrics: Metrics;
+  readonly table: TableOptions;
+  readonly redirects?: readonly Redirect[];
+  /** How often the kernel's rules are read back and compared; 0 never. */
+  readonly verifyMs: number;
+}
+
+export interface KernelMode {
+  /** Writes the rules; to be called when everything was read once. */
+  start(): Promise<void>;
+  status(): ApplierStatus & { readonly nodeProblems: readonly string[] };
+  verify(): Promise<string[]>;
+  stop(): Promise<void>;
+}
+
+const nodeCheckMs = 60_000;
+const monitorRestartMs = 5000;
+
+/** Rejects if this node cannot have rules: the rest is told by `status`. */
+export async function openKernelMode(options: KernelModeOptions): Promise<KernelMode> {
+  const { host, world, log, table } = options;
+  const parts = new Parts(log);
+  const lock = await takeLock();
+  parts.add('lock', () => lock.release());
+  const nft = new NftProgram(host);
+  parts.add('nft', () => nft.close());
+  try {
+    // Says at once if nft is missing or may not.
+    await nft.list('ruleset-without-elements');
+    const taken = await rangeProblems(host, table.ranges);
+    if (taken.length > 0) throw new Error(taken.join('; '));
+  } catch (error) {
+    await parts.stop();
+    throw error;
+  }
+  const conntrack = new Conntrack(host, log);
+  const observe = transactionObserver(options.metrics, () => applier.status());
+  const applier: NftApplier = new NftApplier({
+    ...options,
+    nft,
+    observe,
+    onGoneUdp: (gone) => void conntrack.clear(gone),
+  });
+  parts.add('applier', () => applier.stop());
+  const node = new NodeChecks(options);
+  parts.add('node checks', () => node.stop());
+  await node.start();
+  addMonitor({ world, log, nft, applier }, parts);
+  addVerification({ world, log, applier, everyMs: options.verifyMs }, parts);
+  return {
+    start: () => applier.start(),
+    status: () => ({ ...applier.status(), nodeProblems: node.problems() }),
+    verify: () => applier.verify(),
+    stop: () => parts.stop(),
+  };
+}
+
+/** Warned of once each; a node whose forwarding is switched on later needs no restart. */
+class NodeChecks {
+  readonly #options: KernelModeOptions;
+  #routes: readonly string[] = [];
+  #problems: readonly string[] = [];
+  #timer: Timer | undefined;
+
+  constructor(options: KernelModeOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    this.#routes = await addRoutes(this.#options.host, this.#options.table.ranges);
+    await this.#check();
+  }
+
+  problems(): readonly string[] {
+    return this.#problems;
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  async #check(): Promise<void> {
+    const { host, table, log, world } = this.#options;
+    const forwarding = await forwardingProblem(host, new Set(table.ranges.map(({ family }) => family)));
+    const taken = await rangeProblems(host, table.ranges).catch((error: unknown) => [errorText(error)]);
+    const problems = [...(forwarding === '' ? [] : [forwarding]), ...taken, ...this.#routes];
+    for (const problem of problems) if (!this.#problems.includes(problem)) log.warn('node', { problem });
+    this.#problems = problems;
+    this.#timer = world.timers.after(nodeCheckMs, () => void this.#check());
+  }
+}
+
+function addMonitor(
+  { world, log, nft, applier }: Pick<KernelModeOptions, 'world' | 'log'> & { nft: NftProgram; applier: NftApplier },
+  parts: Parts,
+): void {
+  let timer: Timer | undefined;
+  let monitor: NftMonitor;
+  const open = () => {
+    monitor = new NftMonitor({
+      isOwn: (pid) => nft.isOwn(pid),
+      onForeign: (change) => applier.foreignChange(change),
+      onEnd: (why) => {
+        log.warn('changes by others are not noticed for a moment', { why });
+        timer = world.timers.after(monitorRestartMs, open);
+      },
+    });
+  };
+  open();
+  parts.add('monitor', () => {
+    timer?.cancel();
+    return monitor.stop();
+  });
+}
+
+function addVerification(
+  {
+    world,
+    log,
+    applier,
+    everyMs,
+  }: Pick<KernelModeOptions, 'world' | 'log'> & {
+    readonly applier: NftApplier;
+    readonly everyMs: number;
+  },
+  parts: Parts,
+): void {
+  if (everyMs === 0) return;
+  let timer: Timer;
+  const again = () => {
+    timer = world.timers.after(everyMs, () => {
+      applier
+        .verify()
+        .catch((error: unknown) => log.warn('the rules could not be read back', { error: errorText(error) }))
+        .then(again, again);
+    });
+  };
+  again();
+  parts.add('verification', () => timer.cancel());
+}

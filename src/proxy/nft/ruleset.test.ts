@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { parseRange } from '../../base/ip.ts';
+import type { PortChoice } from '../choose.ts';
+import { Ruleset } from './ruleset.ts';
+import { differenceScript, refillScript } from './script.ts';
+
+const port = (ip: string, hosts: readonly number[], more: Partial<PortChoice> = {}): PortChoice => ({
+  ip,
+  family: 'IPv4',
+  protocol: 'TCP',
+  port: 80,
+  backends: hosts.map((host) => ({ address: `10.0.0.${host}`, port: 8080, cluster: 'east' })),
+  affinitySeconds: 0,
+  ...more,
+});
+
+test('difference: one endpoint of three goes -> a few lines, whatever else there is', () => {
+  const ruleset = new Ruleset({ isHairpin: () => false });
+  ruleset.change(Array.from({ length: 500 }, (_, i) => [`a/s${i}`, [port(`243.0.1.${i}`, [1, 2, 3])]] as const));
+  const difference = ruleset.change([['a/s7', [port('243.0.1.7', [1, 3])]]]);
+  expect(differenceScript(difference)).toBe(`add chain inet portolan pick-tcp4-2
+add rule inet portolan pick-tcp4-2 dnat ip to ip daddr . tcp dport . numgen random mod 2 map @tcp4
+delete element inet portolan svc4 { 243.0.1.7 . tcp . 80 }
+delete element inet portolan tcp4 { 243.0.1.7 . 80 . 1, 243.0.1.7 . 80 . 2 }
+add element inet portolan svc4 { 243.0.1.7 . tcp . 80 : goto pick-tcp4-2 }
+add element inet portolan tcp4 { 243.0.1.7 . 80 . 1 : 10.0.0.3 . 8080 }
+`);
+});
+
+test('difference: the last user of a chain goes -> the chain goes in the same transaction', () => {
+  const ruleset = new Ruleset({ isHairpin: () => false });
+  ruleset.change([['a/a', [port('243.0.0.1', [1, 2])]]]);
+  expect(ruleset.change([['a/a', []]]).oldChains).toEqual(['pick-tcp4-2']);
+});
+
+test('difference: an address moves from one service to another -> deleted once, added once', () => {
+  const ruleset = new Ruleset({ isHairpin: () => false });
+  ruleset.change([['a/a', [port('243.0.0.1', [1])]]]);
+  const { deleted, added } = ruleset.change([
+    ['a/b', [port('243.0.0.1', [2])]],
+    ['a/a', []],
+  ]);
+  expect(deleted.map(({ key }) => key)).toEqual(['243.0.0.1 . tcp . 80', '243.0.0.1 . 80 . 0']);
+  expect(added.map(({ value }) => value)).toEqual(['goto pick-tcp4-1', '10.0.0.2 . 8080']);
+});
+
+test('difference: a UDP endpoint goes -> named, so that its connection tracking is cleared; of TCP not', () => {
+  const ruleset = new Ruleset();
+  const both = (hosts: readonly number[]) => [
+    port('243.0.0.1', hosts),
+    port('243.0.0.1', hosts, { protocol: 'UDP', port: 53 }),
+  ];
+  ruleset.change([['a/a', both([1, 2])]]);
+  const { goneUdp } = ruleset.change([['a/a', both([2])]]);
+  expect(goneUdp).toEqual([{ ip: '243.0.0.1', version: 4, backend: '10.0.0.1 . 8080' }]);
+});
+
+test('hairpin: an endpoint of two services of this cluster -> in the set until the second one lets go', () => {
+  const ruleset = new Ruleset({ isHairpin: (cluster) => cluster === 'east' });
+  const hairs = () => [...ruleset.elements()].filter(({ map }) => map === 'hair4').map(({ key }) => key);
+  ruleset.change([
+    ['a/a', [port('243.0.0.1', [1])]],
+    ['a/b', [port('243.0.0.2', [1])]],
+  ]);
+  expect(hairs()).toEqual(['10.0.0.1 . 10.0.0.1']);
+  ruleset.change([['a/a', []]]);
+  expect(hairs()).toEqual(['10.0.0.1 . 10.0.0.1']);
+  ruleset.change([['a/b', []]]);
+  expect(hairs()).toEqual([]);
+});
+
+test('refill: chains, maps and sets that are not planned -> removed; who stays with whom is kept', () => {
+  const script = refillScript(
+    new Ruleset(),
+    { ranges: [parseRange('243.0.0.0/12')!], redirectExceptUid: 1337 },
+    { chains: ['pick-tcp4-9', 'left'], maps: ['old', 'svc4'], sets: ['mine', 'hair4'] },
+  );
+  expect(script).toContain('delete chain inet portolan pick-tcp4-9\n');
+  expect(script).toContain('delete map inet portolan old\n');
+  expect(script).toContain('delete set inet portolan mine\n');
+  expect(script).not.toMatch(
+    /(flush|delete) map inet portolan aff[46]\b|delete (chain|map|set) inet portolan (left|svc4|hair4)/,
+  );
+  expect(script).toContain('add rule inet portolan nat-out meta skuid 1337 return\n');
+});

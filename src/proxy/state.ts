@@ -1,0 +1,152 @@
+// All that the proxy keeps of the home: facts of imports and slices by service, and which services must be worked out
+// again. Pure; the home is watched in attach.ts and the rules are applied in apply.ts.
+
+import type { IpRange } from '../base/ip.ts';
+import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
+import type { EndpointSlice } from '../kube/objects/endpoint-slice.ts';
+import { keyOf } from '../kube/objects/object.ts';
+import { type Choice, choose, type View } from './choose.ts';
+import { factsOfImport, factsOfSlice, type ServiceFacts, type SliceFacts } from './facts.ts';
+
+const noChoice: Choice = { ports: [], problems: [] };
+
+export class ProxyState {
+  readonly #ranges: readonly IpRange[];
+  readonly #services = new Map<string, ServiceFacts>();
+  /** By service, then by slice. */
+  readonly #slices = new Map<string, Map<string, SliceFacts>>();
+  readonly #serviceOfSlice = new Map<string, string>();
+  /** Services that claim an address. */
+  readonly #claims = new Map<string, Set<string>>();
+  readonly #dirty = new Set<string>();
+  #view: View;
+  #onDirty: () => void = () => {};
+
+  constructor(options: { readonly ranges: readonly IpRange[]; readonly view: View }) {
+    this.#ranges = options.ranges;
+    this.#view = options.view;
+  }
+
+  /** Called when there is something to take. */
+  onDirty(handler: () => void): void {
+    this.#onDirty = handler;
+  }
+
+  upsertImport(object: ServiceImport): void {
+    const facts = factsOfImport(object, this.#ranges);
+    this.#release(facts.key);
+    this.#services.set(facts.key, facts);
+    for (const { text } of facts.ips) {
+      this.#claims.set(text, (this.#claims.get(text) ?? new Set()).add(facts.key));
+      this.#markRivals(text);
+    }
+    this.#mark(facts.key);
+  }
+
+  removeImport(key: string): void {
+    this.#release(key);
+    this.#services.delete(key);
+    this.#mark(key);
+  }
+
+  upsertSlice(slice: EndpointSlice): void {
+    const key = keyOf(slice);
+    const facts = factsOfSlice(slice);
+    if (facts?.service !== this.#serviceOfSlice.get(key)) this.removeSlice(key);
+    if (facts === undefined) return;
+    this.#serviceOfSlice.set(key, facts.service);
+    this.#slices.set(facts.service, (this.#slices.get(facts.service) ?? new Map()).set(key, facts));
+    this.#mark(facts.service);
+  }
+
+  removeSlice(key: string): void {
+    const service = this.#serviceOfSlice.get(key);
+    if (service === undefined) return;
+    this.#serviceOfSlice.delete(key);
+    const slices = this.#slices.get(service);
+    slices?.delete(key);
+    if (slices?.size === 0) this.#slices.delete(service);
+    this.#mark(service);
+  }
+
+  importKeys(): IterableIterator<string> {
+    return this.#services.keys();
+  }
+
+  sliceKeys(): IterableIterator<string> {
+    return this.#serviceOfSlice.keys();
+  }
+
+  /** Where this node is and what it may use: every service is worked out again. */
+  setView(view: View): void {
+    this.#view = view;
+    for (const key of this.#services.keys()) this.#mark(key);
+  }
+
+  get view(): View {
+    return this.#view;
+  }
+
+  /** Whether an endpoint of this cluster may itself be a client here; all may while our own cluster is not known. */
+  mayBeClient(cluster: string): boolean {
+    const own = this.#view.self.cluster;
+    return own === '' || own === cluster;
+  }
+
+  /** Services that changed since the last call. */
+  takeDirty(): string[] {
+    const keys = [...this.#dirty];
+    this.#dirty.clear();
+    return keys;
+  }
+
+  has(key: string): boolean {
+    return this.#services.has(key);
+  }
+
+  choiceOf(key: string): Choice {
+    const service = this.#services.get(key);
+    if (service === undefined) return noChoice;
+    const lost = service.ips.filter(({ text }) => this.#holderOf(text) !== key);
+    const ips = service.ips.filter((ip) => !lost.includes(ip));
+    const problems = lost.map(({ text }) => `${text} belongs to the older import ${this.#holderOf(text)}`);
+    const served = { ...service, ips, problems: [...service.problems, ...problems] };
+    return choose(served, this.#slices.get(key)?.values() ?? [], this.#view);
+  }
+
+  get size(): { readonly services: number; readonly slices: number } {
+    return { services: this.#services.size, slices: this.#serviceOfSlice.size };
+  }
+
+  #release(key: string): void {
+    for (const { text } of this.#services.get(key)?.ips ?? []) {
+      const claims = this.#claims.get(text);
+      claims?.delete(key);
+      if (claims?.size === 0) this.#claims.delete(text);
+      else this.#markRivals(text);
+    }
+  }
+
+  #markRivals(ip: string): void {
+    for (const rival of this.#claims.get(ip) ?? []) this.#mark(rival);
+  }
+
+  /** The oldest import that claims the address; of equally old ones the first by name. */
+  #holderOf(ip: string): string | undefined {
+    let holder: ServiceFacts | undefined;
+    for (const key of this.#claims.get(ip) ?? []) {
+      const rival = this.#services.get(key)!;
+      if (holder === undefined || isBefore(rival, holder)) holder = rival;
+    }
+    return holder?.key;
+  }
+
+  #mark(key: string): void {
+    this.#dirty.add(key);
+    this.#onDirty();
+  }
+}
+
+function isBefore(a: ServiceFacts, b: ServiceFacts): boolean {
+  return a.createdAt === b.createdAt ? a.key < b.key : a.createdAt < b.createdAt;
+}

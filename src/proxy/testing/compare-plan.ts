@@ -1,0 +1,134 @@
+// Holds the plan against the model: random catalogs, changed step by step, each transaction applied to the kernel model, and
+// random connections that must reach exactly the endpoints that the objects allow, in even shares.
+
+import { parseRange } from '../../base/ip.ts';
+import type { ServiceImport } from '../../clusterset/kinds/service-import.ts';
+import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
+import { Ruleset } from '../nft/ruleset.ts';
+import { differenceScript, refillScript } from '../nft/script.ts';
+import { ProxyState } from '../state.ts';
+import { emptyViewInput, viewOf } from '../view.ts';
+import { KernelModel } from './kernel-model.ts';
+import {
+  type Chance,
+  type Connection,
+  randomImport,
+  randomSituation,
+  randomSlice,
+  reachable,
+  type Situation,
+  seeded,
+} from './random-catalog.ts';
+
+const ranges = ['243.0.0.0/12', 'fd70:6f72:74f3::/64'].map((range) => parseRange(range)!);
+const services = 4;
+const stepsMax = 4;
+const connectionsPerStep = 3;
+
+/** How many connections were compared, or what was different. */
+export function comparePlan(seed: number): { readonly compared: number; readonly difference?: string } {
+  const chance = seeded(seed);
+  const situation = randomSituation(chance);
+  const imports = new Map<string, ServiceImport>();
+  const slices = new Map<string, EndpointSlice>();
+  const state = new ProxyState({ ranges, view: viewOfSituation(situation) });
+  const ruleset = new Ruleset({ isHairpin: (cluster) => cluster === situation.self.cluster });
+  const kernel = new KernelModel();
+  kernel.apply(refillScript(ruleset, { ranges }, undefined));
+  let compared = 0;
+  try {
+    for (let step = 0; step < stepsMax; step += 1) {
+      const changes = step === 0 ? 12 : 1 + Math.floor(chance() * 3);
+      for (let change = 0; change < changes; change += 1) changeOne(chance, { imports, slices, state });
+      const keys = state.takeDirty();
+      kernel.apply(differenceScript(ruleset.change(keys.map((key) => [key, state.choiceOf(key).ports] as const))));
+      for (let each = 0; each < connectionsPerStep; each += 1) {
+        const to = randomConnection(chance, imports);
+        const expected = reachable(to, { imports: [...imports.values()], slices: inOrder(slices), situation });
+        const difference = compareWay(kernel, to, expected);
+        if (difference !== undefined) return { compared, difference: `seed ${seed}, step ${step}: ${difference}` };
+        compared += 1;
+      }
+    }
+    compareRefill(kernel, ruleset);
+  } catch (error) {
+    return { compared, difference: `seed ${seed}: ${(error as Error).message}` };
+  }
+  return { compared };
+}
+
+function viewOfSituation({ self, preference, places }: Situation) {
+  const clusters = new Map(Object.entries(places));
+  const nodeRanges = [parseRange('10.1.0.0/24')!];
+  return viewOf({ ...emptyViewInput, ...self, locality: { preference, clusters }, nodeRanges, ranges });
+}
+
+interface Catalog {
+  readonly imports: Map<string, ServiceImport>;
+  readonly slices: Map<string, EndpointSlice>;
+  readonly state: ProxyState;
+}
+
+function changeOne(chance: Chance, { imports, slices, state }: Catalog): void {
+  const service = Math.floor(chance() * services);
+  const slice = Math.floor(chance() * 3);
+  const dice = chance();
+  if (dice < 0.35) {
+    const object = randomImport(chance, service);
+    imports.set(`shop/${object.metadata.name}`, object);
+    state.upsertImport(object);
+  } else if (dice < 0.85) {
+    const object = randomSlice(chance, service, slice);
+    slices.set(`shop/${object.metadata.name}`, object);
+    state.upsertSlice(object);
+  } else if (dice < 0.93) {
+    imports.delete(`shop/s${service}`);
+    state.removeImport(`shop/s${service}`);
+  } else {
+    slices.delete(`shop/s${service}-${slice}`);
+    state.removeSlice(`shop/s${service}-${slice}`);
+  }
+}
+
+/** Of an endpoint that two slices claim the first cluster by name is believed. */
+function inOrder(slices: ReadonlyMap<string, EndpointSlice>): EndpointSlice[] {
+  const cluster = ({ metadata }: EndpointSlice) => metadata.labels!['multicluster.kubernetes.io/source-cluster']!;
+  return [...slices.values()].sort((a, b) => (cluster(a) < cluster(b) ? -1 : cluster(a) > cluster(b) ? 1 : 0));
+}
+
+function randomConnection(chance: Chance, imports: ReadonlyMap<string, ServiceImport>): Connection {
+  const { spec } = [...imports.values()][Math.floor(chance() * imports.size)] ?? {};
+  const port = spec?.ports?.[Math.floor(chance() * spec.ports.length)];
+  const ip = spec?.ips?.[Math.floor(chance() * spec.ips.length)] ?? '243.0.0.77';
+  if (port === undefined || chance() < 0.1) return { ip, protocol: 'TCP', port: 80 + Math.floor(chance() * 5) };
+  return { ip, protocol: port.protocol ?? 'TCP', port: port.port };
+}
+
+function compareWay(
+  kernel: KernelModel,
+  to: Connection,
+  expected: ReadonlySet<string> | undefined,
+): string | undefined {
+  const way = kernel.way({ ...to, protocol: to.protocol.toLowerCase() });
+  const text = `${to.protocol} ${to.ip} ${to.port}`;
+  if (expected === undefined || expected.size === 0)
+    return way.kind === 'refused' ? undefined : `${text}: ${way.kind} in place of refused`;
+  if (way.kind !== 'backends') return `${text}: ${way.kind} in place of ${[...expected].join(', ')}`;
+  const has = [...way.shares.keys()].sort().join(', ');
+  const wants = [...expected].sort().join(', ');
+  if (has !== wants) return `${text}: ${has} in place of ${wants}`;
+  const uneven = [...way.shares.values()].find((share) => Math.abs(share - 1 / expected.size) > 1e-9);
+  return uneven === undefined ? undefined : `${text}: a share of ${uneven} in place of 1/${expected.size}`;
+}
+
+/** Step by step or all at once: the kernel holds the same. */
+function compareRefill(kernel: KernelModel, ruleset: Ruleset): void {
+  const fresh = new KernelModel();
+  fresh.apply(refillScript(ruleset, { ranges }, undefined));
+  for (const map of ['svc4', 'svc6', 'tcp4', 'udp6', 'affid4', 'afftcp6', 'hair4', 'hair6']) {
+    const [a, b] = [kernel, fresh].map((each) => JSON.stringify([...each.elements(map)].sort()));
+    if (a !== b) throw new Error(`${map}: ${a} step by step, ${b} at once`);
+  }
+  const [a, b] = [kernel, fresh].map((each) => [...each.chains].sort().join(' '));
+  if (a !== b) throw new Error(`chains ${a} step by step, ${b} at once`);
+}

@@ -1,0 +1,57 @@
+// Picks the backend of one connection in userspace mode: even at random, or the one this client had within the timeout.
+// Pure but for the clock and the random it is given.
+
+import type { Clock, Random } from '../../base/world.ts';
+import type { Backend, PortChoice } from '../choose.ts';
+
+interface Remembered {
+  readonly backend: Backend;
+  readonly untilMs: number;
+}
+
+const clientsMax = 10_000;
+
+export class Balancer {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #clients = new Map<string, Remembered>();
+  #choice: PortChoice;
+
+  constructor(choice: PortChoice, world: { readonly clock: Clock; readonly random: Random }) {
+    this.#choice = choice;
+    this.#clock = world.clock;
+    this.#random = world.random;
+  }
+
+  get choice(): PortChoice {
+    return this.#choice;
+  }
+
+  update(choice: PortChoice): void {
+    this.#choice = choice;
+  }
+
+  /** Undefined if there is none but those that were tried. */
+  pick(client: string, tried: ReadonlySet<Backend> = new Set()): Backend | undefined {
+    const { affinitySeconds } = this.#choice;
+    const backends = this.#choice.backends.filter((backend) => !tried.has(backend));
+    const known = affinitySeconds > 0 ? this.#remembered(client, backends) : undefined;
+    const backend = known ?? backends[Math.floor(this.#random.float() * backends.length)];
+    if (backend !== undefined && affinitySeconds > 0) this.#remember(client, backend);
+    return backend;
+  }
+
+  #remembered(client: string, backends: readonly Backend[]): Backend | undefined {
+    const known = this.#clients.get(client);
+    if (known === undefined || known.untilMs <= this.#clock.monotonicMs()) return undefined;
+    return backends.find(({ address, port }) => address === known.backend.address && port === known.backend.port);
+  }
+
+  #remember(client: string, backend: Backend): void {
+    const untilMs = this.#clock.monotonicMs() + 1000 * this.#choice.affinitySeconds;
+    // The one that was seen longest ago is first.
+    this.#clients.delete(client);
+    if (this.#clients.size >= clientsMax) this.#clients.delete(this.#clients.keys().next().value!);
+    this.#clients.set(client, { backend, untilMs });
+  }
+}

@@ -1,0 +1,125 @@
+// One process of the proxy's tests, run inside its network namespace and told what to be by JSON in its argument: the
+// broker, or a cluster's home, with its agent and resolver if it joins. It prints one line of JSON when it is ready; then
+// each line of standard input is an order, answered by a line.
+
+import { createInterface } from 'node:readline';
+import { silentLog } from '../../src/base/log.ts';
+import { createRealHost } from '../../src/base/real/host.ts';
+import { createRealWorld } from '../../src/base/real/world.ts';
+import { brokerInit } from '../../src/cli/clusterset/broker-init.ts';
+import { brokerToken } from '../../src/cli/clusterset/broker-token.ts';
+import { join } from '../../src/cli/clusterset/join.ts';
+import { createAgent } from '../../src/clusterset/agent/agent.ts';
+import { requireMembership } from '../../src/clusterset/explain/consult.ts';
+import { parseJoinToken } from '../../src/clusterset/membership/join-token.ts';
+import { type Client, createClient } from '../../src/kube/client/client.ts';
+import { isAlreadyExists, isNotFound } from '../../src/kube/objects/api-error.ts';
+import { type AnyObject, parseApiVersion } from '../../src/kube/objects/object.ts';
+import { startHome } from '../../src/main/home.ts';
+import { startResolver } from '../../src/main/resolver.ts';
+
+export interface ProxyNodeTask {
+  readonly directory: string;
+  readonly address: string;
+  /** At the broker: who may join. */
+  readonly members?: readonly { readonly id: string; readonly region: string; readonly zone: string }[];
+  readonly leaseSeconds?: number;
+  /** Of a cluster. */
+  readonly join?: {
+    readonly id: string;
+    readonly region: string;
+    readonly zone: string;
+    readonly token: string;
+    readonly podRange: string;
+    readonly serviceRange: string;
+  };
+}
+
+export type Order =
+  | { readonly put: AnyObject }
+  | { readonly patch: AnyObject; readonly subresource?: string }
+  | { readonly remove: AnyObject }
+  | { readonly get: AnyObject };
+
+const clusterset = 'prod';
+const world = createRealWorld();
+const deps = { world, host: createRealHost(), print: () => {}, setExitCode: () => {} };
+const task = JSON.parse(process.argv[2] ?? '{}') as ProxyNodeTask;
+const home = await startHome({
+  world,
+  log: silentLog,
+  directory: task.directory,
+  listen: { host: task.address, port: 0 },
+  ...(task.join ? { serviceRanges: [task.join.serviceRange] } : {}),
+});
+const client = createClient(home.transport, { world, userAgent: 'test' });
+const ready = { kubeconfig: home.kubeconfig, tokens: task.members ? await beBroker(task) : undefined };
+if (task.join) await beCluster(client, task.join);
+process.stdout.write(`${JSON.stringify(ready)}\n`);
+for await (const line of createInterface({ input: process.stdin })) {
+  const answer = await obey(JSON.parse(line) as Order).catch((error: Error) => ({ error: error.message }));
+  process.stdout.write(`${JSON.stringify(answer ?? null)}\n`);
+}
+process.exit(0);
+
+async function beBroker({ members = [], leaseSeconds = 30 }: ProxyNodeTask): Promise<Record<string, string>> {
+  const lease = { renewSeconds: 1, durationSeconds: leaseSeconds, holdDownSeconds: 1, holdDownMaxSeconds: 2 };
+  await brokerInit({ client, deps, clusterset, spec: { lease } });
+  const tokens: Record<string, string> = {};
+  for (const { id, region, zone } of members) {
+    const spec = { region, zone };
+    const request = { client, access: home, clusterset, id, spec, lifetimeMs: 600_000, isRenewal: false };
+    tokens[id] = await brokerToken(request);
+  }
+  return tokens;
+}
+
+async function beCluster(own: Client, { id, region, zone, token, ...ranges }: NonNullable<ProxyNodeTask['join']>) {
+  const claims = { region, zone, podRanges: [ranges.podRange], serviceRanges: [ranges.serviceRange] };
+  await join(deps, { home: own, token: parseJoinToken(token), claims, lifetimeMs: 3_600_000 });
+  const membership = await requireMembership(own);
+  const transport = world.network.http({
+    server: membership.server,
+    certificateAuthority: membership.certificateAuthority,
+    bearerToken: async () => membership.token,
+  });
+  const broker = createClient(transport, { world, userAgent: `portolan-agent/${id}` });
+  createAgent({ world, log: silentLog, home: own, broker, membership }).start();
+  const listen = { hosts: [task.address], port: 53 };
+  await startResolver({ world, log: silentLog, home: own, cluster: { id, region, zone }, listen });
+}
+
+async function obey(order: Order): Promise<unknown> {
+  if ('put' in order) return put(order.put);
+  if ('patch' in order) {
+    const { metadata, apiVersion: _a, kind: _k, ...body } = order.patch;
+    const { subresource } = order;
+    return client.patch(typeOf(order.patch), metadata, { kind: 'merge', body }, subresource ? { subresource } : {});
+  }
+  if ('get' in order) return orNull(client.get(typeOf(order.get), order.get.metadata));
+  return orNull(client.delete(typeOf(order.remove), order.remove.metadata));
+}
+
+async function put(object: AnyObject): Promise<unknown> {
+  const type = typeOf(object);
+  try {
+    return await client.create(type, object);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    const { resourceVersion, uid } = (await client.get(type, object.metadata)).metadata;
+    return client.update(type, { ...object, metadata: { ...object.metadata, resourceVersion, uid } });
+  }
+}
+
+async function orNull(promise: Promise<unknown>): Promise<unknown> {
+  return promise.catch((error: unknown) => {
+    if (isNotFound(error)) return null;
+    throw error;
+  });
+}
+
+function typeOf({ apiVersion, kind, metadata }: AnyObject) {
+  const { group, version } = parseApiVersion(apiVersion ?? 'v1');
+  const plural = `${(kind ?? '').toLowerCase()}s`.replace(/sss$/, 'sses').replace(/ys$/, 'ies');
+  return { group, version, plural, kind: kind ?? '', isNamespaced: metadata.namespace !== undefined };
+}
