@@ -63,6 +63,8 @@ export const brokerDefinitions: readonly string[] = [
   'serviceimports',
   'federatedservices',
   'federations',
+  'hostnamegenerators',
+  'meshexternalservices',
 ];
 
 export const homeDefinitions: readonly string[] = [
@@ -71,6 +73,8 @@ export const homeDefinitions: readonly string[] = [
   'serviceimports',
   'serviceexportpolicies',
   'addressclaims',
+  'hostnamegenerators',
+  'meshexternalservices',
 ];
 
 export const defaultClusterSet = 'clusterset';

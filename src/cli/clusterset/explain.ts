@@ -10,6 +10,7 @@ import { describeLease, type LeaseMemory, whyNotTrusted } from '../../clusterset
 import { explainMerge, type MergeExplanation } from '../../clusterset/rules/merge/explain-merge.ts';
 import { readShard, recordProblem } from '../../clusterset/rules/shard-record.ts';
 import { CommandError, exitCodes, notFoundError } from '../exit-codes.ts';
+import { addExplainConnectionCommand } from '../external/explain-connection.ts';
 import { formatOutput, formatTable, type OutputFormat, outputOption, parseOutput } from '../table.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { explainAtHome, formatHomeExplanation, type HomeExplanation } from './explain-home.ts';
@@ -31,6 +32,7 @@ Examples:
   portolan explain shop/checkout
   portolan explain shop/checkout -o json | jq .conflicts`,
     );
+  addExplainConnectionCommand(command, deps);
   addHomeOptions(command).action(async (ref: string, flags: ExplainFlags) => {
     const format = parseOutput(flags.output);
     const explanation = await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
