@@ -67,7 +67,7 @@ test('foreign owner: empty nonces, SAN with URI:, DELETE with only an id -> we f
   owner.put(db('a.foreign.example', { description: 'changed' }));
   await eventually(() => heldBy(ours)).toEqual(['a.foreign.example', 'c.foreign.example']);
   await eventually(async () => (await ours.peerServices())[0]?.spec.description).toBe('changed');
-  expect(owner.heard).toEqual(['register', 'ack', 'ack', 'ack', 'ack', 'ack']);
+  await eventually(() => owner.heard).toEqual(['register', 'ack', 'ack', 'ack', 'ack', 'ack']);
   // The one thing of ours that a foreign owner sees, and may ignore.
   const extra = Object.keys(owner.headers[0] ?? {}).filter((name) => name.includes('portolan'));
   expect(extra).toEqual(['portolan-snapshot']);
@@ -392,6 +392,69 @@ test.each(foreignDrafts)('grpc-js as owner -> we take its catalog and follow it 
   await eventually(() => heard).toEqual(['register', 'answer', 'answer', 'answer']);
   await eventually(async () => (await ours.peer('foreign')).status?.consumer?.version).toBe(draft.name);
 });
+
+test('grpc-js publishes and subscribes on the one stream that we opened, and wants a context -> both halves are served [000-08]', async () => {
+  const draft = foreignDrafts[1]!;
+  const ours = await ourMesh();
+  await ours.addService('db');
+  const { certificate, key } = foreign.issue();
+  const server = new grpc.Server();
+  const heard: string[] = [];
+  server.addService(draft.definition, {
+    EstablishStream: (stream: grpc.ServerDuplexStream<object, object>) => {
+      stream.on('error', () => {});
+      stream.on('data', (message: BothHalves) => {
+        const { request, response } = message;
+        if (request?.context) heard.push(`${request.status ? 'answer' : 'register'} in ${request.context}`);
+        if (response) {
+          heard.push(`${response.operation} ${response.resourceId} in ${response.context}`);
+          stream.write({ request: { resourceUrl: draft.url, responseNonce: response.nonce, status: {} } });
+        }
+        if (request && !request.status) {
+          const value = draft.Service.encode(draft.Service.fromObject(draft.service('a.foreign.example'))).finish();
+          const resource = { type_url: draft.url, typeUrl: draft.url, value };
+          const published = {
+            nonce: '1',
+            resourceUrl: draft.url,
+            resourceId: 'a.foreign.example',
+            resource,
+            operation: 1,
+          };
+          // One message with both halves, as the draft allows.
+          stream.write({ request: { resourceUrl: draft.url, context: 'theirs' }, response: published });
+        }
+      });
+    },
+  });
+  const pair = { cert_chain: Buffer.from(certificate), private_key: Buffer.from(key) };
+  const credentials = grpc.ServerCredentials.createSsl(Buffer.from(ours.mesh.certificate), [pair], true);
+  const port = await new Promise<number>((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', credentials, (error, bound) => (error ? reject(error) : resolve(bound))),
+  );
+  closing.push(() => server.forceShutdown());
+  await ours.exportServices({ peers: ['foreign'] });
+  await addForeign(ours, port, { versions: ['v1alpha2'], context: 'mesh-7' });
+  await eventually(() => heldBy(ours)).toEqual(['a.foreign.example']);
+  await eventually(() => [...heard].sort()).toEqual([
+    '1 db.shop.ours.example in theirs',
+    'answer in mesh-7',
+    'register in mesh-7',
+  ]);
+  await eventually(async () => (await ours.peer('foreign')).status?.owner).toMatchObject({
+    state: 'Synced',
+    services: 1,
+  });
+});
+
+interface BothHalves {
+  readonly request?: { readonly context?: string; readonly status?: object | null };
+  readonly response?: {
+    readonly nonce: string;
+    readonly operation: number;
+    readonly resourceId: string;
+    readonly context: string;
+  };
+}
 
 test('the later draft on the same port, both sides at once -> neither waits for the other', async () => {
   const [one, two] = [await startMesh('one'), await startMesh('two')];

@@ -32,14 +32,21 @@ import { Owner, type ServedPeer } from './owner/owner.ts';
 import { OwnerCatalog } from './owner/owner-catalog.ts';
 import { RefusedCallers } from './owner/refused-callers.ts';
 import { ReplicaClaims } from './owner/replica-claims.ts';
-import type { Held, LinkLimits, OwnGround } from './rules/link-config.ts';
+import { type Held, type LinkLimits, linkLimits, type OwnGround } from './rules/link-config.ts';
 import { catalogPath, introductionPath } from './rules/peer-introduction.ts';
 import { consumerStatus, ownerStatus } from './status/peer-status.ts';
 import { type AbsentConsumer, measurePeering, type PeeringMeter } from './status/peering-metrics.ts';
 import { StatusWriter, type WrittenStatus } from './status/status-writer.ts';
+import { IncomingStreams } from './transport/incoming-streams.ts';
 import { v1alpha1 } from './transport/wire.ts';
 import type { OwnCredentials } from './trust/credentials.ts';
-import { fingerprintOf, type KnownPeer, linkConfigOf, PeerRegistry } from './trust/peer-registry.ts';
+import {
+  fingerprintOf,
+  isTakenOverItsStream,
+  type KnownPeer,
+  linkConfigOf,
+  PeerRegistry,
+} from './trust/peer-registry.ts';
 import { judgeCertificate, type PeerCaller, type PeerVerdict } from './trust/trust.ts';
 
 /** Our own certificate and key, from wherever they are kept. */
@@ -82,7 +89,8 @@ export interface Peering {
   stop(): Promise<void>;
 }
 
-const messageBytesMax = 64 * 1024;
+/** What a peer publishes on its own stream is as large as what is taken from an owner. */
+const messageBytesMax = linkLimits.messageBytesMax;
 /** One for its stream, and some for the command line and for a stream that takes its place. */
 const connectionsPerPeer = 16;
 /** A half-open consumer is noticed after at most twice this time. */
@@ -109,6 +117,7 @@ class PeeringParts implements Peering {
   readonly #refused: RefusedCallers;
   readonly #refusedLines: LogBudget;
   readonly #introductions: IntroductionLimits;
+  readonly #incoming: IncomingStreams;
   readonly #stops: (() => unknown)[] = [];
   #server: GrpcServer | undefined;
   #revision = 0;
@@ -132,7 +141,15 @@ class PeeringParts implements Peering {
       onChanged: (peer, id) => this.owner.changed(peer, id),
       onExportChanged: (key) => this.#statuses.exportChanged(key),
     });
+    this.#incoming = new IncomingStreams({
+      timers: world.timers,
+      onOpened: (peer) => {
+        const known = this.#registry.get(peer);
+        if (known !== undefined && isTakenOverItsStream(known.spec)) this.#consumer?.retry(peer);
+      },
+    });
     this.owner = new Owner({
+      incoming: this.#incoming,
       clock: world.clock,
       log,
       catalog: this.catalog,
@@ -344,6 +361,7 @@ class PeeringParts implements Peering {
       namespace,
       dial,
       ...(limits === undefined ? {} : { limits }),
+      serve: (call) => this.owner.accept(call, { isOurs: true }),
       isPeer: (name) => this.#registry.get(name) !== undefined,
       onChanged: (peer) => this.#statuses.peerChanged(peer),
       onRefused: ({ peer, reason }) => this.#meter.refused({ peer, side: 'consumer', reason }),
@@ -388,6 +406,7 @@ class PeeringParts implements Peering {
       },
       aliases: aliasesOf(peer),
       credentials: () => fresh().credentials ?? this.#options.credentials.current(),
+      ...(isTakenOverItsStream(peer.spec) ? { dial: this.#incoming.dialTo(name) } : {}),
       ...this.#lastContact(name),
     });
     const before = this.#retries.get(name);
@@ -455,7 +474,7 @@ class PeeringParts implements Peering {
   #consumerStatus(peer: KnownPeer, nowMs: number): Pick<WrittenStatus, 'consumer'> {
     if (this.#consumer === undefined) return {};
     // Null takes away what was written when there still was an address.
-    if (peer.spec.address === undefined) return { consumer: null };
+    if (peer.spec.address === undefined && !isTakenOverItsStream(peer.spec)) return { consumer: null };
     const report = this.#consumer.report(peer.name);
     if (report === undefined) return {};
     const status = consumerStatus(report, nowMs);

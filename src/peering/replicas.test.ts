@@ -135,10 +135,13 @@ test('replicas: two consumers of one home -> one of them takes, the other takes 
   await eventually(() => held(two)).toEqual(['a', 'b']);
 }, 30_000);
 
-test('endpoint: an FQDN in place of an address, as the seed prints it -> the same', async () => {
+test.each([
+  ['an FQDN', 'https://localhost:PORT'],
+  ['an address', '127.0.0.1:PORT'],
+])('endpoint: %s with a port, as the seed prints it (%s) -> connected [000-26]', async (_name, form) => {
   const owner = await mesh('owner');
   const consumer = await mesh('consumer');
-  const address = `https://localhost:${owner.peering.port}`;
+  const address = form.replace('PORT', String(owner.peering.port));
   await introduceTo(owner, consumer, { asOwner: { address } });
   await owner.addService('a');
   await owner.exportServices({ peers: ['consumer'] });

@@ -31,6 +31,11 @@ export interface ServerCall<Caller> {
   sendHeaders(headers: Readonly<Record<string, string>>): void;
   /** False when the other side is slower than we are: wait for `onDrain`. */
   send(message: Uint8Array): boolean;
+  /** Bytes that the caller has not taken from us yet. */
+  readonly unsentBytes: number;
+  /** Stops reading from the caller until `resume`. */
+  pause(): void;
+  resume(): void;
   end(code: Code, reason: string): void;
 }
 

@@ -29,6 +29,11 @@ export function callOn<Caller>(
       this.sendHeaders({});
       return stream.write(frameOf(message));
     },
+    get unsentBytes() {
+      return stream.writableLength;
+    },
+    pause: () => void stream.pause(),
+    resume: () => void stream.resume(),
     end(code, reason) {
       if (stream.destroyed || stream.writableEnded) return;
       this.sendHeaders({});

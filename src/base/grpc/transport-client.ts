@@ -33,6 +33,8 @@ export interface ClientHandlers {
   onMessage(message: Buffer): void;
   /** A message was too large to be read; this is how it began. */
   onOversized(oversized: { readonly length: number; readonly beginning: Buffer }): void;
+  /** What was sent went out, after there had been too much of it. */
+  onDrain?(): void;
   /** Any sign of life: a message, or an answer to keep-alive. */
   onAlive(): void;
   /** Called once, whatever ended the call. */
@@ -165,6 +167,7 @@ function listen(stream: http2.ClientHttp2Stream, { options, handlers, finish, is
       finish(codes.invalidArgument, `${address}: ${errorText(error)}`);
     }
   });
+  stream.on('drain', () => handlers.onDrain?.());
   // When the connection failed, either its own error or the stream's says why, in either order; the other says nothing.
   const finishSoon = (reason: string) => setTimeout(() => finish(codes.unavailable, reason), causeDelayMs).unref();
   stream.on('error', (error: NodeJS.ErrnoException) => {

@@ -3,6 +3,7 @@
 // parts: `connection.ts` says when to dial, `consumer-session.ts` what to store and answer.
 
 import { X509Certificate } from 'node:crypto';
+import type { CallHandlers } from '../../base/grpc/server-options.ts';
 import { type Code, codes } from '../../base/grpc/status.ts';
 import type { ClientCall, ClientHandlers, CloseCause, Dial } from '../../base/grpc/transport-client.ts';
 import { errorText, type Log } from '../../base/log.ts';
@@ -19,6 +20,7 @@ import {
   type ReconcileMode,
 } from '../session/consumer-session.ts';
 import type { ConsumerMessage, SnapshotEnd } from '../session/messages.ts';
+import { type ServeBack, serveBack } from '../transport/served-back.ts';
 import { type Draft, drafts, snapshotHeader } from '../transport/wire.ts';
 import type { PeerServiceStore } from './peer-service-store.ts';
 import { type Refusal, RefusalBook } from './refusal-book.ts';
@@ -31,6 +33,8 @@ export interface LinkOptions {
   readonly config: LinkConfig;
   readonly store: PeerServiceStore;
   readonly dial: Dial;
+  /** Serves an owner that subscribes to us on the stream that we opened. */
+  readonly serve?: ServeBack;
   readonly credentials: () => { readonly certificate: string; readonly key: string } | undefined;
   /** Wall time of the last sign of life before this process started, if it is known. */
   readonly lastContactMs?: number;
@@ -97,6 +101,9 @@ export class ConsumerLink {
   #lastEnd: SnapshotEnd | undefined;
   #isPaused = false;
   #isEnded = false;
+  /** The owner as a consumer of ours, on the same stream. */
+  #served: CallHandlers | undefined;
+  #headers: Readonly<Record<string, string | string[] | undefined>> = {};
 
   constructor(options: LinkOptions) {
     this.#options = options;
@@ -240,10 +247,19 @@ export class ConsumerLink {
     // Whatever belongs to an earlier stream comes too late.
     const isCurrent = () => this.#session === session;
     return {
-      onOpened: (headers) => isCurrent() && this.#opened(headers[snapshotHeader] === '1'),
+      onOpened: (headers) => {
+        if (!isCurrent()) return;
+        this.#headers = headers;
+        this.#opened(headers[snapshotHeader] === '1');
+      },
+      onDrain: () => isCurrent() && this.#served?.onDrain(),
       onMessage: (bytes) => isCurrent() && this.#received(draft, bytes),
       onOversized: ({ length, beginning }) => isCurrent() && this.#oversized(draft, beginning, length),
-      onAlive: () => isCurrent() && this.#alive(),
+      onAlive: () => {
+        if (!isCurrent()) return;
+        this.#alive();
+        this.#served?.onAlive?.();
+      },
       onClosed: (code, reason, cause) => isCurrent() && this.#closed(code, reason, cause),
     };
   }
@@ -327,12 +343,21 @@ export class ConsumerLink {
 
   #received(draft: Draft, bytes: Buffer): void {
     try {
+      if (draft.isBidirectional) this.#serveBack(draft, bytes);
       const message = draft.decodeOwnerMessage(bytes);
       if (message === undefined) return;
       this.#step({ kind: 'message', nowMs: this.#options.world.clock.monotonicMs(), message });
     } catch (error) {
       this.#call?.cancel(codes.invalidArgument, `the owner sent what is no message: ${errorText(error)}`);
     }
+  }
+
+  /** The owner may subscribe to us on the same stream. */
+  #serveBack(draft: Draft, bytes: Buffer): void {
+    const { peer, serve } = this.#options;
+    if (serve === undefined || this.#call === undefined || draft.decodeConsumerMessage(bytes) === undefined) return;
+    this.#served ??= serveBack({ peer, path: draft.path, call: this.#call, headers: this.#headers, serve });
+    this.#served?.onMessage(bytes);
   }
 
   #oversized(draft: Draft, beginning: Buffer, length: number): void {
@@ -420,7 +445,7 @@ export class ConsumerLink {
   #send(message: ConsumerMessage): void {
     const call = this.#call;
     if (call === undefined) return;
-    call.send(this.#draft().encodeConsumerMessage(message));
+    call.send(this.#draft().encodeConsumerMessage(message, this.#options.config.context));
     if (call.unsentBytes > this.#limits.unsentBytesMax)
       call.cancel(codes.invalidArgument, 'the owner floods us: it sends without reading our answers');
   }
@@ -443,6 +468,9 @@ export class ConsumerLink {
 
   #closeSession(): void {
     this.#session = undefined;
+    this.#served?.onClosed();
+    this.#served = undefined;
+    this.#headers = {};
     this.#ticker?.cancel();
     this.#isPaused = false;
     this.#behindSinceMs = undefined;

@@ -9,6 +9,7 @@ import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
 import { aliasOf, type PeerService, peerLabel, peerServiceType } from '../kinds/peer-service.ts';
 import { type LinkConfig, type LinkLimits, mayHold } from '../rules/link-config.ts';
 import { NameClaims } from '../rules/name-claims.ts';
+import type { ServeBack } from '../transport/served-back.ts';
 import { ConsumerLink, type LinkReport } from './consumer-link.ts';
 import { PeerServiceStore, type StoredService } from './peer-service-store.ts';
 
@@ -25,6 +26,8 @@ export interface ConsumedPeer {
   /** How often it let itself be asked for a sign of life. */
   readonly keepAliveMs?: number;
   readonly credentials: () => { readonly certificate: string; readonly key: string } | undefined;
+  /** In place of the usual one, for a peer that is taken from over its own stream. */
+  readonly dial?: Dial;
 }
 
 export interface ConsumerOptions {
@@ -33,6 +36,7 @@ export interface ConsumerOptions {
   readonly log: Log;
   readonly namespace: string;
   readonly dial: Dial;
+  readonly serve?: ServeBack;
   readonly limits?: Partial<LinkLimits>;
   /** Whether there is a Peer of this name, as far as can be known now; what is there of others is removed. */
   readonly isPeer: (name: string) => boolean;
@@ -197,7 +201,7 @@ export class Consumer {
   }
 
   async #start(entry: Entry): Promise<void> {
-    const { world, log, dial, limits, onChanged, onRefused } = this.#options;
+    const { world, log, dial, serve, limits, onChanged, onRefused } = this.#options;
     const { peer, store, starting } = entry;
     const peerLog = log.with({ peer: peer.name });
     await this.#endings.get(peer.name);
@@ -211,7 +215,9 @@ export class Consumer {
       peer: peer.name,
       config: peer.config,
       store,
-      dial,
+      dial: peer.dial ?? dial,
+      // A peer's own stream is served already.
+      ...(serve === undefined || peer.dial !== undefined ? {} : { serve }),
       credentials: peer.credentials,
       ...(peer.lastContactMs === undefined ? {} : { lastContactMs: peer.lastContactMs }),
       ...(peer.awayMs === undefined ? {} : { awayMs: peer.awayMs }),

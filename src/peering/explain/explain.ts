@@ -29,10 +29,10 @@ export function describePeer(peer: Peer, nowMs: number): string[] {
   const { spec, status } = peer;
   return [
     `peer      ${peer.metadata.name}`,
-    `address   ${spec.address ?? 'none: we only serve it'}`,
+    `address   ${spec.takeOverItsStream ? 'taken from over its own stream' : (spec.address ?? 'none: we only serve it')}`,
     `trust     ${spec.trust.domain}${spec.trust.identities?.length ? `, ${spec.trust.identities.join(', ')}` : ''}`,
     ...(spec.suspended ? ['suspended yes'] : []),
-    ...(spec.address === undefined ? [] : sideLines('taking', status?.consumer, nowMs)),
+    ...(spec.address === undefined && !spec.takeOverItsStream ? [] : sideLines('taking', status?.consumer, nowMs)),
     ...sideLines('giving', status?.owner, nowMs),
   ];
 }

@@ -9,6 +9,11 @@ test('names: different ids of a peer -> different objects, plain ones readable',
   for (const name of names) expect(name).toMatch(/^acme\.x-[0-9a-f]{32}$/);
 });
 
+test('names: one id at two peers -> two objects: an id is unique within its mesh, and with its peer everywhere [000-16]', () => {
+  expect(peerServiceName('acme', 'db.example')).not.toBe(peerServiceName('other', 'db.example'));
+  expect(peerServiceName('acme', 'A_b')).not.toBe(peerServiceName('other', 'A_b'));
+});
+
 test.each([
   [{ name: 'db', fqdn: 'x.example', id: 'i' }, 'db.acme.svc.peers.local'],
   [{ name: 'My Database', fqdn: 'db.example', id: 'i' }, 'db.acme.svc.peers.local'],

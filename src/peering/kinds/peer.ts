@@ -21,6 +21,10 @@ export interface PeerSpec {
   /** Without it we take nothing from the peer, and only serve it. */
   address?: string;
   serverName?: string;
+  /** Takes what the peer publishes on the stream that it opens to us; only the later draft allows it. */
+  takeOverItsStream?: boolean;
+  /** Sent with each request of the later draft, if the peer wants one. */
+  context?: string;
   suspended?: boolean;
   versions?: PeerVersion[];
   trust: PeerTrust;

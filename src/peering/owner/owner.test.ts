@@ -46,6 +46,7 @@ function start(services: number) {
   const call: ServerCall<PeerCaller> = {
     ...{ path: v1alpha1.path, headers: {}, caller: { peer: 'acme', identity: 'spiffe://acme.example' } },
     sendHeaders: () => {},
+    ...{ unsentBytes: 0, pause() {}, resume() {} },
     send: (bytes) => {
       nonces.push(v1alpha1.decodeOwnerMessage(Buffer.from(bytes))?.nonce ?? '');
       return true;

@@ -8,6 +8,7 @@ import { LogBudget } from '../../base/log-budget.ts';
 import type { Clock } from '../../base/world.ts';
 import type { PeerVersion } from '../kinds/peer.ts';
 import { type OwnerInput, type OwnerOutput, OwnerSession, type OwnerState } from '../session/owner-session.ts';
+import type { IncomingStreams } from '../transport/incoming-streams.ts';
 import { type Draft, drafts, snapshotHeader } from '../transport/wire.ts';
 import type { PeerCaller } from '../trust/trust.ts';
 import type { OwnerCatalog } from './owner-catalog.ts';
@@ -30,6 +31,8 @@ export interface OwnerOptions {
   /** How far into the home's history the catalog has come; never goes back. */
   readonly revision: () => number;
   readonly observer?: OwnerObserver;
+  /** Where peers may publish to us on streams that they opened. */
+  readonly incoming?: IncomingStreams | undefined;
 }
 
 export interface OwnerObserver {
@@ -95,8 +98,8 @@ export class Owner {
     this.#options = options;
   }
 
-  /** For the transport: undefined is Unimplemented. */
-  accept(call: ServerCall<PeerCaller>): CallHandlers | undefined {
+  /** For the transport: undefined is Unimplemented. `isOurs` for a stream that we opened, on which the peer subscribes. */
+  accept(call: ServerCall<PeerCaller>, options: { readonly isOurs?: boolean } = {}): CallHandlers | undefined {
     const peer = this.#options.peer(call.caller.peer);
     const draft = drafts.find(({ path }) => path === call.path);
     if (peer === undefined || draft === undefined || !peer.versions.includes(draft.name)) return undefined;
@@ -108,9 +111,11 @@ export class Owner {
     const lines = this.#lines.get(peer.name) ?? new LogBudget(this.#options.clock);
     this.#lines.set(peer.name, lines);
     const onClosed = () => this.#closed(stream);
-    const stream = new Stream({ ...this.#options, call, draft, served: peer, lines, onClosed });
+    const incoming = options.isOurs ? undefined : this.#options.incoming;
+    const stream = new Stream({ ...this.#options, incoming, call, draft, served: peer, lines, onClosed });
     this.#streams.set(peer.name, stream);
     this.#options.observer?.changed(peer.name);
+    if (draft.isBidirectional && !options.isOurs) this.#options.incoming?.opened(call);
     return stream;
   }
 
@@ -194,6 +199,8 @@ class Stream implements CallHandlers {
   #behindSinceMs: number | undefined;
   #fullSyncMs: number | undefined;
   #snapshotRefused = '';
+  /** As the consumer said it with its subscription. */
+  #context = '';
   #isClosed = false;
 
   constructor(options: StreamOptions) {
@@ -213,11 +220,32 @@ class Stream implements CallHandlers {
   onMessage(bytes: Buffer): void {
     this.onAlive();
     try {
-      const message = this.#options.draft.decodeConsumerMessage(bytes);
+      const { draft, call, incoming } = this.#options;
+      const message = draft.decodeConsumerMessage(bytes);
+      if (message?.kind === 'subscribe') this.#context = message.context ?? '';
       if (message !== undefined) this.step({ kind: 'message', message });
+      if (draft.isBidirectional && incoming !== undefined && !incoming.message(call, bytes))
+        this.#refusePublished(bytes);
     } catch (error) {
       this.step({ kind: 'unreadable', reason: `the request is no message of this protocol: ${errorText(error)}` });
     }
+  }
+
+  // Nobody asked it to publish here: it hears so, once for each of its messages.
+  #refusePublished(bytes: Buffer): void {
+    const { draft, call } = this.#options;
+    const published = draft.decodeOwnerMessage(bytes);
+    if (published === undefined) return;
+    const reason = 'nobody subscribed on this stream: its Peer here does not say takeOverItsStream';
+    const { nonce } = published;
+    const refusal = {
+      kind: 'nack',
+      nonce,
+      resourceUrl: draft.resourceUrl,
+      code: codes.failedPrecondition,
+      reason,
+    } as const;
+    call.send(draft.encodeConsumerMessage(refusal));
   }
 
   onDrain(): void {
@@ -226,11 +254,13 @@ class Stream implements CallHandlers {
 
   onAlive(): void {
     this.#aliveMs = this.#options.clock.wallMs();
+    this.#options.incoming?.alive(this.#options.call);
   }
 
   onClosed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#options.incoming?.closed(this.#options.call);
     this.#session.step({ kind: 'consumerLeft' });
     this.#options.onClosed();
   }
@@ -250,7 +280,9 @@ class Stream implements CallHandlers {
   #act(output: OwnerOutput): void {
     switch (output.kind) {
       case 'send': {
-        const isRoomLeft = this.#options.call.send(this.#options.draft.encodeOwnerMessage(output.message));
+        const isRoomLeft = this.#options.call.send(
+          this.#options.draft.encodeOwnerMessage(output.message, this.#context),
+        );
         if (!isRoomLeft) this.#session.step({ kind: 'blocked' });
         break;
       }

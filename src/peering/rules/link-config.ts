@@ -13,7 +13,7 @@ export interface OwnGround {
 }
 
 export interface LinkConfig {
-  /** `https://host:port` */
+  /** `https://host:port`; empty if the peer's own stream is taken from. */
   readonly address: string;
   readonly serverName?: string;
   /** In the order in which they are tried. */
@@ -21,6 +21,8 @@ export interface LinkConfig {
   readonly roots: readonly string[];
   readonly isExpected: (identity: string) => boolean;
   readonly bounds: ClaimBounds;
+  /** Sent with each request, if the owner wants one; only in the later draft. */
+  readonly context?: string;
   readonly accepts: (service: SharedService) => boolean;
   readonly quietMs: number;
   readonly graceMs: number;

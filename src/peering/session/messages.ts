@@ -41,7 +41,8 @@ export type ReceivedMessage =
   | { readonly kind: 'unreadable'; readonly nonce: string; readonly id: string; readonly reason: string };
 
 export type ConsumerMessage =
-  | { readonly kind: 'subscribe'; readonly resourceUrl: string }
+  /** `context` is for the owner to send along with what it sends; only in the later draft. */
+  | { readonly kind: 'subscribe'; readonly resourceUrl: string; readonly context?: string }
   /** `resourceUrl` may be empty: only the presence of a status tells an answer from a subscription. */
   | {
       readonly kind: 'ack';

@@ -97,6 +97,28 @@ test('owner: strict window -> one message in flight, the next after its answer [
   expect(ack('2')).toEqual(['accepted b']);
 });
 
+test('owner: answers in another order than what they answer -> each counts for the ServiceID that its nonce stands for [000-16]', () => {
+  const view = viewOf('a', 'b', 'c');
+  const { say, ack, nack, session } = open(view);
+  expect(say(subscribe)).toEqual(['1 create a', '2 create b', '3 create c']);
+  expect(ack('3')).toEqual(['accepted c']);
+  expect(nack('1', 'no')).toEqual(['refused a: no']);
+  expect(['a', 'b', 'c'].map((id) => session.isPending(id))).toEqual([false, true, false]);
+  expect(ack('2')).toEqual(['accepted b']);
+});
+
+test('owner: the window of its peer changes -> more go out at once, or none before enough are answered', () => {
+  const { say, ack, session } = open(viewOf('a', 'b', 'c', 'd'), { window: 1 });
+  const window = (size: number) => texts(session.step({ kind: 'window', window: size }));
+  expect(window(1)).toEqual([]);
+  expect(say(subscribe)).toEqual(['1 create a']);
+  expect(window(3)).toEqual(['2 create b', '3 create c']);
+  expect(window(1)).toEqual([]);
+  expect(ack('1')).toEqual(['accepted a']);
+  expect(ack('2')).toEqual(['accepted b']);
+  expect(ack('3')).toEqual(['accepted c', '4 create d']);
+});
+
 test('owner: create, update and delete after the snapshot -> whole objects under new nonces [000-14]', () => {
   const view = viewOf('a');
   const { say, ack, change, session } = open(view);
@@ -231,12 +253,12 @@ test('owner: its own catalog has not synced -> Unavailable, never an empty catal
 
 test.each<{ name: string; message: ConsumerMessage; reason: string }>([
   {
-    name: 'an ACK before registering',
+    name: 'an ACK before registering [000-38]',
     message: { kind: 'ack', nonce: '1', resourceUrl },
     reason: 'an answer came before the consumer registered',
   },
   {
-    name: 'a NACK before registering',
+    name: 'a NACK before registering [000-38]',
     message: { kind: 'nack', nonce: '1', resourceUrl, code: 3, reason: '' },
     reason: 'an answer came before the consumer registered',
   },

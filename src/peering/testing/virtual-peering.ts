@@ -212,6 +212,11 @@ export class VirtualPeering {
           handlers.onAlive();
           handlers.onMessage(Buffer.from(message));
         }),
+      get unsentBytes() {
+        return toConsumer.bytes;
+      },
+      pause() {},
+      resume() {},
       end: (code, reason) => void toConsumer.push(0, () => connection.close(code, reason)),
     };
   }

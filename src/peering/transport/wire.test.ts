@@ -265,7 +265,7 @@ describe('wire v1alpha2', () => {
   test.each<[string, object, object]>([
     ['an ACK without resource_url', { response_nonce: '7', status: {} }, { kind: 'ack', nonce: '7', resourceUrl: '' }],
     ['an ACK with an empty nonce', { status: {} }, { kind: 'ack', nonce: '', resourceUrl: '' }],
-    ['a context we know nothing of', { resource_url: url2, context: 'x' }, { kind: 'subscribe', resourceUrl: url2 }],
+    ['a context', { resource_url: url2, context: 'x' }, { kind: 'subscribe', resourceUrl: url2, context: 'x' }],
     ['a first request without anything', {}, { kind: 'subscribe', resourceUrl: '' }],
   ])('%s -> taken for what it is', (_name, request, message) => {
     expect(v1alpha2.decodeConsumerMessage(encode('Both', { request }))).toEqual(message);
@@ -379,6 +379,17 @@ describe('wire v1alpha2', () => {
       nonce: '',
       id: 'key-1',
     });
+  });
+
+  test('a context -> sent with every request of ours, and with what is sent to a consumer that said one', () => {
+    const said = decode(
+      'Both',
+      v1alpha2.encodeConsumerMessage({ kind: 'ack', nonce: '1', resourceUrl: url2 }, 'mesh-7'),
+    );
+    expect(said).toMatchObject({ request: { context: 'mesh-7', response_nonce: '1' } });
+    const offer = v1alpha2.encodeOffer(created);
+    const sent = decode('Both', v1alpha2.encodeOwnerMessage({ kind: 'create', nonce: '1', offer }, 'theirs'));
+    expect(sent).toMatchObject({ response: { context: 'theirs', nonce: '1' } });
   });
 
   test('both sides on one stream -> each reads its own half', () => {

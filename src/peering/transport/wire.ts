@@ -22,12 +22,15 @@ export interface Draft {
   readonly path: string;
   readonly resourceUrl: string;
   encodeOffer(service: SharedService): Offer;
-  encodeOwnerMessage(message: OwnerMessage): Uint8Array;
+  /** Both sides may publish and subscribe on one stream. */
+  readonly isBidirectional: boolean;
+  /** `context` is what the consumer said with its subscription, if the draft has it. */
+  encodeOwnerMessage(message: OwnerMessage, context?: string): Uint8Array;
   /** Throws on bytes that are not a message at all; a resource that cannot be read comes as `unreadable`. */
   decodeOwnerMessage(bytes: Uint8Array): ReceivedMessage | undefined;
   /** What an owner's message of which only the beginning is there says of itself; each empty if it does not come so far. */
   namesIn(beginning: Uint8Array): { readonly nonce: string; readonly id: string };
-  encodeConsumerMessage(message: ConsumerMessage): Uint8Array;
+  encodeConsumerMessage(message: ConsumerMessage, context?: string): Uint8Array;
   decodeConsumerMessage(bytes: Uint8Array): ConsumerMessage | undefined;
 }
 
@@ -40,6 +43,7 @@ const Operation2 = discovery2.StreamResponse_Operation;
 
 export const v1alpha1: Draft = {
   name: 'v1alpha1',
+  isBidirectional: false,
   path: '/federation.resourcediscovery.v1alpha1.DiscoveryService/EstablishStream',
   resourceUrl: url1,
   encodeOffer: (service) => offerOf(service, encodeService1(service)),
@@ -88,11 +92,12 @@ export const v1alpha1: Draft = {
 
 export const v1alpha2: Draft = {
   name: 'v1alpha2',
+  isBidirectional: true,
   path: '/federation.resourcediscovery.v1alpha2.DiscoveryService/EstablishStream',
   resourceUrl: url2,
   encodeOffer: (service) => offerOf(service, encodeService2(service)),
 
-  encodeOwnerMessage(message) {
+  encodeOwnerMessage(message, context = '') {
     const operations = {
       create: Operation2.UPSERT,
       update: Operation2.UPSERT,
@@ -105,6 +110,7 @@ export const v1alpha2: Draft = {
       resourceId: message.kind === 'snapshotEnd' ? '' : message.offer.service.id,
       resource: resourceOf(message, url2),
       operation: operations[message.kind],
+      context,
     });
     return toBinary(discovery2.BidirectionalStreamSchema, create(discovery2.BidirectionalStreamSchema, { response }));
   },
@@ -134,13 +140,15 @@ export const v1alpha2: Draft = {
     return { nonce: textOf(fields.get(1)), id: textOf(fields.get(3)) };
   },
 
-  encodeConsumerMessage(message) {
-    const request = create(discovery2.StreamRequestSchema, requestOf(message));
+  encodeConsumerMessage(message, context = '') {
+    const request = create(discovery2.StreamRequestSchema, { ...requestOf(message), context });
     return toBinary(discovery2.BidirectionalStreamSchema, create(discovery2.BidirectionalStreamSchema, { request }));
   },
   decodeConsumerMessage(bytes) {
     const { request } = fromBinary(discovery2.BidirectionalStreamSchema, bytes);
-    return request === undefined ? undefined : consumerMessageOf(request);
+    if (request === undefined) return undefined;
+    const message = consumerMessageOf(request);
+    return message.kind === 'subscribe' && request.context !== '' ? { ...message, context: request.context } : message;
   },
 };
 

@@ -239,11 +239,13 @@ function whyUnavailable(spec: PeerSpec, wrong: string): string {
 /** Undefined for a peer that we only serve. */
 export function linkConfigOf(peer: KnownPeer, own: OwnGround): LinkConfig | undefined {
   const { spec } = peer;
-  if (spec.address === undefined) return undefined;
+  const isItsStream = isTakenOverItsStream(spec);
+  if (spec.address === undefined && !isItsStream) return undefined;
   return {
-    address: peerUrl(spec.address),
+    address: spec.address === undefined || isItsStream ? '' : peerUrl(spec.address),
+    ...(spec.context === undefined ? {} : { context: spec.context }),
     ...(spec.serverName === undefined ? {} : { serverName: spec.serverName }),
-    versions: spec.versions ?? peerDefaults.versions,
+    versions: isItsStream ? ['v1alpha2'] : (spec.versions ?? peerDefaults.versions),
     roots: peer.rootsPem,
     isExpected: (identity) => mayBe(identity, peer.trusted),
     bounds: boundsOf(spec, own),
@@ -254,6 +256,11 @@ export function linkConfigOf(peer: KnownPeer, own: OwnGround): LinkConfig | unde
     servicesMax: spec.servicesMax ?? peerDefaults.servicesMax,
     bytesMax: (spec.storedMegabytesMax ?? peerDefaults.storedMegabytesMax) * 1024 * 1024,
   };
+}
+
+/** The peer must be allowed to speak the later draft for that. */
+export function isTakenOverItsStream({ takeOverItsStream, versions }: PeerSpec): boolean {
+  return takeOverItsStream === true && (versions ?? peerDefaults.versions).includes('v1alpha2');
 }
 
 function boundsOf(spec: PeerSpec, own: OwnGround): ClaimBounds {
