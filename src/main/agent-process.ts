@@ -8,6 +8,7 @@ import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { AgentFlags } from '../cli/roles/agent.ts';
 import { parseListen } from '../cli/roles/options.ts';
+import { loadPlugins } from '../external/plugins/edge/load.ts';
 import { createClient } from '../kube/client/client.ts';
 import { findHome } from '../kube/client/kubeconfig.ts';
 import { keepPartLease } from '../kube/controller/part-lease.ts';
@@ -38,6 +39,7 @@ export async function runAgent(flags: AgentFlags): Promise<void> {
     metrics,
     home,
     brokerAccess,
+    plugins: await loadPlugins(flags.plugin),
   });
   parts.add('agent', () => role.stop());
   const node = host.environment['NODE_NAME'] ?? hostname();

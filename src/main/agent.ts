@@ -15,6 +15,7 @@ import { startTokenRenewal } from '../clusterset/agent/token-renewal.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
 import { leaderLeaseName } from '../clusterset/rules/broker-layout.ts';
 import { removeCopies, runBrokerCopies } from '../external/controllers/broker-copies.ts';
+import type { Plugins } from '../external/plugins/plugin.ts';
 import { followFederationZones } from '../federation/zones.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
 import { type Candidate, type LeaderTimes, standForLeader } from '../kube/controller/leader.ts';
@@ -29,6 +30,8 @@ export interface AgentRoleOptions {
   /** In place of the credentials that joining left: then nothing is renewed. */
   readonly brokerAccess?: HttpAccess;
   readonly leaderTimes?: LeaderTimes;
+  /** Of external services; the built-in ones when absent. */
+  readonly plugins?: Plugins;
 }
 
 export type AgentRoleState =
@@ -58,6 +61,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
   const copy = new MembershipCopy({ home, world, log, onChange: () => void nextTurn() });
   const external = startExternal({
     ...{ world, log, home, membership: () => copy.current },
+    ...(options.plugins === undefined ? {} : { plugins: options.plugins }),
     whenMembershipKnown: (signal) => copy.whenSynced(signal),
   });
   measure(options, () => ({ state: state(), membership: copy.current }));

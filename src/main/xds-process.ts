@@ -8,6 +8,7 @@ import { createRealWorld } from '../base/real/world.ts';
 import { parseListen } from '../cli/roles/options.ts';
 import type { XdsFlags } from '../cli/roles/xds.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
+import { loadPlugins } from '../external/plugins/edge/load.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
 import { findHome } from '../kube/client/kubeconfig.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
@@ -33,6 +34,7 @@ export async function runXds(flags: XdsFlags): Promise<void> {
     ...(flags.listen === 'none' ? {} : { listen: parseListen(flags.listen) }),
     ...(flags.socket === undefined ? {} : { socket: { path: flags.socket, mode } }),
     hosts: flags.host,
+    plugins: await loadPlugins(flags.plugin),
     ports: { virtual: Number(flags.virtualPort), ingress: Number(flags.ingressPort) },
   });
   parts.add('xds', () => role.stop());

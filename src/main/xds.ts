@@ -8,6 +8,9 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
+import { builtinPlugins } from '../external/plugins/builtin.ts';
+import type { Plugins } from '../external/plugins/plugin.ts';
+import { defaultOutboundPorts, type OutboundPorts } from '../external/rules/redirects.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer } from '../kube/controller/informer.ts';
 import { standForLeader } from '../kube/controller/leader.ts';
@@ -18,6 +21,7 @@ import { issueServer, openAuthority, serverCertificateMs } from '../xds/identity
 import { judgeProxy, type ProxyCaller } from '../xds/identity/proxy-identity.ts';
 import { XdsService } from '../xds/server/service.ts';
 import { type ClustersetSource, startClustersetSource } from '../xds/sources/clusterset.ts';
+import { startExternalSource } from '../xds/sources/external.ts';
 import { watchSecrets } from '../xds/sources/home-secrets.ts';
 import { startIngressSource } from '../xds/sources/ingress.ts';
 import { startPeersSource } from '../xds/sources/peers.ts';
@@ -43,7 +47,9 @@ export interface XdsRoleOptions {
   /** Names and addresses of the server beside its own, for its certificate. */
   readonly hosts: readonly string[];
   readonly socket?: { readonly path: string; readonly mode: number };
-  readonly ports: { readonly virtual: number; readonly ingress: number };
+  readonly ports: { readonly virtual: number; readonly ingress: number; readonly outbound?: OutboundPorts };
+  /** Of external services; the built-in ones when absent. */
+  readonly plugins?: Plugins;
 }
 
 export interface XdsRole {
@@ -85,6 +91,10 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     const sources: XdsSource[] = [
       clusterset,
       startPeersSource(peering),
+      startExternalSource({
+        ...{ ...common, namespace, secrets, cluster, plugins: options.plugins ?? builtinPlugins },
+        ...{ ports: options.ports.outbound ?? defaultOutboundPorts, otherPorts: [options.ports.virtual] },
+      }),
       startIngressSource({ ...peering, port: options.ports.ingress }),
     ];
     for (const source of sources) parts.add('source', () => source.stop());

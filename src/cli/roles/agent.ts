@@ -8,6 +8,7 @@ export interface AgentFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly brokerKubeconfig?: string;
+  readonly plugin: readonly string[];
   readonly adminListen: string;
   readonly logLevel: LogLevel;
 }
@@ -19,6 +20,7 @@ export function addAgentCommand(program: Command, run: (flags: AgentFlags) => Pr
     .option('--kubeconfig <file>', 'the home (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
     .option('--context <name>', 'a context of that file other than its current one')
     .option('--broker-kubeconfig <file>', 'credentials at the broker in place of those that joining left')
+    .option('--plugin <file...>', 'modules of extension plugins, for external services', [])
     .option(
       '--admin-listen <host:port>',
       'where /metrics, /livez and /readyz are; port 0 takes a free one',

@@ -19,6 +19,7 @@ export interface XdsFlags {
   readonly socketMode: string;
   readonly virtualPort: string;
   readonly ingressPort: string;
+  readonly plugin: string[];
   readonly adminListen: string;
   readonly logLevel: LogLevel;
 }
@@ -39,6 +40,7 @@ export function addXdsCommand(program: Command, run: (flags: XdsFlags) => Promis
     .option('--socket-mode <octal>', 'permissions of that socket', '0660')
     .option('--virtual-port <port>', 'where sidecars take redirected connections', '15003')
     .option('--ingress-port <port>', "where the ingress takes peers' connections", '15443')
+    .option('--plugin <file...>', 'modules of extension plugins, for external services', [])
     .option('--admin-listen <host:port>', 'where /metrics, /livez, /readyz and /status are', '127.0.0.1:0')
     .addOption(logLevelOption('info'))
     .action(run);

@@ -18,6 +18,8 @@ export interface ExternalInput extends TargetContext, ListenerOptions {
 
 export function externalResources(input: ExternalInput): XdsResource[] {
   const rules = usableRules(input);
+  // Without rules nothing is redirected, and no proxy needs a listener for it.
+  if (rules.length === 0) return [];
   const tables = tablesOf(rules);
   const { resources: listeners, uses } = listenersOf(tables, input);
   const targets = [...new Set(rules.map(({ target }) => target))];

@@ -15,6 +15,8 @@ export interface ListenerOptions {
   /** `::` takes IPv4 too. */
   readonly address: string;
   readonly ports: OutboundPorts;
+  /** Of other listeners of the same proxy: connections to them must not go round in circles either. */
+  readonly otherPorts?: readonly number[];
   readonly plugins: Plugins;
 }
 
@@ -41,7 +43,7 @@ export function listenersOf(tables: readonly PortTables[], options: ListenerOpti
       all.set(chain, one);
       return chain;
     };
-    const matching = { use, ownPorts: [options.ports.inspected, options.ports.plain] };
+    const matching = { use, ownPorts: [options.ports.inspected, options.ports.plain, ...(options.otherPorts ?? [])] };
     const matcher = matcherOf(decide(matching), matching);
     const chains = [...uses.keys()].sort().map((chain) => chainOf(uses.get(chain)!, options.plugins));
     const body = {

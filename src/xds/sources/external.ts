@@ -1,0 +1,90 @@
+// Keeps the resources of external services current, for every sidecar: MeshExternalServices, the Secrets that they name and
+// the clusterset that this cluster is in. All of them make one listener, so all are generated anew; only what came out
+// different is encoded and sent. Each resource is replaced by itself: one that cannot be encoded leaves the others alone.
+
+import {
+  type ClusterProperty,
+  clusterPropertyType,
+  clusterSetProperty,
+} from '../../clusterset/kinds/cluster-property.ts';
+import { type MeshExternalService, meshExternalServiceType } from '../../external/kinds/mesh-external-service.ts';
+import type { Plugins } from '../../external/plugins/plugin.ts';
+import type { OutboundPorts } from '../../external/rules/redirects.ts';
+import { secretReferences } from '../../external/rules/tls-plan.ts';
+import { defaultClusterset } from '../../external/rules/visibility.ts';
+import { createInformer, type Informer } from '../../kube/controller/informer.ts';
+import type { Secret } from '../../kube/objects/secret.ts';
+import { externalResources } from '../external/generate.ts';
+import { Batch } from './batch.ts';
+import { replaceSafely, type SourceOptions, sourceOf, type XdsSource } from './source.ts';
+
+export interface ExternalSourceOptions extends SourceOptions {
+  readonly namespace: string;
+  readonly cluster: string;
+  readonly secrets: Informer<Secret>;
+  readonly plugins: Plugins;
+  readonly ports: OutboundPorts;
+  /** Ports of other listeners of the same proxies. */
+  readonly otherPorts: readonly number[];
+}
+
+export function startExternalSource(options: ExternalSourceOptions): XdsSource {
+  const { client, world, book, namespace, cluster, secrets, plugins, ports, otherPorts } = options;
+  const log = options.log.with({ source: 'external' });
+  const services = createInformer<MeshExternalService>({
+    client,
+    world,
+    log,
+    namespace,
+    type: meshExternalServiceType,
+  });
+  const properties = createInformer<ClusterProperty>({ client, world, log, type: clusterPropertyType });
+  /** What was handed over last, by owner. */
+  let sent = new Map<string, string>();
+
+  const batch = new Batch(world.timers, () => {
+    const next = new Map<string, string>();
+    const resources = externalResources({
+      services: [...services.values()],
+      place: { clusterset: properties.get(clusterSetProperty)?.spec?.value ?? defaultClusterset, cluster },
+      secrets: (name, key) => secrets.get(`${namespace}/${name}`)?.data?.[key],
+      ...{ plugins, ports, otherPorts, address: '::' },
+    });
+    for (const resource of resources) {
+      const owner = `${resource.type} ${resource.name}`;
+      const text = JSON.stringify(resource);
+      next.set(owner, text);
+      if (sent.get(owner) !== text) replaceSafely(book.external, owner, () => [resource], log);
+    }
+    for (const owner of sent.keys()) if (!next.has(owner)) replaceSafely(book.external, owner, () => [], log);
+    sent = next;
+  });
+
+  const isNamed = (key: string) =>
+    [...services.values()].some(({ spec }) =>
+      secretReferences(spec?.destination?.tls).some(({ name }) =>
+        [`${namespace}/${name}`, `${namespace}/${name}.broker`].includes(key),
+      ),
+    );
+  const renew = () => batch.add('all');
+  const offs = [
+    services.on(renew),
+    properties.on(renew),
+    secrets.on((key) => {
+      if (isNamed(key)) renew();
+    }),
+  ];
+  renew();
+  const source = sourceOf([services, properties] as unknown as Informer<never>[], () => {
+    for (const off of offs) off();
+    batch.stop();
+  });
+  return {
+    ...source,
+    whenSynced: async () => {
+      await Promise.all([source.whenSynced(), secrets.whenSynced()]);
+      batch.add('all');
+      batch.flush();
+    },
+  };
+}
