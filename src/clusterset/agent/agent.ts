@@ -24,7 +24,8 @@ import { type FederatedService, federatedServiceType } from '../kinds/federated-
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { localityOf } from '../rules/locality.ts';
-import { type ControllerName, type Controllers, recordKeys, runControllers } from './wiring.ts';
+import { type ControllerName, ControllerQueues } from './controller-queues.ts';
+import { recordKeys, runControllers } from './wiring.ts';
 
 export interface AgentOptions {
   readonly world: World;
@@ -62,6 +63,7 @@ const all: readonly ControllerName[] = [...merging, 'export', 'legacy'];
 export function createAgent(options: AgentOptions): Agent {
   const { world, home, broker, membership } = options;
   const log = options.log.with({ cluster: membership.clusterId });
+  const queues = new ControllerQueues();
   const atBroker = { client: broker, world, log, namespace: membership.clusterset };
   const copies = createHomeCopies({ home, world, log });
   const members = new Members({ world, log, broker, clusterset: membership.clusterset });
@@ -74,7 +76,7 @@ export function createAgent(options: AgentOptions): Agent {
     log,
     members,
     clusterId: membership.clusterId,
-    onService: (key) => controllers?.add(['import', 'conditions', 'legacy'], key),
+    onService: (key) => queues.add(['import', 'conditions', 'legacy'], [key]),
   });
   const properties = createInformer<ClusterProperty>({ client: home, world, log, type: clusterPropertyType });
   const events = createEventRecorder({ home, world, log });
@@ -94,7 +96,7 @@ export function createAgent(options: AgentOptions): Agent {
     times: () => policy.current.lease,
     annotations: (present) => placementProblems.annotations(present),
     onVerdict: (clusterId) => {
-      for (const key of members.servicesOf(clusterId)) controllers?.add(merging, key);
+      queues.add(merging, members.servicesOf(clusterId));
       // Who writes a view, or clears it away, depends on who lives.
       viewsChanged();
       placementsChanged();
@@ -132,15 +134,14 @@ export function createAgent(options: AgentOptions): Agent {
   const parts = [copies, members, policy, views, policies, federated, properties];
   const stopping = new AbortController();
   const timers = new Set<Timer>();
-  let controllers: Controllers | undefined;
   let wasEverybodyUpgraded = false;
 
   function viewsChanged(): void {
-    for (const view of views.values()) controllers?.add(['scribe'], viewKey(view));
+    queues.add(['scribe'], Array.from(views.values(), viewKey));
   }
 
   function placementsChanged(): void {
-    for (const key of recordKeys(federated)) controllers?.add(['placement-status'], key);
+    queues.add(['placement-status'], recordKeys(federated));
   }
 
   options.federationZones?.onChanged(() => {
@@ -174,7 +175,7 @@ export function createAgent(options: AgentOptions): Agent {
     legacy.follow(policy.current.legacyNamespace);
     const keys = new Set([...copies.exports.keys(), ...copies.imports.keys(), ...recordKeys(views)]);
     for (const member of members.all()) for (const key of members.servicesOf(member.id)) keys.add(key);
-    for (const key of keys) controllers?.add(all, key);
+    queues.add(all, keys);
     placementsChanged();
   }
 
@@ -182,19 +183,18 @@ export function createAgent(options: AgentOptions): Agent {
   function memberChanged(clusterId: string, member: Member | undefined): void {
     if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
     if (clusterId === membership.clusterId) return policyChanged();
-    for (const key of members.servicesOf(clusterId)) controllers?.add(merging, key);
+    queues.add(merging, members.servicesOf(clusterId));
     placementsChanged();
     // Views that nobody exports any more may have been for this one to clear away.
     if (member === undefined) viewsChanged();
-    if (policy.current.legacyNamespace !== undefined)
-      for (const key of copies.exports.keys()) controllers?.add(['legacy'], key);
+    if (policy.current.legacyNamespace !== undefined) queues.add(['legacy'], copies.exports.keys());
   }
 
   function upgradesChanged(): void {
-    const isEverybodyUpgraded = controllers?.isEverybodyUpgraded() ?? false;
+    const isEverybodyUpgraded = legacy.isEverybodyUpgraded();
     if (isEverybodyUpgraded === wasEverybodyUpgraded) return;
     wasEverybodyUpgraded = isEverybodyUpgraded;
-    for (const key of copies.exports.keys()) controllers?.add(['legacy'], key);
+    queues.add(['legacy'], copies.exports.keys());
   }
 
   function sweep(): void {
@@ -214,7 +214,7 @@ export function createAgent(options: AgentOptions): Agent {
     start: () => {
       const ready = becomeReady();
       ready.catch((error: unknown) => stopping.signal.aborted || log.error('agent did not become ready', { error }));
-      controllers = runControllers({
+      runControllers(queues, {
         context,
         allocator,
         legacy,
@@ -238,7 +238,7 @@ export function createAgent(options: AgentOptions): Agent {
       lease.stop();
       legacy.stop();
       for (const part of parts) part.stop();
-      await Promise.all([controllers?.stop(), dnsOptions.stop()]);
+      await Promise.all([queues.stop(), dnsOptions.stop()]);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { AddressClaim } from '../../addresses/address-claim.ts';
 import type { Allocator } from '../../addresses/allocator.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
-import { type Controller, type ControllerSource, runController } from '../../kube/controller/loop.ts';
+import { type ControllerSource, runController } from '../../kube/controller/loop.ts';
 import { type KubernetesObject, keyOf } from '../../kube/objects/object.ts';
 import { createExportController } from '../controllers/export.ts';
 import { createConditionsController } from '../controllers/export-conditions.ts';
@@ -25,6 +25,7 @@ import type { ServiceExportPolicy } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { policyLabel } from '../rules/agent-marks.ts';
 import { formatServiceKey, parseRecordName } from '../rules/names.ts';
+import type { ControllerName, ControllerQueues } from './controller-queues.ts';
 
 export interface WiringOptions {
   readonly context: AgentContext;
@@ -40,33 +41,13 @@ export interface WiringOptions {
   readonly ready: Promise<void>;
 }
 
-export type ControllerName =
-  | 'export'
-  | 'conditions'
-  | 'import'
-  | 'scribe'
-  | 'identity'
-  | 'policy'
-  | 'policy-status'
-  | 'placement'
-  | 'placement-status'
-  | 'legacy';
-
-export interface Controllers {
-  /** Puts the key into the queues of these. */
-  add(names: readonly ControllerName[], key: string): void;
-  /** Whether no cluster is left that reads the older form alone. */
-  isEverybodyUpgraded(): boolean;
-  stop(): Promise<void>;
-}
-
 /** Keys worked on at a time: a home on disk commits in one go what comes together. */
 const concurrency = 16;
 
-export function runControllers(options: WiringOptions): Controllers {
+/** Starts them all, each on its own queue. */
+export function runControllers(queues: ControllerQueues, options: WiringOptions): void {
   const { context, views, policies, federated } = options;
   const { copies, members, membership } = context;
-  const running = new Map<ControllerName, Controller>();
   const gate = gateOf(options.ready);
   const whenSynced = () => options.ready;
   const records = own(members.services({ whenSynced, hasSlices: () => true }));
@@ -74,18 +55,12 @@ export function runControllers(options: WiringOptions): Controllers {
   const shards = own(members.services({ whenSynced, hasSlices: () => false }));
   // Whether the older form of a cluster still counts depends on its slices too.
   const merged = own(members.services({ whenSynced, hasSlices: () => options.legacy.namespace !== undefined }));
-  const add = (names: readonly ControllerName[], key: string) => {
-    for (const name of names) running.get(name)?.queue.add(key);
-  };
   const run = (name: ControllerName, sources: readonly Source[], reconcile: Reconcile) => {
     const { world, log, metrics } = context;
-    running.set(
-      name,
-      runController({ world, log, metrics, name, sources: [gate, ...sources], reconcile, concurrency }),
-    );
+    queues.run(name, runController({ world, log, metrics, name, sources: [gate, ...sources], reconcile, concurrency }));
   };
 
-  const exporting = createExportController({ context, onPublication: (key) => add(['conditions'], key) });
+  const exporting = createExportController({ context, onPublication: (key) => queues.add(['conditions'], [key]) });
   const conditions = createConditionsController({
     context,
     publication: exporting.publication,
@@ -138,16 +113,13 @@ export function runControllers(options: WiringOptions): Controllers {
   run('placement', [...exported, keyed(federated, recordKey), namespaces(placementsIn)], placing.reconcile);
   run('placement-status', [shards, keyed(federated, recordKey)], placed.reconcile);
   run('identity', [own(options.properties)], identity.reconcile);
-  for (const name of identity.names) add(['identity'], name);
+  queues.add(['identity'], identity.names);
   run('legacy', [...exported, merged, keyed(copies.imports, legacyKey)], older.reconcile);
 
   // What we wrote and somebody undid while our copies stood still has left no trace in them.
   const everyService = () => new Set(members.all().flatMap(({ id }) => [...members.servicesOf(id)]));
   const lookAgain = (informers: readonly Pick<Informer<unknown>, 'onReturn'>[], name: ControllerName, keys: Keys) => {
-    for (const informer of informers) informer.onReturn(() => addAll(name, keys()));
-  };
-  const addAll = (name: ControllerName, keys: Iterable<string>) => {
-    for (const key of keys) add([name], key);
+    for (const informer of informers) informer.onReturn(() => queues.add([name], keys()));
   };
   lookAgain([views], 'scribe', () => [...everyService(), ...Array.from(views.values(), viewKey)]);
   lookAgain([copies.imports, copies.slices, copies.claims], 'import', () => [
@@ -158,7 +130,7 @@ export function runControllers(options: WiringOptions): Controllers {
   lookAgain([copies.exports, copies.services], 'placement', () => recordKeys(federated));
   lookAgain([options.properties], 'identity', () => identity.names);
   members.onReturn((id) => {
-    if (id === membership.clusterId) addAll('export', [...copies.exports.keys(), ...members.recordsOf(id)]);
+    if (id === membership.clusterId) queues.add(['export'], [...copies.exports.keys(), ...members.recordsOf(id)]);
   });
 
   function placementsIn(namespace: string): string[] {
@@ -172,14 +144,6 @@ export function runControllers(options: WiringOptions): Controllers {
     if (next !== undefined) return ownKey;
     return [...ownKey, ...copies.imports.byIndex(importsByReason, 'Exhausted').map(keyOf)];
   }
-
-  return {
-    add,
-    isEverybodyUpgraded: () => older.isEverybodyUpgraded(),
-    stop: async () => {
-      await Promise.all(Array.from(running.values(), (controller) => controller.stop()));
-    },
-  };
 }
 
 type Keys = () => Iterable<string>;

@@ -18,8 +18,6 @@ const overlapMs = 15_000;
 
 export interface LegacyController {
   reconcile(key: string): Promise<WorkResult | undefined>;
-  /** Whether no cluster is left that reads the older form alone. */
-  isEverybodyUpgraded(): boolean;
 }
 
 export function createLegacyController(context: AgentContext, legacy: LegacyRecords): LegacyController {
@@ -36,7 +34,7 @@ export function createLegacyController(context: AgentContext, legacy: LegacyReco
     const own = imports
       .byIndex(legacyByService, key)
       .find((object) => legacyOrigin(object)?.cluster === membership.clusterId);
-    if (isExported && !isEverybodyUpgraded()) {
+    if (isExported && !legacy.isEverybodyUpgraded()) {
       const wanted = planLegacyImport(service, membership.clusterId, namespace);
       await apply({ client: broker, type: serviceImportType, present: own, change: replaceWith(wanted) });
     } else if (own !== undefined) {
@@ -58,11 +56,6 @@ export function createLegacyController(context: AgentContext, legacy: LegacyReco
     return sinceMs + overlapMs - nowMs;
   }
 
-  // A member that has never renewed a lease does not run an agent of today's form yet.
-  function isEverybodyUpgraded(): boolean {
-    return legacy.remaining().length === 0 && members.all().every(({ leases }) => leases.size > 0);
-  }
-
   /** The imports of an older agent lie in its own namespace, under their older names. */
   async function clearLocalCopies(key: string): Promise<void> {
     const shared = new Set((legacy.imports?.byIndex(legacyByService, key) ?? []).map(({ metadata }) => metadata.uid));
@@ -75,5 +68,5 @@ export function createLegacyController(context: AgentContext, legacy: LegacyReco
     }
   }
 
-  return { reconcile, isEverybodyUpgraded };
+  return { reconcile };
 }

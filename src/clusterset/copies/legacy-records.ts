@@ -68,6 +68,12 @@ export class LegacyRecords {
     this.#copies?.slices.relist();
   }
 
+  /** Whether no cluster is left that reads the older form alone: one that never renewed a lease may be such a one. */
+  isEverybodyUpgraded(): boolean {
+    const { members } = this.#options;
+    return this.remaining().length === 0 && members.all().every(({ leases }) => leases.size > 0);
+  }
+
   get namespace(): string | undefined {
     return this.#copies?.namespace;
   }
