@@ -35,6 +35,7 @@ function lint() {
   must('types', 'tsc', ['-p', root]);
   must('lint', 'biome', ['check', '--error-on-warnings', root]);
   must('unused code', 'knip', ['--directory', root]);
+  must('files that only tests use', 'knip', ['--config', 'knip.product.json', '--directory', root]);
 }
 
 function must(what, command, commandArgs) {
