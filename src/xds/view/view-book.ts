@@ -19,6 +19,9 @@ interface PlaceEndpoints {
   users: number;
 }
 
+/** Places without proxies that are kept current all the same. */
+const unusedMax = 4;
+
 /** Fills a new place with endpoints, and keeps it current until it is dropped. */
 export type FillPlace = (place: Place, set: ResourceSet) => void;
 
@@ -71,8 +74,14 @@ export class ViewBook {
       set: opened.set,
       release: () => {
         opened.users -= 1;
-        if (opened.users === 0) this.#places.delete(key);
+        if (opened.users === 0) this.#forgetSome();
       },
     };
+  }
+
+  // A proxy that restarts finds its place as it left it, and what was proven there.
+  #forgetSome(): void {
+    const unused = [...this.#places].filter(([, { users }]) => users === 0);
+    for (const [key] of unused.slice(0, Math.max(0, unused.length - unusedMax))) this.#places.delete(key);
   }
 }
