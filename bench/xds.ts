@@ -6,6 +6,7 @@ import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { meshExternalServiceType } from '../src/external/kinds/mesh-external-service.ts';
 import type { Variant } from '../src/xds/session/messages.ts';
 import { addImport, putEndpoints, startXdsTest, type XdsTest } from '../test/support/xds.ts';
 import { type Figure, percentile, report } from './report.ts';
@@ -144,6 +145,49 @@ async function measure(xds: XdsTest, variant: Variant, total: number): Promise<n
   return bytes;
 }
 
+const rules = scaled(1000);
+const ruleMsMax = 500;
+
+function addRule(xds: XdsTest, i: number): Promise<unknown> {
+  const match = [
+    { type: 'IP', value: `192.${168 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}`, port: 443, protocol: 'tls' },
+  ];
+  return xds.client.create(meshExternalServiceType, {
+    apiVersion: 'portolan.dev/v1alpha1',
+    kind: 'MeshExternalService',
+    metadata: { name: `rule-${i}`, namespace: 'portolan-system' },
+    spec: { match, destination: { type: 'Regular', endpoints: [{ address: `198.51.100.${i % 250}`, port: 443 }] } },
+  });
+}
+
+/** Rules share two listeners, which are sent whole: this is the price of one more among many. */
+async function measureRules(): Promise<void> {
+  const own = await startXdsTest();
+  for (let i = 0; i < rules; i++) await addRule(own, i);
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  const names = Array.from({ length: scaled(100) }, (_, n) => `sidecar~east~rules-${n}`);
+  await tell({ kind: 'connect', names, variant: 'delta', socket: own.socket, type: 'listener', resources: 3 });
+  const took: number[] = [];
+  for (let i = 0; i < scaled(50); i++) {
+    let startedMs = 0;
+    const times = await tell<number[]>({ kind: 'arrivals', type: 'listener', count: 1 }, () => {
+      startedMs = nowMs();
+      void addRule(own, rules + i);
+    });
+    took.push(Math.max(...times) - startedMs);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  took.sort((a, b) => a - b);
+  const p99 = percentile(took, 0.99);
+  const title = `a rule added to ${rules}, until the last of ${names.length} proxies`;
+  figures.push({ name: `${title}, p50`, value: percentile(took, 0.5), unit: 'ms' });
+  const wanted = { wanted: `under ${ruleMsMax} ms`, isMet: p99 < ruleMsMax };
+  figures.push({ name: `${title}, p99`, value: p99, unit: 'ms', ...wanted });
+  await tell({ kind: 'leave' });
+  await own.stop();
+}
+
+await measureRules();
 const xds = await startXdsTest();
 await fill(xds, 0, few);
 const small = await measure(xds, 'delta', few);

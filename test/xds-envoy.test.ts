@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
 import { createMetrics } from '../src/base/metrics.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
+import { meshExternalServiceType } from '../src/external/kinds/mesh-external-service.ts';
 import type { Client } from '../src/kube/client/client.ts';
 import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { type Secret, secretType } from '../src/kube/objects/secret.ts';
@@ -112,6 +113,17 @@ describeWith(['envoy', 'ip', 'nft'], 'xds: a real Envoy', () => {
     inside.startEnvoy(xds.folder, 'sidecar', await xds.bootstrap('sidecar', 'web', { isClustersetProxied: true }));
     await settled(xds, 'sidecar~east~web', 3);
     const { book, proxies } = xds.role.service;
+    await xds.client.create(meshExternalServiceType, {
+      apiVersion: 'portolan.dev/v1alpha1',
+      kind: 'MeshExternalService',
+      metadata: { name: 'outside', namespace },
+      spec: {
+        match: [{ type: 'IP', value: '10.70.9.9', port: 80, protocol: 'http' }],
+        destination: { type: 'Regular', endpoints: [{ address: '10.70.0.1', port: 8080 }] },
+      },
+    });
+    await until('the external service arrives', () => (proxies.reports()[0]!.holds.route > 0 ? true : undefined));
+    expect(proxies.reports()[0]!.refused).toEqual([]);
     const good = book.clusterset.get('cluster', 'one.shop.svc.clusterset.local:80')!;
     // A constraint of Envoy's own that our generators never break.
     const body = { name: good.name, type: 'EDS', connect_timeout: '5s', lb_policy: 'CLUSTER_PROVIDED' };
