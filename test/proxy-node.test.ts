@@ -10,6 +10,7 @@ import { until } from './support/dns-process.ts';
 import { importOf, sliceOf } from './support/imports.ts';
 import { Namespaces, namespacesMissing, type Place } from './support/namespaces.ts';
 import { portolan, run } from './support/portolan.ts';
+import { comparable, nftSessionsIn } from './support/proxy-kernel.ts';
 import {
   ask,
   type LineProcess,
@@ -248,9 +249,8 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
   });
 
   test('nft is killed -> the next change starts another one', async () => {
-    const pids = net.run(node, 'pgrep -f "^nft -i$"').trim().split('\n');
-    const inside = pids.filter((pid) => isInside(net, node, pid));
-    for (const pid of inside) process.kill(Number(pid), 'SIGKILL');
+    const inside = nftSessionsIn(net, node);
+    for (const pid of inside) process.kill(pid, 'SIGKILL');
     expect(inside).toHaveLength(1);
     await slice('a', [2, 3]);
     await eventually(node, {}, ['s2', 's3']);
@@ -441,24 +441,3 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
     await busy.stop();
   });
 });
-
-/** Whether a process lives in the namespace. */
-function isInside(net: Namespaces, place: Place, pid: string): boolean {
-  return net.run(place, `sh -c 'ip netns identify ${pid}'`).trim() === place.name;
-}
-
-/** Without what differs from one load to the next: handles, order, and clients that stay with an endpoint. */
-function comparable(json: string): string[] {
-  const { nftables } = JSON.parse(json) as { nftables: Record<string, Record<string, unknown>>[] };
-  return nftables
-    .filter((object) => !('metainfo' in object))
-    .flatMap((object) => {
-      const [kind, { handle: _handle, elem, ...rest }] = Object.entries(object)[0]!;
-      const isKernels = /^aff[46]$/.test(String(rest['name']));
-      const elements = isKernels
-        ? []
-        : ((elem ?? []) as unknown[]).map((each) => `${rest['name']} ${JSON.stringify(each)}`);
-      return [`${kind} ${JSON.stringify(rest)}`, ...elements];
-    })
-    .sort();
-}

@@ -64,6 +64,13 @@ describe('clusterset problems', () => {
     expect(problemsOf([range])).toContain(`range of clusterset IPs ${range} holds ${what} addresses; give another`);
   });
 
+  test('clusterset problems: a part of loopback without localhost -> taken, with a note that it is for one machine', () => {
+    expect(problemsOf(['127.100.0.0/16'])).toBe('');
+    expect(problemsOf(['127.0.0.0/16'])).toContain('holds loopback addresses');
+    const spec = { addressRanges: { clusterSet: ['127.100.0.0/16'] } };
+    expect(clusterSetWarnings(spec)).toEqual([expect.stringContaining('only proxies in userspace mode serve them')]);
+  });
+
   test('clusterset problems: two ranges of one family -> refused with both', () => {
     expect(problemsOf(['243.0.0.0/12', 'fd00:9::/64', '198.18.0.0/15'])).toBe(
       'range of clusterset IPs: 243.0.0.0/12 and 198.18.0.0/15 are both IPv4; give one of each family at most',

@@ -1,7 +1,7 @@
 // Whether the policies of a clusterset make sense together, and whether the address ranges of a cluster that wants to join
 // fit beside those of the clusterset and of its members. Pure; one sentence for each problem, with what to do.
 
-import { doRangesOverlap, type IpRange, parseRange } from '../../base/ip.ts';
+import { doRangesOverlap, type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
 import { refusedWithin } from '../../base/special-ranges.ts';
 import { type ClusterSetSpec, clusterSetDefaults } from '../kinds/cluster-set.ts';
 
@@ -78,9 +78,15 @@ export function clusterSetProblems(spec: ClusterSetSpec): string[] {
 
 /** What works, but not as somebody might expect. */
 export function clusterSetWarnings(spec: ClusterSetSpec): string[] {
+  const notes = (spec.addressRanges?.clusterSet ?? [])
+    .filter((cidr) => isPartOfLoopback(parseRange(cidr) ?? defaultRange))
+    .map(
+      (cidr) => `note: clusterset IPs from ${cidr} never leave a machine: only proxies in userspace mode serve them`,
+    );
   const { durationSeconds } = leaseOf(spec);
-  if (durationSeconds >= takeoverSeconds) return [];
+  if (durationSeconds >= takeoverSeconds) return notes;
   return [
+    ...notes,
     `note: a lease of ${durationSeconds} s is shorter than it takes another replica of an agent to take over (about ${takeoverSeconds} s): its cluster may be called dead meanwhile`,
   ];
 }
@@ -90,12 +96,24 @@ function rangeProblems(what: string, cidrs: readonly string[]): string[] {
   const problems: string[] = [];
   for (const [index, { cidr, range }] of ranges.entries()) {
     const special = range && refusedWithin(range);
-    if (special !== undefined) problems.push(`${what} ${cidr} holds ${special} addresses; give another`);
+    if (range && special !== undefined && !isPartOfLoopback(range))
+      problems.push(`${what} ${cidr} holds ${special} addresses; give another`);
     const twin = ranges.slice(0, index).find((other) => other.range?.family === range?.family);
     if (range !== undefined && twin !== undefined)
       problems.push(`${what}: ${twin.cidr} and ${cidr} are both ${range.family}; give one of each family at most`);
   }
   return problems;
+}
+
+const defaultRange = parseRange(clusterSetDefaults.addressRanges.clusterSet[0])!;
+const loopback = parseRange('127.0.0.0/8')!;
+const localhost = parseIp('127.0.0.1')!;
+
+/** Good for trying out on one machine: proxies in userspace mode listen on such addresses. */
+function isPartOfLoopback(range: IpRange): boolean {
+  const isInside =
+    range.family === 'IPv4' && range.first >= loopback.first && range.first < loopback.first + loopback.size;
+  return isInside && !isInRange(localhost, range);
 }
 
 function leaseProblems(spec: ClusterSetSpec): string[] {

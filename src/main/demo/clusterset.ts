@@ -55,11 +55,12 @@ export const demoFederation = { name: 'world', suffix: 'federation' };
 const federationIdentity = 'demo-federation';
 const tokenLifetimeMs = 7 * 24 * 3_600_000;
 
-export async function startBroker(deps: DemoDeps): Promise<DemoBroker> {
+export async function startBroker(deps: DemoDeps, range: string): Promise<DemoBroker> {
   const home = await startDemoHome(deps, 'broker', []);
   const client = clientOf(deps, home);
   // Short leases, so that a person who cuts a cluster off does not wait for half a minute.
-  const spec = { lease: { renewSeconds: 2, durationSeconds: 6, holdDownSeconds: 2, holdDownMaxSeconds: 10 } };
+  const lease = { renewSeconds: 2, durationSeconds: 6, holdDownSeconds: 2, holdDownMaxSeconds: 10 };
+  const spec = { lease, addressRanges: { clusterSet: [range] } };
   await brokerInit({ client, deps, clusterset: demoClusterSet, spec });
   const certificates = makeCertificates(deps.world);
   const authority = await startAuthority({

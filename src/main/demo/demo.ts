@@ -15,12 +15,16 @@ import {
   untilPosted,
 } from './clusterset.ts';
 import { type ControlServer, startControl } from './control.ts';
+import { type DemoProxy, startDemoProxy } from './proxy.ts';
+import { takeRange } from './range.ts';
 import { type DemoCluster, demoClusters, demoNamespace, samples } from './samples.ts';
 import { type SampleBackend, startSamples } from './services.ts';
 
 export interface Demo {
   readonly broker: DemoBroker;
   readonly clusters: readonly DemoMember[];
+  /** West's: this machine stands for one of its nodes. */
+  readonly proxy: DemoProxy;
 }
 
 export interface DemoMember extends RunningCluster {
@@ -32,6 +36,7 @@ export interface DemoFile {
   readonly broker: { readonly kubeconfig: string };
   readonly clusters: Readonly<Record<string, DemoFileCluster>>;
   readonly federation: { readonly name: string; readonly suffix: string; readonly dns: string; readonly admin: string };
+  readonly proxy: { readonly cluster: string; readonly admin: string };
   readonly control: { readonly port: number; readonly secret: string };
 }
 
@@ -50,7 +55,9 @@ export async function startDemo(deps: DemoDeps, say: (line: string) => void): Pr
     rmSync(`${deps.directory}/${name}`, { recursive: true, force: true });
   }
   mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
-  const broker = await startBroker(deps);
+  const addresses = await takeRange(deps.world);
+  deps.parts.add('range of clusterset IPs', () => addresses.release());
+  const broker = await startBroker(deps, addresses.range);
   say(`broker     ${broker.home.server}  authority of the federation 127.0.0.1:${broker.authority.port}`);
   const clusters = await Promise.all(demoClusters.map((cluster) => startOne(deps, broker, cluster, say)));
   const control = await startControl({
@@ -59,10 +66,17 @@ export async function startDemo(deps: DemoDeps, say: (line: string) => void): Pr
   });
   deps.parts.add('control', () => control.stop());
   await untilImported(deps, clusters);
+  const proxy = await startDemoProxy(deps, memberOf(clusters, 'west'), addresses.range);
   await broker.authority.whenSynced();
   await untilPosted(deps, broker, clusters.length);
-  writeDemoFile(deps.directory, { broker, clusters, control });
-  return { broker, clusters };
+  writeDemoFile(deps.directory, { broker, clusters, proxy, control });
+  return { broker, clusters, proxy };
+}
+
+function memberOf(clusters: readonly DemoMember[], id: string): DemoMember {
+  const member = clusters.find(({ cluster }) => cluster.id === id);
+  if (member === undefined) throw new Error(`demo: no cluster ${id}`);
+  return member;
 }
 
 async function startOne(
@@ -132,6 +146,7 @@ function writeDemoFile(directory: string, demo: Demo & { readonly control: Contr
     broker: { kubeconfig: demo.broker.home.kubeconfig },
     clusters: Object.fromEntries(clusters),
     federation: { ...demoFederation, dns: `127.0.0.1:${demo.broker.authority.port}`, admin: demo.broker.admin },
+    proxy: { cluster: demo.proxy.cluster, admin: demo.proxy.admin },
     control: { port, secret },
   };
   writeFileSync(`${directory}/demo.json`, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });

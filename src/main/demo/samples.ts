@@ -19,7 +19,7 @@ export interface Sample {
   readonly name: string;
   readonly clusters: readonly string[];
   readonly isHeadless?: boolean;
-  /** The Service's port, where clusters differ. */
+  /** The Service's port, where clusters differ. Above 1024: the demo's proxy listens on it without root. */
   readonly port: (cluster: string) => number;
   readonly sessionAffinity?: (cluster: string) => 'None' | 'ClientIP';
   readonly exportTo?: string;
@@ -31,14 +31,14 @@ export interface Sample {
 export const demoNamespace = 'shop';
 
 export const samples: readonly Sample[] = [
-  { name: 'checkout', clusters: ['east', 'west', 'south'], isBalanced: true, port: () => 80, backends: 1 },
+  { name: 'checkout', clusters: ['east', 'west', 'south'], isBalanced: true, port: () => 8080, backends: 1 },
   { name: 'db', clusters: ['east', 'south'], isHeadless: true, port: () => 5432, backends: 2 },
   {
     name: 'cart',
     clusters: ['east', 'west'],
-    port: (cluster) => (cluster === 'east' ? 80 : 8080),
+    port: (cluster) => (cluster === 'east' ? 8080 : 8081),
     sessionAffinity: (cluster) => (cluster === 'east' ? 'ClientIP' : 'None'),
     backends: 1,
   },
-  { name: 'reports', clusters: ['east'], exportTo: 'west', port: () => 80, backends: 1 },
+  { name: 'reports', clusters: ['east'], exportTo: 'west', port: () => 8080, backends: 1 },
 ];

@@ -18,6 +18,10 @@ Portolan: a broker and three clusters are ready. In another terminal, try
     dig @127.0.0.1 -p ${dns('west')} checkout.shop.svc.clusterset.local +short
     dig @127.0.0.1 -p ${dns('west')} db.shop.svc.clusterset.local +short
 
+  one address for the service, served by west's proxy: ask a few times, and each cluster answers in turn
+    curl -s http://${demo.proxy.ip}:${demo.proxy.port}/
+    ${options.portolan} test connectivity shop/checkout --admin ${demo.proxy.admin} --dns 127.0.0.1:${dns('west')}
+
   an endpoint in east with its port, and what answers there
     dig @127.0.0.1 -p ${dns('west')} _http._tcp.db.shop.svc.clusterset.local SRV +short
     curl -s http://${backend?.address}:${backend?.port}/
@@ -40,8 +44,10 @@ Portolan: a broker and three clusters are ready. In another terminal, try
     dig @127.0.0.1 -p ${dns('west')} reports.shop.svc.clusterset.local +short
     dig @127.0.0.1 -p ${dns('south')} reports.shop.svc.clusterset.local +short
 
-  a cluster that is cut off: its addresses are gone about 6 s later, and back soon after it is healed
+  a cluster that is cut off: its addresses are gone about 6 s later, and back soon after it is healed; requests to the
+  clusterset IP are answered all the time
     ${options.portolan} demo break east --dir ${options.directory}
+    curl -s http://${demo.proxy.ip}:${demo.proxy.port}/
     dig @127.0.0.1 -p ${dns('west')} db.shop.svc.clusterset.local +short
     ${options.portolan} demo heal east --dir ${options.directory}
 

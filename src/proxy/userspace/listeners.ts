@@ -3,7 +3,7 @@
 
 import { errorText, type Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
-import type { Timer, World } from '../../base/world.ts';
+import { sleep, type Timer, type World } from '../../base/world.ts';
 import type { Backend, PortChoice } from '../choose.ts';
 import type { ProxyState } from '../state.ts';
 import { Balancer } from './balancer.ts';
@@ -25,6 +25,8 @@ interface Open {
 const retryMs = 5000;
 const problemsMax = 100;
 const recentMax = 1000;
+const identifyMs = 20;
+const identifyTries = 50;
 
 export class Listeners {
   readonly #options: ListenersOptions;
@@ -48,6 +50,9 @@ export class Listeners {
 
   /** For the connectivity test: which endpoint was given to the client with this port. */
   readonly identify = async (_target: unknown, ports: readonly number[]): Promise<Map<number, string>> => {
+    // A client is connected to us a moment before we are to its endpoint.
+    for (let tries = 0; tries < identifyTries && ports.some((port) => !this.#recent.has(port)); tries += 1)
+      await sleep(this.#options.world.timers, identifyMs);
     const found = new Map<number, string>();
     for (const port of ports) if (this.#recent.has(port)) found.set(port, this.#recent.get(port)!);
     return found;

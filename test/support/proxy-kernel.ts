@@ -1,0 +1,25 @@
+// What the kernel of a namespace holds of the proxy's table, in a form that can be compared, and the nft processes there.
+
+import type { Namespaces, Place } from './namespaces.ts';
+
+/** Process ids of the proxy's long-lived nft. */
+export function nftSessionsIn(net: Namespaces, place: Place): number[] {
+  const pids = net.run(place, 'pgrep -f "^nft -i$" || true').split('\n').filter(Boolean);
+  return pids.filter((pid) => net.run(place, `ip netns identify ${pid} || true`).trim() === place.name).map(Number);
+}
+
+/** Without what differs from one load to the next: handles, order, and clients that stay with an endpoint. */
+export function comparable(json: string): string[] {
+  const { nftables } = JSON.parse(json) as { nftables: Record<string, Record<string, unknown>>[] };
+  return nftables
+    .filter((object) => !('metainfo' in object))
+    .flatMap((object) => {
+      const [kind, { handle: _handle, elem, ...rest }] = Object.entries(object)[0]!;
+      const isKernels = /^aff[46]$/.test(String(rest['name']));
+      const elements = isKernels
+        ? []
+        : ((elem ?? []) as unknown[]).map((each) => `${rest['name']} ${JSON.stringify(each)}`);
+      return [`${kind} ${JSON.stringify(rest)}`, ...elements];
+    })
+    .sort();
+}
