@@ -198,7 +198,7 @@ describe('import', () => {
     await set.time.advance(180_000);
     expect(await importedIps(west, 'shop/cart')).toEqual(['243.0.0.1']);
     const fed = await find<ServiceImport>(west, serviceImportType, 'shop/cart');
-    expect(fed?.status?.conditions?.[0]).toMatchObject({ status: 'True', reason: 'Ready' });
+    expect(fed?.status?.conditions?.[0]).toMatchObject({ type: 'Ready', reason: 'NotCarried' });
   });
 
   test('import: records that lie about their cluster -> counted for the namespace they lie in [002-19]', async () => {

@@ -14,6 +14,7 @@ import { runClusterSetDns } from '../controllers/clusterset-dns.ts';
 import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
 import { viewKey } from '../controllers/scribe.ts';
+import { Carriers } from '../copies/carriers.ts';
 import type { AgentContext, Membership } from '../copies/context.ts';
 import { createHomeCopies } from '../copies/home-copies.ts';
 import { LegacyRecords } from '../copies/legacy-records.ts';
@@ -55,6 +56,7 @@ export interface Agent {
 const membersWaitMs = 10_000;
 const sweepMs = 60_000;
 const upgradeCheckMs = 5_000;
+const carrierCheckMs = 5_000;
 
 /** Their work depends on which shards count. */
 const merging: readonly ControllerName[] = ['import', 'conditions', 'scribe'];
@@ -115,6 +117,11 @@ export function createAgent(options: AgentOptions): Agent {
     events,
     policy: () => policy.current,
     ownAddresses: () => policy.ownAddressesOf(membership.clusterId),
+    clusterSetIps: () => {
+      const set = policy.current.clusterSetIps;
+      return set === 'none' ? set : (members.get(membership.clusterId)?.cluster.spec.clusterSetIP ?? set);
+    },
+    hasProxy: () => carriers.hasProxy,
     addressRules: () => policy.rules,
     addressRulesOf: (clusterId) => policy.rulesOf(clusterId),
     verdict: (clusterId) => lease.verdict(clusterId),
@@ -131,7 +138,14 @@ export function createAgent(options: AgentOptions): Agent {
       ground: { federationZones: options.federationZones?.current() ?? [], ranges: policy.current.addressRanges },
     }),
   });
-  const parts = [copies, members, policy, views, policies, federated, properties];
+  const carriers = new Carriers({
+    home,
+    world,
+    log,
+    systemNamespace: options.systemNamespace ?? 'portolan-system',
+    onChange: () => queues.add(['import'], copies.imports.keys()),
+  });
+  const parts = [copies, members, policy, views, policies, federated, properties, carriers];
   const stopping = new AbortController();
   const timers = new Set<Timer>();
   let wasEverybodyUpgraded = false;
@@ -231,6 +245,7 @@ export function createAgent(options: AgentOptions): Agent {
       for (const part of parts) part.start();
       every(sweepMs, sweep);
       every(upgradeCheckMs, upgradesChanged);
+      every(carrierCheckMs, () => carriers.look());
     },
     stop: async () => {
       stopping.abort();

@@ -24,6 +24,7 @@ import type { FederatedService } from '../kinds/federated-service.ts';
 import type { ServiceExportPolicy } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { policyLabel } from '../rules/agent-marks.ts';
+import { derivedFor } from '../rules/derived-service.ts';
 import { formatServiceKey, parseRecordName } from '../rules/names.ts';
 import type { ControllerName, ControllerQueues } from './controller-queues.ts';
 
@@ -89,6 +90,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
       records,
       own(copies.imports),
       keyed(copies.slices, importKey),
+      keyed(copies.services, derivedFor),
       namespaces((name) => members.servicesIn(name)),
       { informer: copies.claims, keysOf: claimKeys },
     ],

@@ -16,6 +16,8 @@ export interface HeldAddresses {
   readonly unsupported: readonly IpFamily[];
   /** Families whose range has no address left. */
   readonly exhausted: readonly IpFamily[];
+  /** Why there is no derived Service. */
+  readonly problem?: string;
 }
 
 export interface AddressFacts {
@@ -29,13 +31,13 @@ export function importOwner(service: ServiceKey): AddressOwner {
   return { kind: serviceImportType.kind, namespace: service.namespace, name: service.name };
 }
 
+/** From the set's own range. */
 export async function holdAddresses(
   context: AgentContext,
   allocator: Allocator,
   { service, present, merge, records }: AddressFacts,
 ): Promise<HeldAddresses> {
   const policy = context.policy();
-  if (merge.type === 'Headless' || policy.clusterSetIps === 'none') return { ips: [], unsupported: [], exhausted: [] };
   const ips: string[] = [];
   const unsupported: IpFamily[] = [];
   const exhausted: IpFamily[] = [];

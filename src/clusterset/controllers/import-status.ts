@@ -4,6 +4,7 @@ import { isSameJson } from '../../base/json.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { formatTime, type WantedCondition, withConditions } from '../../kube/objects/conditions.ts';
 import type { AgentContext } from '../copies/context.ts';
+import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import type { Merge } from '../rules/merge/merged.ts';
 import type { HeldAddresses } from './import-addresses.ts';
@@ -11,7 +12,12 @@ import type { HeldAddresses } from './import-addresses.ts';
 export interface ImportStatusFacts {
   readonly merge: Merge;
   readonly held: HeldAddresses;
+  /** Where its address comes from. */
+  readonly source: ClusterSetIpPolicy;
 }
+
+const notCarried =
+  'it has an address that nothing in this cluster serves: no portolan proxy has reported lately; run one on each node, or let the set derive Services (clusterSetIP: derived)';
 
 export async function writeImportStatus(
   context: AgentContext,
@@ -22,7 +28,7 @@ export async function writeImportStatus(
   const status: ServiceImport['status'] = {
     ...object.status,
     clusters: facts.merge.clusters.map((cluster) => ({ cluster })),
-    conditions: [...withConditions(object.status?.conditions, [readyCondition(facts)], stamp)],
+    conditions: [...withConditions(object.status?.conditions, [readyCondition(facts, context.hasProxy())], stamp)],
     endpointSliceObjects: 'Present',
   };
   if (isSameJson(status, object.status)) return;
@@ -34,7 +40,8 @@ export async function writeImportStatus(
   }
 }
 
-export function readyCondition({ held }: ImportStatusFacts): WantedCondition {
+/** Ready only if connections to it are carried: imported, with an address, and somebody here who serves that address. */
+export function readyCondition({ held, source }: ImportStatusFacts, hasProxy: boolean | undefined): WantedCondition {
   const notReady = (reason: string, message: string): WantedCondition => ({
     type: 'Ready',
     status: 'False',
@@ -52,5 +59,11 @@ export function readyCondition({ held }: ImportStatusFacts): WantedCondition {
     const families = held.unsupported.join(' and ');
     return notReady('IPFamilyNotSupported', `the clusterset has no ${families} range to take an address from`);
   }
-  return { type: 'Ready', status: 'True', reason: 'Ready', message: 'the service can be used in this cluster' };
+  if (held.problem !== undefined) return notReady('DerivedServiceFailed', held.problem);
+  const ready = (message: string): WantedCondition => ({ type: 'Ready', status: 'True', reason: 'Ready', message });
+  if (source === 'none') return ready('clients reach its endpoints by name');
+  if (source === 'derived') return ready('a Service of this cluster carries its traffic');
+  if (hasProxy === true) return ready('portolan proxy carries its traffic');
+  if (hasProxy === false) return notReady('NotCarried', notCarried);
+  return { type: 'Ready', status: 'Unknown', reason: 'Pending', message: 'not known yet whether a proxy runs here' };
 }

@@ -14,14 +14,17 @@ import { apiVersionOf, type OwnerReference } from '../../kube/objects/object.ts'
 import type { AgentContext } from '../copies/context.ts';
 import { slicesByImport } from '../copies/home-copies.ts';
 import { type CountedRecord, countedRecords } from '../copies/standings.ts';
+import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { derivedServiceName } from '../rules/derived-service.ts';
 import { mergeOutcome } from '../rules/merge/merge.ts';
 import type { Merge } from '../rules/merge/merged.ts';
 import { parseServiceKey, type ServiceKey } from '../rules/names.ts';
 import { isOurImport, planImport } from '../rules/plan-import.ts';
 import { createImportedSlicePlanner, isOurSlice } from '../rules/plan-import-slices.ts';
 import { bringSlice } from './bring-slice.ts';
-import { holdAddresses, importOwner } from './import-addresses.ts';
+import { dropDerived, holdDerived } from './derived-service.ts';
+import { type HeldAddresses, holdAddresses, importOwner } from './import-addresses.ts';
 import { writeImportStatus } from './import-status.ts';
 
 export interface ImportController {
@@ -70,11 +73,13 @@ export function createImportController(context: AgentContext, allocator: Allocat
   async function remove(key: string, present: ServiceImport | undefined): Promise<void> {
     if (present !== undefined && isOurImport(present)) await deleteIfPresent(home, serviceImportType, present.metadata);
     for (const slice of ourSlices(key)) await deleteIfPresent(home, endpointSliceType, slice.metadata);
+    await dropDerived(context, parseServiceKey(key));
     await allocator.release(importOwner(parseServiceKey(key)));
   }
 
   async function bring(key: string, facts: Facts): Promise<WorkResult | undefined> {
-    const held = await holdAddresses(context, allocator, facts);
+    const source = facts.merge.type === 'Headless' ? 'none' : context.clusterSetIps();
+    const held = await hold(source, facts);
     const wanted = planImport({ service: facts.service, merge: facts.merge, ips: held.ips });
     const waitMs = putBacks.waitMs(key, wanted);
     const written = await bringImport(key, { present: facts.present, wanted, mayWrite: waitMs === 0 }).catch(
@@ -85,9 +90,16 @@ export function createImportController(context: AgentContext, allocator: Allocat
       },
     );
     await allocator.release(importOwner(facts.service), held.ips);
-    await bringSlices(key, facts, written);
-    await writeImportStatus(context, written, { merge: facts.merge, held });
+    if (source !== 'derived') await dropDerived(context, facts.service);
+    await bringSlices(key, { ...facts, isDerived: source === 'derived' && held.ips.length > 0 }, written);
+    await writeImportStatus(context, written, { merge: facts.merge, held, source });
     return waitMs === 0 || isAsWanted(written, wanted) ? undefined : { requeueAfterMs: waitMs };
+  }
+
+  function hold(source: ClusterSetIpPolicy, facts: Facts): Promise<HeldAddresses> {
+    if (source === 'derived') return holdDerived(context, facts);
+    if (source === 'none') return Promise.resolve({ ips: [], unsupported: [], exhausted: [] });
+    return holdAddresses(context, allocator, facts);
   }
 
   async function bringImport(key: string, { present, wanted, mayWrite }: ImportWrite): Promise<ServiceImport> {
@@ -126,7 +138,8 @@ export function createImportController(context: AgentContext, allocator: Allocat
     if (present !== undefined && wasInSync) inSync.set(present, wanted);
   }
 
-  function wantedSlices({ service, records, merge }: Facts, owner: OwnerReference): EndpointSlice[] {
+  function wantedSlices({ service, records, merge, isDerived }: Facts, owner: OwnerReference): EndpointSlice[] {
+    const derivedService = isDerived ? derivedServiceName(service) : undefined;
     return records
       .filter(({ shard }) => servesSomething(merge, shard))
       .flatMap(({ cluster, standing, published }) => {
@@ -147,6 +160,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
               rules,
               translations,
               owner,
+              derivedService,
             }),
           );
       });
@@ -170,6 +184,8 @@ export interface Facts {
   readonly present: ServiceImport | undefined;
   readonly records: readonly CountedRecord[];
   readonly merge: Merge;
+  /** Whether the slices stand behind a derived Service too. */
+  readonly isDerived?: boolean;
 }
 
 // A cluster none of whose ports is part of the import serves nobody. One that declares none has no port to be wrong.

@@ -10,6 +10,7 @@ import { exportsByPolicy } from '../copies/home-copies.ts';
 import { serviceExportType } from '../kinds/service-export.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { isMadeHere, policyLabel } from '../rules/agent-marks.ts';
+import { derivedFor } from '../rules/derived-service.ts';
 import { exportOfPolicy, policyFor } from '../rules/export-policies.ts';
 import { parseServiceKey } from '../rules/names.ts';
 
@@ -47,7 +48,7 @@ export function createPolicyController(
   function choose(key: string): ServiceExportPolicy | undefined {
     const service = copies.services.get(key);
     const namespace = copies.namespaces.get(parseServiceKey(key).namespace);
-    if (service === undefined || namespace === undefined) return undefined;
+    if (service === undefined || namespace === undefined || derivedFor(service) !== undefined) return undefined;
     return policyFor(policies.values(), { namespace, service });
   }
 

@@ -5,6 +5,7 @@ import type { Metrics } from '../../base/metrics.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { EventRecorder } from '../../kube/controller/events.ts';
+import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import type { OwnAddresses } from '../rules/address-translation.ts';
 import type { AddressRules } from '../rules/endpoint-address.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
@@ -36,6 +37,10 @@ export interface AgentContext {
   readonly policy: () => SetPolicy;
   /** What this cluster's own addresses must be and become. */
   readonly ownAddresses: () => OwnAddresses;
+  /** Where the addresses of imports come from in this cluster. */
+  readonly clusterSetIps: () => ClusterSetIpPolicy;
+  /** Whether a node proxy here carries connections to clusterset IPs; undefined while that is not known. */
+  readonly hasProxy: () => boolean | undefined;
   /** Addresses that no cluster may offer. The same object until the policy changes. */
   readonly addressRules: () => AddressRules;
   /** The same, with the ranges that the named cluster joined with. */

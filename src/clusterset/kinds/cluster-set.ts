@@ -19,7 +19,7 @@ export interface ClusterSet extends KubernetesObject {
 export interface ClusterSetSpec {
   ports?: PortPolicy;
   endpoints?: 'Pods' | 'ClusterIP';
-  clusterSetIP?: 'allocate' | 'none';
+  clusterSetIP?: ClusterSetIpPolicy;
   staleness?: StalenessPolicy;
   /** How far traffic goes when several clusters have ready endpoints; a service's trafficDistribution goes before it. */
   locality?: LocalityPreference;
@@ -33,6 +33,9 @@ export interface ClusterSetSpec {
   /** Where agents of the older form keep one import per cluster; not read unless named. */
   legacyNamespace?: string;
 }
+
+/** allocate: from the set's range. derived: that of a Service of the importing cluster. none: DNS answers with endpoints. */
+export type ClusterSetIpPolicy = 'allocate' | 'derived' | 'none';
 
 /** Spread: all ready endpoints alike. NearestFirst: the nearest that are ready. */
 export type LocalityPreference = 'Spread' | 'NearestFirst';

@@ -1,6 +1,7 @@
 // Cluster: a member of the clusterset, at the broker in the namespace of the set. Its name is the cluster's id.
 
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import type { ClusterSetIpPolicy } from './cluster-set.ts';
 
 export const clusterType: ResourceType = {
   group: 'portolan.dev',
@@ -24,6 +25,8 @@ export interface ClusterSpec {
   zone?: string;
   /** Addresses that its endpoints and services may have; any if empty. */
   allowedRanges?: string[];
+  /** Where this cluster takes the IPs of its imports from, instead of what the set says. */
+  clusterSetIP?: Exclude<ClusterSetIpPolicy, 'none'>;
   /** Takes the cluster out of new connections everywhere, while those that are open go on. */
   draining?: boolean;
   /** `NAMESPACE` or `NAMESPACE/NAME` of the services it may export, `*` for any text; all if absent. */

@@ -3,7 +3,7 @@
 
 import type { Manifest } from '../../kube/objects/manifest.ts';
 import { brokerObjects, memberNamespaceObject, memberObjects } from './broker-objects.ts';
-import { homeObjects } from './home-objects.ts';
+import { derivedServicesObjects, homeObjects } from './home-objects.ts';
 
 export interface ManifestFile {
   readonly name: string;
@@ -37,6 +37,13 @@ export function deployManifests(): ManifestFile[] {
       name: 'agent.yaml',
       says: ["An agent's account in its own cluster, with the rights that its controllers use and no more."],
       manifests: homeObjects(),
+    },
+    {
+      name: 'derived-services.yaml',
+      says: [
+        'The right of an agent to keep a Service for each import, for clustersets that say clusterSetIP: derived.',
+      ],
+      manifests: derivedServicesObjects(),
     },
   ];
 }

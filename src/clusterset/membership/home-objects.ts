@@ -25,28 +25,39 @@ const own = 'portolan.dev';
 const mcs = 'multicluster.x-k8s.io';
 
 export function homeObjects(): Manifest[] {
-  const self: Subject = { kind: 'ServiceAccount', name: agentAccountName, namespace: systemNamespace };
   const place = { name: agentAccountName, namespace: systemNamespace };
-  const everywhere = { name: 'portolan:agent' };
   return [
     manifest(namespaceType, { name: systemNamespace }, {}),
     manifest(serviceAccountType, place, {}),
-    manifest(clusterRoleType, everywhere, { rules: clusterRules }),
-    manifest(clusterRoleBindingType, everywhere, {
-      subjects: [self],
-      roleRef: roleRefOf('ClusterRole', everywhere.name),
-    }),
+    ...grantedEverywhere('portolan:agent', clusterRules),
+    // For FederatedServices: without it nothing is placed in this cluster.
+    ...grantedEverywhere('portolan:agent-placement', servicesRules),
     manifest(roleType, place, { rules: systemRules }),
     manifest(roleBindingType, place, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
   ];
 }
 
+/** The right to keep a Service for each import, given by choice where the set says `clusterSetIP: derived`. */
+export function derivedServicesObjects(): Manifest[] {
+  return grantedEverywhere('portolan:agent-derived-services', servicesRules);
+}
+
+const self: Subject = { kind: 'ServiceAccount', name: agentAccountName, namespace: systemNamespace };
+
+function grantedEverywhere(name: string, rules: PolicyRule[]): Manifest[] {
+  return [
+    manifest(clusterRoleType, { name }, { rules }),
+    manifest(clusterRoleBindingType, { name }, { subjects: [self], roleRef: roleRefOf('ClusterRole', name) }),
+  ];
+}
+
 const all = [...readVerbs, ...writeVerbs];
+
+const servicesRules: PolicyRule[] = [{ apiGroups: [''], resources: ['services'], verbs: [...writeVerbs] }];
 
 const clusterRules: PolicyRule[] = [
   { apiGroups: [''], resources: ['namespaces'], verbs: [...readVerbs] },
-  // Services are written where a FederatedService places them.
-  { apiGroups: [''], resources: ['services'], verbs: all },
+  { apiGroups: [''], resources: ['services'], verbs: [...readVerbs] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: all },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices/restricted'], verbs: ['create'] },

@@ -8,6 +8,7 @@ import {
   type EndpointSlice,
   endpointSliceType,
   importedServiceNameLabel,
+  serviceNameLabel,
   serviceProxyNameLabel,
   sliceManagedByLabel,
   sourceClusterLabel,
@@ -33,10 +34,12 @@ export interface ImportedSliceRequest {
   /** Back to what the addresses are here, for what this very cluster published. */
   readonly translations?: readonly Translation[];
   readonly owner: OwnerReference;
+  /** The Service of this cluster that they stand behind too, so that its own data plane carries their traffic. */
+  readonly derivedService?: string;
 }
 
 export function planImportedSlice(request: ImportedSliceRequest): EndpointSlice {
-  const { service, cluster, published, owner } = request;
+  const { service, cluster, published, owner, derivedService } = request;
   return {
     apiVersion: apiVersionOf(endpointSliceType),
     kind: endpointSliceType.kind,
@@ -48,7 +51,9 @@ export function planImportedSlice(request: ImportedSliceRequest): EndpointSlice 
         [sourceClusterLabel]: cluster,
         [sliceManagedByLabel]: sliceManager,
         [managedByLabel]: manager,
-        [serviceProxyNameLabel]: manager,
+        ...(derivedService === undefined
+          ? { [serviceProxyNameLabel]: manager }
+          : { [serviceNameLabel]: derivedService }),
       },
       ownerReferences: [owner],
     },
@@ -67,8 +72,9 @@ export function createImportedSlicePlanner(): (request: ImportedSliceRequest) =>
     { signature: string; request: ImportedSliceRequest; planned: EndpointSlice }
   >();
   return (request) => {
-    const { published, rules, translations, cluster, isTrusted, isDraining, owner, portNames } = request;
-    const signature = JSON.stringify([cluster, isTrusted, isDraining, owner, [...portNames]]);
+    const { published, rules, translations, cluster, isTrusted, isDraining, owner, portNames, derivedService } =
+      request;
+    const signature = JSON.stringify([cluster, isTrusted, isDraining, owner, derivedService, [...portNames]]);
     const known = plans.get(published);
     const isSame = known?.signature === signature && known.request.rules === rules;
     if (isSame && known.request.translations === translations) return known.planned;

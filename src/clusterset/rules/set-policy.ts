@@ -3,6 +3,7 @@
 import { type IpFamily, type IpRange, parseRange } from '../../base/ip.ts';
 import {
   type ClusterSet,
+  type ClusterSetIpPolicy,
   clusterSetDefaults,
   type LocalityPreference,
   type PortPolicy,
@@ -16,7 +17,7 @@ import type { SetGround } from './set-ground.ts';
 export interface SetPolicy {
   readonly ports: PortPolicy;
   readonly endpoints: EndpointMode;
-  readonly clusterSetIps: 'allocate' | 'none';
+  readonly clusterSetIps: ClusterSetIpPolicy;
   readonly staleness: StalenessPolicy;
   readonly locality: LocalityPreference;
   readonly lease: LeaseTimes & { readonly renewMs: number };

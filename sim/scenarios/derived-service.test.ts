@@ -1,0 +1,147 @@
+// Clusters whose own data plane carries the traffic of imports: a Service without selector for each, its IP the import's.
+
+import { describe, expect, test } from 'vitest';
+import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { derivedFor } from '../../src/clusterset/rules/derived-service.ts';
+import type { Client } from '../../src/kube/client/client.ts';
+import { conditionOf } from '../../src/kube/objects/conditions.ts';
+import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../src/kube/objects/endpoint-slice.ts';
+import { type Lease, leaseType } from '../../src/kube/objects/lease.ts';
+import { type Service, serviceType } from '../../src/kube/objects/service.ts';
+import { createNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
+import { type Fault, withFaults } from '../faults.ts';
+import { find, importedIps } from '../look.ts';
+import { exportService, service } from '../manifests.ts';
+
+const key = 'shop/checkout';
+
+async function start(options: Partial<SimClusterSetOptions> = {}) {
+  const set = await new SimClusterSet({ clusters: ['east', 'west'], ...options }).start({ namespaces: ['shop'] });
+  const [east, west] = [set.home('east').admin, set.home('west').admin];
+  const spec = { sessionAffinity: 'ClientIP' as const };
+  await exportService(east, key, { endpoints: ['10.1.0.1'], spec });
+  await set.time.advance(4_000);
+  return { set, east, west };
+}
+
+async function derivedIn(client: Client): Promise<Service | undefined> {
+  const { items } = await client.list<Service>(serviceType, { namespace: 'shop' });
+  return items.find((one) => derivedFor(one) === key);
+}
+
+async function slicesBehind(client: Client, name: string): Promise<string[]> {
+  const labelSelector = `${serviceNameLabel}=${name},!service.kubernetes.io/service-proxy-name`;
+  const { items } = await client.list<EndpointSlice>(endpointSliceType, { namespace: 'shop', labelSelector });
+  return items.flatMap(({ endpoints }) => endpoints.flatMap(({ addresses }) => addresses ?? []));
+}
+
+async function ready(client: Client): Promise<string> {
+  const found = await find<ServiceImport>(client, serviceImportType, key);
+  const condition = conditionOf(found?.status?.conditions, 'Ready');
+  return `${condition?.status}/${condition?.reason}`;
+}
+
+describe('derived services', () => {
+  test("derived services: the set derives -> one without selector for each import, its IP the import's, slices behind it", async () => {
+    const { set, west } = await start({ set: { clusterSetIP: 'derived' } });
+    const derived = await derivedIn(west);
+    expect(derived?.spec).toMatchObject({
+      ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+      sessionAffinity: 'ClientIP',
+    });
+    expect(derived?.spec?.selector).toBeUndefined();
+    expect(await importedIps(west, key)).toEqual(derived?.spec?.clusterIPs);
+    expect(await slicesBehind(west, derived!.metadata.name)).toEqual(['10.1.0.1']);
+    expect(await ready(west)).toBe('True/Ready');
+    const before = set.home('west').revision;
+    await set.time.advance(60_000);
+    expect(set.home('west').revision).toBe(before);
+  });
+
+  test('derived services: lost while the address is free -> made again with the same one; nobody exports -> both gone', async () => {
+    const { set, east, west } = await start({ set: { clusterSetIP: 'derived' } });
+    const ips = await importedIps(west, key);
+    await west.delete(serviceType, { namespace: 'shop', name: (await derivedIn(west))!.metadata.name });
+    await set.time.advance(4_000);
+    expect((await derivedIn(west))?.spec?.clusterIPs).toEqual(ips);
+    expect(await importedIps(west, key)).toEqual(ips);
+    await east.delete(serviceExportType, { namespace: 'shop', name: 'checkout' });
+    await set.time.advance(4_000);
+    expect(await derivedIn(west)).toBeUndefined();
+    expect(await find(west, serviceImportType, key)).toBeUndefined();
+  });
+
+  test('derived services: lost and its address taken -> another address, which the import has too', async () => {
+    const { set, west } = await start({ set: { clusterSetIP: 'derived' } });
+    const ips = await importedIps(west, key);
+    set.killAgent('west');
+    await west.delete(serviceType, { namespace: 'shop', name: (await derivedIn(west))!.metadata.name });
+    await west.create(serviceType, service('shop/thief', { clusterIP: ips[0], clusterIPs: [...ips] }));
+    set.startAgent('west');
+    await set.time.advance(20_000);
+    const derived = await derivedIn(west);
+    expect(derived?.spec?.clusterIPs).not.toEqual(ips);
+    expect(await importedIps(west, key)).toEqual(derived?.spec?.clusterIPs);
+  });
+
+  test('derived services: one cluster derives, the others allocate; taken back -> an allocated address, and no Service is left', async () => {
+    const { set, east, west } = await start({ member: (id) => (id === 'west' ? { clusterSetIP: 'derived' } : {}) });
+    expect((await importedIps(east, key))[0]).toMatch(/^243\./);
+    expect(await derivedIn(east)).toBeUndefined();
+    expect(await importedIps(west, key)).toEqual((await derivedIn(west))?.spec?.clusterIPs);
+    const { admin } = set.broker;
+    const present = await admin.get<Cluster>(clusterType, { namespace: setName, name: 'west' });
+    await admin.update(clusterType, { ...present, spec: { ...present.spec, clusterSetIP: 'allocate' } } as Cluster);
+    await set.time.advance(4_000);
+    expect((await importedIps(west, key))[0]).toMatch(/^243\./);
+    expect(await derivedIn(west)).toBeUndefined();
+  });
+
+  test('derived services: the right to write Services is not given -> the import says which manifest gives it', async () => {
+    const faults: Fault[] = [
+      {
+        home: 'west',
+        method: 'POST',
+        path: '/services',
+        code: 403,
+        from: 'agent-west',
+        times: Number.POSITIVE_INFINITY,
+      },
+    ];
+    const { west } = await start({ set: { clusterSetIP: 'derived' }, wrap: withFaults(faults) });
+    expect(await ready(west)).toBe('False/DerivedServiceFailed');
+    const found = await find<ServiceImport>(west, serviceImportType, key);
+    expect(conditionOf(found?.status?.conditions, 'Ready')?.message).toContain(
+      'deploy/manifests/derived-services.yaml',
+    );
+  });
+});
+
+describe('import conditions', () => {
+  const lease = (renewTime: string): Lease => ({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { namespace: 'portolan-system', name: 'portolan-proxy-node-1', labels: { 'portolan.dev/part': 'proxy' } },
+    spec: { holderIdentity: 'node-1', leaseDurationSeconds: 30, renewTime },
+  });
+
+  test('import conditions: no proxy has reported -> not ready, though it has an address; one does -> ready; it falls silent -> not', async () => {
+    const { set, west } = await start();
+    expect((await importedIps(west, key)).length).toBe(1);
+    expect(await ready(west)).toBe('False/NotCarried');
+    const micro = () => new Date(1767225600000 + set.time.nowMs).toISOString().replace('Z', '000Z');
+    await createNamespace(set.home('west'), 'portolan-system').catch(() => {});
+    await west.create(leaseType, lease(micro()));
+    await set.time.advance(4_000);
+    expect(await ready(west)).toBe('True/Ready');
+    await set.time.advance(60_000);
+    expect(await ready(west)).toBe('False/NotCarried');
+  });
+
+  test('import conditions: headless, or a set without clusterset IPs -> ready, for clients reach endpoints by name', async () => {
+    const { west } = await start({ set: { clusterSetIP: 'none' } });
+    expect(await ready(west)).toBe('True/Ready');
+  });
+});
