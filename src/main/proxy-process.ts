@@ -23,11 +23,12 @@ import { attachProxy } from '../proxy/attach.ts';
 import { identifyByConntrack } from '../proxy/connectivity/edge/probe.ts';
 import { cleanUp } from '../proxy/nft/cleanup.ts';
 import { NftProgram } from '../proxy/nft/edge/nft.ts';
-import { redirectElements } from '../proxy/nft/redirects.ts';
+import { type Redirect, redirectElements } from '../proxy/nft/redirects.ts';
 import { Ruleset } from '../proxy/nft/ruleset.ts';
 import { refillScript } from '../proxy/nft/script.ts';
 import { ProxyState } from '../proxy/state.ts';
 import { emptyViewInput, type ViewInput, viewOf } from '../proxy/view.ts';
+import { followEnvoyRedirects } from './envoy-redirects.ts';
 import { processLog, untilStopped } from './process.ts';
 import { startProxy } from './proxy.ts';
 import { startProxyAdmin } from './proxy-admin.ts';
@@ -63,6 +64,12 @@ export async function runProxy(flags: ProxyFlags): Promise<void> {
     const { node, mode } = flags;
     const proxy = await startProxy({ ...hands, metrics, home, mode, node, view, redirects, envoyUid, verifyMs });
     parts.add('proxy', () => proxy.stop());
+    if (flags.envoy) {
+      const onChange = (found: readonly Redirect[]) => proxy.setRedirects([...redirects, ...found]);
+      const place = { cluster: flags.clusterId ?? '' };
+      const following = followEnvoyRedirects({ ...hands, home, place, onChange });
+      parts.add('redirects', () => following.stop());
+    }
     const identify = proxy.identify ?? identifyByConntrack(hands.host);
     const zone = () => zoneOf(home);
     const admin = await startProxyAdmin({ listen: adminListen, metrics, proxy, identify, zone });

@@ -36,6 +36,8 @@ export interface ProxyOptions {
 
 export interface ProxyRole {
   readonly state: ProxyState;
+  /** Of nftables mode: connections that go to a local port, in place of those it was started with. */
+  setRedirects(redirects: readonly Redirect[]): void;
   /** Resolves when what the home holds is served. */
   whenServing(): Promise<void>;
   /** Empty while everything is served. */
@@ -88,6 +90,9 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   parts.add('lease', () => lease.stop());
   return {
     state,
+    setRedirects: (redirects) => {
+      if ('setRedirects' in serving) serving.setRedirects(redirects);
+    },
     whenServing: () => whenServing,
     notReady,
     identify: serving instanceof Listeners ? serving.identify : undefined,

@@ -8,10 +8,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { MeshExternalService } from '../../src/external/kinds/mesh-external-service.ts';
 import type { Plugins } from '../../src/external/plugins/plugin.ts';
-import { formatRange } from '../../src/external/rules/overlaps.ts';
 import { type Redirect, redirectsOf } from '../../src/external/rules/redirects.ts';
 import { tablesOf } from '../../src/external/rules/tables.ts';
 import { createAuthority } from '../../src/external/testing/pem.ts';
+import { redirectElements } from '../../src/proxy/nft/redirects.ts';
+import { Ruleset } from '../../src/proxy/nft/ruleset.ts';
+import { differenceScript, refillScript } from '../../src/proxy/nft/script.ts';
 import { externalResources, usableRules } from '../../src/xds/external/generate.ts';
 import { testInput } from '../../src/xds/external/testing/agreement.ts';
 import { testCredentials } from './aws-signature.ts';
@@ -83,9 +85,10 @@ export async function startExternalNamespace(options: NamespaceOptions): Promise
   const { ask, ready } = conversation(world);
   await ready;
   chmodSync(socket, 0o777);
+  const redirects = new Redirects(name);
   const generate = (services: readonly MeshExternalService[]) => {
     const input = { ...testInput, ...(options.plugins === undefined ? {} : { plugins: options.plugins }), services };
-    redirect(name, redirectsOf(tablesOf(usableRules(input)), testInput.ports));
+    redirects.apply(redirectsOf(tablesOf(usableRules(input)), testInput.ports));
     return externalResources(input);
   };
   const envoy = await startEnvoy({
@@ -112,16 +115,23 @@ export async function startExternalNamespace(options: NamespaceOptions): Promise
   };
 }
 
-/** Rules in the order of the kernel's maps: the smallest range decides. In one transaction, as the node proxy does it. */
-function redirect(namespace: string, redirects: readonly Redirect[]): void {
-  const sorted = redirects.toSorted((a, b) => (a.range.size < b.range.size ? -1 : 1));
-  const rules = sorted.map(({ range, port, toPort }) => {
-    const family = range.family === 'IPv4' ? 'ip' : 'ip6';
-    return `${family} daddr ${formatRange(range)} tcp dport ${port} tcp flags & (fin | syn | rst | ack) == syn redirect to :${toPort}`;
-  });
-  const chain = ['type nat hook output priority -100; policy accept;', `meta skuid ${envoyUid} return`, ...rules];
-  const text = `table inet portolan {}\nflush table inet portolan\ntable inet portolan {\nchain out {\n${chain.join('\n')}\n}\n}\n`;
-  execFileSync(ip, ['netns', 'exec', namespace, 'nft', '-f', '-'], { input: text });
+/** The table of the node's proxy, with nothing in it but redirects. */
+class Redirects {
+  readonly #namespace: string;
+  readonly #ruleset = new Ruleset();
+  #isLoaded = false;
+
+  constructor(namespace: string) {
+    this.#namespace = namespace;
+  }
+
+  apply(redirects: readonly Redirect[]): void {
+    const difference = this.#ruleset.setRedirects(redirectElements(redirects));
+    const table = { ranges: [], redirectExceptUid: envoyUid };
+    const input = this.#isLoaded ? differenceScript(difference) : refillScript(this.#ruleset, table, undefined);
+    this.#isLoaded = true;
+    execFileSync(ip, ['netns', 'exec', this.#namespace, 'nft', '-f', '-'], { input });
+  }
 }
 
 function conversation(world: ChildProcessWithoutNullStreams) {

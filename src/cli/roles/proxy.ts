@@ -18,6 +18,7 @@ export interface ProxyFlags {
   readonly nodeRange: readonly string[];
   readonly serviceRange: readonly string[];
   readonly redirect: readonly string[];
+  readonly envoy?: boolean;
   readonly envoyUid?: string;
   readonly verifyMinutes: string;
   readonly adminListen: string;
@@ -61,6 +62,7 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
         "connections there go to this local port, such as the node's Envoy",
       ),
     )
+    .option('--envoy', "redirect connections to external services and to peers' services to the Envoy on this node")
     .option('--envoy-uid <uid>', 'connections of this user are not redirected')
     .option('--verify-minutes <n>', "how often the kernel's rules are compared with the plan; 0 never", '10')
     .option(

@@ -2,7 +2,7 @@
 // smallest decides. Pure.
 
 import { type IpRange, parseRange } from '../../base/ip.ts';
-import { hasNames, isPlainPort, isPlainVip, type PortTables, speechClasses } from './tables.ts';
+import { hasNames, type PortTables, speechClasses } from './tables.ts';
 
 export interface Redirect {
   readonly range: IpRange;
@@ -27,13 +27,12 @@ export function redirectsOf(tables: readonly PortTables[], ports: OutboundPorts)
     const redirect = (range: IpRange, isPlain: boolean): Redirect => ({
       ...{ range, protocol: 'tcp', port: table.port, toPort: to(isPlain) },
     });
-    const vips = table.vips.map((vip) => redirect(parseRange(vip.address)!, isPlainVip(vip)));
+    const vips = table.vips.map((vip) => redirect(parseRange(vip.address)!, vip.isPlain));
     // A name says nothing of addresses: all connections of the port have to be looked at.
     if (capturesPort(table)) return [...vips, ...everywhere.map((range) => redirect(range, false))];
-    const isPlain = isPlainPort(table);
     const ranges = speechClasses.flatMap((one) => table.classes[one].ranges.map(({ range }) => range));
     const unique = new Map(ranges.map((range) => [`${range.family} ${range.first}/${range.size}`, range]));
-    return [...vips, ...Array.from(unique.values(), (range) => redirect(range, isPlain))];
+    return [...vips, ...Array.from(unique.values(), (range) => redirect(range, table.isPlain))];
   });
 }
 

@@ -14,6 +14,8 @@ export type SpeechClass = (typeof speechClasses)[number];
 
 export interface PortTables {
   readonly port: number;
+  /** Nothing about its names and ranges needs a look at the client's first bytes: all of them are tcp. */
+  readonly isPlain: boolean;
   /** By address; each decides alone for its address. */
   readonly vips: readonly VipTable[];
   readonly classes: Readonly<Record<SpeechClass, ClassTable>>;
@@ -21,6 +23,8 @@ export interface PortTables {
 
 export interface VipTable {
   readonly address: string;
+  /** All its rules are tcp. */
+  readonly isPlain: boolean;
   readonly targets: Readonly<Partial<Record<SpeechClass, Target>>>;
 }
 
@@ -52,22 +56,24 @@ function tablesOfPort(port: number, rules: readonly TargetedRule[]): PortTables 
   const tableOf = (one: SpeechClass) => classTable(rules.filter(({ protocol }) => isSpoken(one, protocol)));
   return {
     port,
+    isPlain: rules.every(({ match, protocol }) => match.kind === 'vip' || protocol === 'tcp'),
     vips: vipTables(rules),
     classes: { tls: tableOf('tls'), http1: tableOf('http1'), http2: tableOf('http2'), raw: tableOf('raw') },
   };
 }
 
 function vipTables(rules: readonly TargetedRule[]): VipTable[] {
-  const tables = new Map<string, Partial<Record<SpeechClass, Target>>>();
+  const tables = new Map<string, { isPlain: boolean; targets: Partial<Record<SpeechClass, Target>> }>();
   for (const { match, protocol, target } of rules) {
     if (match.kind !== 'vip') continue;
     for (const address of match.addresses.map(formatIp)) {
-      const targets = tables.get(address) ?? {};
-      tables.set(address, targets);
-      for (const one of speechClasses) if (isSpoken(one, protocol)) targets[one] ??= target;
+      const table = tables.get(address) ?? { isPlain: true, targets: {} };
+      tables.set(address, table);
+      if (protocol !== 'tcp') table.isPlain = false;
+      for (const one of speechClasses) if (isSpoken(one, protocol)) table.targets[one] ??= target;
     }
   }
-  return [...tables].sort(byKey).map(([address, targets]) => ({ address, targets }));
+  return [...tables].sort(byKey).map(([address, table]) => ({ address, ...table }));
 }
 
 function classTable(rules: readonly TargetedRule[]): ClassTable {
@@ -95,19 +101,4 @@ function byKey<T>([one]: readonly [string, T], [other]: readonly [string, T]): n
 /** Whether Host decides for requests of this class on this port. */
 export function hasNames({ names, wildcards }: ClassTable): boolean {
   return names.length > 0 || wildcards.length > 0;
-}
-
-/** Whether nothing about this virtual IP needs a look at the client's first bytes. */
-export function isPlainVip({ targets }: VipTable): boolean {
-  return speechClasses.every((one) => targets[one] === targets.raw);
-}
-
-/** The same for the names and ranges of a port. */
-export function isPlainPort({ classes }: PortTables): boolean {
-  const { raw } = classes;
-  return speechClasses.every((one) => {
-    const table = classes[one];
-    if (hasNames(table) || table.ranges.length !== raw.ranges.length) return false;
-    return table.ranges.every(({ target }, at) => target === raw.ranges[at]!.target);
-  });
 }

@@ -81,6 +81,12 @@ function none(reason: TargetingReason, problems: readonly string[]): Targeting &
   return { kind: 'none', reason, problems };
 }
 
+/** Rules of a resource that is valid and visible, wherever it leads: enough to know what must reach the proxy. */
+export function redirectedRules(object: MeshExternalService, place: Place): readonly TargetedRule[] {
+  const isCounting = externalServiceErrors(object).length === 0 && visibilityIn(place, object).isVisible;
+  return isCounting ? withTargets(object, () => ({ kind: 'passthrough' })) : [];
+}
+
 type DestinationOf = (protocol: Protocol) => TargetDestination;
 
 function destinationOf(

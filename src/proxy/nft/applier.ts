@@ -7,9 +7,10 @@ import { LogBudget } from '../../base/log-budget.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { ProxyState } from '../state.ts';
 import type { Nft } from './edge/nft.ts';
+import type { Element } from './port-plan.ts';
 import { differences, readTable } from './read-back.ts';
 import { type Redirect, redirectElements } from './redirects.ts';
-import { type GoneBackend, isEmpty, Ruleset } from './ruleset.ts';
+import { type Difference, type GoneBackend, isEmpty, Ruleset } from './ruleset.ts';
 import { differenceScript, refillScript, replaceScript } from './script.ts';
 import type { TableOptions } from './table.ts';
 
@@ -61,6 +62,8 @@ export class NftApplier {
   #transactions = 0;
   #foreignChanges = 0;
   #lastForeignMs = Number.NEGATIVE_INFINITY;
+  /** Wanted instead of those in the ruleset; undefined if they are the same. */
+  #nextRedirects: readonly Element[] | undefined;
 
   constructor(options: NftApplierOptions) {
     this.#options = options;
@@ -69,6 +72,12 @@ export class NftApplier {
     this.#ruleset = new Ruleset({ isHairpin: (cluster) => options.state.mayBeClient(cluster) });
     this.#ruleset.setRedirects(redirectElements(options.redirects ?? []));
     options.state.onDirty(() => this.#wake());
+  }
+
+  /** In place of those it had. */
+  setRedirects(redirects: readonly Redirect[]): void {
+    this.#nextRedirects = redirectElements(redirects);
+    this.#wake();
   }
 
   /** To be called when everything was read once: until then the rules of an earlier run stay. */
@@ -155,9 +164,13 @@ export class NftApplier {
         if (!(await this.#writeAll())) return;
         continue;
       }
+      if (this.#nextRedirects !== undefined) {
+        await this.#write(this.#takeRedirects());
+        continue;
+      }
       const keys = this.#options.state.takeDirty();
       if (keys.length === 0) return;
-      await this.#writeChange(keys);
+      await this.#write(this.#change(keys));
     }
   }
 
@@ -165,6 +178,7 @@ export class NftApplier {
   async #writeAll(): Promise<boolean> {
     const { state, nft, table, log } = this.#options;
     this.#change(state.takeDirty());
+    this.#takeRedirects();
     this.#needsRefill = false;
     try {
       const present = readTable(await nft.list('ruleset-without-elements'));
@@ -186,8 +200,13 @@ export class NftApplier {
     }
   }
 
-  async #writeChange(keys: readonly string[]): Promise<void> {
-    const difference = this.#change(keys);
+  #takeRedirects(): Difference {
+    const difference = this.#ruleset.setRedirects(this.#nextRedirects ?? this.#ruleset.redirects);
+    this.#nextRedirects = undefined;
+    return difference;
+  }
+
+  async #write(difference: Difference): Promise<void> {
     if (isEmpty(difference)) return;
     try {
       await this.#transact('change', () => this.#options.nft.apply(differenceScript(difference)));

@@ -32,6 +32,8 @@ export interface KernelModeOptions {
 export interface KernelMode {
   /** Writes the rules; to be called when everything was read once. */
   start(): Promise<void>;
+  /** In place of those it was opened with. */
+  setRedirects(redirects: readonly Redirect[]): void;
   status(): ApplierStatus & { readonly nodeProblems: readonly string[] };
   verify(): Promise<string[]>;
   stop(): Promise<void>;
@@ -73,6 +75,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   addVerification({ world, log, applier, everyMs: options.verifyMs }, parts);
   return {
     start: () => applier.start(),
+    setRedirects: (redirects) => applier.setRedirects(redirects),
     status: () => ({ ...applier.status(), nodeProblems: node.problems() }),
     verify: () => applier.verify(),
     stop: () => parts.stop(),

@@ -57,6 +57,10 @@ export class Ruleset {
     return round.difference();
   }
 
+  get redirects(): readonly Element[] {
+    return this.#redirects;
+  }
+
   setRedirects(redirects: readonly Element[]): Difference {
     const round = new Round(this.#chainUses, this.#hairpinUses);
     round.elements(this.#redirects, redirects);

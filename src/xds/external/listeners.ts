@@ -5,7 +5,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { Plugins } from '../../external/plugins/plugin.ts';
 import type { OutboundPorts } from '../../external/rules/redirects.ts';
-import { isPlainPort, isPlainVip, type PortTables } from '../../external/rules/tables.ts';
+import type { PortTables } from '../../external/rules/tables.ts';
 import type { XdsResource } from '../resource.ts';
 import { type ChainUse, chainName, chainOf } from './chains.ts';
 import { causeOf, extension } from './envoy-names.ts';
@@ -57,19 +57,15 @@ export function listenersOf(tables: readonly PortTables[], options: ListenerOpti
     'outbound:inspected',
     options.ports.inspected,
     ['tls_inspector', 'http_inspector'],
-    (matching) => tables.filter(needsInspection).map((one) => inspectedPort(one, matching)),
+    (matching) => tables.map((one) => inspectedPort(one, matching)),
   );
   const plain = listener('outbound:plain', options.ports.plain, [], (matching) =>
     tables.flatMap((one) => {
-      const chosen = { vips: one.vips.filter(isPlainVip), hasRanges: isPlainPort(one) };
+      const chosen = { vips: one.vips.filter(({ isPlain }) => isPlain), hasRanges: one.isPlain };
       return chosen.vips.length > 0 || chosen.hasRanges ? [plainPort(one, chosen, matching)] : [];
     }),
   );
   return { resources: [inspected, plain], uses: all };
-}
-
-function needsInspection(tables: PortTables): boolean {
-  return !isPlainPort(tables) || !tables.vips.every(isPlainVip);
 }
 
 function opening(name: string, address: string, port: number, inspectors: readonly string[]): JsonObject {
