@@ -12,7 +12,7 @@ import packet from 'dns-packet';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
-import { readCopy } from '../src/catalog/name-copy.ts';
+import { readCopy } from '../src/catalog/copy/name-copy.ts';
 import { serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { dnsOptionsManifest } from '../src/clusterset/rules/clusterset-dns.ts';
 import { describeAnswer, encodeQuestion, extendedErrorOf } from '../src/dns/testing/ask.ts';

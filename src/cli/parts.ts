@@ -1,7 +1,7 @@
 // The serving parts of a cluster (agent, dns, proxy, peering, …) by the Leases they renew in its home: which reported
 // lately, and which have been silent since when.
 
-import { formatElapsed } from '../base/elapsed.ts';
+import { formatElapsed } from '../base/text/elapsed.ts';
 import { listAll } from '../clusterset/explain/set-state.ts';
 import type { Client } from '../kube/client/client.ts';
 import { isForbidden } from '../kube/objects/api-error.ts';

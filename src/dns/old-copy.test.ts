@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { collectGarbage } from '../base/real/collect-garbage.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import { copyPieces, readCopy } from '../catalog/copy/name-copy.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
-import { copyPieces, readCopy } from '../catalog/name-copy.ts';
 import { NameTable } from '../catalog/name-table.ts';
 import { explain } from './explain/explainer.ts';
 import { formatExplanation } from './explain/explanation.ts';

@@ -1,11 +1,11 @@
 // The parts of a server that is a federation's authority and nothing else: the table of its names, what feeds it, and a DNS
 // server that answers for them.
 
-import { parseHostPort } from '../base/host-port.ts';
 import type { Log } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
+import { parseHostPort } from '../base/text/host-port.ts';
 import type { World } from '../base/world.ts';
-import { keepNamesCopy, type NamesCopy } from '../catalog/copy-keeper.ts';
+import { keepNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
 import type { ListenOptions } from '../dns/config/config.ts';

@@ -2,12 +2,12 @@
 // Kubernetes would bring along.
 
 import { hostname } from 'node:os';
-import { formatHostPort } from '../base/host-port.ts';
 import type { HttpTransport } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import { createRealProber } from '../base/real/prober.ts';
+import { formatHostPort } from '../base/text/host-port.ts';
 import type { World } from '../base/world.ts';
 import { runEndpointsController } from '../endpoints/controller.ts';
 import { runRegistrationController } from '../endpoints/registration-controller.ts';

@@ -1,12 +1,12 @@
 // The process of `portolan peering`: from flags to a running server and client, their admin endpoint, and its end.
 
 import { networkInterfaces } from 'node:os';
-import { formatHostPort, parseHostPort } from '../base/host-port.ts';
 import { createMetrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
+import { formatHostPort, parseHostPort } from '../base/text/host-port.ts';
 import { usageError } from '../cli/exit-codes.ts';
 import { parseListen } from '../cli/roles/options.ts';
 import type { PeeringFlags } from '../cli/roles/peering.ts';

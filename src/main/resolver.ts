@@ -9,7 +9,7 @@ import { attachCatalog } from '../catalog/attach.ts';
 import { attachOutside } from '../catalog/attach-outside.ts';
 import { Catalog } from '../catalog/catalog.ts';
 import { followDnsOptions } from '../catalog/clusterset-options.ts';
-import { keepNamesCopy, type NamesCopy } from '../catalog/copy-keeper.ts';
+import { keepNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';
 import { ExternalTable } from '../catalog/external-table.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
 import { PeerTable } from '../catalog/peer-table.ts';

@@ -4,7 +4,7 @@
 import { recordType } from '../../src/base/dns/codes.ts';
 import { createRealDisk } from '../../src/base/real/disk.ts';
 import { order, plainRecord } from '../../src/catalog/answers.ts';
-import { copyPieces } from '../../src/catalog/name-copy.ts';
+import { copyPieces } from '../../src/catalog/copy/name-copy.ts';
 import { NameTable } from '../../src/catalog/name-table.ts';
 
 const path = process.argv[2]!;

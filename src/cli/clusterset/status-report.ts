@@ -1,6 +1,6 @@
 // The report that `portolan status` prints, and how it looks as text. Pure.
 
-import { formatElapsed } from '../../base/elapsed.ts';
+import { formatElapsed } from '../../base/text/elapsed.ts';
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
 import { formatParts, type PartStatus } from '../parts.ts';
 import { formatCount, formatOutput, formatTable, type OutputFormat } from '../table.ts';

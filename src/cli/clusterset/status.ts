@@ -2,8 +2,8 @@
 // far this cluster is behind what lies at the broker.
 
 import type { Command } from 'commander';
-import { formatElapsed } from '../../base/elapsed.ts';
 import { isSameJson } from '../../base/json.ts';
+import { formatElapsed } from '../../base/text/elapsed.ts';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
 import { type Foreseen, foresee } from '../../clusterset/explain/foresee.ts';
 import { brokerFacts, byKey, listAll, type MemberState, readSetState } from '../../clusterset/explain/set-state.ts';

@@ -1,7 +1,7 @@
 // `portolan peer list`, `status`, `services`, `diff` and `retry`: the state of peers and what they share with us.
 
 import { readFileSync } from 'node:fs';
-import { formatHostPort } from '../../base/host-port.ts';
+import { formatHostPort } from '../../base/text/host-port.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';

@@ -1,8 +1,8 @@
 // The options that several roles share, and how their texts are read.
 
 import { Option } from 'commander';
-import { type HostPort, parseHostPort } from '../../base/host-port.ts';
 import type { LogLevel } from '../../base/log.ts';
+import { type HostPort, parseHostPort } from '../../base/text/host-port.ts';
 import { usageError } from '../exit-codes.ts';
 
 /** The host is said outright: whoever wants all addresses writes 0.0.0.0 or [::]. */

@@ -1,8 +1,8 @@
 // What the conditions of a ServiceExport say: whether it can be exported, whether it is, and on what the clusters
 // disagree. Pure; when they were last true is added by conditions.ts.
 
-import { clipText } from '../../base/clip-text.ts';
 import { isDns1035Label } from '../../base/dns/labels.ts';
+import { clipText } from '../../base/text/clip-text.ts';
 import type { WantedCondition } from '../../kube/objects/conditions.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import { formatConflict } from './merge/conflicts.ts';

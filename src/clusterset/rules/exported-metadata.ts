@@ -1,8 +1,8 @@
 // Labels and annotations that an export gives to its import: only those that an object can have. Pure. Exporters say
 // what they leave out; readers leave out the same of what others wrote, so that nobody's record spoils an import.
 
-import { clipText } from '../../base/clip-text.ts';
 import { compareText } from '../../base/compare-text.ts';
+import { clipText } from '../../base/text/clip-text.ts';
 import { isLabelValue, isQualifiedName } from '../../kube/objects/names.ts';
 
 export interface ExportedMetadata {

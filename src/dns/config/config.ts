@@ -2,8 +2,8 @@
 // thread is given. Plain data.
 
 import type { TsigKey } from '../../base/dns/tsig.ts';
-import { parseHostPort } from '../../base/host-port.ts';
 import { parseIp } from '../../base/ip.ts';
+import { parseHostPort } from '../../base/text/host-port.ts';
 
 export interface TlsMaterial {
   readonly certificate: string;

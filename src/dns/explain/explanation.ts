@@ -1,7 +1,7 @@
 // Why a question gets the answer it gets: what stands behind each record, how old that is, and what was left out. The
 // types and their text; pure, so that the command line can use it on what a running server tells.
 
-import { formatElapsed } from '../../base/elapsed.ts';
+import { formatElapsed } from '../../base/text/elapsed.ts';
 
 export interface ExplainedRecord {
   /** `A 10.2.0.7`, `SRV 0 1 80 checkout.shop.svc.clusterset.local` */

@@ -2,7 +2,7 @@
 // did not answer or answered with a failure, and whether it is silent at present. Rows carry the server's name, so that a
 // reader needs nothing but the memory; servers beyond the last row share it.
 
-import { formatHostPort } from '../../base/host-port.ts';
+import { formatHostPort } from '../../base/text/host-port.ts';
 import type { ServerAddress } from '../config/config.ts';
 
 const rowsMax = 32;

@@ -1,6 +1,6 @@
 // How tables show an object: the columns that several kinds share, and the short forms people know from kubectl.
 
-import { formatElapsed } from '../../base/elapsed.ts';
+import { formatElapsed } from '../../base/text/elapsed.ts';
 import type { LabelSelector } from '../../kube/objects/label-selector.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Column } from './kind.ts';

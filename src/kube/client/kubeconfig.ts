@@ -2,8 +2,8 @@
 // programs are read through the Host that is passed in. Everything that is wrong is said with the field it is in.
 
 import type { Host } from '../../base/host.ts';
-import { formatHostPort } from '../../base/host-port.ts';
 import type { HttpAccess } from '../../base/http.ts';
+import { formatHostPort } from '../../base/text/host-port.ts';
 import type { Clock } from '../../base/world.ts';
 import { yaml } from '../../base/yaml.ts';
 import { createExecCredentials, type ExecConfig } from './exec-credentials.ts';

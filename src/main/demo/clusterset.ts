@@ -6,7 +6,7 @@ import type { Parts } from '../../base/parts.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { type CertificateUse, type Credentials, issueCertificate } from '../../base/x509/certificates.ts';
 import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
-import { findNamesCopy } from '../../catalog/copy-keeper.ts';
+import { findNamesCopy } from '../../catalog/copy/copy-keeper.ts';
 import { brokerInit } from '../../cli/clusterset/broker-init.ts';
 import { brokerToken } from '../../cli/clusterset/broker-token.ts';
 import { join } from '../../cli/clusterset/join.ts';

@@ -1,7 +1,7 @@
 // Finds everything on which the exporters of one service disagree, and says it in words: the field, the winning value
 // and cluster, why it won, how many disagree, and what would change if the winner left. Pure.
 
-import { clipText } from '../../../base/clip-text.ts';
+import { clipText } from '../../../base/text/clip-text.ts';
 import { mergedFields } from './fields.ts';
 import { type Conflict, conflictReasons, type Merge } from './merged.ts';
 import { indexMerged, indexPorts, isSamePort, type MergedPort, type PortIndex } from './ports.ts';

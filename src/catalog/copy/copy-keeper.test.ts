@@ -1,15 +1,15 @@
 // When a copy of names is written, and when one is taken up.
 
 import { describe, expect, test } from 'vitest';
-import { Simulation } from '../../sim/virtual-world.ts';
-import { recordType } from '../base/dns/codes.ts';
-import { createLog, type LogFields } from '../base/log.ts';
-import type { World } from '../base/world.ts';
-import { order, plainRecord } from './answers.ts';
+import { Simulation } from '../../../sim/virtual-world.ts';
+import { recordType } from '../../base/dns/codes.ts';
+import { createLog, type LogFields } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import { order, plainRecord } from '../answers.ts';
+import { NameTable } from '../name-table.ts';
+import { makeZone, type Zone } from '../zones.ts';
 import { CopyKeeper, type LoadCopyOptions, loadCopy } from './copy-keeper.ts';
 import { type CopyFacts, readCopy } from './name-copy.ts';
-import { NameTable } from './name-table.ts';
-import { makeZone, type Zone } from './zones.ts';
 
 const clusterZone = makeZone(0, { name: 'cluster.local', source: 'services' });
 const clustersetZone = makeZone(1, { name: 'clusterset.local', source: 'imports' });

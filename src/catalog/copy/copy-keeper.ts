@@ -2,12 +2,12 @@
 // away. Writes some time after a change and at the end, never a copy that is not whole; what names the next server may take
 // from it is decided by `loadCopy`.
 
-import { errorText, type Log } from '../base/log.ts';
-import type { Parts } from '../base/parts.ts';
-import type { Timer, World } from '../base/world.ts';
+import { errorText, type Log } from '../../base/log.ts';
+import type { Parts } from '../../base/parts.ts';
+import type { Timer, World } from '../../base/world.ts';
+import type { NameTable } from '../name-table.ts';
+import type { Zone } from '../zones.ts';
 import { type CopiedZone, type CopyFacts, copyPieces, type ReadCopy, readCopy } from './name-copy.ts';
-import type { NameTable } from './name-table.ts';
-import type { Zone } from './zones.ts';
 
 export interface CopyKeeperOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'disk'>;

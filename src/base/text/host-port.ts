@@ -1,6 +1,6 @@
 // `host:port` as people write it, between text and values; an IPv6 address stands in brackets. Pure.
 
-import { parseAddress } from './ip.ts';
+import { parseAddress } from '../ip.ts';
 
 export interface HostPort {
   readonly host: string;

@@ -2,13 +2,13 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { recordType } from '../base/dns/codes.ts';
-import { encodeName } from '../base/dns/name.ts';
-import { order, plainRecord } from './answers.ts';
+import { recordType } from '../../base/dns/codes.ts';
+import { encodeName } from '../../base/dns/name.ts';
+import { order, plainRecord } from '../answers.ts';
+import { NameTable, stateWord } from '../name-table.ts';
+import { PackedReader } from '../packed-map.ts';
+import { PlacesReader } from '../places.ts';
 import { type CopyFacts, copyPieces, readCopy } from './name-copy.ts';
-import { NameTable, stateWord } from './name-table.ts';
-import { PackedReader } from './packed-map.ts';
-import { PlacesReader } from './places.ts';
 
 const facts: CopyFacts = {
   owner: 'cluster west',
