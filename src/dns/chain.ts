@@ -9,6 +9,7 @@ import type { Zone } from '../catalog/zones.ts';
 import { createAliasFollower, type FollowAlias } from './alias-follower.ts';
 import type { Answer } from './answer.ts';
 import {
+  type ForwardConfig,
   type ForwardTimes,
   type PodMode,
   parseServerAddress,
@@ -81,13 +82,6 @@ export interface PeerNamesConfig {
   readonly zone: Zone;
   /** Zones in which a peer can have none, whoever answers for them. */
   readonly elsewhere: readonly Uint8Array[];
-}
-
-export interface ForwardConfig {
-  readonly nameservers: readonly string[];
-  readonly hasRandomCase?: boolean;
-  /** For nameservers that are asked over TLS. */
-  readonly tls?: TlsClient | undefined;
 }
 
 export interface ChainParts {

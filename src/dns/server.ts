@@ -9,15 +9,8 @@ import type { ExternalTable } from '../catalog/external-table.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
 import type { NameTable } from '../catalog/name-table.ts';
 import type { PeerTable } from '../catalog/peer-table.ts';
-import type { ChainConfig, ForwardConfig, PeerNamesConfig } from './chain.ts';
-import {
-  type ForwardTimes,
-  type ListenOptions,
-  nobody,
-  type PodMode,
-  type StubZone,
-  type TrustedServersConfig,
-} from './config/config.ts';
+import type { ChainConfig, PeerNamesConfig } from './chain.ts';
+import { type DnsConfig, nobody, type StubZone, type TrustedServersConfig } from './config/config.ts';
 import type { ExplainRequest } from './explain/explainer.ts';
 import type { Explanation } from './explain/explanation.ts';
 import { createSelfExplainer } from './explain/self-explainer.ts';
@@ -34,7 +27,7 @@ import { createTransport } from './upstream/transport.ts';
 import { defaultWaitingMax } from './upstream/waiting-room.ts';
 import { defaultSourceOption } from './wire.ts';
 
-export interface DnsOptions {
+export interface DnsOptions extends DnsConfig {
   readonly world: World;
   readonly log: Log;
   /** The cluster's names; absent in a server that is a federation's authority and nothing else. */
@@ -45,29 +38,13 @@ export interface DnsOptions {
   readonly peerTable?: PeerTable;
   /** Names of external services, beside those of peers. */
   readonly externalTable?: ExternalTable;
-  readonly listen: ListenOptions;
-  /** Threads that share the ports; 0, the default, serves in the thread that calls. */
-  readonly workers?: number;
-  /** Address ranges that may ask; private addresses if absent. */
-  readonly clients?: readonly string[];
   /** How this server is called in NSID and `id.server`. */
   readonly serverId?: string;
-  /** Where names go that are nobody's here; without it they are refused. */
-  readonly forward?: ForwardConfig;
-  /** How long other servers may take. */
-  readonly forwardTimes?: Partial<ForwardTimes>;
   readonly cache?: CacheOptions;
-  /** How many queries may wait for other servers, over all threads. */
-  readonly waitingMax?: number;
-  readonly podNames?: PodMode;
-  readonly stubZones?: readonly StubZone[];
-  /** Servers that answer the cluster's own domain, and reverse names, in our place: an existing CoreDNS. */
-  readonly clusterDomainForward?: readonly string[];
   /** Servers that may name the client's cluster; none by default. */
   readonly trusted?: TrustedServersConfig;
   /** Keys that trusted servers sign with (TSIG). */
   readonly keys?: readonly TsigKey[];
-  readonly sourceOption?: number;
 }
 
 export interface DnsServer extends Serving {

@@ -8,7 +8,7 @@ import type { World } from '../base/world.ts';
 import { keepNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
-import type { ListenOptions } from '../dns/config/config.ts';
+import type { DnsConfig } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { createLookup } from '../dns/upstream/lookup.ts';
 import { createTransport } from '../dns/upstream/transport.ts';
@@ -17,16 +17,9 @@ import type { Client } from '../kube/client/client.ts';
 import { keepPartLease } from '../kube/controller/part-lease.ts';
 import { type AuthorityRole, type AuthoritySetup, startAuthorityRole, zoneWish } from './authority-role.ts';
 
-export interface AuthorityOptions extends AuthoritySetup {
+export interface AuthorityOptions extends AuthoritySetup, DnsConfig {
   readonly world: World;
   readonly log: Log;
-  readonly listen: ListenOptions;
-  readonly workers?: number;
-  readonly clients?: readonly string[];
-  /** Where it is found, as far as that is known. */
-  readonly serverAddresses?: readonly string[];
-  /** Nameservers that know the names of load balancers. */
-  readonly forwardTo?: readonly string[];
   /** Distinguishes it from other authorities in its Lease. */
   readonly partId?: string;
   /** Names on disk, for the next start; none are kept without it. */
@@ -56,9 +49,9 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
     listen: options.listen,
     serverId: `authority of ${options.federation}`,
     ...options.trust,
-    ...(options.workers === undefined ? {} : { workers: options.workers }),
-    ...(options.clients === undefined ? {} : { clients: options.clients }),
-    ...(sourceOption === undefined ? {} : { sourceOption }),
+    workers: options.workers,
+    clients: options.clients,
+    sourceOption,
   });
   parts.add('dns server', () => server.close());
   const role = addAuthorityRole({ ...options, table, server }, parts);
@@ -88,7 +81,7 @@ export function federationTable(
 }
 
 type RoleOptions = AuthoritySetup &
-  Pick<AuthorityOptions, 'world' | 'log' | 'forwardTo' | 'partId'> & {
+  Pick<AuthorityOptions, 'world' | 'log' | 'forward' | 'partId'> & {
     readonly table: FederationTable;
     readonly server: DnsServer;
     /** Where its Lease is; the broker if absent. */
@@ -96,7 +89,8 @@ type RoleOptions = AuthoritySetup &
   };
 
 export function addAuthorityRole(options: RoleOptions, parts: Parts): AuthorityRole {
-  const { world, server, forwardTo = [] } = options;
+  const { world, server } = options;
+  const nameservers = options.forward?.nameservers ?? [];
   const exchange = createTransport(world);
   parts.add('lookups', () => exchange.close());
   const role = startAuthorityRole({
@@ -104,7 +98,7 @@ export function addAuthorityRole(options: RoleOptions, parts: Parts): AuthorityR
     setTrust: (trust) => server.setTrust(trust),
     onZone: (change) => server.changeZones(change),
     connect: (text) => tcpConnection(parseHostPort(text, 53) ?? { host: text, port: 53 }, world.timers),
-    ...(forwardTo.length > 0 ? { lookUp: createLookup({ world, exchange, nameservers: forwardTo }) } : {}),
+    ...(nameservers.length > 0 ? { lookUp: createLookup({ world, exchange, nameservers }) } : {}),
   });
   parts.add('authority', () => role.stop());
   const client = options.leaseAt ?? options.broker?.client;

@@ -109,19 +109,19 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
   const authority = flags.federation === undefined ? undefined : await authorityOf(flags, hands);
   const sourceOption = sourceOptionOf(flags);
   const namesCopy = await namesCopyOf(flags, hands);
+  const nameservers = await nameserversOf(host, '--forward', flags.forward);
   const common = {
     world,
     log,
-    ...(namesCopy === undefined ? {} : { namesCopy }),
+    namesCopy,
     listen: await listenOf(host, flags),
     serverAddresses: serverAddressesOf(flags),
     partId: hostname(),
     workers: flags.workers === undefined ? spareCores() : numberIn('--workers', flags.workers, { min: 0, max: 256 }),
-    forwardTo: await nameserversOf(host, '--forward', flags.forward),
-    forwardTls: await tlsClientOf(host, flags),
+    ...(nameservers.length > 0 ? { forward: { nameservers, tls: await tlsClientOf(host, flags) } } : {}),
     forwardTimes: forwardTimesOf(flags),
     waitingMax: numberIn('--forward-waiting', flags.forwardWaiting, { min: 1, max: 1_000_000 }),
-    ...(flags.client.length === 0 ? {} : { clients: flags.client }),
+    clients: flags.client.length === 0 ? undefined : flags.client,
   };
   if (flags.clusterId === undefined) return startAuthorityOnly(common, authority!);
   const home = await clientAt(flags.kubeconfig, flags.context, hands);

@@ -16,15 +16,7 @@ import { PeerTable } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import { PodNames } from '../catalog/pod-names.ts';
 import type { Zone } from '../catalog/zones.ts';
-import type {
-  ForwardTimes,
-  ListenOptions,
-  PodMode,
-  StubEndpoint,
-  StubKeys,
-  StubZone,
-  TlsClient,
-} from '../dns/config/config.ts';
+import type { DnsConfig, StubEndpoint, StubKeys } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/sockets/server-federations.ts';
 import { Federations } from '../dns/stub-zones/federations.ts';
@@ -35,27 +27,11 @@ import { systemNamespace } from '../kube/objects/ours.ts';
 import { type PeerService, peerServiceType } from '../peering/kinds/peer-service.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
 
-export interface ResolverOptions {
+export interface ResolverOptions extends DnsConfig {
   readonly world: World;
   readonly log: Log;
   readonly home: Client;
   readonly cluster: ClusterPlace;
-  readonly listen: ListenOptions;
-  readonly workers?: number;
-  readonly clients?: readonly string[];
-  /** Where it is found, as far as that is known. */
-  readonly serverAddresses?: readonly string[];
-  /** Nameservers for names that are nobody's here; without any they are refused. */
-  readonly forwardTo?: readonly string[];
-  /** For those that are asked over TLS. */
-  readonly forwardTls?: TlsClient;
-  /** How long those, and the servers of stub zones, may take. */
-  readonly forwardTimes?: Partial<ForwardTimes>;
-  /** How many queries may wait for them. */
-  readonly waitingMax?: number;
-  /** An existing CoreDNS that answers the cluster's own domain. */
-  readonly clusterDomainForward?: readonly string[];
-  readonly stubZones?: readonly StubZone[];
   readonly stubEndpoint?: StubEndpoint;
   /** How posted stub zones are secured. */
   readonly stubKeys?: StubKeys;
@@ -69,9 +45,7 @@ export interface ResolverOptions {
   /** Distinguishes it from other resolvers of the cluster in its Lease. */
   readonly partId?: string;
   readonly hasClusterNames?: boolean;
-  readonly podNames?: PodMode;
   readonly ignoresEmptyServices?: boolean;
-  readonly sourceOption?: number;
   /** Where PeerServices lie. */
   readonly peersNamespace?: string;
   /** Of this federation the server is an authority too. */
@@ -116,26 +90,13 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   const allZones = () => [...ownZones(), peerTable.zone];
   options.namesCopy?.loaded?.serve(catalog.table, allZones());
   const server = await startDns({
-    world,
-    log,
+    ...options,
     catalog,
     peerTable,
     externalTable,
     ...(table ? { federations: [table] } : {}),
-    listen: options.listen,
     serverId: cluster.id,
     ...authority?.trust,
-    ...definedOf(options, [
-      'workers',
-      'podNames',
-      'clients',
-      'stubZones',
-      'sourceOption',
-      'clusterDomainForward',
-      'forwardTimes',
-      'waitingMax',
-    ]),
-    ...(options.forwardTo?.length ? { forward: { nameservers: options.forwardTo, tls: options.forwardTls } } : {}),
   });
   parts.add('dns server', () => server.close());
   try {
@@ -250,9 +211,4 @@ async function addStubEndpoint(
   const listening = await listenFederations({ ...endpoint, federations });
   parts.add('stub-zone endpoint', () => listening.close());
   return listening.port;
-}
-
-function definedOf<T extends object, K extends keyof T>(options: T, names: readonly K[]): Partial<Pick<T, K>> {
-  const entries = names.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]);
-  return Object.fromEntries(entries) as Partial<Pick<T, K>>;
 }

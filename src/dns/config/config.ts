@@ -137,3 +137,33 @@ export interface ForwardTimes extends RaceTimes {
   /** After so long an old answer is served, if there is one (RFC 8767 section 5: 1.8 seconds). */
   readonly staleAfterMs: number;
 }
+
+export interface ForwardConfig {
+  readonly nameservers: readonly string[];
+  readonly hasRandomCase?: boolean;
+  /** For nameservers that are asked over TLS. */
+  readonly tls?: TlsClient | undefined;
+}
+
+/** What flags say about the server: the resolver, the authority and the sockets take it as it is. */
+export interface DnsConfig {
+  readonly listen: ListenOptions;
+  /** Threads that share the ports; 0, the default, serves in the thread that calls. */
+  readonly workers?: number;
+  /** Address ranges that may ask; private addresses if absent. */
+  readonly clients?: readonly string[];
+  /** Where the server is found, as far as that is known. */
+  readonly serverAddresses?: readonly string[];
+  /** Where names go that are nobody's here; without it they are refused. */
+  readonly forward?: ForwardConfig;
+  /** How long other servers may take, those of stub zones too. */
+  readonly forwardTimes?: Partial<ForwardTimes>;
+  /** How many queries may wait for other servers, over all threads. */
+  readonly waitingMax?: number;
+  readonly podNames?: PodMode;
+  readonly stubZones?: readonly StubZone[];
+  /** Servers that answer the cluster's own domain, and reverse names, in our place: an existing CoreDNS. */
+  readonly clusterDomainForward?: readonly string[];
+  /** Code of the EDNS option that names the client's cluster. */
+  readonly sourceOption?: number;
+}
