@@ -140,7 +140,7 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  test('10,000 connections by name from each cluster -> each endpoint within 5 points of even, none fails', async () => {
+  test('10,000 connections by name from each cluster -> each endpoint within 5 points of even, none fails [003-88, 003-89]', async () => {
     const reports = await Promise.all(
       ids.map((id) => ask(net, places[id], { kind: 'tcp', host: name, port: 80, count: 10_000, lanes: 20 })),
     );
@@ -156,16 +156,16 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
     expect(await who('south', { kind: 'udp', port: 53, count: 120 })).toEqual([...all].sort());
   });
 
-  test('a port that one cluster exposes -> reached only there', async () => {
+  test('a port that one cluster exposes -> reached only there [003-73]', async () => {
     for (const id of ids) expect(await who(id, { port: 81 })).toEqual(saysOf('west'));
   });
 
-  test('the Service of the same name in cluster.local -> its own address, its own backend', async () => {
+  test('the Service of the same name in cluster.local -> its own address, its own backend [003-78, 003-81]', async () => {
     for (const id of ids)
       expect(await who(id, { host: 'web.shop.svc.cluster.local', count: 5 })).toEqual([`own-${id}`]);
   });
 
-  test('affinity that an export asks for -> one endpoint for all connections of a client', async () => {
+  test('affinity that an export asks for -> one endpoint for all connections of a client [003-77]', async () => {
     const ports = [{ name: 'http', port: 80, target: targetPort.east }];
     const affinity = { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } } };
     await serve('east', 'sticky', ports, affinity);
@@ -177,7 +177,7 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
     }
   });
 
-  test('NearestFirst -> the own cluster; without a ready endpoint the own region; Spread again -> all', async () => {
+  test('NearestFirst -> the own cluster; without a ready endpoint the own region; Spread again -> all [003-22]', async () => {
     const set = {
       apiVersion: 'portolan.dev/v1alpha1',
       kind: 'ClusterSet',
@@ -217,7 +217,7 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
     return { ...report, since };
   }
 
-  test('a service moves from one cluster to another under load -> same name, same address, no request fails', async () => {
+  test('a service moves from one cluster to another under load -> same name, same address, no request fails [003-20]', async () => {
     const ports = [{ name: 'page', port: 8000, target: 8000 }];
     const host = 'mover.shop.svc.clusterset.local';
     const task = { host, lanes: 10 };
@@ -237,7 +237,7 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
     expect(address()).toBe(before);
   });
 
-  test('a cluster is removed under 50 busy clients -> no request fails, and none goes there after the bound', async () => {
+  test('a cluster is removed under 50 busy clients -> no request fails, and none goes there after the bound [003-21]', async () => {
     const left = [...saysOf('west'), ...saysOf('south')];
     // Its control plane dies; what runs in it still answers until the others let go of it.
     const { failures, since, answers } = await underLoad('west', {}, async () => {

@@ -21,6 +21,7 @@ import { identifyByConntrack } from '../proxy/connectivity/edge/probe.ts';
 import type { Report } from '../proxy/connectivity/report.ts';
 import { ProxyState } from '../proxy/state.ts';
 import { emptyViewInput, viewOf } from '../proxy/view.ts';
+import { exitCodes, usageError } from './exit-codes.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from './with-home.ts';
 
 interface ConnectivityFlags extends HomeFlags {
@@ -47,7 +48,7 @@ export function addTestCommand(program: Command, deps: Deps): void {
     .addHelpText(
       'after',
       `
-Exits with 1 if something is wrong. Which endpoint answered is seen with root and conntrack, or at the proxy. Examples:
+Exits with 7 if something is wrong. Which endpoint answered is seen with root and conntrack, or at the proxy. Examples:
   portolan test connectivity shop/checkout
   portolan test connectivity shop/checkout --count 1000 --admin http://127.0.0.1:9466`,
     )
@@ -56,14 +57,14 @@ Exits with 1 if something is wrong. Which endpoint answered is seen with root an
         flags.admin === undefined ? await testHere(deps, service, flags) : await testAt(deps, service, flags);
       if (flags.output === 'json') deps.print(JSON.stringify(report, null, 2));
       else for (const line of [...report.lines, ...report.problems.map((each) => `problem: ${each}`)]) deps.print(line);
-      if (!report.isFine) deps.setExitCode(1);
+      if (!report.isFine) deps.setExitCode(exitCodes.notReady);
     });
 }
 
 function parseCount(text: string): number {
   const count = Number(text);
   if (!Number.isInteger(count) || count < 1 || count > countMax)
-    throw new Error(`--count ${text}: want a number from 1 to ${countMax}`);
+    throw usageError(`--count ${text}: want a number from 1 to ${countMax}`);
   return count;
 }
 

@@ -2,6 +2,7 @@
 
 import { type IpRange, parseRange } from '../../base/ip.ts';
 import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
+import { usageError } from '../exit-codes.ts';
 import type { ProxyFlags } from './proxy.ts';
 
 export interface RedirectFlag {
@@ -14,7 +15,7 @@ export interface RedirectFlag {
 export function rangesOf(flag: string, texts: readonly string[]): IpRange[] {
   return texts.map((text) => {
     const range = parseRange(text);
-    if (range === undefined) throw new Error(`${flag} ${text}: want a range such as 10.1.0.0/24 or fd00:1::/64`);
+    if (range === undefined) throw usageError(`${flag} ${text}: want a range such as 10.1.0.0/24 or fd00:1::/64`);
     return range;
   });
 }
@@ -28,11 +29,11 @@ export function clustersetRangesOf({ range, mode }: Pick<ProxyFlags, 'range' | '
       each.family === 'IPv4' && each.first >= loopback.first && each.first < loopback.first + loopback.size;
     const text = range[index] ?? clusterSetDefaults.addressRanges.clusterSet[index];
     if (mode === 'userspace' && !isLoopback)
-      throw new Error(
+      throw usageError(
         `--mode userspace: clusterset addresses must lie inside 127.0.0.0/8, not in ${text}; give --range, and the same in the ClusterSet`,
       );
     if (mode === 'nftables' && isLoopback)
-      throw new Error(`--range ${text}: the kernel forwards nothing to loopback addresses; use --mode userspace`);
+      throw usageError(`--range ${text}: the kernel forwards nothing to loopback addresses; use --mode userspace`);
   }
   return ranges;
 }
@@ -45,19 +46,19 @@ export function redirectsOf(texts: readonly string[]): RedirectFlag[] {
     const range = parts ? parseRange(parts[1]!.replace(/^\[|\]$/g, '')) : undefined;
     const [port, toPort] = [Number(parts?.[2]), Number(parts?.[4])];
     if (parts === null || range === undefined || !isPort(port) || !isPort(toPort))
-      throw new Error(`--redirect ${text}: want CIDR:PORT/PROTOCOL=LOCALPORT, such as 242.0.0.0/8:443/tcp=15001`);
+      throw usageError(`--redirect ${text}: want CIDR:PORT/PROTOCOL=LOCALPORT, such as 242.0.0.0/8:443/tcp=15001`);
     return { range, protocol: parts[3] as 'tcp' | 'udp', port, toPort };
   });
 }
 
 export function uidOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^\d{1,9}$/.test(text)) throw new Error(`--envoy-uid ${text}: want the number of a user`);
+  if (!/^\d{1,9}$/.test(text)) throw usageError(`--envoy-uid ${text}: want the number of a user`);
   return Number(text);
 }
 
 export function verifyMsOf(text: string): number {
-  if (!/^\d{1,5}$/.test(text)) throw new Error(`--verify-minutes ${text}: want a number of minutes, or 0`);
+  if (!/^\d{1,5}$/.test(text)) throw usageError(`--verify-minutes ${text}: want a number of minutes, or 0`);
   return Number(text) * 60_000;
 }
 
