@@ -95,7 +95,7 @@ function splice(opening: string, value: Uint8Array, closing: string): Buffer {
 
 /** Encoding a chunk of so many entries or bytes keeps nobody waiting. */
 const chunkLength = 1000;
-const chunkBytes = 256 * 1024;
+const chunkBytes = 1024 * 1024;
 
 /** A list's answer: an opening, the entries' bytes with their own openings between commas, a closing. A long one is made
  *  chunk by chunk, as it is read. */

@@ -93,7 +93,7 @@ interface Page {
 const scanLength = 1000;
 const readLength = 10_000;
 /** So much may be looked into before others get a turn. */
-const scanBytes = 64 * 1024;
+const scanBytes = 256 * 1024;
 
 async function readPage(
   engine: Engine,
