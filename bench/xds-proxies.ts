@@ -7,7 +7,7 @@ import { FrameReader, frameOf } from '../src/base/grpc/frames.ts';
 import { encodeMessage } from '../src/base/protobuf/encode.ts';
 import { WireReader, wireTypes } from '../src/base/protobuf/wire-reader.ts';
 import { envoySchema, typeUrlOf } from '../src/xds/envoy-schema.ts';
-import type { Variant } from '../src/xds/session/messages.ts';
+import type { Variant } from '../src/xds/resource.ts';
 
 export type ProxyOrder =
   /** Answered with the time each of them had so many resources of a type. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { meshExternalServiceType } from '../src/external/kinds/mesh-external-service.ts';
-import type { Variant } from '../src/xds/session/messages.ts';
+import type { Variant } from '../src/xds/resource.ts';
 import { addImport, putEndpoints, startXdsTest, type XdsTest } from '../test/support/xds.ts';
 import { type Figure, percentile, report } from './report.ts';
 import type { ProxyOrder } from './xds-proxies.ts';

@@ -6,7 +6,8 @@ import { isObject, type JsonObject } from '../base/json.ts';
 import { decodeMessage } from '../base/protobuf/decode.ts';
 import { MalformedError, WireReader } from '../base/protobuf/wire-reader.ts';
 import { envoySchema, typeUrlOf } from './envoy-schema.ts';
-import type { Answer, ClientRequest, NodeInfo, ServerResponse, Variant } from './session/messages.ts';
+import type { Variant } from './resource.ts';
+import type { Answer, ClientRequest, NodeInfo, ServerResponse } from './session/messages.ts';
 
 const service = 'envoy.service.discovery.v3';
 /** What one request may name; more is an error of the sender. */
@@ -70,23 +71,12 @@ function nodeIn(value: unknown): NodeInfo | undefined {
 }
 
 export function encodeResponse(variant: Variant, response: ServerResponse): Uint8Array {
-  const writer = new BinaryWriter();
-  writer.tag(1, WireType.LengthDelimited).string(response.version);
-  for (const { any, name, version } of response.entries) {
-    writer.tag(2, WireType.LengthDelimited);
-    if (variant === 'sotw') writer.bytes(any);
-    else {
-      writer.fork();
-      writer.tag(1, WireType.LengthDelimited).string(version);
-      writer.tag(2, WireType.LengthDelimited).bytes(any);
-      writer.tag(3, WireType.LengthDelimited).string(name);
-      writer.join();
-    }
-  }
-  writer.tag(4, WireType.LengthDelimited).string(typeUrlOf(response.type));
-  writer.tag(5, WireType.LengthDelimited).string(response.nonce);
-  for (const name of response.removed) writer.tag(6, WireType.LengthDelimited).string(name);
-  return writer.finish();
+  const head = new BinaryWriter().tag(1, WireType.LengthDelimited).string(response.version).finish();
+  const tail = new BinaryWriter();
+  tail.tag(4, WireType.LengthDelimited).string(typeUrlOf(response.type));
+  tail.tag(5, WireType.LengthDelimited).string(response.nonce);
+  for (const name of response.removed) tail.tag(6, WireType.LengthDelimited).string(name);
+  return Buffer.concat([head, ...response.entries.map(({ packed }) => packed[variant]), tail.finish()]);
 }
 
 function bounded(names: readonly string[]): readonly string[] {

@@ -1,7 +1,6 @@
 // The gRPC methods of xDS: all types on one stream, or one type on each. Pure.
 
-import type { XdsType } from '../resource.ts';
-import type { Variant } from '../session/messages.ts';
+import type { Variant, XdsType } from '../resource.ts';
 
 export interface Method {
   readonly variant: Variant;

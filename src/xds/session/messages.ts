@@ -3,9 +3,6 @@
 import type { XdsType } from '../resource.ts';
 import type { Entry } from '../view/entry.ts';
 
-/** `sotw` sends the state of the world; `delta` sends changes. */
-export type Variant = 'sotw' | 'delta';
-
 export interface NodeInfo {
   readonly id: string;
   readonly cluster: string;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { Variant } from '../resource.ts';
 import { testCluster, testEndpoints, testListener } from '../testing/resources.ts';
 import { Talk, type Verdict } from '../testing/talk.ts';
-import type { ServerResponse, Variant } from './messages.ts';
+import type { ServerResponse } from './messages.ts';
 
 const variants: readonly Variant[] = ['delta', 'sotw'];
 

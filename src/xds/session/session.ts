@@ -5,6 +5,7 @@
 // version that no proxy has accepted yet is sent alone, so that a refusal names it (state of the world: with at most
 // `trialMax` others, halved after each refusal). A refused version is never sent to this proxy again.
 
+import type { Variant } from '../resource.ts';
 import { type XdsType, xdsTypes } from '../resource.ts';
 import { type Entry, formatDigest, unknownEntry } from '../view/entry.ts';
 import type { Reference } from '../view/references.ts';
@@ -16,7 +17,6 @@ import {
   refusalKey,
   type ServerResponse,
   type SessionEvent,
-  type Variant,
 } from './messages.ts';
 import { type Flight, TypeState } from './type-state.ts';
 import { wholeTypes, wishesOf } from './wishes.ts';
@@ -254,7 +254,6 @@ export class XdsSession {
       if (isTrial && (isDelta ? batch.length > 0 : trials >= state.trialMax)) continue;
       for (const names of [candidates, state.dirty, state.forced]) names.delete(name);
       if (entry === undefined) continue;
-      state.removals.delete(name);
       batch.push(entry);
       bytes += entry.any.length;
       if (isTrial) trials += 1;
@@ -266,8 +265,13 @@ export class XdsSession {
   /** What the proxy lacks under this name; what it should no longer have is noted as a removal. */
   #due(state: TypeState, name: string): Entry | undefined {
     const entry = this.#wanted(state.type, name);
-    if (entry === undefined) this.#missing(state, name);
-    else if (state.forced.has(name) || state.current.get(name)?.version !== entry.version) return entry;
+    if (entry === undefined) {
+      this.#missing(state, name);
+      return undefined;
+    }
+    // Taken away and given back before the proxy heard of it.
+    state.removals.delete(name);
+    if (state.forced.has(name) || state.current.get(name)?.version !== entry.version) return entry;
     return undefined;
   }
 

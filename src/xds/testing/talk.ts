@@ -1,8 +1,8 @@
 // A proxy's conversation with a session, written down line by line: what the proxy asks, what the server sends, how the
 // proxy answers.
 
-import type { XdsResource, XdsType } from '../resource.ts';
-import type { Refusals, ServerResponse, Variant } from '../session/messages.ts';
+import type { Variant, XdsResource, XdsType } from '../resource.ts';
+import type { Refusals, ServerResponse } from '../session/messages.ts';
 import { XdsSession } from '../session/session.ts';
 import type { Entry } from '../view/entry.ts';
 import { type ResourceChange, ResourceSet } from '../view/resource-set.ts';
