@@ -11,7 +11,9 @@ const sliceWatches = new Set();
 
 const server = createServer((request, response) => {
   const url = new URL(request.url, 'http://home');
-  const kind = /\/(services|serviceimports|endpointslices|configmaps|peerservices)$/.exec(url.pathname)?.[1];
+  const kind = /\/(services|serviceimports|endpointslices|configmaps|peerservices|meshexternalservices)$/.exec(
+    url.pathname,
+  )?.[1];
   if (kind === undefined) return response.writeHead(404).end();
   response.setHeader('content-type', 'application/json');
   if (url.searchParams.has('watch')) return watch(kind, response);
@@ -55,6 +57,7 @@ function list(kind, query, response) {
     endpointslices: 'EndpointSliceList',
     configmaps: 'ConfigMapList',
     peerservices: 'PeerServiceList',
+    meshexternalservices: 'MeshExternalServiceList',
   };
   response.end(
     `{"kind":"${listKind[kind]}","apiVersion":"v1","metadata":{"resourceVersion":"10"${more}},"items":[${items.join()}]}`,

@@ -11,6 +11,7 @@ import { type KubernetesObject, keyOf, type ResourceType } from '../kube/objects
 import { type Pod, podType } from '../kube/objects/pod.ts';
 import { type Service, serviceType } from '../kube/objects/service.ts';
 import type { Catalog } from './catalog.ts';
+import { createImportListReader } from './import-list.ts';
 import type { PodNames } from './pod-names.ts';
 import { createSliceListReader } from './slice-list.ts';
 import type { ZoneSource } from './zones.ts';
@@ -126,6 +127,7 @@ export function attachCatalog(options: AttachOptions): Attachment {
       log: options.log.with({ watch: source.type.plural }),
       type: source.type,
       ...(source.type === endpointSliceType ? { ...importedOnly, decodeList: createSliceListReader() } : {}),
+      ...(source.type === serviceImportType ? { decodeList: createImportListReader() } : {}),
       sink: new ForwardingSink(source, () => onListed(source)),
       onState: () => onState(source, reflector),
     });

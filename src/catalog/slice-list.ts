@@ -1,31 +1,27 @@
 // Reads a page of a list of EndpointSlices, and of each slice only what names are made of. Nothing else is listed in such
 // numbers: three slices a service, most of whose bytes say who made them and when.
 
-import { JsonScanError, JsonScanner } from '../base/json-scanner.ts';
+import { JsonScanError, type JsonScanner } from '../base/json-scanner.ts';
 import type { List } from '../kube/client/client.ts';
 import {
   type Endpoint,
-  type EndpointPort,
   type EndpointSlice,
+  endpointSliceType,
   importedServiceNameLabel,
   serviceNameLabel,
   sourceClusterLabel,
 } from '../kube/objects/endpoint-slice.ts';
 import type { ObjectMeta } from '../kube/objects/object.ts';
-import type { Protocol } from '../kube/objects/service.ts';
+import { createListReader, keysOf, readArray, readPort, readText } from './list-page.ts';
 
-const keyNames = [
+const key = keysOf([
   'metadata',
-  'items',
   'name',
   'namespace',
   'resourceVersion',
-  'continue',
   'labels',
   'addressType',
   'ports',
-  'port',
-  'protocol',
   'endpoints',
   'addresses',
   'hostname',
@@ -35,86 +31,16 @@ const keyNames = [
   importedServiceNameLabel,
   sourceClusterLabel,
   serviceNameLabel,
-] as const;
-type Keys = Record<(typeof keyNames)[number], Uint8Array>;
-const key = Object.fromEntries(keyNames.map((name) => [name, Buffer.from(name)])) as unknown as Keys;
+] as const);
 
-/** A reader for one list after the other. */
 export function createSliceListReader(): (page: Uint8Array) => List<EndpointSlice> {
-  const texts: string[] = [];
-  return (page) => {
-    try {
-      return readPage(new JsonScanner(page, texts), page);
-    } catch (error) {
-      if (!(error instanceof JsonScanError)) throw error;
-      return JSON.parse(Buffer.from(page).toString('utf8')) as List<EndpointSlice>;
-    }
-  };
-}
-
-function readPage(scanner: JsonScanner, page: Uint8Array): List<EndpointSlice> {
-  let metadata: List<EndpointSlice>['metadata'] = { resourceVersion: '' };
-  const items: EndpointSlice[] = [];
-  const newest = new Newest(page);
-  if (!scanner.enterObject()) throw new JsonScanError('a list is no object');
-  while (scanner.nextKey()) {
-    if (scanner.isKey(key.metadata)) metadata = readListMetadata(scanner);
-    else if (!scanner.isKey(key.items)) scanner.skip();
-    else if (scanner.enterArray()) {
-      while (scanner.nextItem()) {
-        const start = scanner.at;
-        const item = readSlice(scanner);
-        items.push(item);
-        newest.see(item, start, scanner.at);
-      }
-    }
-  }
-  scanner.end();
-  return { metadata, items, newest: newest.whole() };
-}
-
-/** Who is asked later whether this is the same home wants to have seen the newest object whole. */
-class Newest {
-  readonly #page: Uint8Array;
-  #revision = Number.NEGATIVE_INFINITY;
-  #start = 0;
-  #end = 0;
-
-  constructor(page: Uint8Array) {
-    this.#page = page;
-  }
-
-  see({ metadata }: EndpointSlice, start: number, end: number): void {
-    const revision = Number(metadata.resourceVersion);
-    if (!(revision > this.#revision)) return;
-    this.#revision = revision;
-    this.#start = start;
-    this.#end = end;
-  }
-
-  whole(): EndpointSlice | undefined {
-    if (this.#end === 0) return undefined;
-    return JSON.parse(Buffer.from(this.#page.subarray(this.#start, this.#end)).toString('utf8')) as EndpointSlice;
-  }
-}
-
-function readListMetadata(scanner: JsonScanner): List<EndpointSlice>['metadata'] {
-  let resourceVersion = '';
-  let next: string | undefined;
-  if (scanner.enterObject()) {
-    while (scanner.nextKey()) {
-      if (scanner.isKey(key.resourceVersion)) resourceVersion = scanner.text() ?? '';
-      else if (scanner.isKey(key.continue)) next = scanner.text();
-      else scanner.skip();
-    }
-  }
-  return next === undefined ? { resourceVersion } : { resourceVersion, continue: next };
+  return createListReader<EndpointSlice>(endpointSliceType, readSlice);
 }
 
 function readSlice(scanner: JsonScanner): EndpointSlice {
   let metadata: ObjectMeta = { name: '' };
   let addressType: string | undefined;
-  let ports: EndpointPort[] = [];
+  let ports: ReturnType<typeof readPort>[] = [];
   let endpoints: Endpoint[] = [];
   if (!scanner.enterObject()) throw new JsonScanError('an item is no object');
   while (scanner.nextKey()) {
@@ -168,29 +94,6 @@ function readLabels(scanner: JsonScanner): Record<string, string> {
   return labels as Record<string, string>;
 }
 
-function readArray<T>(scanner: JsonScanner, readItem: (scanner: JsonScanner) => T): T[] {
-  if (!scanner.enterArray() || !scanner.nextItem()) return [];
-  // Most have one item. An empty array would be given room for many with its first.
-  const items = [readItem(scanner)];
-  while (scanner.nextItem()) items.push(readItem(scanner));
-  return items;
-}
-
-function readPort(scanner: JsonScanner): EndpointPort {
-  let name: string | undefined;
-  let protocol: string | undefined;
-  let port: number | undefined;
-  if (scanner.enterObject()) {
-    while (scanner.nextKey()) {
-      if (scanner.isKey(key.name)) name = scanner.text();
-      else if (scanner.isKey(key.protocol)) protocol = scanner.text();
-      else if (scanner.isKey(key.port)) port = scanner.number();
-      else scanner.skip();
-    }
-  }
-  return { name, protocol: protocol as Protocol | undefined, port };
-}
-
 function readEndpoint(scanner: JsonScanner): Endpoint {
   let addresses: string[] = [];
   let hostname: string | undefined;
@@ -217,8 +120,4 @@ function readReady(scanner: JsonScanner): boolean | undefined {
     }
   }
   return ready;
-}
-
-function readText(scanner: JsonScanner): string {
-  return scanner.text() ?? '';
 }

@@ -1,0 +1,1 @@
+export function findCoredns(): { readonly path: string } | { readonly path?: undefined; readonly why: string };

@@ -1,0 +1,63 @@
+// `npm run check:coredns`: the Corefile of the guide, word for word, in a real CoreDNS in front of our resolver. Not among the
+// tests, because building CoreDNS takes minutes and needs Go. Prints a line for each thing it has seen; ends with 1 at the
+// first that is not so.
+
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findCoredns } from '../scripts/coredns.mjs';
+import { silentLog } from '../src/base/log.ts';
+import { createRealWorld } from '../src/base/real/world.ts';
+import { startDns } from '../src/dns/server.ts';
+import { addImport, makeCatalog } from '../src/dns/testing/ask.ts';
+import { askUdp } from '../src/dns/testing/edge/client.ts';
+import { freePort, until } from './support/dns-process.ts';
+
+const name = 'checkout.shop.svc.clusterset.local A';
+const found = findCoredns();
+if (found.path === undefined) {
+  console.log(`CoreDNS is not checked: ${found.why}`);
+  process.exit(0);
+}
+const directory = mkdtempSync(join(tmpdir(), 'portolan-coredns-'));
+const catalog = makeCatalog();
+addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7'] });
+const listen = { hosts: ['127.0.0.1'], port: 0 };
+const start = () => startDns({ world: createRealWorld(), log: silentLog, catalog, listen });
+const servers = [await start(), await start()];
+const port = await freePort();
+const guide = readFileSync(new URL('../docs/guides/dns.md', import.meta.url), 'utf8');
+const corefile = /```corefile\n([^`]+)```/.exec(guide)![1]!;
+const local = corefile
+  .replaceAll(':53', `:${port}`)
+  .replace(/10\.96\.0\.20 10\.96\.0\.21/, servers.map(({ udpPort }) => `127.0.0.1:${udpPort}`).join(' '))
+  .replace('    errors\n', '    errors\n    bind 127.0.0.1\n');
+writeFileSync(join(directory, 'Corefile'), local);
+const coredns = spawn(found.path, ['-conf', join(directory, 'Corefile')], { stdio: ['ignore', 'ignore', 'inherit'] });
+const ask = (question = name) => askUdp({ host: '127.0.0.1', port }, question).catch(() => 'nothing');
+
+async function seen(what: string, expected: string, question?: string): Promise<void> {
+  let last = '';
+  await until(`${what}: ${expected}`, async () => (last = await ask(question)) === expected);
+  console.log(`ok: ${what} -> ${last}`);
+}
+
+try {
+  await seen('nothing has been read yet', 'SERVFAIL');
+  catalog.setSynced('services');
+  catalog.setSynced('imports');
+  await seen('read, and the SERVFAIL before is not remembered', '243.0.0.7');
+  await seen('no such name', 'NXDOMAIN', 'no.shop.svc.clusterset.local A');
+  await servers[0]!.close();
+  addImport(catalog, 'shop/cart', { ips: ['243.0.0.8'] });
+  catalog.flush();
+  await seen('one of the two is gone', '243.0.0.8', 'cart.shop.svc.clusterset.local A');
+  await servers[1]!.close();
+  await new Promise((resolve) => setTimeout(resolve, 6000));
+  await seen('both are gone, and the TTL is over', '243.0.0.7');
+} finally {
+  coredns.kill('SIGKILL');
+  await Promise.all(servers.map((server) => server.close()));
+  rmSync(directory, { recursive: true, force: true });
+}
