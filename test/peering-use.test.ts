@@ -101,7 +101,7 @@ test('peer services -> all that a proxy needs, for people and for programs [000-
       state: 'Active',
     },
   ]);
-  expect((await west.peer('services', '-o', 'yaml')).errors).toContain('write text or json');
+  expect((await west.peer('services', '-o', 'xml')).errors).toContain('write text, wide, json');
 });
 
 test("peer routes -> all that the owner's ingress needs, for people and for programs [000-06]", async () => {

@@ -2,6 +2,7 @@
 
 import type { X509Certificate } from 'node:crypto';
 import type { ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
 import type { CallHandlers, GrpcServerOptions, ServerCall, ServerLimits, Verdict } from './server-options.ts';
 import { codes } from './status.ts';
 import { presentedOn } from './transport-certificates.ts';
@@ -14,6 +15,14 @@ export interface OpenCall<Caller> {
 /** The bytes that a trusted caller may have on their way to us, on one stream and on the connection. */
 export const windowBytes = 1 << 20;
 
+export interface ConnectionParts<Caller> {
+  readonly session: ServerHttp2Session;
+  /** The TCP connection below TLS. */
+  readonly socket: Socket | undefined;
+  readonly options: GrpcServerOptions<Caller>;
+  readonly limits: ServerLimits;
+}
+
 export class Connection<Caller> {
   readonly session: ServerHttp2Session;
   readonly from: string;
@@ -24,9 +33,11 @@ export class Connection<Caller> {
   #verdict: Verdict<Caller>;
   #leaving: NodeJS.Timeout | undefined;
   #hasWideWindow = false;
+  readonly #socket: Socket | undefined;
 
-  constructor(session: ServerHttp2Session, options: GrpcServerOptions<Caller>, limits: ServerLimits) {
+  constructor({ session, socket, options, limits }: ConnectionParts<Caller>) {
     this.session = session;
+    this.#socket = socket;
     this.#options = options;
     this.#strangerMs = limits.strangerMs;
     this.from = session.socket.remoteAddress ?? '';
@@ -34,10 +45,6 @@ export class Connection<Caller> {
     this.#verdict = options.judge(this.#presented);
     this.#follow();
     session.on('close', () => clearTimeout(this.#leaving));
-  }
-
-  get isTrusted(): boolean {
-    return this.#verdict.kind === 'trusted';
   }
 
   /** The key of its caller; undefined for a refused one. */
@@ -61,6 +68,12 @@ export class Connection<Caller> {
       this.#endCalls(codes.unavailable, `this certificate now stands for ${now}`);
   }
 
+  // Destroying the session alone says goodbye and waits for the other side to hang up, which may never do so.
+  destroy(): void {
+    this.session.destroy();
+    this.#socket?.destroy();
+  }
+
   #endCalls(code: ServerCallCode, reason: string): void {
     for (const { call } of [...this.calls]) call.end(code, reason);
   }
@@ -73,7 +86,7 @@ export class Connection<Caller> {
       if (!this.#hasWideWindow) this.session.setLocalWindowSize(windowBytes);
       this.#hasWideWindow = true;
     } else {
-      this.#leaving ??= setTimeout(() => this.session.destroy(), this.#strangerMs).unref();
+      this.#leaving ??= setTimeout(() => this.destroy(), this.#strangerMs).unref();
     }
   }
 }

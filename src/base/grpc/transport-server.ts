@@ -3,7 +3,7 @@
 // any certificate through, or none: a failed handshake looks like a network fault, which callers retry for ever.
 
 import http2 from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { errorText } from '../log.ts';
 import { type GrpcServer, type GrpcServerOptions, type ServerLimits, serverLimits } from './server-options.ts';
 import { codes } from './status.ts';
@@ -20,6 +20,8 @@ export function serveGrpc<Caller>(options: GrpcServerOptions<Caller>): Promise<G
   const limits = { ...serverLimits, ...options.limits };
   const server = listenerOf(options, limits);
   const connections = new Connections(options, limits);
+  server.maxConnections = limits.connections;
+  server.on('connection', (socket: Socket) => connections.opened(socket));
   server.on('session', (session: http2.ServerHttp2Session) => connections.add(session));
   server.on('tlsClientError', (error) => options.log.debug('TLS handshake failed', { error: errorText(error) }));
   const judging = setInterval(() => connections.judgeAgain(), options.judgeMs ?? judgeMsDefault);
@@ -64,17 +66,27 @@ class Connections<Caller> {
   readonly #limits: ServerLimits;
   readonly #plain = new PlainRequests();
   readonly #open = new Set<Connection<Caller>>();
+  /** By the address and port of the other side. */
+  readonly #sockets = new Map<string, Socket>();
 
   constructor(options: GrpcServerOptions<Caller>, limits: ServerLimits) {
     this.#options = options;
     this.#limits = limits;
   }
 
+  opened(socket: Socket): void {
+    const key = `${socket.remoteAddress} ${socket.remotePort}`;
+    this.#sockets.set(key, socket);
+    socket.on('close', () => this.#sockets.delete(key));
+  }
+
   add(session: http2.ServerHttp2Session): void {
     const { log, keepAliveMs } = this.#options;
     session.on('error', (error) => log.debug('gRPC connection failed', { error: errorText(error) }));
-    const connection = new Connection(session, this.#options, this.#limits);
-    if (!this.#hasRoomFor(connection)) return session.destroy();
+    const { remoteAddress, remotePort } = session.socket;
+    const socket = this.#sockets.get(`${remoteAddress} ${remotePort}`);
+    const connection = new Connection({ session, socket, options: this.#options, limits: this.#limits });
+    if (!this.#hasRoomFor(connection)) return connection.destroy();
     this.#open.add(connection);
     session.on('close', () => this.#open.delete(connection));
     session.on('stream', (stream, headers) => this.#take(connection, stream, headers));
@@ -89,7 +101,8 @@ class Connections<Caller> {
   }
 
   destroy(): void {
-    for (const { session } of [...this.#open]) session.destroy();
+    for (const connection of [...this.#open]) connection.destroy();
+    for (const socket of [...this.#sockets.values()]) socket.destroy();
   }
 
   // Strangers have a bound of their own, so that they cannot keep trusted callers out.
@@ -101,7 +114,7 @@ class Connections<Caller> {
     if (alike.length >= connectionsPerCaller) {
       const idle = alike.find(({ calls }) => calls.size === 0);
       if (idle === undefined) return false;
-      idle.session.destroy();
+      idle.destroy();
     }
     return this.#open.size < connections;
   }

@@ -146,7 +146,7 @@ export interface PeerServiceReach {
   readonly sni: string;
   readonly sans: readonly string[];
   /** The ways to it, where its owner tells several apart; the first one is what `sni` and `ingress` say. */
-  readonly instances: readonly InstanceReach[];
+  readonly instances?: readonly InstanceReach[];
   readonly state: PeerServiceState;
   readonly since?: string;
   readonly message?: string;
@@ -163,7 +163,9 @@ export function reachOf(service: PeerService): PeerServiceReach {
     ingress: endpointsOf(spec, spec.instances?.[0]),
     sni: spec.sni ?? spec.id,
     sans: spec.sans ?? [],
-    instances: (spec.instances ?? []).map((instance) => instanceReachOf(spec, instance)),
+    ...(spec.instances === undefined
+      ? {}
+      : { instances: spec.instances.map((instance) => instanceReachOf(spec, instance)) }),
     state: status?.state ?? 'Active',
     ...(status?.since === undefined ? {} : { since: status.since }),
     ...(status?.message === undefined ? {} : { message: status.message }),
