@@ -1,12 +1,14 @@
-// Writes deploy/manifests from the objects that the commands write. Run it after changing those; a test holds the two
-// together.
+// Writes deploy/manifests, deploy/chart and deploy/kustomize from the objects that the commands write. Run it after changing
+// those; a test holds them together.
 
-import { writeFileSync } from 'node:fs';
-import { stringify } from 'yaml';
-import { deployManifests } from '../src/clusterset/membership/deploy-manifests.ts';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { deployFiles } from '../test/support/deploy-files.ts';
 
-for (const { name, says, manifests } of deployManifests()) {
-  const head = says.map((line) => `# ${line}\n`).join('');
-  const body = manifests.map(({ object }) => stringify(object)).join('---\n');
-  writeFileSync(new URL(`../deploy/manifests/${name}`, import.meta.url), head + body);
+const folder = fileURLToPath(new URL('../deploy/', import.meta.url));
+
+for (const [path, text] of deployFiles()) {
+  mkdirSync(dirname(folder + path), { recursive: true });
+  writeFileSync(folder + path, text);
 }

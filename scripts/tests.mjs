@@ -9,7 +9,8 @@ export function runTests({ node, args }) {
   const directory = mkdtempSync(`${tmpdir()}/portolan-tests-`);
   const file = `${directory}/report.json`;
   const vitest = [`${root}node_modules/vitest/vitest.mjs`, 'run', '--reporter=default', '--reporter=json'];
-  const { status } = spawnSync(node, [...vitest, `--outputFile.json=${file}`, ...args], {
+  const projects = args.includes('--project') ? [] : ['--project', 'fast', '--project', 'whole'];
+  const { status } = spawnSync(node, [...vitest, `--outputFile.json=${file}`, ...projects, ...args], {
     cwd: root,
     stdio: 'inherit',
   });

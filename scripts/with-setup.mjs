@@ -21,6 +21,13 @@ const jobs = {
     lint();
     must('house rules and fast tests', node, [`${root}node_modules/vitest/vitest.mjs`, 'run', '--project', 'fast']);
   },
+  // On the API server in KUBEBUILDER_ASSETS (kube-apiserver, etcd, kubectl), as controller-runtime's envtest has it.
+  kubernetes: async () => {
+    if (!process.env.KUBEBUILDER_ASSETS)
+      throw new Error('set KUBEBUILDER_ASSETS to a folder with kube-apiserver, etcd and kubectl');
+    await build();
+    process.exitCode = runTests({ node, args: ['--project', 'kubernetes', ...args] });
+  },
   test: async () => {
     installCounterparts();
     await build();

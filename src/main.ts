@@ -13,6 +13,8 @@ import { addTestCommand } from './cli/connectivity.ts';
 import { addDigCommand } from './cli/dig.ts';
 import { takeFlagsFromEnvironment } from './cli/environment.ts';
 import { describeError, exitCodes, exitKindOf } from './cli/exit-codes.ts';
+import { addInstallCommand } from './cli/installation/install.ts';
+import { addUninstallCommand } from './cli/installation/uninstall.ts';
 import { addPeerCommands } from './cli/peer/index.ts';
 import { addRegisterCommands } from './cli/register/register.ts';
 import { addAgentCommand } from './cli/roles/agent.ts';
@@ -77,6 +79,8 @@ addProxyCommand(program, async (flags) => (await import('./main/proxy-process.ts
 addTestCommand(program, hands);
 addRegisterCommands(program, hands);
 addClusterSetCommands(program, hands);
+addInstallCommand(program, hands);
+addUninstallCommand(program, hands);
 addVersionCommand(program, hands);
 addCompletionCommand(program, hands);
 

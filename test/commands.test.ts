@@ -206,6 +206,11 @@ describe('portolan: the command line', () => {
     expect(out.trim().split('\n')).toEqual(['broker', 'token', '--clusterset']);
   });
 
+  test('install on a home that runs no Pods -> refused, and nothing is changed', async () => {
+    const { code, err } = await onHome('install');
+    expect([code, err]).toEqual([5, expect.stringContaining('it stores Pods and does not run them')]);
+  });
+
   test('as a plugin of kubectl -> the same program', async () => {
     const plugin = join(portolan, '..', 'kubectl-portolan');
     const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));

@@ -30,8 +30,8 @@ import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
+import { installDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
-import { installDefinitions } from '../install.ts';
 import {
   addHomeOptions,
   brokerDefinitions,

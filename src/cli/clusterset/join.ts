@@ -39,8 +39,8 @@ import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
+import { installDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
-import { installDefinitions } from '../install.ts';
 import {
   addHomeOptions,
   type ClusterSetDeps,

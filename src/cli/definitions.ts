@@ -1,11 +1,14 @@
-// Installs our definitions in a home that does not serve them yet.
+// Brings the definitions of a home up to date: those that are missing are made, our own that differ are upgraded, and those
+// of the Multi-Cluster Services API that somebody else installed are left as they are.
 
+import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { Host } from '../base/host.ts';
+import { isSameJson } from '../base/json.ts';
 import { sleep, type World } from '../base/world.ts';
 import { getOrUndefined } from '../kube/client/absent.ts';
-import { install } from '../kube/client/apply.ts';
+import { apply, mergeInto } from '../kube/client/apply.ts';
 import type { Client } from '../kube/client/client.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
 import type { AnyObject, ResourceType } from '../kube/objects/object.ts';
@@ -26,24 +29,41 @@ interface DefinitionsRequest {
   readonly names: readonly string[];
 }
 
-/** What was made: definitions that are there already are left as they are. Resolves when all of them are served. */
+/** Names of the definitions that were made or upgraded. Resolves when all of them are served. */
 export async function installDefinitions(request: DefinitionsRequest): Promise<string[]> {
-  const made: string[] = [];
+  const { client } = request;
+  const written: string[] = [];
   for (const name of request.names) {
     const definition = await readDefinition(request.host, name);
-    if ((await getOrUndefined(request.client, definitionType, definition.metadata)) !== undefined) continue;
-    await install(request.client, { type: definitionType, object: definition });
-    made.push(definition.metadata.name);
+    const present = await getOrUndefined<AnyObject>(client, definitionType, definition.metadata);
+    if (present !== undefined && !isOutdated(present, definition)) continue;
+    const change = mergeInto<AnyObject>(definition);
+    await apply({ client, type: definitionType, present, change, onConflict: 'retry' });
+    written.push(definition.metadata.name);
     await untilServed(request, definition);
   }
-  return made;
+  return written;
+}
+
+// An API server fills in defaults, so the specs themselves cannot be compared.
+const ourGroup = 'portolan.dev';
+const digestAnnotation = 'portolan.dev/definition-digest';
+
+function isOutdated(present: AnyObject, wanted: AnyObject): boolean {
+  const { group } = wanted['spec'] as { group: string };
+  const digest = present.metadata.annotations?.[digestAnnotation];
+  if (digest === undefined) return group === ourGroup && !isSameJson(present['spec'], wanted['spec']);
+  return digest !== wanted.metadata.annotations?.[digestAnnotation];
 }
 
 async function readDefinition(host: Host, name: string): Promise<AnyObject> {
   const path = fileURLToPath(new URL(`../../deploy/crds/${name}.yaml`, import.meta.url));
   const text = await host.readText(path);
   if (text === undefined) throw new Error(`definition ${name}: ${path} is missing; is this installation whole?`);
-  return parse(text) as AnyObject;
+  const definition = parse(text) as AnyObject;
+  const digest = createHash('sha256').update(JSON.stringify(definition['spec'])).digest('hex');
+  const annotations = { ...definition.metadata.annotations, [digestAnnotation]: digest };
+  return { ...definition, metadata: { ...definition.metadata, annotations } };
 }
 
 const servedLooksMax = 100;

@@ -1,0 +1,49 @@
+// `portolan uninstall`: takes the parts away again. Definitions stay, and with them everything that people made.
+
+import type { Command } from 'commander';
+import { findMembership } from '../../clusterset/explain/consult.ts';
+import { objectsOf } from '../../install/objects.ts';
+import { defaultValues, partNames, type Values } from '../../install/values.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
+import { isOurs } from '../../kube/objects/ours.ts';
+import { CommandError } from '../exit-codes.ts';
+import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
+import { describe } from './install.ts';
+
+export function addUninstallCommand(program: Command, deps: ClusterSetDeps): void {
+  const command = program
+    .command('uninstall')
+    .description('remove the parts of Portolan from a Kubernetes cluster; definitions and your objects stay')
+    .option('--force', 'even while the cluster is a member of a clusterset');
+  addHomeOptions(command).action((flags: HomeFlags & { force?: boolean }) =>
+    withHome(deps, flags, async ({ client }) => {
+      const membership = flags.force ? undefined : await findMembership(client);
+      if (membership !== undefined) {
+        const { clusterId, clusterset } = membership;
+        throw new CommandError(
+          'refused',
+          `cluster ${clusterId} is a member of clusterset ${clusterset}; run portolan leave first, or give --force`,
+        );
+      }
+      // The namespace goes last, and only with what is ours in it.
+      for (const { type, object } of objectsOf(everything()).reverse()) {
+        if (type.kind === 'Namespace') continue;
+        try {
+          const present = await client.get(type, object.metadata);
+          if (!isOurs(present)) continue;
+          await client.delete(type, object.metadata);
+          deps.print(`removed ${describe(type, object)}`);
+        } catch (error) {
+          if (!isNotFound(error)) throw error;
+        }
+      }
+      deps.print('uninstalled; definitions, the namespace portolan-system and your objects are still there');
+    }),
+  );
+}
+
+/** Every part, whichever of them was installed. */
+function everything(): Values {
+  const parts = Object.fromEntries(partNames.map((name) => [name, { ...defaultValues[name], enabled: true }]));
+  return { ...defaultValues, ...parts } as Values;
+}

@@ -1,0 +1,21 @@
+// All objects of an installation, in the order in which they are written. Pure.
+
+import { type Manifest, manifest } from '../kube/objects/manifest.ts';
+import { namespaceType } from '../kube/objects/namespace.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
+import { partsOf } from './parts.ts';
+import type { PartName, Values } from './values.ts';
+import { objectsOfPart } from './workload.ts';
+
+export function systemNamespaceObject(): Manifest {
+  return manifest(namespaceType, { name: systemNamespace }, {});
+}
+
+export function objectsByPart(values: Values): Map<PartName, Manifest[]> {
+  return new Map(partsOf(values).map((part) => [part.name, objectsOfPart(part, values)]));
+}
+
+export function objectsOf(values: Values): Manifest[] {
+  const parts = [...objectsByPart(values)].filter(([name]) => values[name].enabled);
+  return [systemNamespaceObject(), ...parts.flatMap(([, objects]) => objects)];
+}
