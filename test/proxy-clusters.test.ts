@@ -89,7 +89,12 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
       join: { id, region: regions[id], zone, token: broker.tokens[id]!, ...ranges },
     });
     await homes[id].order({ put: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } } });
-    const proxy = await startProxyProcess(net, places[id], ['--kubeconfig', homes[id].kubeconfig, '--node', `${id}-1`]);
+    const proxy = await startProxyProcess(net, places[id], [
+      '--kubeconfig',
+      homes[id].proxyKubeconfig,
+      '--node',
+      `${id}-1`,
+    ]);
     proxies.push(proxy);
     const listening = pods(id).flatMap((address, index) => {
       const each = { address, says: `${id}-${index + 1}` };

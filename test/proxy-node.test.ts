@@ -47,7 +47,7 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
 
   const flags = (...more: string[]) => [
     '--kubeconfig',
-    home.kubeconfig,
+    home.proxyKubeconfig,
     '--node',
     'node-1',
     '--cluster-id',

@@ -30,7 +30,16 @@ export async function runChaos(
 ): Promise<{ readonly comparisons: number; readonly kills: number }> {
   const { net, node, home, changes, every } = options;
   const chance = seeded(options.seed);
-  const flags = ['--kubeconfig', home.kubeconfig, '--node', 'chaos', '--cluster-id', 'east', '--log-level', 'error'];
+  const flags = [
+    '--kubeconfig',
+    home.proxyKubeconfig,
+    '--node',
+    'chaos',
+    '--cluster-id',
+    'east',
+    '--log-level',
+    'error',
+  ];
   const start = async () => {
     const proxy = await startProxyProcess(net, node, flags);
     await proxy.whenReady();

@@ -2,7 +2,9 @@
 // broker, or a cluster's home, with its agent and resolver if it joins. It prints one line of JSON when it is ready; then
 // each line of standard input is an order, answered by a line.
 
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { parse, stringify } from 'yaml';
 import { silentLog } from '../../src/base/log.ts';
 import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
@@ -12,9 +14,13 @@ import { join } from '../../src/cli/clusterset/join.ts';
 import { createAgent } from '../../src/clusterset/agent/agent.ts';
 import { requireMembership } from '../../src/clusterset/explain/consult.ts';
 import { parseJoinToken } from '../../src/clusterset/membership/join-token.ts';
+import { proxyAccountName, proxyObjects } from '../../src/clusterset/membership/proxy-objects.ts';
+import { requestToken } from '../../src/kube/client/account-token.ts';
+import { install } from '../../src/kube/client/apply.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
 import { isAlreadyExists, isNotFound } from '../../src/kube/objects/api-error.ts';
 import { type AnyObject, parseApiVersion } from '../../src/kube/objects/object.ts';
+import { systemNamespace } from '../../src/kube/objects/ours.ts';
 import { startHome } from '../../src/main/home.ts';
 import { startResolver } from '../../src/main/resolver.ts';
 
@@ -53,7 +59,11 @@ const home = await startHome({
   ...(task.join ? { serviceRanges: [task.join.serviceRange] } : {}),
 });
 const client = createClient(home.transport, { world, userAgent: 'test' });
-const ready = { kubeconfig: home.kubeconfig, tokens: task.members ? await beBroker(task) : undefined };
+const ready = {
+  kubeconfig: home.kubeconfig,
+  proxyKubeconfig: await proxyKubeconfig(),
+  tokens: task.members ? await beBroker(task) : undefined,
+};
 if (task.join) await beCluster(client, task.join);
 process.stdout.write(`${JSON.stringify(ready)}\n`);
 for await (const line of createInterface({ input: process.stdin })) {
@@ -61,6 +71,18 @@ for await (const line of createInterface({ input: process.stdin })) {
   process.stdout.write(`${JSON.stringify(answer ?? null)}\n`);
 }
 process.exit(0);
+
+/** With the rights of deploy/manifests/proxy.yaml and no more. */
+async function proxyKubeconfig(): Promise<string> {
+  for (const manifest of proxyObjects()) await install(client, manifest);
+  const account = { namespace: systemNamespace, name: proxyAccountName };
+  const { token } = await requestToken(client, { ...account, lifetimeMs: 3_600_000 });
+  const path = `${task.directory}/proxy.kubeconfig`;
+  const admin = parse(readFileSync(home.kubeconfig, 'utf8')) as { users: { user: object }[] };
+  for (const user of admin.users) user.user = { token };
+  writeFileSync(path, stringify(admin));
+  return path;
+}
 
 async function beBroker({ members = [], leaseSeconds = 30 }: ProxyNodeTask): Promise<Record<string, string>> {
   const lease = { renewSeconds: 1, durationSeconds: leaseSeconds, holdDownSeconds: 1, holdDownMaxSeconds: 2 };

@@ -59,6 +59,8 @@ export class LineProcess {
 
 export interface NodeHome {
   readonly kubeconfig: string;
+  /** Of the proxies' account. */
+  readonly proxyKubeconfig: string;
   readonly tokens: Record<string, string>;
   order<T = AnyObject>(order: Order): Promise<T>;
   stop(): Promise<void>;
@@ -71,9 +73,10 @@ export async function startNodeHome(
 ): Promise<NodeHome> {
   const args = [script('proxy-node.ts'), JSON.stringify({ ...task, address: place.address })];
   const lines = new LineProcess(net.start(place, process.execPath, args));
-  const { kubeconfig, tokens } = JSON.parse(await lines.next());
+  const { kubeconfig, proxyKubeconfig, tokens } = JSON.parse(await lines.next());
   return {
     kubeconfig,
+    proxyKubeconfig,
     tokens,
     order: async <T>(order: Order) => {
       const answer = await lines.ask<T & { error?: string }>(order);

@@ -4,6 +4,7 @@
 import type { Manifest } from '../../kube/objects/manifest.ts';
 import { brokerObjects, memberNamespaceObject, memberObjects } from './broker-objects.ts';
 import { derivedServicesObjects, homeObjects } from './home-objects.ts';
+import { proxyObjects } from './proxy-objects.ts';
 
 export interface ManifestFile {
   readonly name: string;
@@ -44,6 +45,11 @@ export function deployManifests(): ManifestFile[] {
         'The right of an agent to keep a Service for each import, for clustersets that say clusterSetIP: derived.',
       ],
       manifests: derivedServicesObjects(),
+    },
+    {
+      name: 'proxy.yaml',
+      says: ['The account of node proxies in their own cluster. A proxy also needs root on its node, and its network.'],
+      manifests: proxyObjects(),
     },
   ];
 }

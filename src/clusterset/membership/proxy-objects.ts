@@ -1,0 +1,52 @@
+// The account of node proxies in their own home: what they read, and their Leases. Pure.
+
+import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
+import { namespaceType } from '../../kube/objects/namespace.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import {
+  clusterRoleBindingType,
+  clusterRoleType,
+  type PolicyRule,
+  readVerbs,
+  roleBindingType,
+  roleRefOf,
+  roleType,
+  type Subject,
+  serviceAccountType,
+} from '../../kube/objects/rbac.ts';
+import { clusterSetDnsName } from '../rules/clusterset-dns.ts';
+
+export const proxyAccountName = 'portolan-proxy';
+const clusterRoleName = 'portolan:proxy';
+
+export function proxyObjects(): Manifest[] {
+  const place = { name: proxyAccountName, namespace: systemNamespace };
+  const subjects: Subject[] = [{ kind: 'ServiceAccount', ...place }];
+  return [
+    manifest(namespaceType, { name: systemNamespace }, {}),
+    manifest(serviceAccountType, place, {}),
+    manifest(clusterRoleType, { name: clusterRoleName }, { rules: clusterRules }),
+    manifest(
+      clusterRoleBindingType,
+      { name: clusterRoleName },
+      { subjects, roleRef: roleRefOf('ClusterRole', clusterRoleName) },
+    ),
+    manifest(roleType, place, { rules: systemRules }),
+    manifest(roleBindingType, place, { subjects, roleRef: roleRefOf('Role', place.name) }),
+  ];
+}
+
+const clusterRules: PolicyRule[] = [
+  { apiGroups: ['multicluster.x-k8s.io'], resources: ['serviceimports'], verbs: [...readVerbs] },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: [...readVerbs] },
+  { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: [...readVerbs] },
+  // Zone and pod range of the node.
+  { apiGroups: [''], resources: ['nodes'], verbs: [...readVerbs] },
+  { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list'] },
+];
+
+const systemRules: PolicyRule[] = [
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'delete'] },
+  // Where the clusters are, and how far traffic goes.
+  { apiGroups: [''], resources: ['configmaps'], resourceNames: [clusterSetDnsName], verbs: [...readVerbs] },
+];
