@@ -42,6 +42,7 @@ const server = await startDns({
   federations: [federation],
   listen: { hosts: ['127.0.0.1'], port: setup.port ?? 0 },
   workers: setup.workers,
+  stubZones: setup.stubZones,
   forward: setup.upstream ? { nameservers: [setup.upstream] } : undefined,
   trusted: { ranges: ['127.0.0.0/8'], identities: [] },
 });

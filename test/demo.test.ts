@@ -63,7 +63,7 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
       .sort();
   };
 
-  test('demo: ready -> within 10 s, counted in time on the processor, which other work does not lengthen', () => {
+  test('demo: ready -> with less than ten seconds of CPU; how long people wait is measured by bench:demo', () => {
     expect(cpuSecondsAtReady).toBeGreaterThan(0);
     expect(cpuSecondsAtReady).toBeLessThan(10);
   });

@@ -201,20 +201,19 @@ X`);
     return performance.now() - startedMs;
   }
 
-  test('a cluster is cut off -> gone within its lease time plus 2 s; healed -> back within 2 s [003-21]', async () => {
+  // To the second it is held in virtual time (src/federation/records/broker-records.test.ts); here with room for a busy machine.
+  test('a cluster is cut off -> gone after its lease time; healed -> back; each time [003-21]', async () => {
     const hasEast = async () => (await hosts(west, federated)).includes(east.address);
-    const rounds: { goneMs: number; backMs: number }[] = [];
-    // A busy machine may make one round late; the design makes none late.
-    const isGood = () => rounds.some(({ goneMs, backMs }) => goneMs <= 1000 * leaseSeconds + 2000 && backMs <= 2000);
-    for (let round = 0; round < 3 && !isGood(); round++) {
+    const roomMs = 15_000;
+    for (let round = 0; round < 2; round++) {
       cut(east);
       const goneMs = await timeUntil('east is gone', async () => !(await hasEast()));
+      expect(goneMs).toBeLessThan(1000 * leaseSeconds + roomMs);
       expect(await hosts(east, 'myservice'), 'a cluster that is cut off goes on by itself').toEqual([east.clusterIP]);
       expect(await fetchBy(west, federated)).toBe('west');
       heal(east);
-      rounds.push({ goneMs, backMs: await timeUntil('east is back', hasEast) });
+      expect(await timeUntil('east is back', hasEast)).toBeLessThan(roomMs);
     }
-    expect(isGood(), JSON.stringify(rounds)).toBe(true);
   });
 
   const order = (place: Place, word: 'ready' | 'unready') => helpers.get(place.name)!.stdin!.write(`${word}\n`);
@@ -255,34 +254,35 @@ X`);
     await until('the shard of east', async () => (await answers()) === 1);
   });
 
-  test('the authority dead, or a black hole -> cluster.local p99 as it was [001-43]', async () => {
+  // Its p99 beside an authority that never answers is measured by bench:dns.
+  test('the authority dead, or a black hole -> no answer of cluster.local waits for it [001-43]', async () => {
     const script = fileURLToPath(new URL('support/dns-latency.mjs', import.meta.url));
-    const measureOnce = async () => {
-      const args = [script, west.address, 'myservice.myns.svc.cluster.local', federated, '1500'];
-      const { p99, codes } = JSON.parse(await inside(west, process.execPath, ...args)) as {
-        p99: number;
+    const count = 1500;
+    /** How many took so long as if they had waited for the authority: 300 ms, until another would be asked. */
+    const slow = async () => {
+      const args = [script, west.address, 'myservice.myns.svc.cluster.local', federated, String(count), '250'];
+      const { slow: answers, codes } = JSON.parse(await inside(west, process.execPath, ...args)) as {
+        slow: number;
         codes: object;
       };
-      expect(codes).toEqual({ 0: 1500 });
-      return p99;
+      expect(codes).toEqual({ 0: count });
+      return answers;
     };
-    // The calmer of two: another process of the machine may have had its core meanwhile.
-    const measure = async () => Math.min(await measureOnce(), await measureOnce());
-    const alive = await measure();
+    const alive = await slow();
     await authority.stop('SIGKILL');
-    const dead = await measure();
+    const dead = await slow();
     // Everything to it is dropped on the way out: no refusal comes back.
     sh(`${within(west).join(' ')} nft -f - <<'X'
 table inet hole {
   chain output { type filter hook output priority 0; ip daddr ${hub.address} drop; }
 }
 X`);
-    const blackHole = await measure();
+    const blackHole = await slow();
     sh(`${within(west).join(' ')} nft delete table inet hole`);
     authority = await startAuthority();
-    const again = await measure();
-    // Waiting for the authority would cost 300 ms at least, until another would be asked.
-    const bound = 3 * Math.max(alive, again) + 20;
-    expect(Math.max(dead, blackHole), JSON.stringify({ alive, dead, blackHole, again })).toBeLessThan(bound);
+    // A busy machine makes some late in any case: no more than one in a hundred beyond those.
+    expect(Math.max(dead, blackHole), JSON.stringify({ alive, dead, blackHole })).toBeLessThanOrEqual(
+      alive + count / 100,
+    );
   });
 });

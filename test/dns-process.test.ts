@@ -112,7 +112,7 @@ describe('portolan dns', () => {
     expect(await admin(dns, '/readyz')).toBe('200 ok');
   });
 
-  test('100,000 services, each in three clusters -> ready after seconds of work, and never NXDOMAIN on the way', async () => {
+  test('100,000 services of a stand-in home, each in three clusters -> ready after seconds of work, and never NXDOMAIN on the way', async () => {
     const many = fileURLToPath(new URL('../bench/dns-home.mjs', import.meta.url));
     const helper = spawn(process.execPath, [many, '100000'], { stdio: ['pipe', 'pipe', 'inherit'] });
     const [line] = (await once(helper.stdout.setEncoding('utf8'), 'data')) as [string];

@@ -1,0 +1,40 @@
+// `npm run bench:demo`: how long a newcomer waits for the demo, by the clock on the wall, and what it costs.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { type Figure, percentile, report } from './report.ts';
+
+const portolan = `${import.meta.dirname}/../bin/portolan`;
+const rounds = 3;
+const ticksPerSecond = 100;
+const wallSeconds: number[] = [];
+const cpuSeconds: number[] = [];
+
+for (let round = 0; round < rounds; round++) {
+  const directory = mkdtempSync(`${import.meta.dirname}/.bench-demo-`);
+  const startedMs = performance.now();
+  const child = spawn(portolan, ['demo', '--dir', directory], { stdio: ['ignore', 'pipe', 'inherit'] });
+  for await (const line of createInterface({ input: child.stdout })) if (line === 'ready') break;
+  wallSeconds.push((performance.now() - startedMs) / 1000);
+  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  cpuSeconds.push((Number(fields[11]) + Number(fields[12])) / ticksPerSecond);
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+  rmSync(directory, { recursive: true, force: true });
+}
+
+const middle = (values: number[]) =>
+  percentile(
+    values.sort((a, b) => a - b),
+    0.5,
+  );
+const worst = Math.max(...wallSeconds);
+const figures: Figure[] = [
+  { name: 'from start to ready, median of three', value: middle(wallSeconds), unit: 's' },
+  { name: 'from start to ready, slowest', value: worst, unit: 's', wanted: 'within 10 s', isMet: worst < 10 },
+  { name: 'CPU until ready, median', value: middle(cpuSeconds), unit: 's' },
+];
+report('Demo', figures);
