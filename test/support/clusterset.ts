@@ -171,7 +171,8 @@ export async function until(what: string, condition: () => Promise<boolean> | bo
 export async function everything(client: Client): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const type of await listableTypes(client)) {
-    if (type.plural === 'leases') continue;
+    // Quotas count leases too.
+    if (type.plural === 'leases' || type.plural === 'resourcequotas') continue;
     for await (const page of client.listPaged<AnyObject>(type)) {
       for (const { metadata } of page.items) {
         found.set(`${type.kind} ${metadata.namespace ?? ''}/${metadata.name}`, metadata.resourceVersion ?? '');

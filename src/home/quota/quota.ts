@@ -165,12 +165,20 @@ export class Quotas implements Background {
   }
 
   #statusOf(namespace: string, quota: ResourceQuota): ResourceQuota['status'] {
-    const used = limitsOf(quota).map((limit) => [limit.name, String(this.#used(namespace, limit, [this.#stored]))]);
+    const used = limitsOf(quota).map((limit) => [
+      limit.name,
+      formatUsed(limit, this.#used(namespace, limit, [this.#stored])),
+    ]);
     return { hard: { ...quota.spec?.hard }, used: Object.fromEntries(used) };
   }
 }
 
 function nothing(): void {}
+
+/** Bytes in whole KiB: a heartbeat that is a few bytes longer is not worth another write. */
+function formatUsed({ resource }: Limit, used: number): string {
+  return resource === '' ? `${Math.ceil(used / 1024)}Ki` : String(used);
+}
 
 /** What is enforced here: numbers of objects, and bytes. */
 function limitsOf({ spec }: ResourceQuota): Limit[] {
