@@ -3,7 +3,10 @@
 // `--scale=0.01` takes that share of every count, to see that all of it still runs; its figures mean nothing.
 
 import { type ChildProcess, fork } from 'node:child_process';
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { peerDefaults } from '../src/peering/kinds/peer.ts';
 import { meshOf } from '../src/peering/testing/edge/mesh.ts';
@@ -68,6 +71,39 @@ async function overDistance(services: number, window: number, wantedS?: number):
     unit: 's',
     ...(wantedS === undefined ? {} : { wanted: `${wantedS} s`, isMet: seconds <= wantedS }),
   });
+}
+
+/** What an owner that waits for each answer costs, beside the least that a disk takes for as many durable writes. */
+async function stopAndWait(services: number): Promise<void> {
+  await tell({ kind: 'fill', services, window: 1, peers: ['c0'] });
+  const seconds = (await consumer.sync(accessOf(0, port), services)) / 1000;
+  const floor = (services * syncedWriteMs()) / 1000;
+  figures.push({
+    name: `${services} services of a stop-and-wait owner, each stored, then acknowledged`,
+    value: seconds,
+    unit: 's',
+  });
+  figures.push({
+    name: `  ${services} bare writes with fdatasync on the same disk, one after the other`,
+    value: floor,
+    unit: 's',
+  });
+  figures.push({ name: '  times the bare writes', value: seconds / floor, unit: 'times' });
+}
+
+function syncedWriteMs(): number {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-sync-'));
+  const file = openSync(join(folder, 'log'), 'w');
+  const writes = 200;
+  const startMs = performance.now();
+  for (let n = 0; n < writes; n += 1) {
+    writeSync(file, Buffer.alloc(600));
+    fdatasyncSync(file);
+  }
+  const eachMs = (performance.now() - startMs) / writes;
+  closeSync(file);
+  rmSync(folder, { recursive: true });
+  return eachMs;
 }
 
 async function fanOut(): Promise<void> {
@@ -156,6 +192,7 @@ const parts: Record<string, () => Promise<void>> = {
   small: () => fullSync(scaled(4096)),
   large: () => fullSync(scaled(50_000), 10),
   distance: () => overDistance(scaled(10_000), defaultWindow, 2),
+  stopAndWait: () => stopAndWait(scaled(isQuick ? 1000 : 4096)),
   strict: () => overDistance(scaled(isQuick ? 500 : 10_000), 1),
   fanOut,
   burst,
