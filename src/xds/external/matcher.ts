@@ -57,12 +57,17 @@ export interface JsonObjectByPort {
 export function inspectedPort(tables: PortTables, options: MatcherOptions): JsonObjectByPort {
   const { port } = tables;
   const fallback = fallbackOf(port, options);
+  const raw = rangeTree(tables, 'raw', options.use, fallback);
+  // Of most ports all classes have the same ranges: then they share one tree.
+  const ranges = (one: SpeechClass) => () => {
+    const isLikeRaw =
+      !(isHttp(one) && hasNames(tables.classes[one])) && hasSameRanges(tables.classes[one], tables.classes.raw);
+    return isLikeRaw ? raw : rangeTree(tables, one, options.use, fallback);
+  };
   const byClass = speechTree(
     {
-      tls: () => nameTree(tables.classes.tls, options.use, rangeTree(tables, 'tls', options.use, fallback)),
-      http1: () => rangeTree(tables, 'http1', options.use, fallback),
-      http2: () => rangeTree(tables, 'http2', options.use, fallback),
-      raw: () => rangeTree(tables, 'raw', options.use, fallback),
+      tls: () => nameTree(tables.classes.tls, options.use, ranges('tls')()),
+      ...{ http1: ranges('http1'), http2: ranges('http2'), raw: () => raw },
     },
     fallback,
   );
@@ -95,8 +100,11 @@ function vipDecision({ targets }: VipTable, use: UseChain, fallback: JsonObject)
   const lead = (one: SpeechClass) => () => {
     const target = targets[one];
     if (target === undefined) return fallback;
-    const isHttp = (one === 'http1' || one === 'http2') && target.speech !== 'bytes';
-    return leadTo(use(isHttp ? { kind: 'vip', target, httpClass: one } : { kind: 'bytes', target }));
+    return leadTo(
+      use(
+        isHttp(one) && target.speech !== 'bytes' ? { kind: 'vip', target, httpClass: one } : { kind: 'bytes', target },
+      ),
+    );
   };
   return speechTree({ tls: lead('tls'), http1: lead('http1'), http2: lead('http2'), raw: lead('raw') }, fallback);
 }
@@ -133,11 +141,11 @@ function nameTree(table: ClassTable, use: UseChain, otherwise: JsonObject): Json
 function rangeTree(tables: PortTables, one: SpeechClass, use: UseChain, fallback: JsonObject): JsonObject {
   const { port } = tables;
   const table = tables.classes[one];
-  const httpClass: HttpClass | undefined = one === 'http1' || one === 'http2' ? one : undefined;
+  const httpClass: HttpClass | undefined = isHttp(one) ? one : undefined;
   const looksAtHost = httpClass !== undefined && hasNames(table);
   const lead = (target: Target) => {
-    const isHttp = httpClass !== undefined && (looksAtHost || target.speech !== 'bytes');
-    return leadTo(use(isHttp ? { kind: 'requests', port, httpClass, target } : { kind: 'bytes', target }));
+    const isRequests = httpClass !== undefined && (looksAtHost || target.speech !== 'bytes');
+    return leadTo(use(isRequests ? { kind: 'requests', port, httpClass, target } : { kind: 'bytes', target }));
   };
   const entries = byTarget(table.ranges).map(([target, group]) => ({
     ranges: group.map(({ range }) => range),
@@ -145,6 +153,16 @@ function rangeTree(tables: PortTables, one: SpeechClass, use: UseChain, fallback
   }));
   const otherwise = looksAtHost ? leadTo(use({ kind: 'requests', port, httpClass })) : fallback;
   return ipTree(entries, otherwise);
+}
+
+function isHttp(one: SpeechClass): one is HttpClass {
+  return one === 'http1' || one === 'http2';
+}
+
+/** Both are in the same order, and what raw has the others have too. */
+function hasSameRanges(table: ClassTable, raw: ClassTable): boolean {
+  if (table.ranges.length !== raw.ranges.length) return false;
+  return table.ranges.every(({ target }, at) => target === raw.ranges[at]!.target);
 }
 
 interface RangeEntry {
