@@ -1,8 +1,6 @@
 // `npm run bench:external`: overlaps among 50,000 ranges, and Envoy's resources of 1,000 external services before and after
 // one more. Prints a table; --json FILE keeps it.
 
-import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { parseRange } from '../src/base/ip.ts';
 import { findOverlaps } from '../src/external/rules/overlaps.ts';
 import type { Rule } from '../src/external/rules/rule.ts';

@@ -82,7 +82,7 @@ function checkSource(errors: FieldError[], field: string, value: unknown): void 
     else if (name === 'inline' && !isBase64(text)) errors.push(invalid(`${field}.inline`, redacted, 'must be base64'));
     else if (name === 'inlineString' && text.trim() === '') errors.push(required(`${field}.inlineString`));
     else if (name === 'secret' && !isSecretReference(text))
-      errors.push(invalid(`${field}.secret`, text.slice(0, 63), 'must be the name of a Secret, or name/key'));
+      errors.push(invalid(`${field}.secret`, redacted, 'must be the name of a Secret, or name/key'));
   }
 }
 
