@@ -37,6 +37,7 @@ const program = new Command('portolan')
     'A control plane for federated service discovery: every service gets a name, an address and a secure way to it.',
   )
   .version(version)
+  .enablePositionalOptions()
   .exitOverride()
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'portolan: ')) })
   .showHelpAfterError('(portolan help shows what there is)');

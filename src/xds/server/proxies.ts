@@ -2,8 +2,7 @@
 // away the longest away is forgotten first.
 
 import type { ProxyRole } from '../identity/proxy-identity.ts';
-import type { Variant } from '../resource.ts';
-import { type Cause, type XdsType, xdsTypes } from '../resource.ts';
+import { type Cause, type Variant, type XdsType, xdsTypes } from '../resource.ts';
 import type { Refusals } from '../session/messages.ts';
 import type { XdsSession } from '../session/session.ts';
 

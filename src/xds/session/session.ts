@@ -5,8 +5,7 @@
 // version that no proxy has accepted yet is sent alone, so that a refusal names it (state of the world: with at most
 // `trialMax` others, halved after each refusal). A refused version is never sent to this proxy again.
 
-import type { Variant } from '../resource.ts';
-import { type XdsType, xdsTypes } from '../resource.ts';
+import { type Variant, type XdsType, xdsTypes } from '../resource.ts';
 import { type Entry, formatDigest, unknownEntry } from '../view/entry.ts';
 import type { Reference } from '../view/references.ts';
 import type { ResourceChange } from '../view/resource-set.ts';
