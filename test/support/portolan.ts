@@ -37,3 +37,23 @@ export function run(program: string, args: readonly string[], options: RunOption
 export function runPortolan(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   return run(portolan, args, options);
 }
+
+export interface PortolanProcess {
+  out(): string;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+/** Runs `bin/portolan` until it is stopped. */
+export function startPortolan(args: readonly string[]): PortolanProcess {
+  const child = spawn(portolan, [...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let out = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  return {
+    out: () => out,
+    stop: async (signal = 'SIGTERM') => {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      await ended;
+    },
+  };
+}

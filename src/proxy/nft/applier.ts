@@ -57,7 +57,9 @@ export class NftApplier {
   #isStarted = false;
   #isStopped = false;
   #running: Promise<void> | undefined;
+  /** Until a failed refill is tried again. */
   #timer: Timer | undefined;
+  #foreignTimer: Timer | undefined;
   #problem = 'the rules have not been written yet';
   #transactions = 0;
   #foreignChanges = 0;
@@ -103,11 +105,13 @@ export class NftApplier {
     const fields = this.#budget.take();
     if (fields)
       this.#options.log.warn('another process changed our rules, writing them anew', { ...change, ...fields });
-    const nowMs = this.#options.world.clock.monotonicMs();
-    const waitMs = Math.max(0, this.#lastForeignMs + foreignRefillMs - nowMs);
-    this.#lastForeignMs = nowMs + waitMs;
-    if (waitMs === 0) this.#refill();
-    else this.#later(waitMs);
+    if (this.#foreignTimer !== undefined) return;
+    const waitMs = Math.max(0, this.#lastForeignMs + foreignRefillMs - this.#nowMs());
+    this.#foreignTimer = this.#options.world.timers.after(waitMs, () => {
+      this.#foreignTimer = undefined;
+      this.#lastForeignMs = this.#nowMs();
+      this.#refill();
+    });
   }
 
   /** Compares the kernel with the plan; what differs is put right. */
@@ -132,7 +136,12 @@ export class NftApplier {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
+    this.#foreignTimer?.cancel();
     await this.#running;
+  }
+
+  #nowMs(): number {
+    return this.#options.world.clock.monotonicMs();
   }
 
   #refill(): void {
@@ -230,14 +239,14 @@ export class NftApplier {
   }
 
   async #transact(kind: Transaction['kind'], apply: () => Promise<void>): Promise<void> {
-    const startedMs = this.#options.world.clock.monotonicMs();
+    const startedMs = this.#nowMs();
     let isOk = false;
     try {
       await apply();
       isOk = true;
     } finally {
       this.#transactions += 1;
-      const seconds = (this.#options.world.clock.monotonicMs() - startedMs) / 1000;
+      const seconds = (this.#nowMs() - startedMs) / 1000;
       this.#options.observe?.({ kind, seconds, isOk });
     }
   }
