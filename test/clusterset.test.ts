@@ -553,7 +553,10 @@ describe('agents that stop and start', () => {
       await until('all controllers have synced', () => agent.log().split('controller has synced').length > 7);
     }
     await pause(3_000);
-    expect(await Promise.all(homes.map(({ client }) => everything(client)))).toEqual(before);
+    // What a quota counts goes up and down with the leases.
+    const without = (all: Awaited<typeof before>) =>
+      all.map((objects) => [...objects].filter(([name]) => !name.startsWith('ResourceQuota ')));
+    expect(without(await Promise.all(homes.map(({ client }) => everything(client))))).toEqual(without(before));
   });
 
   test('agent: two of one cluster -> one waits, and takes over when the other stops', async () => {
@@ -638,7 +641,8 @@ describe('leaving', () => {
       return clusters.some(({ id, lease }: { id: string; lease: string }) => id === 'west-2' && lease === 'stale');
     });
     expect((await at(east, `explain ${key}`)).lines.join('\n')).toMatch(
-      /^west-2 +\S+ +stale since \S+Z +yes +http +1 +all$/m,
+      // It joined last: of the port on which they disagree it has the other number.
+      /^west-2 +\S+ +stale since \S+Z +yes +- +1 +all$/m,
     );
     await until(
       'its lease has run out',

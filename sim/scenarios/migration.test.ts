@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { planLegacyImport } from '../../src/clusterset/rules/legacy-import.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import type { KubernetesObject } from '../../src/kube/objects/object.ts';
 import { type Service, serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, legacyNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { find, importLine, sliceLines } from '../look.ts';
@@ -30,6 +32,91 @@ async function olderNames(set: SimClusterSet): Promise<string[]> {
   const { items } = await set.broker.admin.list(serviceImportType, { namespace: legacyNamespace });
   return items.map(({ metadata }) => metadata.name).sort();
 }
+
+/** What other software left at a broker: labels, annotations and fields that ours never writes, and some that are missing. */
+const foreignRecords = [
+  `apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceImport
+metadata:
+  name: web-shop-north
+  annotations: { cluster-ip: 100.92.4.11, origin-name: web, origin-namespace: shop }
+  labels:
+    lighthouse.submariner.io/sourceCluster: north
+    lighthouse.submariner.io/sourceName: web
+    lighthouse.submariner.io/sourceNamespace: shop
+    submariner-io/clusterID: north
+    submariner-io/originatingNamespace: submariner-operator
+spec:
+  ips: [100.92.4.11]
+  ports: [{ name: http, port: 8080, protocol: TCP }]
+  sessionAffinityConfig: {}
+  type: ClusterSetIP
+status:
+  clusters: [{ cluster: north }]`,
+  `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: web-north
+  labels:
+    endpointslice.kubernetes.io/managed-by: lighthouse-agent.submariner.io
+    lighthouse.submariner.io/sourceNamespace: shop
+    multicluster.kubernetes.io/service-name: web
+    multicluster.kubernetes.io/source-cluster: north
+    submariner-io/clusterID: north
+addressType: IPv4
+endpoints:
+  - addresses: [11.16.0.12]
+    conditions: { ready: true }
+    deprecatedTopology: { kubernetes.io/hostname: node-1 }
+    hostname: web-db695794b-6jh7d
+ports: [{ name: http, port: 8080, protocol: TCP }]`,
+  // The first generation said no ports, and nothing in its status.
+  `apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceImport
+metadata:
+  name: old-shop-north
+  annotations: { cluster-ip: 100.92.4.12, origin-name: old, origin-namespace: shop }
+  labels:
+    lighthouse.submariner.io/sourceCluster: north
+    lighthouse.submariner.io/sourceName: old
+    lighthouse.submariner.io/sourceNamespace: shop
+    submariner-io/clusterID: north
+spec:
+  ips: [100.92.4.12]
+  type: ClusterSetIP`,
+  `apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceImport
+metadata:
+  name: db-shop-north
+  annotations: { origin-name: db, origin-namespace: shop }
+  labels:
+    lighthouse.submariner.io/sourceCluster: north
+    lighthouse.submariner.io/sourceName: db
+    lighthouse.submariner.io/sourceNamespace: shop
+spec:
+  ports: [{ name: sql, port: 5432, protocol: TCP }]
+  type: Headless`,
+  // Its slices had the name of the import where later ones have that of the service.
+  `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: db-north
+  labels:
+    endpointslice.kubernetes.io/managed-by: lighthouse-agent.submariner.io
+    lighthouse.submariner.io/sourceCluster: north
+    lighthouse.submariner.io/sourceName: db
+    lighthouse.submariner.io/sourceNamespace: shop
+    multicluster.kubernetes.io/service-name: db-shop-north
+addressType: IPv4
+endpoints:
+  - addresses: [10.242.0.5]
+    conditions: { ready: true }
+    hostname: db-0
+  - addresses: [10.242.0.6]
+    conditions: { ready: false }
+    hostname: db-1
+ports: [{ name: sql, port: 5432, protocol: TCP }]`,
+];
 
 describe('migration', () => {
   test('migration: a cluster of the older form -> imported by its service address, merged with the others [003-05]', async () => {
@@ -164,6 +251,31 @@ describe('migration', () => {
     await set.broker.admin.create(endpointSliceType, health);
     await set.time.advance(4_000);
     expect(await sliceLines(west, key)).toEqual(['north:  on http>80']);
+  });
+
+  test('migration: records as other agents wrote them, of two generations and nothing of ours -> read as what they are [002-36]', async () => {
+    const set = new SimClusterSet({ clusters: ['east'], set: { legacyNamespace } });
+    await set.start({ namespaces: ['shop'] });
+    await createNamespace(set.broker, legacyNamespace);
+    for (const text of foreignRecords) {
+      const object = parse(text) as KubernetesObject;
+      const type = object.kind === 'EndpointSlice' ? endpointSliceType : serviceImportType;
+      object.metadata.namespace = legacyNamespace;
+      await set.broker.admin.create(type, object);
+    }
+    await set.time.advance(4_000);
+    const east = set.home('east').admin;
+    expect(await importLine(east, 'shop/web')).toBe('ClusterSetIP http:8080/TCP from north');
+    expect(await sliceLines(east, 'shop/web')).toEqual(['north: 100.92.4.11 on http>8080']);
+    expect(await importLine(east, 'shop/old')).toBe('ClusterSetIP  from north');
+    expect(await sliceLines(east, 'shop/old')).toEqual(['north: 100.92.4.12 on ']);
+    expect(await importLine(east, 'shop/db')).toBe('Headless sql:5432/TCP from north');
+    expect(await sliceLines(east, 'shop/db')).toEqual(['north: 10.242.0.5 10.242.0.6! on sql>5432']);
+    const { items } = await east.list<EndpointSlice>(endpointSliceType, { namespace: 'shop' });
+    expect(items.flatMap(({ endpoints }) => endpoints.map(({ hostname }) => hostname)).filter(Boolean)).toEqual([
+      'db-0',
+      'db-1',
+    ]);
   });
 
   test('migration: the ClusterSet names no namespace -> records of the older form are not read [002-37]', async () => {

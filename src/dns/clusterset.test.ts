@@ -312,6 +312,23 @@ describe('clusterset.local follows its facts', () => {
   });
 });
 
+test('a customised zone -> all its names answer, and those of clusterset.local are not ours [003-65]', async () => {
+  const catalog = makeCatalog({ clustersetDomain: 'mesh.example' });
+  addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7'], ports: ['http:80'] });
+  const endpoints = [{ ip: '10.1.0.2', hostname: 'db-0' }];
+  addImport(catalog, 'shop/db', { type: 'Headless', slices: [{ cluster: 'east', ports: ['sql:5432'], endpoints }] });
+  syncAll(catalog);
+  const asker = new Asker(catalog);
+  const svc = 'svc.mesh.example';
+  expect(await asker.ask('dns-version.mesh.example TXT')).toBe('"1.0.0"');
+  expect(await asker.ask(`checkout.shop.${svc} A`)).toBe('243.0.0.7');
+  expect(await asker.ask(`_http._tcp.checkout.shop.${svc} SRV`)).toBe(`80 checkout.shop.${svc}`);
+  expect(await asker.ask(`db-0.east.db.shop.${svc} A`)).toBe('10.1.0.2');
+  expect(await asker.ask(`_sql._tcp.db.shop.${svc} SRV`)).toBe(`5432 db-0.east.db.shop.${svc}`);
+  expect(await asker.ask(`none.shop.${svc} A`)).toBe('NXDOMAIN');
+  expect(await asker.ask('checkout.shop.svc.clusterset.local A')).toBe('REFUSED');
+});
+
 describe('names of IPv6 endpoints', () => {
   const name = 'db.shop.svc.clusterset.local';
   test.each([

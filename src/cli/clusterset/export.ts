@@ -9,7 +9,7 @@ import { conditionIn, foreseeChange, type ServiceForesight } from '../../cluster
 import { homeFacts, readSetState } from '../../clusterset/explain/set-state.ts';
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
 import { exportToAnnotation, type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
-import { serviceNameProblem } from '../../clusterset/rules/export-conditions.ts';
+import { exportedReasons, serviceNameProblem } from '../../clusterset/rules/export-conditions.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -217,6 +217,8 @@ export async function waitForExport(
     const isCurrent =
       ready?.observedGeneration === undefined || ready.observedGeneration === present?.metadata.generation;
     if (ready?.status === 'True' && isCurrent) return `${key} is ready: ${ready.message}`;
+    // Nothing behind it is ready: that may take its time, and is not for an export to wait for.
+    if (exportedReasons.has(ready?.reason ?? '') && isCurrent) return `${key} is ${ready?.message}`;
     if (ready?.reason === 'Failed' && isCurrent) throw new Error(`export ${key} has failed: ${ready.message}`);
     if (deps.world.clock.monotonicMs() > deadlineMs) {
       const why = conditionOf(present?.status?.conditions, 'Valid');

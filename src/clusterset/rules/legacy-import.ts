@@ -36,10 +36,13 @@ export function legacyOrigin(object: ServiceImport): LegacyOrigin | undefined {
   return { cluster, service: { name, namespace } };
 }
 
-/** The same for the slices that older agents publish beside. */
+/**
+ * The same for the slices that older agents publish beside. The first of them wrote the name of the import where later ones
+ * write that of the service.
+ */
 export function legacySliceOrigin(slice: EndpointSlice): LegacyOrigin | undefined {
   const labels = slice.metadata.labels ?? {};
-  const name = labels[importedServiceNameLabel] ?? labels[legacyNameLabel];
+  const name = labels[legacyNameLabel] ?? labels[importedServiceNameLabel];
   const namespace = labels[legacyNamespaceLabel];
   const cluster = labels[sourceClusterLabel] ?? labels[legacyClusterLabel];
   if (!name || !namespace || !cluster) return undefined;

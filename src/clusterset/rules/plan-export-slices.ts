@@ -150,7 +150,7 @@ function planClusterIp(
   const addresses = own.flatMap((address) => {
     const published = translate(address, rules.translations);
     const why = published === undefined ? untranslated : refusal(published, rules);
-    if (why !== undefined) refused.push(`cluster IP ${address} refused: ${why}`);
+    if (why !== undefined) refused.push(`cluster IP refused: ${why}`);
     return why === undefined ? [published!] : [];
   });
   const slices = addresses.map((address) => {

@@ -21,7 +21,8 @@ export function usableAddresses(
   const notes: string[] = [];
   const isUsable = (what: string, address: string) => {
     const why = refusal(address, rules);
-    if (why !== undefined) notes.push(`${what} ${address} left out: ${why}`);
+    // Which address it is may not be known yet to whoever foresees this, and is in the Service for everybody else.
+    if (why !== undefined) notes.push(`${what} left out: ${why}`);
     return why === undefined;
   };
   return {
