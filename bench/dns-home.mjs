@@ -65,13 +65,18 @@ function list(kind, query, response) {
 }
 
 function importText(i) {
-  return `{"apiVersion":"multicluster.x-k8s.io/v1beta1","kind":"ServiceImport","metadata":{"name":"svc-${i}","namespace":"ns-${i % 100}","uid":"0b3f5f8e-7c7e-4b43-9d35-${String(i).padStart(12, '0')}","resourceVersion":"9","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"app.kubernetes.io/managed-by":"portolan"}},"spec":{"type":"ClusterSetIP","ips":[],"ports":[{"name":"http","port":80,"protocol":"TCP"}],"ipFamilies":["IPv4"]},"status":{"clusters":[{"cluster":"east"},{"cluster":"west"},{"cluster":"south"}]}}`;
+  return `{"apiVersion":"multicluster.x-k8s.io/v1beta1","kind":"ServiceImport","metadata":{"name":"svc-${i}","namespace":"ns-${i % 100}","uid":"0b3f5f8e-7c7e-4b43-9d35-${String(i).padStart(12, '0')}","resourceVersion":"9","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"app.kubernetes.io/managed-by":"portolan"}},"spec":{"type":"ClusterSetIP","ips":[${ipOf(i)}],"ports":[{"name":"http","port":80,"protocol":"TCP"}],"ipFamilies":["IPv4"]},"status":{"clusters":[{"cluster":"east"},{"cluster":"west"},{"cluster":"south"}]}}`;
 }
 
 function sliceText(n, address = addressOf(n), version = 9) {
   const i = Math.floor(n / clusters.length);
   const cluster = clusters[n % clusters.length];
   return `{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"svc-${i}-${cluster}","namespace":"ns-${i % 100}","uid":"5d0f5f8e-7c7e-4b43-9d35-${String(n).padStart(12, '0')}","resourceVersion":"${version}","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"multicluster.kubernetes.io/service-name":"svc-${i}","multicluster.kubernetes.io/source-cluster":"${cluster}","endpointslice.kubernetes.io/managed-by":"portolan.dev"},"ownerReferences":[{"apiVersion":"multicluster.x-k8s.io/v1beta1","kind":"ServiceImport","name":"svc-${i}","uid":"0b3f5f8e-7c7e-4b43-9d35-${String(i).padStart(12, '0')}"}]},"addressType":"IPv4","ports":[{"name":"http","port":80,"protocol":"TCP"}],"endpoints":[{"addresses":["${address}"],"conditions":{"ready":true,"serving":true,"terminating":false},"zone":"${cluster}-a"}]}`;
+}
+
+/** As by default each has an address of the clusterset; only those whose endpoints are changed answer with endpoints. */
+function ipOf(i) {
+  return i % 97 === 0 ? '' : `"243.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}"`;
 }
 
 function addressOf(n) {
