@@ -39,7 +39,7 @@ import { type AbsentConsumer, measurePeering, type PeeringMeter } from './status
 import { StatusWriter, type WrittenStatus } from './status/status-writer.ts';
 import { IncomingStreams } from './transport/incoming-streams.ts';
 import { v1alpha1 } from './transport/wire.ts';
-import type { OwnCredentials } from './trust/credentials.ts';
+import type { CredentialsSource, OwnCredentials } from './trust/credentials.ts';
 import {
   fingerprintOf,
   isTakenOverItsStream,
@@ -48,13 +48,6 @@ import {
   PeerRegistry,
 } from './trust/peer-registry.ts';
 import { judgeCertificate, type PeerCaller, type PeerVerdict } from './trust/trust.ts';
-
-/** Our own certificate and key, from wherever they are kept. */
-export interface CredentialsSource {
-  current(): OwnCredentials | undefined;
-  /** Returns what takes the handler off again. */
-  onChanged(handler: () => void): () => void;
-}
 
 export type PeeringServerOptions = GrpcServerOptions<PeerCaller>;
 

@@ -8,9 +8,11 @@ import { errorText } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
 import { createQueue, type Queue } from '../../base/queue.ts';
 import type { Timer, World } from '../../base/world.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import { apply } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createReflector, type Reflector } from '../../kube/controller/reflector.ts';
-import { type ApiError, isAlreadyExists, isConflict, isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
+import { type ApiError, isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
 import {
   type PeerService,
   peerLabel,
@@ -62,7 +64,6 @@ export interface PeerServiceStoreOptions {
 
 /** As many as an owner sends before it waits: the home commits together what comes together. */
 const writesInFlight = 1024;
-const attemptsMax = 4;
 /** How often we wait for a quiet moment to begin following the home. */
 const quietAttemptsMax = 24;
 /** Whoever changes what we write is not answered faster than this, so that two who disagree do not run hot. */
@@ -335,26 +336,34 @@ export class PeerServiceStore {
     }
   }
 
-  // Others write to the status, such as the address of a service: then what we know of it is too old to be replaced.
+  // Others write to the status, such as the address of a service: then our version of it is too old to be replaced.
   async #createOrUpdate(id: string, wanted: Extract<Wanted, { kind: 'present' }>, lane: Lane): Promise<PeerService> {
-    const { client, namespace } = this.#options;
-    for (let attempt = 1; ; attempt += 1) {
-      const { resourceVersion = '', firstSeenMs = this.#nextSeenMs() } = this.#stored.get(id) ?? {};
-      const object = objectOf({ namespace, spec: wanted.spec, hash: wanted.hash, firstSeenMs, resourceVersion });
-      try {
-        if (resourceVersion === '') return await client.create(peerServiceType, object);
-        return await client.update(peerServiceType, object);
-      } catch (error) {
-        const isOld = isAlreadyExists(error) || isConflict(error) || isNotFound(error);
-        if (!isOld) throw error;
-        const present = await this.#get(id);
-        const before = this.#stored.get(id);
-        if (present === undefined) this.#vanished(id, lane);
-        else if (before === undefined) this.#took(present);
-        else this.#refresh(present, before);
-        if (attempt === attemptsMax) throw error;
-      }
-    }
+    const { client, namespace, peer } = this.#options;
+    const metadata = { namespace, name: peerServiceName(peer, id) };
+    const { resourceVersion = '' } = this.#stored.get(id) ?? {};
+    // Of the copy nothing counts but its version: what is wanted is written, whatever we take for stored.
+    const copy = { metadata: { ...metadata, resourceVersion } } as PeerService;
+    let isFirst = true;
+    const { object } = await apply<PeerService>({
+      ...{ client, type: peerServiceType, onConflict: 'retry' },
+      present: resourceVersion === '' ? undefined : copy,
+      change: (present) => {
+        if (!isFirst) this.#found(id, present, lane);
+        isFirst = false;
+        const { firstSeenMs = this.#nextSeenMs() } = this.#stored.get(id) ?? {};
+        const version = present?.metadata.resourceVersion ?? '';
+        return objectOf({ namespace, spec: wanted.spec, hash: wanted.hash, firstSeenMs, resourceVersion: version });
+      },
+    });
+    return object;
+  }
+
+  /** What there really is, after the home contradicted our version of it. */
+  #found(id: string, present: PeerService | undefined, lane: Lane): void {
+    const before = this.#stored.get(id);
+    if (present === undefined) this.#vanished(id, lane);
+    else if (before === undefined) this.#took(present);
+    else this.#refresh(present, before);
   }
 
   async #delete(id: string): Promise<void> {
@@ -420,14 +429,9 @@ export class PeerServiceStore {
     if (more !== undefined) this.#options.log.warn(text, { ...fields, ...more });
   }
 
-  async #get(id: string): Promise<PeerService | undefined> {
+  #get(id: string): Promise<PeerService | undefined> {
     const { client, namespace, peer } = this.#options;
-    try {
-      return await client.get<PeerService>(peerServiceType, { namespace, name: peerServiceName(peer, id) });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return getOrUndefined<PeerService>(client, peerServiceType, { namespace, name: peerServiceName(peer, id) });
   }
 
   // It keeps its age and its names, and what was said of it is said again.

@@ -1,9 +1,14 @@
 // What people ask about peers, answered from facts alone: how a peer is, and where owner and consumer differ. Pure.
 
-import type { Peer, PeerConsumerStatus, PeerOwnerStatus, PeerSideStatus } from '../kinds/peer.ts';
+import {
+  isAccepted,
+  type Peer,
+  type PeerConsumerStatus,
+  type PeerOwnerStatus,
+  type PeerSideStatus,
+} from '../kinds/peer.ts';
 import { type PeerService, type PeerServiceSpec, specHash, specHashAnnotation, specOf } from '../kinds/peer-service.ts';
 import type { SharedService } from '../kinds/shared-service.ts';
-import { isAccepted } from '../rules/accepted.ts';
 
 /** The peering process writes a sign of life every 30 s; one older than this says nothing about now. */
 export const signOfLifeMsMax = 90_000;

@@ -1,6 +1,7 @@
 // Peer: another mesh, with which services are shared. What it says of trust, and where its catalog is.
 
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import type { SharedService } from './shared-service.ts';
 
 export const peerType: ResourceType = {
   group: 'portolan.dev',
@@ -109,6 +110,13 @@ export const peerDefaults = {
   quietSeconds: 3,
   graceSeconds: 60,
 };
+
+/** Whether a service has the tags and labels that the Peer asks for. */
+export function isAccepted({ acceptedTags, acceptedLabels }: PeerSpec, service: SharedService): boolean {
+  const tags = acceptedTags ?? [];
+  if (tags.length > 0 && !tags.some((tag) => service.tags.includes(tag))) return false;
+  return Object.entries(acceptedLabels ?? {}).every(([key, value]) => service.labels[key] === value);
+}
 
 /** `https://host:port`, however the address was written. */
 export function peerUrl(address: string): string {

@@ -8,6 +8,13 @@ export interface OwnCredentials {
   readonly key: string;
 }
 
+/** Our own certificate and key, from wherever they are kept. */
+export interface CredentialsSource {
+  current(): OwnCredentials | undefined;
+  /** Returns what takes the handler off again. */
+  onChanged(handler: () => void): () => void;
+}
+
 /** Empty if a connection can be made with them. */
 export function whatIsWrongWithPair({ certificate, key }: OwnCredentials): string {
   try {

@@ -11,8 +11,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { isAlreadyExists, isNotFound } from '../../kube/objects/api-error.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { authoritySecret, certificateSecret } from '../kinds/secrets.ts';
-import type { CredentialsSource } from '../peering.ts';
-import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
+import { type CredentialsSource, type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
 
 export interface MeshIdentity extends CredentialsSource {
   /** PEM of the roots by which peers know us. */

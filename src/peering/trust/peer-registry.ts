@@ -5,9 +5,16 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { parseRange } from '../../base/ip.ts';
 import type { InformerReader } from '../../kube/controller/informer.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
-import { type Peer, type PeerSpec, peerDefaults, peerUrl, retryAnnotation, splitPem } from '../kinds/peer.ts';
+import {
+  isAccepted,
+  type Peer,
+  type PeerSpec,
+  peerDefaults,
+  peerUrl,
+  retryAnnotation,
+  splitPem,
+} from '../kinds/peer.ts';
 import type { ClaimBounds } from '../kinds/shared-service.ts';
-import { isAccepted } from '../rules/accepted.ts';
 import type { LinkConfig, OwnGround } from '../rules/link-config.ts';
 import { isSameMesh } from '../rules/same-mesh.ts';
 import { type OwnCredentials, whatIsWrongWithPair } from './credentials.ts';
