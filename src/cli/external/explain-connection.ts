@@ -43,7 +43,9 @@ Examples:
   portolan explain connection --to 10.1.1.7:443 --sni api.example.com
   portolan explain connection --to 242.0.0.1:80 --host mongo.ext.svc.local -o json`,
     );
-  addHomeOptions(command).action(async (flags: ConnectionFlags) => {
+  addHomeOptions(command).action(async () => {
+    // Options that `explain` has too are read by it.
+    const flags = command.optsWithGlobals<ConnectionFlags>();
     const format = parseOutput(flags.output);
     const { connection, request } = parseConnection(flags);
     const explanation = await withHome(deps, flags, async ({ client }) => {
