@@ -140,7 +140,7 @@ describeWith(['envoy', 'ip', 'nft'], 'xds: a real Envoy', () => {
     );
   });
 
-  test('app -> consumer’s Envoy -> owner’s ingress -> backend; wrong SAN, unknown SNI, no certificate -> refused', async () => {
+  test('app -> consumer’s Envoy -> owner’s ingress -> backend; wrong SAN, unknown SNI, no certificate -> refused [000-51] [000-52]', async () => {
     const inside = openNamespace();
     const owner = await startMesh('acme', [{ address: '10.70.1.1', port: 15_443 }]);
     const consumer = await startMesh('globex', []);
