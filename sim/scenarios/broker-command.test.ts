@@ -16,6 +16,14 @@ import { SimHome } from '../home.ts';
 import { find } from '../look.ts';
 import { Simulation } from '../virtual-world.ts';
 
+const definitionType: ResourceType = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  plural: 'customresourcedefinitions',
+  kind: 'CustomResourceDefinition',
+  isNamespaced: false,
+};
+
 const host = { readText: async (path: string) => readFileSync(path, 'utf8') } as unknown as Host;
 
 /** Simulated homes have no roles: these are kept beside them. */
@@ -74,10 +82,30 @@ describe('broker init', () => {
     expect((await init('test'))[0]).toBe('clusterset test is laid out already');
   });
 
+  test('broker init: our definition of an older release is there -> upgraded once; fields that the home added stay', async () => {
+    const { home, init } = await startBroker();
+    await init('prod');
+    const ref = { name: 'clusters.portolan.dev' };
+    const definition = await home.admin.get(definitionType, ref);
+    const spec = structuredClone(definition['spec']) as {
+      versions: { additionalPrinterColumns?: unknown[] }[];
+      preserveUnknownFields?: boolean;
+    };
+    spec.versions[0]!.additionalPrinterColumns = [];
+    spec.preserveUnknownFields = false;
+    await home.admin.update(definitionType, { ...definition, spec });
+    expect((await init('prod'))[0]).toBe('made definition clusters.portolan.dev');
+    expect((await home.admin.get(definitionType, ref))['spec']).toMatchObject({
+      preserveUnknownFields: false,
+      versions: (definition['spec'] as typeof spec).versions,
+    });
+    expect((await init('prod'))[0]).toBe('clusterset prod is laid out already');
+  });
+
   test('broker init: ranges and lease times that make no sense -> refused with what to do; a short lease -> a note', async () => {
     const { init } = await startBroker();
     const ranges = (...clusterSet: string[]) => init('prod', { addressRanges: { clusterSet } });
-    await expect(ranges('127.1.0.0/16')).rejects.toThrow('127.1.0.0/16 holds loopback addresses; give another');
+    await expect(ranges('169.254.0.0/16')).rejects.toThrow('give another');
     await expect(ranges('243.0.0.0/16', '244.0.0.0/16')).rejects.toThrow('are both IPv4; give one of each family');
     await expect(ranges('10.100.0.0/16')).rejects.toThrow(
       'overlaps 10.96.0.0/12 (services of every home that was not told otherwise); give other ranges',

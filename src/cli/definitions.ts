@@ -1,11 +1,9 @@
 // Brings the definitions of a home up to date: those that are missing are made, our own that differ are upgraded, and those
 // of the Multi-Cluster Services API that somebody else installed are left as they are.
 
-import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { Host } from '../base/host.ts';
-import { isSameJson } from '../base/json.ts';
 import { sleep, type World } from '../base/world.ts';
 import { getOrUndefined } from '../kube/client/absent.ts';
 import { apply, mergeInto } from '../kube/client/apply.ts';
@@ -45,25 +43,27 @@ export async function installDefinitions(request: DefinitionsRequest): Promise<s
   return written;
 }
 
-// An API server fills in defaults, so the specs themselves cannot be compared.
 const ourGroup = 'portolan.dev';
-const digestAnnotation = 'portolan.dev/definition-digest';
 
+/** Definitions of the Multi-Cluster Services API belong to whoever installed them first. */
 function isOutdated(present: AnyObject, wanted: AnyObject): boolean {
-  const { group } = wanted['spec'] as { group: string };
-  const digest = present.metadata.annotations?.[digestAnnotation];
-  if (digest === undefined) return group === ourGroup && !isSameJson(present['spec'], wanted['spec']);
-  return digest !== wanted.metadata.annotations?.[digestAnnotation];
+  const spec = wanted['spec'] as { group?: string } | undefined;
+  return spec?.group === ourGroup && !holds(present['spec'], spec);
+}
+
+/** Whether everything that is wanted is there. An API server fills in defaults, so more may be there. */
+function holds(present: unknown, wanted: unknown): boolean {
+  if (typeof wanted !== 'object' || wanted === null) return present === wanted;
+  if (typeof present !== 'object' || present === null) return false;
+  if (Array.isArray(wanted) && wanted.length !== (present as unknown[]).length) return false;
+  return Object.entries(wanted).every(([key, value]) => holds((present as Record<string, unknown>)[key], value));
 }
 
 async function readDefinition(host: Host, name: string): Promise<AnyObject> {
   const path = fileURLToPath(new URL(`../../deploy/crds/${name}.yaml`, import.meta.url));
   const text = await host.readText(path);
   if (text === undefined) throw new Error(`definition ${name}: ${path} is missing; is this installation whole?`);
-  const definition = parse(text) as AnyObject;
-  const digest = createHash('sha256').update(JSON.stringify(definition['spec'])).digest('hex');
-  const annotations = { ...definition.metadata.annotations, [digestAnnotation]: digest };
-  return { ...definition, metadata: { ...definition.metadata, annotations } };
+  return parse(text) as AnyObject;
 }
 
 const servedLooksMax = 100;
