@@ -142,6 +142,10 @@ class Round {
   elements(before: Iterable<Element>, after: Iterable<Element>): void {
     const old = new Map<string, Element>();
     for (const element of before) old.set(`${element.map} ${element.key}`, element);
+    if (old.size === 0) {
+      for (const element of after) this.#added.push(element);
+      return;
+    }
     for (const element of after) {
       const key = `${element.map} ${element.key}`;
       const known = old.get(key);
