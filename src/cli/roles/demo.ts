@@ -33,8 +33,11 @@ export function addDemoCommand(program: Command, deps: ClusterSetDeps, runner: D
       .description(what)
       .argument('<cluster>', 'east, west or south')
       .option('--dir <dir>', 'the folder of the running demo', defaultDirectory)
-      .action(async (cluster: string, _flags: unknown, command: Command) => {
-        deps.print(await runner.order(verb, cluster, command.optsWithGlobals<{ dir: string }>().dir));
+      .action(async (cluster: string, flags: Pick<DemoFlags, 'dir'>, command: Command) => {
+        // Behind the verb or before it.
+        const isBehind = command.getOptionValueSource('dir') !== 'default';
+        const { dir } = isBehind ? flags : command.optsWithGlobals<typeof flags>();
+        deps.print(await runner.order(verb, cluster, dir));
       });
   }
 }
