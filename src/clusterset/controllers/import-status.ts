@@ -2,7 +2,7 @@
 
 import { isSameJson } from '../../base/json.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
-import { formatTime, type WantedCondition, withConditions } from '../../kube/objects/conditions.ts';
+import { conditionOf, formatTime, type WantedCondition, withConditions } from '../../kube/objects/conditions.ts';
 import type { AgentContext } from '../copies/context.ts';
 import type { ClusterSetIpPolicy } from '../kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
@@ -25,10 +25,14 @@ export async function writeImportStatus(
   facts: ImportStatusFacts,
 ): Promise<void> {
   const stamp = { now: formatTime(context.world.clock.wallMs()), observedGeneration: object.metadata.generation };
+  const present = conditionOf(object.status?.conditions, 'Ready');
+  const judged = readyCondition(facts, context.hasProxy());
+  // Until the proxies of this cluster have been listed, what was said last stands.
+  const wanted = judged.status === 'Unknown' ? (present ?? judged) : judged;
   const status: ServiceImport['status'] = {
     ...object.status,
     clusters: facts.merge.clusters.map((cluster) => ({ cluster })),
-    conditions: [...withConditions(object.status?.conditions, [readyCondition(facts, context.hasProxy())], stamp)],
+    conditions: [...withConditions(object.status?.conditions, [wanted], stamp)],
     endpointSliceObjects: 'Present',
   };
   if (isSameJson(status, object.status)) return;
