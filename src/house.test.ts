@@ -157,6 +157,20 @@ test('house: a cycle of imports would be found, whichever file it is entered by'
   expect(cyclesIn(new Map(Object.entries(graph)))).toEqual(['b -> d -> b', 'e -> e']);
 });
 
+test('house: the command line loads no code of a command before the command is used', () => {
+  const loaded = new Set(['src/main.ts']);
+  for (const file of loaded) {
+    const code = withoutComments(read(file));
+    for (const [, path = ''] of code.matchAll(/^(?:import|export)(?! type)[^;]*?from '(\.[^']*)'/gm))
+      loaded.add(relative(root, resolve(dirname(join(root, file)), path)));
+  }
+  expect(loaded).toContain('src/cli/verbs.ts');
+  expect([...loaded].filter((file) => !/^src\/(main\.ts|base\/|kube\/objects\/|cli\/[a-z-]+\.ts)/.test(file))).toEqual(
+    [],
+  );
+  expect(loaded.size).toBeLessThan(15);
+});
+
 test('house: the lock file names no download addresses', () => {
   expect(read('package-lock.json')).not.toMatch(/"resolved":/);
 });

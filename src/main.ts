@@ -1,35 +1,16 @@
-// The command line: picks a role or a verb and hands over. What a role is made of is in `main/`, what a person types in
-// `cli/`; both are loaded only when asked for, so that `portolan --help` is quick.
+// The command line. Loads the command that is used and no other, so that `portolan --help` starts fast. Commands and their
+// flags are in `cli/`, the processes of roles in `main/`.
 
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
-import { createRealHost } from './base/real/host.ts';
-import { createRealWorld } from './base/real/world.ts';
 import { version } from './base/version.ts';
-import { addClusterSetCommands } from './cli/clusterset/index.ts';
-import { addCompletionCommand } from './cli/completion.ts';
-import { addTestCommand } from './cli/connectivity.ts';
-import { addDigCommand } from './cli/dig.ts';
 import { takeFlagsFromEnvironment } from './cli/environment.ts';
 import { describeError, exitCodes, exitKindOf } from './cli/exit-codes.ts';
-import { addInstallCommand } from './cli/installation/install.ts';
-import { addUninstallCommand } from './cli/installation/uninstall.ts';
-import { addPeerCommands } from './cli/peer/index.ts';
-import { addRegisterCommands } from './cli/register/register.ts';
-import { addAgentCommand } from './cli/roles/agent.ts';
-import { addApiCommand } from './cli/roles/api.ts';
-import { addDemoCommand } from './cli/roles/demo.ts';
-import { addDnsCommand } from './cli/roles/dns.ts';
-import { addPeeringCommand } from './cli/roles/peering.ts';
-import { addProxyCommand } from './cli/roles/proxy.ts';
-import { addUpCommand } from './cli/roles/up.ts';
-import { addXdsCommand } from './cli/roles/xds.ts';
-import { addVersionCommand } from './cli/version.ts';
-import { addBootstrapCommand } from './cli/xds/bootstrap.ts';
-import { addXdsStatusCommand } from './cli/xds/status.ts';
+import { type Verb, verbs } from './cli/verbs.ts';
+import type { ClusterSetDeps } from './cli/with-home.ts';
 
-// Beside what was compiled, and nowhere if that is not ours to write: a demo leaves nothing outside its folder.
+// Beside the compiled code. If that folder is read-only there is no cache: a demo writes nothing outside its own folder.
 enableCompileCache(join(import.meta.dirname, '.compile-cache'));
 
 const program = new Command('portolan')
@@ -40,53 +21,148 @@ const program = new Command('portolan')
   .enablePositionalOptions()
   .exitOverride()
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'portolan: ')) })
-  .showHelpAfterError('(portolan help shows what there is)');
+  .showHelpAfterError('(portolan help lists the commands)')
+  .configureHelp({ subcommandTerm: (command) => command.name() });
 
-// Whoever reads our output may have read enough: `portolan status | head`. What we do goes on; only nobody listens.
+// Ignore EPIPE: `portolan status | head`.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });
 }
 
-const hands = {
-  world: createRealWorld(),
-  host: createRealHost(),
-  print: (text: string) => process.stdout.write(`${text}\n`),
-  setExitCode: (code: number) => {
-    process.exitCode = code;
-  },
-};
+interface Loader {
+  readonly adds: readonly Verb[];
+  readonly load: (deps: ClusterSetDeps) => Promise<unknown>;
+}
 
-// What a role consists of is loaded when it is started.
-addDemoCommand(program, hands, {
-  run: async (flags, deps) => (await import('./main/demo/process.ts')).runDemo(flags, deps),
-  order: async (...order) => (await import('./main/demo/process.ts')).orderDemo(...order),
-});
-addUpCommand(program, async (flags) => (await import('./main/home-process.ts')).runUp(flags));
-addApiCommand(program, {
-  run: async (flags) => (await import('./main/home-process.ts')).runApi(flags),
-  rotate: async (...rotation) => (await import('./main/home-process.ts')).rotateCa(...rotation),
-});
-addAgentCommand(program, async (flags) => (await import('./main/agent-process.ts')).runAgent(flags));
-addDnsCommand(program, async (flags) => (await import('./main/dns-process.ts')).runDns(flags));
-addDigCommand(program, hands);
-addPeeringCommand(program, async (flags) => (await import('./main/peering-process.ts')).runPeering(flags));
-addPeerCommands(program, hands);
-const xds = addXdsCommand(program, async (flags) => (await import('./main/xds-process.ts')).runXds(flags));
-addXdsStatusCommand(xds, hands);
-addBootstrapCommand(xds, hands);
-addProxyCommand(program, async (flags) => (await import('./main/proxy-process.ts')).runProxy(flags));
-addTestCommand(program, hands);
-addRegisterCommands(program, hands);
-addClusterSetCommands(program, hands);
-addInstallCommand(program, hands);
-addUninstallCommand(program, hands);
-addVersionCommand(program, hands);
-addCompletionCommand(program, hands);
+/** In the order of the help. */
+const loaders: readonly Loader[] = [
+  {
+    adds: ['demo'],
+    load: async (deps) =>
+      (await import('./cli/roles/demo.ts')).addDemoCommand(program, deps, {
+        run: async (flags, demo) => (await import('./main/demo/process.ts')).runDemo(flags, demo),
+        order: async (...order) => (await import('./main/demo/process.ts')).orderDemo(...order),
+      }),
+  },
+  {
+    adds: ['up'],
+    load: async () =>
+      (await import('./cli/roles/up.ts')).addUpCommand(program, async (flags) =>
+        (await import('./main/home-process.ts')).runUp(flags),
+      ),
+  },
+  {
+    adds: ['api'],
+    load: async () =>
+      (await import('./cli/roles/api.ts')).addApiCommand(program, {
+        run: async (flags) => (await import('./main/home-process.ts')).runApi(flags),
+        rotate: async (...rotation) => (await import('./main/home-process.ts')).rotateCa(...rotation),
+      }),
+  },
+  {
+    adds: ['agent'],
+    load: async () =>
+      (await import('./cli/roles/agent.ts')).addAgentCommand(program, async (flags) =>
+        (await import('./main/agent-process.ts')).runAgent(flags),
+      ),
+  },
+  {
+    adds: ['dns'],
+    load: async () =>
+      (await import('./cli/roles/dns.ts')).addDnsCommand(program, async (flags) =>
+        (await import('./main/dns-process.ts')).runDns(flags),
+      ),
+  },
+  {
+    adds: ['dig'],
+    load: async (deps) => (await import('./cli/dig.ts')).addDigCommand(program, deps),
+  },
+  {
+    adds: ['peering'],
+    load: async () =>
+      (await import('./cli/roles/peering.ts')).addPeeringCommand(program, async (flags) =>
+        (await import('./main/peering-process.ts')).runPeering(flags),
+      ),
+  },
+  {
+    adds: ['peer'],
+    load: async (deps) => (await import('./cli/peer/index.ts')).addPeerCommands(program, deps),
+  },
+  {
+    adds: ['xds'],
+    load: async (deps) => {
+      const xds = (await import('./cli/roles/xds.ts')).addXdsCommand(program, async (flags) =>
+        (await import('./main/xds-process.ts')).runXds(flags),
+      );
+      (await import('./cli/xds/status.ts')).addXdsStatusCommand(xds, deps);
+      (await import('./cli/xds/bootstrap.ts')).addBootstrapCommand(xds, deps);
+    },
+  },
+  {
+    adds: ['proxy'],
+    load: async () =>
+      (await import('./cli/roles/proxy.ts')).addProxyCommand(program, async (flags) =>
+        (await import('./main/proxy-process.ts')).runProxy(flags),
+      ),
+  },
+  {
+    adds: ['test'],
+    load: async (deps) => (await import('./cli/connectivity.ts')).addTestCommand(program, deps),
+  },
+  {
+    adds: ['register', 'deregister'],
+    load: async (deps) => (await import('./cli/register/register.ts')).addRegisterCommands(program, deps),
+  },
+  {
+    adds: ['broker', 'join', 'leave', 'export', 'unexport', 'drain', 'status', 'explain', 'plan'],
+    load: async (deps) => (await import('./cli/clusterset/index.ts')).addClusterSetCommands(program, deps),
+  },
+  {
+    adds: ['install', 'upgrade'],
+    load: async (deps) => (await import('./cli/installation/install.ts')).addInstallCommand(program, deps),
+  },
+  {
+    adds: ['uninstall'],
+    load: async (deps) => (await import('./cli/installation/uninstall.ts')).addUninstallCommand(program, deps),
+  },
+  {
+    adds: ['version'],
+    load: async (deps) => (await import('./cli/version.ts')).addVersionCommand(program, deps),
+  },
+  {
+    adds: ['completion'],
+    load: async (deps) => (await import('./cli/completion.ts')).addCompletionCommand(program, deps),
+  },
+];
+
+const [first, second] = process.argv.slice(2).filter((word) => !word.startsWith('-'));
+const wanted = first === 'help' ? second : first;
+let deps: ClusterSetDeps | undefined;
+for (const { adds, load } of loaders) {
+  // A completion script lists the options of every command.
+  if (wanted === 'completion' || adds.some((verb) => verb === wanted)) await load((deps ??= await createDeps()));
+  else for (const verb of adds) program.command(verb).description(verbs[verb]);
+}
+
+async function createDeps(): Promise<ClusterSetDeps> {
+  const [{ createRealWorld }, { createRealHost }] = await Promise.all([
+    import('./base/real/world.ts'),
+    import('./base/real/host.ts'),
+  ]);
+  return {
+    world: createRealWorld(),
+    host: createRealHost(),
+    print: (text) => process.stdout.write(`${text}\n`),
+    setExitCode: (code) => {
+      process.exitCode = code;
+    },
+  };
+}
 
 for (const command of program.commands) {
-  command.showHelpAfterError(`(portolan ${command.name()} --help shows what it takes)`);
+  command.showHelpAfterError(`(portolan ${command.name()} --help lists its options)`);
 }
 
 takeFlagsFromEnvironment(program);
@@ -94,7 +170,7 @@ takeFlagsFromEnvironment(program);
 try {
   await program.parseAsync();
 } catch (error) {
-  // Commander has said what is wrong with the command line, or printed the help that was asked for.
+  // Commander has printed the error, or the requested help.
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : exitCodes.usage;
   else {
     process.stderr.write(`portolan: ${describeError(error)}\n`);

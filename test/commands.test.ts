@@ -53,8 +53,8 @@ describe('portolan: help', () => {
 
 describe('portolan: what is typed wrong', () => {
   test.each([
-    ['nonsense', "unknown command 'nonsense'", '(portolan help shows what there is)'],
-    ['api', "required option '--data <dir>' not specified", '(portolan api --help shows what it takes)'],
+    ['nonsense', "unknown command 'nonsense'", '(portolan help lists the commands)'],
+    ['api', "required option '--data <dir>' not specified", '(portolan api --help lists its options)'],
     ['api --data d --bogus', "unknown option '--bogus'", '(portolan api --help'],
     ['api --data d extra', 'too many arguments', '(portolan api --help'],
     ['api --data d --listen nowhere', '--listen nowhere: expected HOST:PORT, such as 127.0.0.1:6443'],

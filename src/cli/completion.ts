@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { usageError } from './exit-codes.ts';
+import { verbs } from './verbs.ts';
 import type { CliDeps } from './with-home.ts';
 
 /** One command with what may follow it, such as `broker token` with its options. */
@@ -26,7 +27,7 @@ export function addCompletionCommand(program: Command, deps: CliDeps): void {
   program
     .command('completion')
     .argument('<shell>', Object.keys(formats).join(', '))
-    .description('print a script that completes commands and options in a shell')
+    .description(verbs.completion)
     .addHelpText('after', installation)
     .action((shell: string) => {
       const format = formats[shell];

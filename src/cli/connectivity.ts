@@ -22,6 +22,7 @@ import type { Report } from '../proxy/connectivity/report.ts';
 import { ProxyState } from '../proxy/state.ts';
 import { emptyViewInput, viewOf } from '../proxy/view.ts';
 import { exitCodes, usageError } from './exit-codes.ts';
+import { verbs } from './verbs.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from './with-home.ts';
 
 interface ConnectivityFlags extends HomeFlags {
@@ -34,7 +35,7 @@ interface ConnectivityFlags extends HomeFlags {
 type Deps = CliDeps & { readonly setExitCode: (code: number) => void };
 
 export function addTestCommand(program: Command, deps: Deps): void {
-  const test = program.command('test').description('try out what the clusterset promises, from here');
+  const test = program.command('test').description(verbs.test);
   addHomeOptions(
     test
       .command('connectivity')

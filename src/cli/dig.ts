@@ -6,6 +6,7 @@ import { readBody } from '../base/http.ts';
 import { type Explanation, formatExplanation } from '../dns/explain/explanation.ts';
 import { usageError } from './exit-codes.ts';
 import { formatOutput, type OutputFormat, outputOption, parseOutput } from './table.ts';
+import { verbs } from './verbs.ts';
 import type { CliDeps } from './with-home.ts';
 
 interface DigFlags {
@@ -19,7 +20,7 @@ interface DigFlags {
 export function addDigCommand(program: Command, deps: CliDeps): void {
   program
     .command('dig')
-    .description('ask for a name, and why the answer is what it is')
+    .description(verbs.dig)
     .argument('<name>', 'the name in full, such as checkout.shop.svc.clusterset.local')
     .argument('[type]', 'A, AAAA, SRV, PTR, TXT, MX, HTTPS or any other, or TYPE65', 'A')
     .option('--from <cluster>', 'as this cluster sees it')

@@ -7,6 +7,7 @@ import { systemNamespace } from '../kube/objects/ours.ts';
 import { partLabel, partState } from '../kube/objects/part-lease.ts';
 import { exitCodes } from './exit-codes.ts';
 import { formatOutput, formatTable, outputOption, parseOutput } from './table.ts';
+import { verbs } from './verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, type OpenHome, withHome } from './with-home.ts';
 
 interface VersionFlags extends HomeFlags {
@@ -23,7 +24,7 @@ interface PartVersion {
 export function addVersionCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('version')
-    .description('the versions of this program, of the home and of the parts that report there')
+    .description(verbs.version)
     .option('--client', 'only the version of this program')
     .option(...outputOption)
     .addHelpText('after', '\nEnds with 7 if a part has another version than this program.');

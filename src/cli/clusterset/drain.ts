@@ -7,6 +7,7 @@ import { drainAnnotation, type ServiceExport, serviceExportType } from '../../cl
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { notFoundError } from '../exit-codes.ts';
+import { verbs } from '../verbs.ts';
 import {
   addHomeOptions,
   type ClusterSetDeps,
@@ -24,7 +25,7 @@ interface DrainFlags extends HomeFlags {
 export function addDrainCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('drain')
-    .description('take a cluster, or its part of a service, out of new connections')
+    .description(verbs.drain)
     .argument('<target>', "a cluster's id, at the broker; or NAMESPACE/NAME of a service that this cluster exports")
     .option('--clusterset <name>', 'the set that the cluster is a member of', defaultClusterSet)
     .option('--undo', 'let new connections in again')

@@ -12,6 +12,7 @@ import { readShard, recordProblem } from '../../clusterset/rules/shard-record.ts
 import { CommandError, exitCodes, notFoundError } from '../exit-codes.ts';
 import { addExplainConnectionCommand } from '../external/explain-connection.ts';
 import { formatOutput, formatTable, type OutputFormat, outputOption, parseOutput } from '../table.ts';
+import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { explainAtHome, formatHomeExplanation, type HomeExplanation } from './explain-home.ts';
 
@@ -22,7 +23,7 @@ interface ExplainFlags extends HomeFlags {
 export function addExplainCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('explain')
-    .description('say field by field what each cluster exports of a service, who won and why')
+    .description(verbs.explain)
     .argument('<namespace/name>', 'a service of the clusterset')
     .option(...outputOption)
     .addHelpText(

@@ -16,6 +16,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { notFoundError, usageError } from '../exit-codes.ts';
+import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { completeExport } from './plan-file.ts';
 
@@ -32,7 +33,7 @@ export interface WaitFlags {
 export function addExportCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('export')
-    .description('offer a Service of this cluster to the clusterset')
+    .description(verbs.export)
     .argument('<namespace/name>', 'the Service; it may come later')
     .option(
       '--to <clusters...>',

@@ -1,6 +1,7 @@
 // The verbs about clustersets, and those of `portolan broker` for the admin of one.
 
 import type { Command } from 'commander';
+import { verbs } from '../verbs.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
 import { addBrokerAcceptCommand } from './broker-accept.ts';
 import { addBrokerInitCommand } from './broker-init.ts';
@@ -27,8 +28,8 @@ export function addClusterSetCommands(program: Command, deps: ClusterSetDeps): v
   addPlanCommand(program, deps);
 }
 
-export function addBrokerCommands(program: Command, deps: ClusterSetDeps): void {
-  const broker = program.command('broker').description('lay out a clusterset and say who is a member');
+function addBrokerCommands(program: Command, deps: ClusterSetDeps): void {
+  const broker = program.command('broker').description(verbs.broker);
   addBrokerInitCommand(broker, deps);
   addBrokerTokenCommand(broker, deps);
   addBrokerAcceptCommand(broker, deps);

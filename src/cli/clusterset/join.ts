@@ -41,6 +41,7 @@ import { systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { installDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
+import { verbs } from '../verbs.ts';
 import {
   addHomeOptions,
   type ClusterSetDeps,
@@ -67,7 +68,7 @@ interface JoinFlags extends HomeFlags {
 export function addJoinCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('join')
-    .description('make this cluster a member of a clusterset')
+    .description(verbs.join)
     .argument('[token]', 'what portolan broker token printed for this cluster')
     .option('--cluster-id <id>', 'NAME or NAME.CONTEXT; must be the one the token was made for')
     .option('--region <name>', 'where this cluster is')

@@ -14,6 +14,7 @@ import { ApiError, isForbidden, isNotFound, isUnauthorized } from '../../kube/ob
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import { secretType } from '../../kube/objects/secret.ts';
+import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { removeViews } from './broker-remove.ts';
 import { cleanHome } from './leave-home.ts';
@@ -25,7 +26,7 @@ interface LeaveFlags extends HomeFlags {
 export function addLeaveCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('leave')
-    .description('take this cluster out of its clusterset and remove every trace of it')
+    .description(verbs.leave)
     .option('--offline', 'without the broker, which the admin then tells: portolan broker remove ID')
     .addHelpText(
       'after',

@@ -15,6 +15,7 @@ import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { exitCodes, notFoundError } from '../exit-codes.ts';
 import { formatCount, formatOutput, formatTable, type OutputFormat, outputOption, parseOutput } from '../table.ts';
+import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { completeExport, completeService, type PlannedObjects, readPlanFile } from './plan-file.ts';
 import { type PolicyPlan, planPolicies } from './plan-policies.ts';
@@ -31,7 +32,7 @@ const worstFirst: readonly number[] = [planExit.notExported, planExit.conflict];
 export function addPlanCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('plan')
-    .description('say what the exports, services and export policies of a file would do, and change nothing')
+    .description(verbs.plan)
     .requiredOption(
       '-f, --file <file>',
       'YAML with ServiceExports, Services and ServiceExportPolicies; - reads standard input',

@@ -23,6 +23,7 @@ import { isOurs } from '../../kube/objects/ours.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { readParts } from '../parts.ts';
 import { outputOption, parseOutput } from '../table.ts';
+import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { clustersOf, readHomeStatus } from './status-home.ts';
 import {
@@ -41,7 +42,7 @@ interface StatusFlags extends HomeFlags {
 export function addStatusCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('status')
-    .description('the clusterset at a glance: clusters, leases, services, conflicts, lag')
+    .description(verbs.status)
     .option(...outputOption)
     .addHelpText(
       'after',

@@ -11,13 +11,14 @@ import { madeAnnotation, placementLabel, policyLabel } from '../../clusterset/ru
 import { recordName } from '../../clusterset/rules/names.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { addWaitOptions, changeWarnings, foreseeHere, parseTimeout, type WaitFlags } from './export.ts';
 
 export function addUnexportCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('unexport')
-    .description('take a Service of this cluster back from the clusterset')
+    .description(verbs.unexport)
     .argument('<namespace/name>', 'the Service, which itself stays')
     .addHelpText('after', '\nExample:\n  portolan unexport shop/checkout --wait');
   addWaitOptions(addHomeOptions(command)).action(async (ref: string, flags: HomeFlags & WaitFlags) => {

@@ -14,6 +14,7 @@ import type { Manifest } from '../../kube/objects/manifest.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import { installDefinitions } from '../definitions.ts';
 import { CommandError, usageError } from '../exit-codes.ts';
+import { verbs } from '../verbs.ts';
 import {
   addHomeOptions,
   brokerDefinitions,
@@ -35,13 +36,10 @@ export interface InstallFlags extends HomeFlags {
 const oldestMinor = 29;
 
 export function addInstallCommand(program: Command, deps: ClusterSetDeps): void {
-  for (const [verb, what] of [
-    ['install', 'install the parts of Portolan in a Kubernetes cluster'],
-    ['upgrade', 'bring an installation to this version and these values'],
-  ] as const) {
+  for (const verb of ['install', 'upgrade'] as const) {
     const command = program
       .command(verb)
-      .description(what)
+      .description(verbs[verb])
       .option('--values <file>', 'values in YAML, as for the Helm chart')
       .option('--set <path=value...>', 'single values, such as dns.clusterIP=10.96.0.20', [])
       .option('--print', 'print the objects for kubectl apply instead of writing them')

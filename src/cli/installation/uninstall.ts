@@ -7,13 +7,14 @@ import { defaultValues, partNames, type Values } from '../../install/values.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
 import { CommandError } from '../exit-codes.ts';
+import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { describe } from './install.ts';
 
 export function addUninstallCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('uninstall')
-    .description('remove the parts of Portolan from a Kubernetes cluster; definitions and your objects stay')
+    .description(verbs.uninstall)
     .option('--force', 'even while the cluster is a member of a clusterset');
   addHomeOptions(command).action((flags: HomeFlags & { force?: boolean }) =>
     withHome(deps, flags, async ({ client }) => {

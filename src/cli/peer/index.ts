@@ -4,6 +4,7 @@
 import type { Command } from 'commander';
 import { exitCodes, usageError } from '../exit-codes.ts';
 import { outputOption, parseOutput } from '../table.ts';
+import { verbs } from '../verbs.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { addByHand, addByToken, makeToken, ownCard, type PeerHome, removePeer } from './add.ts';
 import { listRoutes } from './routes.ts';
@@ -42,7 +43,7 @@ interface TokenFlags extends PeerFlags {
 }
 
 export function addPeerCommands(program: Command, deps: PeerDeps): void {
-  const peer = program.command('peer').description('other meshes that services are shared with');
+  const peer = program.command('peer').description(verbs.peer);
   const verb = (name: string, description: string) =>
     addHomeOptions(peer.command(name).description(description)).option(
       '--namespace <name>',

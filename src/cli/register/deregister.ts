@@ -13,6 +13,7 @@ import {
   sliceManagedByLabel,
 } from '../../kube/objects/endpoint-slice.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { verbs } from '../verbs.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { type PortFlag, parseAddress, parsePorts } from './register-flags.ts';
 
@@ -32,7 +33,7 @@ export interface DeregisterRequest {
 export function addDeregisterCommand(program: Command, deps: CliDeps): void {
   const command = program
     .command('deregister')
-    .description('take a registered process away from behind its Service')
+    .description(verbs.deregister)
     .argument('<namespace/name>', 'the Service; removed too if register made it and nothing is left behind it')
     .requiredOption('--address <ip>', 'where the process runs')
     .option('--port <port...>', 'only the process with these ports, if several run at that address');

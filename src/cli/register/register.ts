@@ -16,6 +16,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { verbs } from '../verbs.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { addDeregisterCommand } from './deregister.ts';
 import { type CheckFlags, type PortFlag, parseAddress, parseCheck, parsePorts } from './register-flags.ts';
@@ -41,7 +42,7 @@ const attemptsMax = 3;
 export function addRegisterCommands(program: Command, deps: CliDeps): void {
   const command = program
     .command('register')
-    .description('put a process on a VM, or anywhere, behind a Service')
+    .description(verbs.register)
     .argument('<namespace/name>', 'the Service; made, without a selector, if there is none')
     .requiredOption('--address <ip>', 'where the process runs')
     .requiredOption(

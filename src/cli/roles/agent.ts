@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
+import { verbs } from '../verbs.ts';
 import { logLevelOption } from './options.ts';
 
 export interface AgentFlags {
@@ -16,7 +17,7 @@ export interface AgentFlags {
 export function addAgentCommand(program: Command, run: (flags: AgentFlags) => Promise<void>): void {
   program
     .command('agent')
-    .description("a cluster's controllers, between its home and the broker")
+    .description(verbs.agent)
     .option('--kubeconfig <file>', 'the home (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
     .option('--context <name>', 'a context of that file other than its current one')
     .option('--broker-kubeconfig <file>', 'credentials at the broker in place of those that joining left')

@@ -3,6 +3,7 @@
 import { Argument, type Command } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
+import { verbs } from '../verbs.ts';
 import { logLevelOption } from './options.ts';
 
 export interface ApiFlags {
@@ -25,7 +26,7 @@ export interface ApiActions {
 export function addApiCommand(program: Command, { run, rotate }: ApiActions): void {
   const api = program
     .command('api')
-    .description("the embedded API server: a cluster's home, or the broker")
+    .description(verbs.api)
     .requiredOption('--data <dir>', 'where facts, keys and admin.kubeconfig are kept; made if it is not there')
     .option('--listen <host:port>', 'where to listen; port 0 takes a free one', '127.0.0.1:6443')
     .option('--san <name...>', 'further names or addresses the serving certificate is good for', [])

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
+import { verbs } from '../verbs.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
 
 const defaultDirectory = '.portolan/demo';
@@ -20,7 +21,7 @@ export interface DemoRunner {
 export function addDemoCommand(program: Command, deps: ClusterSetDeps, runner: DemoRunner): void {
   const demo = program
     .command('demo')
-    .description('a broker and three clusters with sample services in one go, ready to look at')
+    .description(verbs.demo)
     .option('--dir <dir>', 'where everything is kept; what an earlier demo left there is removed', defaultDirectory)
     .option('--log-level <level>', 'debug, info, warn or error', 'error')
     .action((flags: DemoFlags) => runner.run(flags, deps));

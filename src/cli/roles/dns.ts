@@ -3,13 +3,14 @@
 
 import { type Command, Option } from 'commander';
 import { systemNamespace } from '../../kube/objects/ours.ts';
+import { verbs } from '../verbs.ts';
 import type { DnsFlags } from './dns-flags.ts';
 import { logLevelOption } from './options.ts';
 
 export function addDnsCommand(program: Command, run: (flags: DnsFlags) => Promise<void>): void {
   const command = program
     .command('dns')
-    .description("the cluster's resolver, and a federation's authority")
+    .description(verbs.dns)
     .option('--cluster-id <id>', 'the cluster it stands in; without it only a federation is answered')
     .option('--listen <host:port...>', 'where to listen, UDP and TCP; ports may differ, and port 0 takes a free one', [
       '127.0.0.1:53',

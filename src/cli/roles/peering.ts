@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
 import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
+import { verbs } from '../verbs.ts';
 
 export interface PeeringFlags {
   readonly kubeconfig?: string;
@@ -28,7 +29,7 @@ export interface PeeringFlags {
 export function addPeeringCommand(program: Command, run: (flags: PeeringFlags) => Promise<void>): void {
   program
     .command('peering')
-    .description('the gRPC endpoint other meshes talk to, and our side of theirs')
+    .description(verbs.peering)
     .requiredOption('--trust-domain <domain>', 'of this mesh, such as acme.example')
     .option('--kubeconfig <file>', 'the home (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
     .option('--context <name>', 'a context of that file other than its current one')

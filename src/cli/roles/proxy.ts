@@ -4,6 +4,7 @@
 import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
+import { verbs } from '../verbs.ts';
 import { logLevelOption } from './options.ts';
 
 export interface ProxyFlags {
@@ -30,7 +31,7 @@ export interface ProxyFlags {
 export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Promise<void>): void {
   program
     .command('proxy')
-    .description("a node's clusterset addresses: rules in its kernel that lead to ready endpoints")
+    .description(verbs.proxy)
     .option('--kubeconfig <file>', 'the home to watch (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
     .option('--context <name>', 'a context of that file other than its current one')
     .option('--node <name>', 'name of this node; its Node object says zone and pod range, if there is one', hostname())

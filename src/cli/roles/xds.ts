@@ -4,6 +4,7 @@
 import type { Command } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
+import { verbs } from '../verbs.ts';
 import { logLevelOption } from './options.ts';
 
 export interface XdsFlags {
@@ -28,7 +29,7 @@ export function addXdsCommand(program: Command, run: (flags: XdsFlags) => Promis
   return (
     program
       .command('xds')
-      .description('the discovery server for Envoy and gRPC clients')
+      .description(verbs.xds)
       .option('--kubeconfig <file>', 'the home to watch (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
       .option('--context <name>', 'a context of that file other than its current one')
       .option('--namespace <name>', 'where Peers, PeerServices and Secrets lie', systemNamespace)
