@@ -52,6 +52,7 @@ export interface ClusterSetFlags {
   readonly endpoints?: string;
   readonly clustersetIp?: string;
   readonly staleness?: string;
+  readonly locality?: string;
   readonly leaseRenew?: string;
   readonly leaseDuration?: string;
   readonly clustersetRange?: string[];
@@ -72,8 +73,12 @@ export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): voi
     .option('--print', 'print the manifests for kubectl apply instead of writing them')
     .option('--ports <policy>', 'union or intersection of what clusters export')
     .option('--endpoints <mode>', 'Pods, or ClusterIP where pods cannot be reached from other clusters')
-    .option('--clusterset-ip <mode>', 'allocate, or none: DNS then answers with endpoints')
+    .option(
+      '--clusterset-ip <mode>',
+      'allocate, derived (from Services of each cluster), or none: DNS answers with endpoints',
+    )
     .option('--staleness <policy>', 'of silent clusters: Withdraw, NotReady or Keep')
+    .option('--locality <policy>', 'which ready endpoints are used: Spread (all) or NearestFirst')
     .option('--lease-renew <seconds>', 'how often members say that they live')
     .option('--lease-duration <seconds>', 'how long before silence counts')
     .option('--clusterset-range <cidr...>', 'where clusterset IPs come from, one range per family')
@@ -140,6 +145,7 @@ export function clusterSetSpec(flags: ClusterSetFlags): ClusterSetSpec {
     endpoints: flags.endpoints,
     clusterSetIP: flags.clustersetIp,
     staleness: flags.staleness,
+    locality: flags.locality,
     lease: isEmpty(lease) ? undefined : lease,
     addressRanges: isEmpty(addressRanges) ? undefined : addressRanges,
     dns: isEmpty(dns) ? undefined : dns,
