@@ -79,6 +79,24 @@ describeWith(['envoy'], 'xds: processes', () => {
   });
 });
 
+describeWith(['envoy'], 'up --envoy', () => {
+  test('starts an Envoy beside the home -> it is configured, and ends with it', async () => {
+    const data = mkdtempSync(join(tmpdir(), 'portolan-up-envoy-'));
+    closing.push(() => rmSync(data, { recursive: true, force: true }));
+    const child = spawn(portolan, ['up', '--data', data, '--envoy', pathOf('envoy')!], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    closing.push(() => child.kill('SIGKILL'));
+    let out = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (out += chunk));
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    await until(async () => (out.includes('Envoy runs beside it') || child.exitCode !== null ? true : undefined));
+    expect(out).toContain('Envoy runs beside it');
+    child.kill('SIGTERM');
+    expect(await exited).toBe(0);
+  });
+});
+
 async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   for (let i = 0; i < 60; i++) {
     const found = await look();

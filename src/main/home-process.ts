@@ -2,12 +2,14 @@
 
 import { resolve } from 'node:path';
 import { parseIp } from '../base/ip.ts';
+import { Parts } from '../base/parts.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { usageError } from '../cli/exit-codes.ts';
 import type { ApiFlags, RotationStep } from '../cli/roles/api.ts';
 import { parseListen } from '../cli/roles/options.ts';
 import type { UpFlags } from '../cli/roles/up.ts';
 import { rotateAuthority } from '../home/security/authority.ts';
+import { createClient } from '../kube/client/client.ts';
 import { startHome } from './home.ts';
 import { portolanPath, processLog, untilStopped } from './process.ts';
 
@@ -57,8 +59,19 @@ export async function runUp(flags: UpFlags): Promise<void> {
   const log = processLog(world, flags.logLevel);
   const directory = resolve(flags.data);
   const home = await startHome({ world, log, directory, listen });
-  const stopped = untilStopped(log, () => home.stop());
+  const parts = new Parts(log);
+  parts.add('home', () => home.stop());
+  const stopped = untilStopped(log, () => parts.stop());
   process.stdout.write(screen(home.server, home.kubeconfig));
+  if (flags.envoy !== undefined) {
+    const client = createClient(home.transport, { world, userAgent: 'portolan-up' });
+    const program = flags.envoy === true ? '' : flags.envoy;
+    const { startUpEnvoy } = await import('./up-envoy.ts');
+    const envoy = await startUpEnvoy({ world, log, home: client, directory, program });
+    parts.add('envoy', () => envoy.stop());
+    await envoy.whenConnected();
+    process.stdout.write(`Envoy runs beside it, configured by ${resolve(directory, 'envoy.json')}\n`);
+  }
   await stopped;
 }
 

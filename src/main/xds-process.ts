@@ -7,11 +7,10 @@ import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { parseListen } from '../cli/roles/options.ts';
 import type { XdsFlags } from '../cli/roles/xds.ts';
-import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
 import { loadPlugins } from '../external/plugins/edge/load.ts';
-import { type Client, createClient } from '../kube/client/client.ts';
+import { createClient } from '../kube/client/client.ts';
 import { findHome } from '../kube/client/kubeconfig.ts';
-import { isNotFound } from '../kube/objects/api-error.ts';
+import { requireClusterId } from '../xds/identity/cluster-id.ts';
 import { processLog, untilStopped } from './process.ts';
 import { startXdsRole } from './xds.ts';
 
@@ -24,7 +23,7 @@ export async function runXds(flags: XdsFlags): Promise<void> {
   const home = createClient(world.network.http(access), { world, userAgent: 'portolan-xds' });
   const parts = new Parts(log);
   parts.add('home client', () => home.close());
-  const cluster = flags.clusterId ?? (await clusterIdOf(home));
+  const cluster = flags.clusterId ?? (await requireClusterId(home));
   const mode = Number.parseInt(flags.socketMode, 8);
   const role = await startXdsRole({
     ...{ world, log, metrics, home, cluster },
@@ -48,14 +47,4 @@ export async function runXds(flags: XdsFlags): Promise<void> {
   const stopped = untilStopped(log, () => parts.stop());
   process.stdout.write(`ready ${role.port}\nadmin ${admin.url}\n`);
   await stopped;
-}
-
-async function clusterIdOf(home: Client): Promise<string> {
-  try {
-    const property = await home.get<ClusterProperty>(clusterPropertyType, { name: clusterIdProperty });
-    return property.spec.value;
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    throw new Error('this cluster has no id yet; join a clusterset, or give --cluster-id', { cause: error });
-  }
 }

@@ -8,6 +8,8 @@ import { logLevelOption } from './options.ts';
 export interface UpFlags {
   readonly data: string;
   readonly listen: string;
+  /** True when no path was given. */
+  readonly envoy?: string | true;
   readonly logLevel: LogLevel;
 }
 
@@ -17,6 +19,7 @@ export function addUpCommand(program: Command, run: (flags: UpFlags) => Promise<
     .description(verbs.up)
     .option('--data <dir>', 'where everything is kept', '.portolan')
     .option('--listen <host:port>', 'where the API listens; port 0 takes a free one', '127.0.0.1:0')
+    .option('--envoy [path]', 'run an Envoy beside it, configured by its own discovery server (default: envoy on PATH)')
     .addOption(logLevelOption('warn'))
     .action(run);
 }

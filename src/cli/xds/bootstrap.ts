@@ -1,11 +1,6 @@
 // `portolan xds bootstrap`: the configuration that a proxy starts with, certificates included.
 
 import type { Command } from 'commander';
-import {
-  type ClusterProperty,
-  clusterIdProperty,
-  clusterPropertyType,
-} from '../../clusterset/kinds/cluster-property.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { issueProxy, openAuthority } from '../../xds/identity/authority.ts';
@@ -15,6 +10,7 @@ import {
   grpcBootstrap,
   type ServerAddress,
 } from '../../xds/identity/bootstrap.ts';
+import { requireClusterId } from '../../xds/identity/cluster-id.ts';
 import {
   formatNodeId,
   type ProxyIdentity,
@@ -60,7 +56,7 @@ export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
 }
 
 async function bootstrap(deps: CliDeps, home: Client, flags: BootstrapFlags): Promise<void> {
-  const cluster = flags.clusterId ?? (await clusterIdOf(home));
+  const cluster = flags.clusterId ?? (await requireClusterId(home));
   const identity: ProxyIdentity = { role: flags.role as ProxyRole, cluster, name: flags.name };
   if (parseNodeId(formatNodeId(identity)) === undefined)
     throw new Error(
@@ -94,11 +90,4 @@ async function tlsServer(
   const options = { world: deps.world, home, namespace: flags.namespace, cluster: identity.cluster };
   const authority = await openAuthority(options);
   return { kind: 'tls', host, port, authority: authority.certificate, ...issueProxy(options, authority, identity) };
-}
-
-async function clusterIdOf(home: Client): Promise<string> {
-  const property = await home.get<ClusterProperty>(clusterPropertyType, { name: clusterIdProperty }).catch((cause) => {
-    throw new Error('this cluster has no id yet; join a clusterset, or give --cluster-id', { cause });
-  });
-  return property.spec.value;
 }

@@ -1,0 +1,98 @@
+// The Envoy that `portolan up --envoy` runs beside a home: the discovery server, the Envoy's first configuration, and its
+// process.
+
+import { spawn } from 'node:child_process';
+import { access, constants, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import type { Log } from '../base/log.ts';
+import { createMetrics } from '../base/metrics.ts';
+import { Parts } from '../base/parts.ts';
+import { sleep, type World } from '../base/world.ts';
+import type { Client } from '../kube/client/client.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
+import { issueProxy, openAuthority } from '../xds/identity/authority.ts';
+import { envoyBootstrap } from '../xds/identity/bootstrap.ts';
+import { findClusterId } from '../xds/identity/cluster-id.ts';
+import { ingressPort } from '../xds/ingress/generate.ts';
+import { virtualPort } from '../xds/virtual-listener.ts';
+import { startXdsRole } from './xds.ts';
+
+export interface UpEnvoyOptions {
+  readonly world: World;
+  readonly log: Log;
+  readonly home: Client;
+  readonly directory: string;
+  /** Path of the program; looked for on PATH if empty. */
+  readonly program: string;
+}
+
+export interface UpEnvoy {
+  /** Resolves when it has taken its first configuration; rejects if it ends before. */
+  whenConnected(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const loopback = '127.0.0.1';
+/** The name of a cluster that has joined nothing. */
+const unjoinedCluster = 'local';
+const lookMs = 50;
+
+export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
+  const { world, log, home, directory } = options;
+  const program = options.program === '' ? await findOnPath('envoy') : options.program;
+  const cluster = (await findClusterId(home)) ?? unjoinedCluster;
+  const parts = new Parts(log);
+  const role = await startXdsRole({
+    ...{ world, log, metrics: createMetrics(), home, cluster, namespace: systemNamespace },
+    listen: { host: loopback, port: 0 },
+    hosts: [],
+    socket: { path: join(directory, 'xds.sock'), mode: 0o660 },
+    ports: { virtual: virtualPort, ingress: ingressPort },
+  });
+  parts.add('xds', () => role.stop());
+  const at = { world, home, namespace: systemNamespace, cluster };
+  const authority = await openAuthority(at);
+  const identity = { role: 'sidecar', cluster, name: 'up' } as const;
+  const bootstrap = envoyBootstrap({
+    ...{ identity, zone: '', region: '', variant: 'delta', isClustersetProxied: false },
+    admin: { host: loopback, port: 0 },
+    server: {
+      ...{ kind: 'tls', host: loopback, port: role.port, authority: authority.certificate },
+      ...issueProxy(at, authority, identity),
+    },
+  });
+  const file = join(directory, 'envoy.json');
+  await writeFile(file, JSON.stringify(bootstrap), { mode: 0o600 });
+  await role.whenSynced();
+  const args = ['-c', file, '-l', 'warning', '--concurrency', '1', '--use-dynamic-base-id'];
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  let ended: string | undefined;
+  child.once('error', (error) => (ended = error.message));
+  child.once('exit', (code, signal) => {
+    ended = `it ended with ${code ?? signal}`;
+    log.warn('the Envoy beside this home has ended', { program, code, signal });
+  });
+  parts.add('envoy', () => void child.kill('SIGTERM'));
+  return {
+    whenConnected: async () => {
+      while (role.service.proxies.connected === 0) {
+        if (ended !== undefined)
+          throw new Error(`${program}: ${ended} before it was configured; start it alone with -c ${file}`);
+        await sleep(world.timers, lookMs);
+      }
+    },
+    stop: () => parts.stop(),
+  };
+}
+
+async function findOnPath(name: string): Promise<string> {
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+    const path = join(folder, name);
+    const isThere = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return path;
+  }
+  throw new Error(`--envoy: there is no ${name} on PATH; give its path, --envoy /path/to/envoy`);
+}
