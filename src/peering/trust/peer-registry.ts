@@ -47,6 +47,8 @@ export class PeerRegistry {
   readonly #known = new Map<string, KnownPeer>();
   /** Names of the peers that refer to a Secret. */
   readonly #users = new Map<string, Set<string>>();
+  /** In which order Peers were first seen. */
+  readonly #turns = new Map<string, number>();
   readonly #off: (() => void)[] = [];
 
   constructor(options: PeerRegistryOptions) {
@@ -87,7 +89,21 @@ export class PeerRegistry {
     }
   }
 
+  // Times are in seconds: of two in the same one, the one that was seen first here.
+  #isOlder({ metadata: one }: Peer, other: Peer['metadata']): boolean {
+    const [first = '', second = ''] = [one.creationTimestamp, other.creationTimestamp];
+    return first === second ? this.#turnOf(one) < this.#turnOf(other) : first < second;
+  }
+
+  #turnOf({ uid = '', name }: Peer['metadata']): number {
+    const key = `${uid} ${name}`;
+    const turn = this.#turns.get(key) ?? this.#turns.size;
+    this.#turns.set(key, turn);
+    return turn;
+  }
+
   #look(name: string, peer: Peer | undefined): void {
+    if (peer !== undefined) this.#turnOf(peer.metadata);
     for (const users of this.#users.values()) users.delete(name);
     if (peer === undefined) {
       const gone = this.#known.get(name);
@@ -106,7 +122,7 @@ export class PeerRegistry {
   #lookAtTwins({ metadata, spec }: Peer): void {
     for (const other of [...this.#options.peers.values()]) {
       const known = this.#known.get(other.metadata.name);
-      const isYounger = other.metadata.name !== metadata.name && !isOlder(other, metadata);
+      const isYounger = other.metadata.name !== metadata.name && !this.#isOlder(other, metadata);
       if (known === undefined || !isYounger || other.spec.trust.domain !== spec.trust.domain) continue;
       const again = this.#resolve(other);
       if (again.wrong === known.wrong) continue;
@@ -119,7 +135,7 @@ export class PeerRegistry {
   #twinOf({ metadata, spec }: Peer, roots: readonly string[]): string | undefined {
     const own = { ...spec.trust, roots };
     for (const other of this.#options.peers.values()) {
-      if (other.metadata.name === metadata.name || !isOlder(other, metadata)) continue;
+      if (other.metadata.name === metadata.name || !this.#isOlder(other, metadata)) continue;
       const known = this.#known.get(other.metadata.name);
       const pem = known?.rootsPem ?? splitPem(other.spec.trust.bundle ?? '');
       if (isSameMesh(own, { ...other.spec.trust, roots: pem })) return other.metadata.name;
@@ -192,12 +208,6 @@ export class PeerRegistry {
     const data = this.#options.secrets.get(`${metadata.namespace}/${name}`)?.data?.[field];
     return data === undefined ? undefined : Buffer.from(data, 'base64').toString('utf8');
   }
-}
-
-/** Of two at the same time, the one whose name comes first. */
-function isOlder({ metadata: one }: Peer, other: Peer['metadata']): boolean {
-  const [first = '', second = ''] = [one.creationTimestamp, other.creationTimestamp];
-  return first === second ? one.name < other.name : first < second;
 }
 
 function standingOf({ metadata }: Peer): string {
