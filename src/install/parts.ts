@@ -80,8 +80,15 @@ export function partsOf(values: Values): Part[] {
       replicas: undefined,
       args: ['proxy'],
       ports: [],
-      clusterRules: [read('discovery.k8s.io', 'endpointslices'), read('multicluster.x-k8s.io', 'serviceimports')],
-      systemRules: [leaseRule, read('', 'configmaps')],
+      clusterRules: [
+        // Its node's zone and pod range, the cluster's id, and the Services that cannot be endpoints.
+        read('', 'nodes'),
+        read('networking.k8s.io', 'servicecidrs'),
+        read('about.k8s.io', 'clusterproperties'),
+        read('discovery.k8s.io', 'endpointslices'),
+        read('multicluster.x-k8s.io', 'serviceimports'),
+      ],
+      systemRules: [leaseRule, read('', 'configmaps'), read(own, 'peerservices', 'meshexternalservices')],
       isOnHostNetwork: true,
     },
     {
@@ -96,6 +103,8 @@ export function partsOf(values: Values): Part[] {
       ports: [{ name: 'peering', port: 8008, protocol: 'TCP' }],
       clusterRules: [
         read('', 'services'),
+        // It makes its namespace where there is none.
+        { apiGroups: [''], resources: ['namespaces'], resourceNames: ['portolan-system'], verbs: ['get'] },
         read(own, 'peerexports'),
         { apiGroups: [own], resources: ['peerexports/status'], verbs: ['patch'] },
         { apiGroups: [own], resources: ['addressclaims'], verbs: [...readVerbs, ...writeVerbs] },

@@ -1,7 +1,7 @@
 // A real Kubernetes API server with its etcd, from the binaries in KUBEBUILDER_ASSETS, on free ports of this machine.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +19,8 @@ export class KubernetesApiServer {
   readonly kubeconfig = join(this.#directory, 'admin.kubeconfig');
   readonly auditLog = join(this.#directory, 'audit.log');
   server = '';
+  /** In PEM. */
+  authority = '';
 
   static async start(): Promise<KubernetesApiServer> {
     const missing = missingAssets();
@@ -79,7 +81,10 @@ export class KubernetesApiServer {
       ],
     ]);
     this.server = `https://127.0.0.1:${secure}`;
-    writeFileSync(this.kubeconfig, kubeconfigText(this.server, 'admin-token'));
+    const certificate = join(this.#directory, 'certs/apiserver.crt');
+    for (let tries = 0; tries < 240 && !existsSync(certificate); tries++) await pause(250);
+    this.authority = readFileSync(certificate, 'utf8');
+    writeFileSync(this.kubeconfig, kubeconfigText(this, 'admin-token'));
     for (let tries = 0; ; tries++) {
       try {
         if (this.kubectl('get', '--raw', '/readyz') === 'ok') return;
@@ -95,11 +100,13 @@ export class KubernetesApiServer {
   }
 }
 
-export function kubeconfigText(server: string, token: string): string {
+export function kubeconfigText({ server, authority }: KubernetesApiServer, token: string): string {
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'k', cluster: { server, 'insecure-skip-tls-verify': true } }],
+    clusters: [
+      { name: 'k', cluster: { server, 'certificate-authority-data': Buffer.from(authority).toString('base64') } },
+    ],
     users: [{ name: 'k', user: { token } }],
     contexts: [{ name: 'k', context: { cluster: 'k', user: 'k' } }],
     'current-context': 'k',

@@ -24,7 +24,7 @@ describe('install on Kubernetes', () => {
   test('without the rights -> refused with what is missing, and nothing is changed', async () => {
     api.kubectl('create', 'serviceaccount', 'tenant', '-n', 'default');
     const tenant = join(directory, 'tenant.kubeconfig');
-    writeFileSync(tenant, kubeconfigText(api.server, api.kubectl('create', 'token', 'tenant', '-n', 'default').trim()));
+    writeFileSync(tenant, kubeconfigText(api, api.kubectl('create', 'token', 'tenant', '-n', 'default').trim()));
     const { code, err } = await runPortolan(['install', '--kubeconfig', tenant]);
     expect([code, err]).toEqual([
       5,
