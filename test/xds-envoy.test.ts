@@ -14,8 +14,10 @@ import { type PeeringRole, startPeeringRole } from '../src/main/peering.ts';
 import { peerType } from '../src/peering/kinds/peer.ts';
 import { peerExportType } from '../src/peering/kinds/peer-export.ts';
 import { type PeerService, peerServiceType } from '../src/peering/kinds/peer-service.ts';
-import { certificateSecret } from '../src/peering/kinds/secrets.ts';
+import { authoritySecret, certificateSecret } from '../src/peering/kinds/secrets.ts';
 import { memoryHome, namespace } from '../src/peering/testing/edge/memory-home.ts';
+import { pairIn } from '../src/xds/identity/authority.ts';
+import { WorkloadCertificates } from '../src/xds/sources/workload-certificates.ts';
 import { describeWith } from './support/counterparts.ts';
 import { addImport, putEndpoints, startXdsTest, type XdsTest } from './support/xds.ts';
 import { startXdsNamespace, type XdsNamespace } from './support/xds-namespace.ts';
@@ -187,6 +189,34 @@ describeWith(['envoy', 'ip', 'nft'], 'xds: a real Envoy', () => {
       return reply.startsWith('failed') ? reply : undefined;
     });
     expect(failure).toMatch(/^failed/);
+  });
+});
+
+describeWith(['envoy', 'ip', 'nft'], 'xds: an ingress that passes TLS on', () => {
+  test('tls: passthrough -> the workload itself ends the mutual TLS and sees the consumer', async () => {
+    const inside = openNamespace();
+    const owner = await startMesh('acme', [{ address: '10.70.1.1', port: 15_443 }]);
+    const consumer = await startMesh('globex', []);
+    await introduce(owner, consumer);
+    await shareDatabase(owner, 'passthrough');
+    const authority = await owner.client.get<Secret>(secretType, { namespace, name: authoritySecret });
+    const certificates = new WorkloadCertificates(createRealWorld());
+    certificates.setAuthority(pairIn(authority));
+    const pair = certificates.of('spiffe://acme.example/ns/shop/sa/default')!;
+    await inside.ask({ do: 'serveTls', name: 'database', address: '10.70.2.1', port: 5432, ...pair });
+    const ownerXds = await serve(inside, 'east', owner.client);
+    const consumerXds = await serve(inside, 'west', consumer.client);
+    inside.startEnvoy(ownerXds.folder, 'ingress', await ownerXds.bootstrap('ingress', 'gate'));
+    inside.startEnvoy(consumerXds.folder, 'sidecar', await consumerXds.bootstrap('sidecar', 'web'));
+    const service = await until('the service is shared', async () => {
+      const { items } = await consumer.client.list<PeerService>(peerServiceType, { namespace });
+      return items.find(({ status }) => status?.ips?.length);
+    });
+    const answer = await until('the way is open', async () => {
+      const text = (await inside.ask({ do: 'get', to: `http://${service.status!.ips![0]}:15443/` })) as string;
+      return text.startsWith('failed') ? undefined : text;
+    });
+    expect(answer).toContain('database for URI:spiffe://globex.example/portolan/peering');
   });
 });
 

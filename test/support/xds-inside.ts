@@ -2,12 +2,22 @@
 // each with a line of JSON.
 
 import { createServer, get, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { createInterface } from 'node:readline';
-import { connect } from 'node:tls';
+import { connect, type TLSSocket } from 'node:tls';
 
 export type Order =
   /** An HTTP server that says its name. */
   | { readonly do: 'serve'; readonly name: string; readonly address: string; readonly port: number }
+  /** A TLS server that asks for a client certificate and says its name. */
+  | {
+      readonly do: 'serveTls';
+      readonly name: string;
+      readonly address: string;
+      readonly port: number;
+      readonly certificate: string;
+      readonly key: string;
+    }
   | { readonly do: 'get'; readonly to: string }
   /** Asks again and again, each time on a new connection, until `until`. */
   | { readonly do: 'repeat'; readonly to: string }
@@ -65,6 +75,15 @@ async function follow(order: Order): Promise<unknown> {
   if (order.do === 'tls') return tls(order);
   if (order.do === 'serve') {
     const server = createServer((_request, response) => response.end(order.name));
+    servers.push(server);
+    return new Promise((resolve) => server.listen(order.port, order.address, () => resolve('ready')));
+  }
+  if (order.do === 'serveTls') {
+    const { certificate: cert, key, name } = order;
+    const server = createTlsServer({ cert, key, requestCert: true, rejectUnauthorized: false }, (request, response) => {
+      const { subjectaltname = 'nobody' } = (request.socket as TLSSocket).getPeerCertificate();
+      response.end(`${name} for ${subjectaltname}`);
+    });
     servers.push(server);
     return new Promise((resolve) => server.listen(order.port, order.address, () => resolve('ready')));
   }
