@@ -5,6 +5,7 @@ import { Command } from 'commander';
 import { stringify } from 'yaml';
 import type { Host } from '../src/base/host.ts';
 import { addClusterSetCommands } from '../src/cli/clusterset/index.ts';
+import { addDoctorCommand } from '../src/cli/doctor/command.ts';
 import type { ClusterSetDeps } from '../src/cli/with-home.ts';
 import { membershipRef } from '../src/clusterset/explain/consult.ts';
 import { membershipSecret } from '../src/clusterset/membership/membership.ts';
@@ -59,6 +60,7 @@ export async function typeAt(desk: CommandDesk, words: string): Promise<string[]
   desk.exitCode = 0;
   const program = new Command().exitOverride();
   addClusterSetCommands(program, desk.deps);
+  addDoctorCommand(program, desk.deps);
   await program.parseAsync(words.split(' '), { from: 'user' });
   return desk.printed;
 }

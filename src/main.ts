@@ -120,6 +120,10 @@ const loaders: readonly Loader[] = [
     load: async (deps) => (await import('./cli/clusterset/index.ts')).addClusterSetCommands(program, deps),
   },
   {
+    adds: ['doctor'],
+    load: async (deps) => (await import('./cli/doctor/command.ts')).addDoctorCommand(program, deps),
+  },
+  {
     adds: ['install', 'upgrade'],
     load: async (deps) => (await import('./cli/installation/install.ts')).addInstallCommand(program, deps),
   },

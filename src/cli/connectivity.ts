@@ -77,6 +77,26 @@ async function testHere(deps: Deps, text: string, flags: ConnectivityFlags): Pro
   return testConnectivity({ ...request, count: flags.count, dns: flags.dns, identify: identifyByConntrack(deps.host) });
 }
 
+/** What is wrong with connections to each of these services from here; a few connections each. */
+export async function connectionProblems(
+  deps: CliDeps,
+  client: Client,
+  { connect, dns }: { readonly connect: readonly string[]; readonly dns?: string },
+): Promise<{ service: string; problems: readonly string[] }[]> {
+  const nowMs = deps.world.clock.wallMs();
+  return Promise.all(
+    connect.map(async (text) => {
+      const wanted = { ...parseServiceRef(text, 'default'), nowMs };
+      const request = await requestFrom(client, wanted);
+      const identify = identifyByConntrack(deps.host);
+      const { isFine, problems } = await testConnectivity({ ...request, count: fewConnections, dns, identify });
+      return { service: request.service, problems: isFine ? [] : problems };
+    }),
+  );
+}
+
+const fewConnections = 5;
+
 interface Wanted {
   readonly namespace: string;
   readonly name: string;

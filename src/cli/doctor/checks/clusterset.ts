@@ -1,0 +1,82 @@
+// Checks of membership: broker, agents, leases, credentials, lag. Pure.
+
+import { formatElapsed } from '../../../base/text/elapsed.ts';
+import { formatTime } from '../../../kube/objects/conditions.ts';
+import type { PartStatus } from '../../parts.ts';
+import type { Checks, Found } from '../diagnosis.ts';
+import { type ClusterFacts, need, needSet } from '../facts.ts';
+
+export const clusterSetChecks: Checks = {
+  PTL0201: (facts) => {
+    const broker = need(facts.broker);
+    if (broker.kind !== 'away') return [];
+    return [{ subject: need(facts.membership)?.server ?? 'broker', message: `it does not answer: ${broker.why}` }];
+  },
+  PTL0202: (facts) => [...silentParts(facts, ['agent']), ...silentMembers(facts)],
+  PTL0203: (facts) =>
+    (needSet(facts)?.state.members ?? []).flatMap(({ id, memory }) =>
+      memory?.heldUntil === undefined
+        ? []
+        : [
+            {
+              subject: `cluster ${id}`,
+              message: `it has come back ${memory.returns} times lately and is held down until ${memory.heldUntil}`,
+              since: memory.since,
+            },
+          ],
+    ),
+  PTL0204: (facts) => {
+    const broker = need(facts.broker);
+    const membership = need(facts.membership);
+    if (membership === undefined) return [];
+    const subject = `credentials of cluster ${membership.clusterId}`;
+    if (broker.kind === 'refused') return [{ subject, message: broker.why }];
+    const issuedMs = Date.parse(membership.tokenIssuedAt);
+    const endMs = Date.parse(membership.tokenExpiresAt);
+    if (Number.isNaN(issuedMs) || Number.isNaN(endMs)) return [];
+    if (endMs <= facts.nowMs) return [{ subject, message: `they expired ${membership.tokenExpiresAt}` }];
+    if (facts.nowMs - issuedMs < lateShare * (endMs - issuedMs)) return [];
+    const message = `they end ${membership.tokenExpiresAt} and were not renewed`;
+    return [{ subject, message, severity: 'warning' }];
+  },
+  PTL0304: (facts) =>
+    (needSet(facts)?.behind ?? []).map((service) => ({ subject: service, message: 'it is behind the broker here' })),
+  PTL0306: (facts) =>
+    (needSet(facts)?.status?.refused ?? []).map(({ cluster, service, why }) => ({
+      subject: `${service} of cluster ${cluster}`,
+      message: `the record ${why}`,
+    })),
+};
+
+/** Tokens are renewed after a third of their life. */
+const lateShare = 0.5;
+
+function silentMembers(facts: ClusterFacts): Found[] {
+  const { nowMs } = facts;
+  const members = needSet(facts)?.state.members ?? [];
+  return members.flatMap(({ id, lease, memory, verdict }) => {
+    const subject = `agent of cluster ${id}`;
+    const renewedMs = Date.parse(lease?.spec?.renewTime ?? '');
+    const seconds = lease?.spec?.leaseDurationSeconds ?? 30;
+    const isOld = nowMs - renewedMs > seconds * 1000;
+    if (isOld) {
+      const message = `it has not renewed its lease for ${formatElapsed(nowMs - renewedMs)}`;
+      return [{ subject, message, since: formatTime(renewedMs) }];
+    }
+    if (verdict !== 'stale' || memory?.heldUntil !== undefined) return [];
+    return [{ subject, message: 'its lease has run out', since: memory?.since }];
+  });
+}
+
+export function silentParts({ parts, nowMs }: ClusterFacts, names: readonly string[]): Found[] {
+  return need(parts)
+    .filter(({ part, state }) => names.includes(part) && state === 'silent')
+    .map((one) => silence(one, nowMs));
+}
+
+function silence({ part, node, reportedAgoMs }: PartStatus, nowMs: number): Found {
+  const subject = `${part} on ${node}`;
+  if (reportedAgoMs === undefined) return { subject, message: 'it has never reported' };
+  const message = `it has not reported for ${formatElapsed(reportedAgoMs)}`;
+  return { subject, message, since: formatTime(nowMs - reportedAgoMs) };
+}

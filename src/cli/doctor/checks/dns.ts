@@ -1,0 +1,33 @@
+// Checks of names: resolvers report and answer as the objects say, and federations are known to them. Pure.
+
+import { conditionOf } from '../../../kube/objects/conditions.ts';
+import { keyOf } from '../../../kube/objects/object.ts';
+import type { Checks } from '../diagnosis.ts';
+import { need } from '../facts.ts';
+import { silentParts } from './clusterset.ts';
+
+export const dnsChecks: Checks = {
+  PTL0501: (facts) => silentParts(facts, ['dns']),
+  PTL0503: ({ asked }) =>
+    need(asked).flatMap(({ name, resolver, wanted, got }) => {
+      const subject = `${name} at ${resolver}`;
+      if (typeof got === 'string') return [{ subject, message: `it answers ${got}, expected ${wanted.join(', ')}` }];
+      if (wanted.every((ip) => got.includes(ip))) return [];
+      return [{ subject, message: `it answers ${got.join(', ') || 'no address'}, expected ${wanted.join(', ')}` }];
+    }),
+  PTL0504: ({ federations }) =>
+    need(federations).flatMap((one) =>
+      (one.status?.stubZones ?? [])
+        .filter(({ state }) => state !== 'Posted')
+        .map(({ cluster, state, message = '' }) => ({
+          subject: `Federation ${keyOf(one)}, resolver of cluster ${cluster}`,
+          message: `${state}${message === '' ? '' : `: ${message}`}`,
+        })),
+    ),
+  PTL0505: (facts) => [
+    ...silentParts(facts, ['authority']),
+    ...need(facts.federations)
+      .filter(({ status }) => conditionOf(status?.conditions, 'Ready') === undefined)
+      .map((one) => ({ subject: `Federation ${keyOf(one)}`, message: 'no authority has written its status' })),
+  ],
+};

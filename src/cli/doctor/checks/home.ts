@@ -1,0 +1,77 @@
+// Checks of the home itself: reachable, writable, readable, its clock, certificates and versions. Pure.
+
+import { formatElapsed } from '../../../base/text/elapsed.ts';
+import { certificateFacts } from '../../../base/x509/certificates.ts';
+import { formatTime } from '../../../kube/objects/conditions.ts';
+import { splitPem } from '../../../peering/kinds/peer.ts';
+import type { Checks, Found } from '../diagnosis.ts';
+import { type ClusterFacts, need } from '../facts.ts';
+
+const clockOffMsMax = 5_000;
+/** A certificate should have been renewed before this share of its life is left. */
+const lifeLeftMin = 0.1;
+
+export const homeChecks: Checks = {
+  PTL0101: ({ health, server }) => {
+    if ('why' in health) return [{ subject: server, message: health.why }];
+    const { status, text } = health.value;
+    if (status < 400 || isDiskProblem(text) || status === 401 || status === 403) return [];
+    return [{ subject: server, message: `it is not ready: ${firstFailure(text)}` }];
+  },
+  PTL0102: ({ health, server }) => {
+    const { status, text } = need(health);
+    return status >= 400 && isDiskProblem(text) ? [{ subject: server, message: firstFailure(text) }] : [];
+  },
+  PTL0103: ({ forbidden, server }) =>
+    forbidden.map((what) => ({ subject: server, message: `you may not read ${what}` })),
+  PTL0701: ({ health, server }) => {
+    const { clockOffMs } = need(health);
+    if (clockOffMs === undefined || Math.abs(clockOffMs) <= clockOffMsMax) return [];
+    const direction = clockOffMs > 0 ? 'ahead of' : 'behind';
+    return [
+      { subject: server, message: `its clock is ${formatElapsed(Math.abs(clockOffMs))} ${direction} this machine's` },
+    ];
+  },
+  PTL0702: (facts) => certificates(facts, ({ endMs }, nowMs) => endMs <= nowMs, 'expired'),
+  PTL0703: (facts) =>
+    certificates(
+      facts,
+      ({ startMs, endMs }, nowMs) => endMs > nowMs && endMs - nowMs < lifeLeftMin * (endMs - startMs),
+      'ends',
+    ),
+  PTL0801: ({ parts, ownVersion }) =>
+    need(parts)
+      .filter(({ version }) => version !== ownVersion)
+      .map(({ part, node, version }) => ({
+        subject: `${part} on ${node}`,
+        message: `it runs ${version || 'an unknown version'}, this program is ${ownVersion}`,
+      })),
+};
+
+function isDiskProblem(text: string): boolean {
+  return /\[-\]store failed/.test(text);
+}
+
+function firstFailure(text: string): string {
+  const line = text.split('\n').find((one) => one.startsWith('[-]')) ?? text.split('\n')[0] ?? '';
+  return line.slice(0, 300).trim();
+}
+
+interface Life {
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+function certificates(
+  { certificates: all, nowMs }: ClusterFacts,
+  isMeant: (life: Life, nowMs: number) => boolean,
+  verb: string,
+): Found[] {
+  return need(all).flatMap(({ subject, pem }) =>
+    splitPem(pem).flatMap((text) => {
+      const { notBeforeMs, notAfterMs } = certificateFacts(text);
+      const life = { startMs: notBeforeMs, endMs: notAfterMs };
+      return isMeant(life, nowMs) ? [{ subject, message: `it ${verb} ${formatTime(life.endMs)}` }] : [];
+    }),
+  );
+}

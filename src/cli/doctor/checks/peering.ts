@@ -1,0 +1,79 @@
+// Checks of peering: the process reports, peers are connected and not refused, exports share something. Pure.
+
+import { keyOf } from '../../../kube/objects/object.ts';
+import { signOfLifeMsMax } from '../../../peering/explain/explain.ts';
+import type { Peer, PeerSideStatus } from '../../../peering/kinds/peer.ts';
+import { exportsService } from '../../../peering/kinds/peer-export.ts';
+import type { Checks, Found } from '../diagnosis.ts';
+import { type ClusterFacts, need } from '../facts.ts';
+import { silentParts } from './clusterset.ts';
+
+export const peeringChecks: Checks = {
+  PTL0601: (facts) => {
+    const silent = silentParts(facts, ['peering']);
+    const isRunning = need(facts.parts).some(({ part, state }) => part === 'peering' && state === 'reporting');
+    if (silent.length > 0 || isRunning) return isRunning ? [] : silent;
+    const count = need(facts.peers).length;
+    if (count === 0) return [];
+    return [{ subject: 'peering', message: `there are ${count} Peers and no peering process reports` }];
+  },
+  PTL0602: ({ peers }) =>
+    need(peers).flatMap((peer) =>
+      sidesOf(peer).flatMap(([direction, side]) => {
+        const subject = `Peer ${keyOf(peer)}`;
+        if (side.state === 'Refused') return [{ subject, message: `${direction} refused: ${side.message ?? ''}` }];
+        const refused = side.refused ?? 0;
+        const first = side.refusals?.[0];
+        const reason = first === undefined ? '' : `, such as ${first.id || '(no id)'}: ${first.reason}`;
+        if (refused === 0) return [];
+        return [
+          { subject, message: `${direction}: ${refused} services refused${reason}`, severity: 'warning' as const },
+        ];
+      }),
+    ),
+  PTL0603: (facts) =>
+    need(facts.peers).flatMap((peer): Found[] => {
+      const { spec, status } = peer;
+      const side = status?.consumer;
+      if (spec.suspended || side?.state === undefined) return [];
+      const contactMs = Date.parse(side.lastContact ?? '');
+      const isOld = facts.nowMs - contactMs > signOfLifeMsMax;
+      if (side.state !== 'Stale' && side.state !== 'Connecting' && !isOld) return [];
+      const message = `it is away${side.message ? ` (${side.message})` : ''}; ${withdrawal(peer)}`;
+      return [{ subject: `Peer ${keyOf(peer)}`, message, since: side.lastContact }];
+    }),
+  PTL0604: (facts) => [...nothingSelected(facts), ...unknownPeers(facts)],
+};
+
+function sidesOf({ status }: Peer): [string, PeerSideStatus][] {
+  const sides: [string, PeerSideStatus | undefined][] = [
+    ['taking', status?.consumer],
+    ['giving', status?.owner],
+  ];
+  return sides.flatMap(([direction, side]) => (side === undefined ? [] : [[direction, side]]));
+}
+
+function withdrawal({ spec, status }: Peer): string {
+  const leftSeconds = (spec.retentionSeconds ?? 86_400) - (status?.consumer?.awaySeconds ?? 0);
+  return `its ${status?.consumer?.services ?? 0} services are withdrawn in ${Math.max(0, leftSeconds)} s`;
+}
+
+function nothingSelected({ peerExports, services }: ClusterFacts): Found[] {
+  const all = need(services);
+  return need(peerExports)
+    .filter((one) => !all.some((service) => isSameNamespace(one, service) && exportsService(one, service)))
+    .map((one) => ({ subject: `PeerExport ${keyOf(one)}`, message: 'it selects no Service of its namespace' }));
+}
+
+function isSameNamespace(a: { metadata: { namespace?: string } }, b: { metadata: { namespace?: string } }): boolean {
+  return a.metadata.namespace === b.metadata.namespace;
+}
+
+function unknownPeers({ peerExports, peers }: ClusterFacts): Found[] {
+  const known = new Set(need(peers).map(({ metadata }) => metadata.name));
+  return need(peerExports).flatMap((one) => {
+    const unknown = (one.spec.peers ?? []).filter((peer) => !known.has(peer));
+    if (unknown.length === 0) return [];
+    return [{ subject: `PeerExport ${keyOf(one)}`, message: `there is no Peer ${unknown.join(', ')}` }];
+  });
+}

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { allChecks } from './checks/index.ts';
+import { codes, codesPage } from './codes.ts';
+import { type Check, diagnose, exitOf } from './diagnosis.ts';
+import { type ClusterFacts, NotRead } from './facts.ts';
+
+const root = join(import.meta.dirname, '../../..');
+
+describe('codes', () => {
+  test('docs/codes.md: -> has every code as the table has it (vitest -u writes it)', async () => {
+    await expect(codesPage()).toMatchFileSnapshot(join(root, 'docs/codes.md'));
+  });
+
+  test('every code -> has one check, and PTL0001 is for checks that fail', () => {
+    expect(['PTL0001', ...Object.keys(allChecks)].sort()).toEqual(Object.keys(codes).sort());
+  });
+
+  test('every code -> a scenario or a test of this file makes it appear', () => {
+    const scenarios = readFileSync(join(root, 'sim/scenarios/doctor.test.ts'), 'utf8');
+    const here = readFileSync(join(import.meta.dirname, 'codes.test.ts'), 'utf8');
+    const shown = (code: string) => scenarios.includes(`code: '${code}'`) || here.includes(`found('${code}'`);
+    expect(Object.keys(codes).filter((code) => !shown(code))).toEqual([]);
+  });
+});
+
+const facts = { cluster: 'west', nowMs: 0, health: { value: { status: 200, text: '', clockOffMs: 0 } } };
+
+function found(code: string, more: Partial<ClusterFacts>, check = (allChecks as Record<string, Check>)[code]) {
+  return diagnose([{ ...facts, ...more } as ClusterFacts], { [code]: check });
+}
+
+describe('checks', () => {
+  test('a resolver answers with another address, with an error, as it should -> PTL0503 twice', () => {
+    const asked = (got: readonly string[] | string) => ({
+      asked: { value: [{ name: 'a', resolver: '127.0.0.1:53', wanted: ['243.0.0.1'], got }] },
+    });
+    expect(found('PTL0503', asked(['243.0.0.2'])).findings[0]?.message).toBe(
+      'it answers 243.0.0.2, expected 243.0.0.1',
+    );
+    expect(found('PTL0503', asked('ENOTFOUND')).findings[0]?.message).toBe('it answers ENOTFOUND, expected 243.0.0.1');
+    expect(found('PTL0503', asked(['243.0.0.1'])).findings).toEqual([]);
+  });
+
+  test('a connection fails, and works -> PTL0901 with the reason, and nothing', () => {
+    const tried = (problems: string[]) => ({ connections: { value: [{ service: 'shop/checkout', problems }] } });
+    expect(found('PTL0901', tried(['refused'])).findings[0]).toMatchObject({
+      subject: 'shop/checkout',
+      message: 'refused',
+    });
+    expect(found('PTL0901', tried([])).findings).toEqual([]);
+  });
+
+  test('a record of a member is not counted -> PTL0306; it is gone -> nothing', () => {
+    const refused = [{ cluster: 'east', service: 'shop/huge', why: 'has 1001 ports, more than 1000' }];
+    const at = (status: object) =>
+      ({ broker: { value: { kind: 'answers', set: { status } } } }) as Partial<ClusterFacts>;
+    expect(found('PTL0306', at({ refused })).findings[0]).toMatchObject({
+      subject: 'shop/huge of cluster east',
+      message: 'the record has 1001 ports, more than 1000',
+    });
+    expect(found('PTL0306', at({ refused: [] })).findings).toEqual([]);
+  });
+
+  test('a check fails on an odd object -> PTL0001 names it, and the answer is not complete', () => {
+    const odd = () => {
+      throw new TypeError('spec is null');
+    };
+    const result = diagnose([facts as ClusterFacts], { PTL0301: odd });
+    expect(found('PTL0001', {}, () => []).findings).toEqual([]);
+    expect(result.findings[0]).toMatchObject({ code: 'PTL0001', message: 'the check PTL0301 failed: spec is null' });
+    expect(result).toMatchObject({ complete: false, skipped: [{ code: 'PTL0301', cluster: 'west' }] });
+  });
+
+  test('something could not be read -> skipped with the reason, exit code 8; nothing was reached -> 6', () => {
+    const unread = () => {
+      throw new NotRead('no answer within 20 s');
+    };
+    const result = diagnose([facts as ClusterFacts], { PTL0301: unread });
+    expect(result).toMatchObject({ findings: [], skipped: [{ why: 'no answer within 20 s' }] });
+    expect(exitOf(result, 'error')).toBe(8);
+    expect(exitOf({ ...result, clusters: [{ cluster: 'west', reached: false }] }, 'error')).toBe(6);
+  });
+});

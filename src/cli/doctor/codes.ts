@@ -1,0 +1,216 @@
+// The codes of `portolan doctor`. A code is never used for something else; docs/codes.md is written from this table. Pure.
+
+export const severities = ['info', 'warning', 'error'] as const;
+export type Severity = (typeof severities)[number];
+
+export interface CodeInfo {
+  readonly title: string;
+  readonly severity: Severity;
+  readonly means: string;
+  readonly fix: string;
+}
+
+export const codes = {
+  PTL0001: {
+    title: 'a check could not run',
+    severity: 'warning',
+    means: 'An object that the check reads is not as expected. The other checks ran.',
+    fix: 'Look at the object that the message names; if it is correct, report a bug.',
+  },
+  PTL0101: {
+    title: 'the home is unreachable or not ready',
+    severity: 'error',
+    means:
+      'The API of this cluster does not answer, so nothing about the cluster is known. Its parts keep serving what they know.',
+    fix: 'Start the home (portolan up, or the API server), and check the address and the credentials in the kubeconfig.',
+  },
+  PTL0102: {
+    title: 'the home cannot write',
+    severity: 'error',
+    means: 'The disk under the home is full or fails. Reads work, every write is refused.',
+    fix: 'Free space on the disk of the home; writes are accepted again without a restart.',
+  },
+  PTL0103: {
+    title: 'a permission is missing',
+    severity: 'warning',
+    means: 'The user of this kubeconfig may not read something that a check needs. Those checks were skipped.',
+    fix: 'Use a kubeconfig with the rights of an administrator, or grant the right that the message names.',
+  },
+  PTL0201: {
+    title: 'the broker does not answer',
+    severity: 'error',
+    means: 'This cluster gets no changes of other clusters and publishes none of its own. Known services stay usable.',
+    fix: 'Start the broker, and check the network from this cluster to the address in the message.',
+  },
+  PTL0202: {
+    title: 'an agent is silent',
+    severity: 'error',
+    means: 'The agent of a cluster does not renew its lease. Other clusters treat its services as stale.',
+    fix: 'Start portolan agent in that cluster, or read its log.',
+  },
+  PTL0203: {
+    title: 'a cluster is held down',
+    severity: 'warning',
+    means: 'The cluster came back several times in a short time. Its services are not used until it stays.',
+    fix: 'Find out why its agent or its network comes and goes; the hold ends by itself.',
+  },
+  PTL0204: {
+    title: 'the credentials for the broker end or were refused',
+    severity: 'error',
+    means:
+      'The agent renews its token after a third of its life. This token is older than that, has expired, or is refused.',
+    fix: 'Check that the agent runs and reaches the broker. If the token has expired or is refused, leave with --offline and join again.',
+  },
+  PTL0301: {
+    title: 'an export has no Service',
+    severity: 'error',
+    means: 'A ServiceExport names a Service that does not exist, so nothing is offered to other clusters.',
+    fix: 'Create the Service, or remove the export with portolan unexport.',
+  },
+  PTL0302: {
+    title: 'exports are in conflict',
+    severity: 'warning',
+    means: 'Clusters export the same service with different properties. The oldest export decides.',
+    fix: 'portolan explain NAMESPACE/NAME shows the fields and the winner; make them equal.',
+  },
+  PTL0303: {
+    title: 'an export names an unknown cluster or selects nothing',
+    severity: 'warning',
+    means: 'An export is limited to a cluster that is no member, or a ServiceExportPolicy selects no Service.',
+    fix: 'Correct the name of the cluster (portolan export --to …) or the selectors of the policy.',
+  },
+  PTL0304: {
+    title: 'imports or exports lag',
+    severity: 'error',
+    means: 'What lies at the broker and what lies in this cluster differ, in two looks a few seconds apart.',
+    fix: 'Check that the agent of this cluster runs and may write; read its log.',
+  },
+  PTL0305: {
+    title: 'an exported service has no ready endpoint',
+    severity: 'warning',
+    means: 'The Service exists, but no endpoint of it is ready in this cluster.',
+    fix: 'Start the workload, register a process (portolan register), or correct the selector of the Service.',
+  },
+  PTL0306: {
+    title: 'a record at the broker is not counted',
+    severity: 'warning',
+    means: 'A member wrote a record that breaks the rules. It has no effect on other clusters.',
+    fix: 'Look at the agent of that member; the message names the rule.',
+  },
+  PTL0401: {
+    title: 'address ranges overlap',
+    severity: 'error',
+    means:
+      'Two clusters, or a cluster and the virtual addresses of the clusterset, use the same addresses. Traffic goes to the wrong place.',
+    fix: 'Change one of the ranges, publish ClusterIPs, or declare a translation for one cluster.',
+  },
+  PTL0402: {
+    title: 'an address range is nearly used up',
+    severity: 'warning',
+    means:
+      'More than 80 % of the addresses for imports, peers or external services are taken. New services will get none.',
+    fix: 'Give the clusterset a larger range (spec.addressRanges of the ClusterSet).',
+  },
+  PTL0501: {
+    title: 'a resolver is silent',
+    severity: 'error',
+    means: 'A DNS server of this cluster does not renew its lease. Clients that ask it may get no answer.',
+    fix: 'Start portolan dns on that node, or delete its Lease if the node is gone for good.',
+  },
+  PTL0503: {
+    title: 'a resolver answers otherwise than the objects say',
+    severity: 'error',
+    means: 'The addresses that the resolver returned for an imported service are not those of its ServiceImport.',
+    fix: 'portolan dig NAME explains the answer; check that the resolver reaches the home of this cluster.',
+  },
+  PTL0504: {
+    title: 'a resolver does not know a federation',
+    severity: 'warning',
+    means:
+      'The authority has not been able to give its address to the resolver of a member. Federated names do not resolve there.',
+    fix: 'Set spec.resolver of the Cluster to an address that the authority reaches, and the nameservers of the Federation.',
+  },
+  PTL0505: {
+    title: 'the authority of a federation is away',
+    severity: 'error',
+    means:
+      'No authority renews its lease, or none has written the status of the Federation. Federated names are not answered.',
+    fix: 'Start portolan dns with --authority, or read its log.',
+  },
+  PTL0601: {
+    title: 'the peering process is silent',
+    severity: 'error',
+    means: 'No peering process has reported lately. What is written about peers is old.',
+    fix: 'Start portolan peering in this cluster, or read its log.',
+  },
+  PTL0602: {
+    title: 'a peer was refused',
+    severity: 'error',
+    means: 'One side does not accept the other, or refuses a service of it.',
+    fix: 'portolan peer status NAME shows the reason; correct it, then portolan peer retry NAME.',
+  },
+  PTL0603: {
+    title: 'a peer is away',
+    severity: 'warning',
+    means: 'The peer is not connected. Its services stay until the retention time is over, then they are withdrawn.',
+    fix: 'Check the network to its address, and that its peering process runs.',
+  },
+  PTL0604: {
+    title: 'a PeerExport shares nothing',
+    severity: 'warning',
+    means: 'The PeerExport selects no Service, or names a peer that does not exist.',
+    fix: 'Correct spec.services, spec.serviceSelector or spec.peers.',
+  },
+  PTL0701: {
+    title: 'a clock is off',
+    severity: 'error',
+    means:
+      'The clock of the home and the clock of this machine differ. Leases, tokens and certificates are judged wrongly.',
+    fix: 'Synchronise the clocks of both machines (NTP).',
+  },
+  PTL0702: {
+    title: 'a certificate has expired',
+    severity: 'error',
+    means: 'Connections that use this certificate are refused.',
+    fix: 'Renew it; the message names where it lies.',
+  },
+  PTL0703: {
+    title: 'a certificate ends soon',
+    severity: 'warning',
+    means: 'Less than a tenth of its life is left, and nothing has renewed it.',
+    fix: 'Renew it, or check the part that should.',
+  },
+  PTL0801: {
+    title: 'versions differ',
+    severity: 'warning',
+    means: 'Parts of this cluster run another version than this program.',
+    fix: 'Finish the upgrade: portolan version lists the parts.',
+  },
+  PTL0901: {
+    title: 'a connection failed',
+    severity: 'error',
+    means: 'A service could not be reached by its clusterset name from here.',
+    fix: 'portolan test connectivity NAMESPACE/NAME shows which step fails.',
+  },
+  PTL0902: {
+    title: 'a proxy is silent',
+    severity: 'error',
+    means: 'A node proxy or xDS server does not renew its lease. Clusterset IPs may lead nowhere on that node.',
+    fix: 'Start it again, or delete its Lease if the node is gone for good.',
+  },
+} as const satisfies Record<string, CodeInfo>;
+
+export type Code = keyof typeof codes;
+
+export function docsOf(code: Code): string {
+  return `docs/codes.md#${code.toLowerCase()}`;
+}
+
+/** docs/codes.md. */
+export function codesPage(): string {
+  const entries = (Object.entries(codes) as [Code, CodeInfo][]).map(
+    ([code, { title, severity, means, fix }]) =>
+      `## ${code}\n**${title}** (${severity})\n\n${means}\n\nWhat to do: ${fix}\n`,
+  );
+  return `# Codes of portolan doctor\n\nWritten from src/cli/doctor/codes.ts. A code is never used for something else.\n\n${entries.join('\n')}`;
+}

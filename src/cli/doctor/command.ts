@@ -1,0 +1,111 @@
+// `portolan doctor`: checks one or several clusters at the same time, and says what is wrong, what it means and what to do.
+
+import type { Command } from 'commander';
+import { listAll } from '../../clusterset/explain/set-state.ts';
+import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { findHome } from '../../kube/client/kubeconfig.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { keyOf } from '../../kube/objects/object.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import { resolveName } from '../../proxy/connectivity/edge/probe.ts';
+import { parseTimeout } from '../clusterset/export.ts';
+import { connectionProblems } from '../connectivity.ts';
+import { usageError } from '../exit-codes.ts';
+import { formatOutput, outputOption, parseOutput } from '../table.ts';
+import { verbs } from '../verbs.ts';
+import type { ClusterSetDeps } from '../with-home.ts';
+import { allChecks } from './checks/index.ts';
+import { type Severity, severities } from './codes.ts';
+import { diagnose, diagnosisText, exitOf } from './diagnosis.ts';
+import type { AskedName } from './facts.ts';
+import { readCluster } from './read.ts';
+
+interface DoctorFlags {
+  readonly kubeconfig?: string[];
+  readonly context?: string[];
+  readonly failOn: string;
+  readonly timeout: string;
+  readonly output: string;
+  readonly dns?: string;
+  readonly connect: string[];
+}
+
+export function addDoctorCommand(program: Command, deps: ClusterSetDeps): void {
+  program
+    .command('doctor')
+    .description(verbs.doctor)
+    .option('--kubeconfig <file...>', 'the homes to check (default: as for every command)')
+    .option('--context <name...>', 'contexts of that file; each is one home')
+    .option('--fail-on <severity>', 'end with 7 from this severity on: info, warning or error', 'error')
+    .option('--timeout <seconds>', 'for everything that is read of one cluster', '20')
+    .option('--dns <host:port>', 'a resolver of the cluster: asked for imported services')
+    .option('--connect <namespace/name...>', 'services to connect to from here, by their clusterset name', [])
+    .option(...outputOption)
+    .addHelpText(
+      'after',
+      `
+Clusters are checked at the same time. Codes are explained in docs/codes.md.
+Ends with 0 if nothing is found, 7 for findings, 8 if a check could not run, 6 if no home answers.
+Examples:
+  portolan doctor
+  portolan doctor --kubeconfig east.kubeconfig west.kubeconfig --fail-on warning
+  portolan doctor -o json | jq '.findings[] | .code'`,
+    )
+    .action(async (flags: DoctorFlags) => {
+      const format = parseOutput(flags.output);
+      const failOn = parseSeverity(flags.failOn);
+      const timeoutMs = parseTimeout(flags.timeout);
+      const { world, host } = deps;
+      const homes = homesOf(flags);
+      if (flags.dns !== undefined && homes.length > 1) throw usageError('--dns: name one cluster with it, not several');
+      const accesses = await Promise.all(homes.map((home) => findHome({ host, clock: world.clock, ...home })));
+      const ask = (client: Client) => askNames(client, flags.dns);
+      const connect = (client: Client) => connectionProblems(deps, client, flags);
+      const clusters = await Promise.all(
+        accesses.map((access) => readCluster({ world, access, timeoutMs, ask, connect })),
+      );
+      const value = diagnose(clusters, allChecks);
+      const names = value.findings.map(({ code }) => code);
+      for (const line of formatOutput(format, { value, names, text: () => diagnosisText(value) })) deps.print(line);
+      deps.setExitCode(exitOf(value, failOn));
+    });
+}
+
+function parseSeverity(text: string): Severity {
+  const severity = severities.find((one) => one === text);
+  if (severity === undefined) throw usageError(`--fail-on ${text}: write ${severities.join(', ')}`);
+  return severity;
+}
+
+/** Each context of each file; the current one where none is named. */
+function homesOf({ kubeconfig, context }: DoctorFlags): { kubeconfig?: string; context?: string }[] {
+  const files = kubeconfig ?? [undefined];
+  const contexts = context ?? [undefined];
+  return files.flatMap((file) => contexts.map((name) => ({ kubeconfig: file, context: name })));
+}
+
+/** Enough to notice a resolver that is cut off, without asking for everything. */
+const namesMax = 20;
+
+async function askNames(client: Client, resolver: string | undefined): Promise<readonly AskedName[]> {
+  if (resolver === undefined) return [];
+  const options = await getOrUndefined<ConfigMap>(client, configMapType, {
+    namespace: systemNamespace,
+    name: clusterSetDnsName,
+  });
+  const { zone } = readDnsOptions(options ?? {});
+  const imports = await listAll<ServiceImport>(client, serviceImportType);
+  const withAddress = imports.filter(({ spec }) => (spec.ips ?? []).length > 0).slice(0, namesMax);
+  return Promise.all(
+    withAddress.map(async (one) => {
+      const { namespace, name } = one.metadata;
+      const full = `${name}.${namespace}.svc.${zone}`;
+      const answer = await resolveName(full, resolver);
+      const got = 'error' in answer ? answer.error : answer.addresses;
+      return { name: `${full} (${keyOf(one)})`, resolver, wanted: one.spec.ips ?? [], got };
+    }),
+  );
+}

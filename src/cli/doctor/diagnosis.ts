@@ -1,0 +1,106 @@
+// Runs the checks over what was read of each cluster, and makes one document of what they found and what could not be
+// checked. Pure.
+
+import { errorText } from '../../base/log.ts';
+import { formatTime } from '../../kube/objects/conditions.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { type Code, codes, docsOf, type Severity, severities } from './codes.ts';
+import { type ClusterFacts, NotRead } from './facts.ts';
+
+/** What a check says; the rest follows from its code. */
+export interface Found {
+  readonly subject: string;
+  readonly message: string;
+  /** Since when, RFC 3339, if that is known. */
+  readonly since?: string;
+  readonly severity?: Severity;
+  readonly fix?: string;
+}
+
+/** Throws NotRead if what it needs could not be read. */
+export type Check = (facts: ClusterFacts) => readonly Found[];
+
+export interface Finding extends Required<Omit<Found, 'since'>> {
+  readonly code: Code;
+  readonly title: string;
+  readonly cluster: string;
+  readonly since?: string;
+  readonly observedAt: string;
+  readonly means: string;
+  readonly docs: string;
+}
+
+export interface Skipped {
+  readonly code: Code;
+  readonly cluster: string;
+  readonly why: string;
+}
+
+export interface Diagnosis {
+  /** Whether every check ran in every cluster. */
+  readonly complete: boolean;
+  readonly clusters: readonly { readonly cluster: string; readonly reached: boolean }[];
+  readonly findings: readonly Finding[];
+  readonly skipped: readonly Skipped[];
+}
+
+export type Checks = Readonly<Partial<Record<Code, Check>>>;
+
+export function diagnose(clusters: readonly ClusterFacts[], checks: Checks): Diagnosis {
+  const findings: Finding[] = [];
+  const skipped: Skipped[] = [];
+  for (const facts of clusters) {
+    for (const [name, check] of Object.entries(checks)) {
+      const code = name as Code;
+      try {
+        findings.push(...check(facts).map((found) => findingOf(code, found, facts)));
+      } catch (error) {
+        const { cluster } = facts;
+        skipped.push({ code, cluster, why: errorText(error) });
+        if (error instanceof NotRead) continue;
+        const found = { subject: code, message: `the check ${code} failed: ${errorText(error)}` };
+        findings.push(findingOf('PTL0001', found, facts));
+      }
+    }
+  }
+  return {
+    complete: skipped.length === 0,
+    clusters: clusters.map(({ cluster, health }) => ({ cluster, reached: 'value' in health })),
+    findings: findings.sort(worstFirst),
+    skipped,
+  };
+}
+
+function findingOf(code: Code, found: Found, { cluster, nowMs }: ClusterFacts): Finding {
+  const { title, severity, means, fix } = codes[code];
+  return { code, severity, title, fix, ...found, cluster, observedAt: formatTime(nowMs), means, docs: docsOf(code) };
+}
+
+function worstFirst(a: Finding, b: Finding): number {
+  const rank = (one: Finding) => severities.indexOf(one.severity);
+  return rank(b) - rank(a) || (a.code < b.code ? -1 : Number(a.code > b.code));
+}
+
+export function exitOf({ clusters, findings, complete }: Diagnosis, failOn: Severity): number {
+  if (clusters.every(({ reached }) => !reached)) return exitCodes.unreachable;
+  const bar = severities.indexOf(failOn);
+  if (findings.some(({ severity }) => severities.indexOf(severity) >= bar)) return exitCodes.notReady;
+  return complete ? 0 : exitCodes.incomplete;
+}
+
+export function diagnosisText({ clusters, findings, skipped, complete }: Diagnosis): string[] {
+  const silent = new Map<string, Set<string>>();
+  for (const { code, cluster, why } of skipped) {
+    const key = `${cluster}: ${why}`;
+    silent.set(key, (silent.get(key) ?? new Set()).add(code));
+  }
+  const names = clusters.map(({ cluster }) => cluster).join(', ');
+  return [
+    ...findings.flatMap(({ code, severity, cluster, subject, message, since, fix, docs }) => [
+      `${code} ${severity} ${cluster} ${subject}: ${message}${since === undefined ? '' : `, since ${since}`}`,
+      `        ${fix} (${docs})`,
+    ]),
+    ...[...silent].map(([key, list]) => `not checked in ${key} (${[...list].join(', ')})`),
+    findings.length === 0 && complete ? `nothing found in ${names}` : `${findings.length} found in ${names}`,
+  ];
+}

@@ -1,0 +1,93 @@
+// What doctor knows of one cluster: each part of it was read, or there is a reason why not. Pure.
+
+import type { AddressClaim } from '../../addresses/address-claim.ts';
+import type { SetState } from '../../clusterset/explain/set-state.ts';
+import type { ServiceExport } from '../../clusterset/kinds/service-export.ts';
+import type { ServiceExportPolicy } from '../../clusterset/kinds/service-export-policy.ts';
+import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import type { Federation } from '../../federation/kinds/federation.ts';
+import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
+import type { Service } from '../../kube/objects/service.ts';
+import type { Peer } from '../../peering/kinds/peer.ts';
+import type { PeerExport } from '../../peering/kinds/peer-export.ts';
+import type { Status } from '../clusterset/status-report.ts';
+import type { PartStatus } from '../parts.ts';
+
+export type Read<T> = { readonly value: T } | { readonly why: string };
+
+export interface Health {
+  /** Of /readyz. */
+  readonly status: number;
+  readonly text: string;
+  /** The home's clock minus ours; undefined if it sends no Date. */
+  readonly clockOffMs: number | undefined;
+}
+
+export interface SetFacts {
+  readonly state: SetState;
+  /** Undefined where this home is the broker and no member. */
+  readonly status: Status | undefined;
+  /** Services whose import or record was behind in two looks. */
+  readonly behind: readonly string[];
+}
+
+/** The membership, and how the broker answered. */
+export type BrokerFacts =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'away' | 'refused'; readonly why: string }
+  | { readonly kind: 'answers'; readonly set: SetFacts };
+
+export interface CertificateFacts {
+  /** Where it lies. */
+  readonly subject: string;
+  readonly pem: string;
+}
+
+/** A name as a resolver answered it, beside the addresses of its import. */
+export interface AskedName {
+  readonly name: string;
+  readonly resolver: string;
+  readonly wanted: readonly string[];
+  readonly got: readonly string[] | string;
+}
+
+export interface ClusterFacts {
+  /** Its id, or the name of the context if it is no member. */
+  readonly cluster: string;
+  readonly nowMs: number;
+  readonly ownVersion: string;
+  readonly server: string;
+  readonly health: Read<Health>;
+  readonly membership: Read<MembershipRecord | undefined>;
+  readonly broker: Read<BrokerFacts>;
+  readonly parts: Read<readonly PartStatus[]>;
+  readonly federations: Read<readonly Federation[]>;
+  readonly exports: Read<readonly ServiceExport[]>;
+  readonly policies: Read<readonly ServiceExportPolicy[]>;
+  readonly services: Read<readonly Service[]>;
+  readonly slices: Read<readonly EndpointSlice[]>;
+  readonly claims: Read<readonly AddressClaim[]>;
+  readonly peers: Read<readonly Peer[]>;
+  readonly peerExports: Read<readonly PeerExport[]>;
+  readonly certificates: Read<readonly CertificateFacts[]>;
+  /** What may not be read. */
+  readonly forbidden: readonly string[];
+  readonly asked: Read<readonly AskedName[]>;
+  /** Problems of connections that were tried. */
+  readonly connections: Read<readonly { readonly service: string; readonly problems: readonly string[] }[]>;
+}
+
+export class NotRead extends Error {}
+
+export function need<T>(read: Read<T>): T {
+  if ('value' in read) return read.value;
+  throw new NotRead(read.why);
+}
+
+/** The clusterset as the broker has it; undefined if this cluster is no member. */
+export function needSet(facts: ClusterFacts): SetFacts | undefined {
+  const broker = need(facts.broker);
+  if (broker.kind === 'none') return undefined;
+  if (broker.kind === 'answers') return broker.set;
+  throw new NotRead(`the broker cannot be asked: ${broker.why}`);
+}

@@ -1,0 +1,225 @@
+// Reads what doctor checks of one cluster, within a bound of time. What cannot be read is a reason, never an error: one
+// cluster that does not answer must not hide the others.
+
+import { addressClaimType } from '../../addresses/address-claim.ts';
+import { readBody } from '../../base/http.ts';
+import { errorText } from '../../base/log.ts';
+import { version } from '../../base/version.ts';
+import { sleep, type World } from '../../base/world.ts';
+import { findMembership, withBroker } from '../../clusterset/explain/consult.ts';
+import { listAll, readSetState } from '../../clusterset/explain/set-state.ts';
+import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
+import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
+import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import { type Federation, federationType } from '../../federation/kinds/federation.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import { type Client, createClient } from '../../kube/client/client.ts';
+import type { HomeAccess } from '../../kube/client/kubeconfig.ts';
+import { ApiError, isForbidden, isNotFound, isUnauthorized } from '../../kube/objects/api-error.ts';
+import { endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
+import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import { serviceType } from '../../kube/objects/service.ts';
+import { peerType } from '../../peering/kinds/peer.ts';
+import { peerExportType } from '../../peering/kinds/peer-export.ts';
+import { readStatus } from '../clusterset/status.ts';
+import { readParts } from '../parts.ts';
+import { ownCertificateSecret } from '../peer/show.ts';
+import type { AskedName, BrokerFacts, CertificateFacts, ClusterFacts, Health, Read, SetFacts } from './facts.ts';
+
+export interface ReadRequest {
+  readonly world: World;
+  readonly access: HomeAccess;
+  /** For everything that is read of this cluster. */
+  readonly timeoutMs: number;
+  readonly ask: (client: Client) => Promise<readonly AskedName[]>;
+  readonly connect: (client: Client) => Promise<readonly { service: string; problems: readonly string[] }[]>;
+}
+
+/** What lags for a moment is no finding: looked at again after this time. */
+const secondLookMs = 3_000;
+
+export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
+  const { world, access, timeoutMs } = request;
+  const client = createClient(world.network.http(access), {
+    world,
+    userAgent: 'portolan-cli',
+    requestTimeoutMs: timeoutMs,
+  });
+  const forbidden: string[] = [];
+  const read = <T>(what: string, work: () => Promise<T>) => bounded({ world, timeoutMs, what, forbidden }, work);
+  const list = <T extends KubernetesObject>(type: ResourceType, namespace?: string) =>
+    read(`${type.plural}${namespace === undefined ? '' : ` in ${namespace}`}`, () =>
+      listAll<T>(client, type, namespace === undefined ? {} : { namespace }).catch(emptyIfUnknown),
+    );
+  try {
+    const health = await read('/readyz', () => readHealth(world, access));
+    if ('why' in health) return unreachable(request, health.why);
+    const membership = await read(`Secret ${systemNamespace}/portolan-broker`, () => findMembership(client));
+    const member = 'value' in membership ? membership.value : undefined;
+    const [broker, parts, certificates] = await Promise.all([
+      'why' in membership ? membership : read('the clusterset', () => readBroker(world, client, member)),
+      read(`leases in ${systemNamespace}`, () => partsOf(client, world.clock.wallMs())),
+      read('certificates', () => readCertificates(client, access, member)),
+    ]);
+    return {
+      cluster: member?.clusterId ?? access.contextName,
+      nowMs: world.clock.wallMs(),
+      ownVersion: version,
+      server: access.server,
+      ...{ health, membership, broker, parts, certificates },
+      federations: await read('federations', () => readFederations(world, client, member)),
+      exports: await list(serviceExportType),
+      policies: await list(serviceExportPolicyType),
+      services: await list(serviceType),
+      slices: await list(endpointSliceType),
+      claims: await list(addressClaimType),
+      peers: await list(peerType),
+      peerExports: await list(peerExportType),
+      asked: await read('answers of resolvers', () => request.ask(client)),
+      connections: await read('connections', () => request.connect(client)),
+      forbidden,
+    };
+  } finally {
+    client.close();
+  }
+}
+
+function unreachable({ world, access }: ReadRequest, why: string): ClusterFacts {
+  const unread = { why: `the home does not answer: ${why}` };
+  return {
+    cluster: access.contextName,
+    nowMs: world.clock.wallMs(),
+    ownVersion: version,
+    server: access.server,
+    health: { why },
+    ...{ membership: unread, broker: unread, parts: unread, certificates: unread, federations: unread },
+    ...{ exports: unread, policies: unread, services: unread, slices: unread, claims: unread },
+    ...{ peers: unread, peerExports: unread, asked: unread, connections: unread },
+    forbidden: [],
+  };
+}
+
+interface Bound {
+  readonly world: World;
+  readonly timeoutMs: number;
+  readonly what: string;
+  readonly forbidden: string[];
+}
+
+async function bounded<T>({ world, timeoutMs, what, forbidden }: Bound, work: () => Promise<T>): Promise<Read<T>> {
+  const late = new AbortController();
+  const timeout = sleep(world.timers, timeoutMs, late.signal).then(
+    () => ({ why: `${what}: no answer within ${timeoutMs / 1000} s` }),
+    () => ({ why: '' }),
+  );
+  try {
+    return await Promise.race([work().then((value) => ({ value })), timeout]);
+  } catch (error) {
+    if (isForbidden(error)) forbidden.push(what);
+    return { why: `${what}: ${errorText(error)}` };
+  } finally {
+    late.abort();
+  }
+}
+
+/** A kind that is not installed has no objects. */
+function emptyIfUnknown(error: unknown): never[] {
+  if (isNotFound(error)) return [];
+  throw error;
+}
+
+async function readHealth(world: World, access: HomeAccess): Promise<Health> {
+  const transport = world.network.http(access);
+  try {
+    const beforeMs = world.clock.wallMs();
+    const response = await transport.send({ method: 'GET', path: '/readyz?verbose', headers: {} });
+    const text = Buffer.from(await readBody(response.body)).toString('utf8');
+    const dateMs = Date.parse(response.headers['date'] ?? '');
+    const middleMs = (beforeMs + world.clock.wallMs()) / 2;
+    return { status: response.status, text, clockOffMs: Number.isNaN(dateMs) ? undefined : dateMs - middleMs };
+  } finally {
+    transport.close();
+  }
+}
+
+async function partsOf(client: Client, nowMs: number) {
+  const parts = await readParts(client, nowMs);
+  if (parts !== undefined) return parts;
+  throw new ApiError('you may not list them', { code: 403, reason: 'Forbidden' });
+}
+
+async function readBroker(world: World, home: Client, member: MembershipRecord | undefined): Promise<BrokerFacts> {
+  if (member === undefined) return readAsBroker(home);
+  try {
+    return await withBroker(world, member, async (broker) => {
+      const request = { home, broker, membership: member };
+      const state = await readSetState(request);
+      const status = await readStatus({ world }, request);
+      const first = [...status.behind, ...status.unpublished];
+      const set = (behind: readonly string[]): BrokerFacts => ({ kind: 'answers', set: { state, status, behind } });
+      if (first.length === 0) return set([]);
+      await sleep(world.timers, secondLookMs);
+      const again = await readStatus({ world }, request);
+      const still = new Set([...again.behind, ...again.unpublished]);
+      return set(first.filter((key) => still.has(key)));
+    });
+  } catch (error) {
+    const why = errorText(error);
+    if (isUnauthorized(error) || isForbidden(error))
+      return { kind: 'refused', why: `the broker ${member.server} refuses them: ${why}` };
+    if (error instanceof ApiError && error.code < 500) throw error;
+    return { kind: 'away', why };
+  }
+}
+
+/** A home that is no member may be a broker itself: then its members are checked from there. */
+async function readAsBroker(home: Client): Promise<BrokerFacts> {
+  const sets = await listAll<ClusterSet>(home, clusterSetType).catch(emptyIfUnknown);
+  const [first] = sets;
+  if (first === undefined) return { kind: 'none' };
+  const membership = { clusterset: first.metadata.name } as MembershipRecord;
+  const set: SetFacts = {
+    state: await readSetState({ home, broker: home, membership }),
+    status: undefined,
+    behind: [],
+  };
+  return { kind: 'answers', set };
+}
+
+async function readFederations(
+  world: World,
+  home: Client,
+  member: MembershipRecord | undefined,
+): Promise<readonly Federation[]> {
+  const list = (client: Client, namespace?: string) =>
+    listAll<Federation>(client, federationType, namespace === undefined ? {} : { namespace }).catch(emptyIfUnknown);
+  return member === undefined ? list(home) : withBroker(world, member, (broker) => list(broker, member.clusterset));
+}
+
+async function readCertificates(
+  home: Client,
+  access: HomeAccess,
+  member: MembershipRecord | undefined,
+): Promise<readonly CertificateFacts[]> {
+  const secret = await getOrUndefined<Secret>(home, secretType, {
+    namespace: systemNamespace,
+    name: ownCertificateSecret,
+  });
+  const peering = secret?.data?.['tls.crt'];
+  const all = [
+    { subject: 'authority of the home in the kubeconfig', pem: access.certificateAuthority },
+    { subject: 'client certificate in the kubeconfig', pem: access.clientCertificate },
+    {
+      subject: `authority of the broker in Secret ${systemNamespace}/portolan-broker`,
+      pem: member?.certificateAuthority,
+    },
+    {
+      subject: `Secret ${systemNamespace}/${ownCertificateSecret}`,
+      pem: peering && Buffer.from(peering, 'base64').toString('utf8'),
+    },
+  ];
+  return all.flatMap(({ subject, pem }) => (pem === undefined || pem === '' ? [] : [{ subject, pem }]));
+}
