@@ -31,6 +31,11 @@ interface ServicePlan {
   readonly hairpins: ReadonlySet<string>;
 }
 
+/** Always there: to add a chain costs several times what an element costs, and most services have few endpoints. */
+const standingChains: ReadonlySet<string> = new Set(
+  ['tcp4', 'udp4', 'tcp6', 'udp6'].flatMap((kind) => Array.from({ length: 16 }, (_, i) => `pick-${kind}-${i + 1}`)),
+);
+
 const noService: ServicePlan = { ports: new Map(), hairpins: new Set() };
 
 export class Ruleset {
@@ -69,7 +74,8 @@ export class Ruleset {
   }
 
   *chains(): Generator<string> {
-    yield* this.#chainUses.keys();
+    yield* standingChains;
+    for (const chain of this.#chainUses.keys()) if (!standingChains.has(chain)) yield chain;
   }
 
   *elements(): Generator<Element> {
@@ -161,6 +167,7 @@ class Round {
     const isThere = (uses: Map<string, number>, key: string) => uses.has(key);
     const [newChains, oldChains]: [string[], string[]] = [[], []];
     for (const [chain, wasThere] of this.#chainsBefore) {
+      if (standingChains.has(chain)) continue;
       const is = isThere(this.#chainUses, chain);
       if (is && !wasThere) newChains.push(chain);
       if (!is && wasThere) oldChains.push(chain);
