@@ -101,7 +101,7 @@ describe.skipIf(why !== '')(`three network namespaces as three clusters${why} [0
 
   async function startAuthority(): Promise<DnsProcess> {
     const flags = ['--federation', 'world', '--broker-kubeconfig', brokerKubeconfig, '--clusterset', 'prod'];
-    const dns = await startDnsProcess([...flags, '--peer', '10.88.0.0/24'], {
+    const dns = await startDnsProcess([...flags, '--trusted-range', '10.88.0.0/24'], {
       within: within(hub),
       listen: `${hub.address}:53`,
     });

@@ -89,7 +89,7 @@ describeWith(['etcd'], 'resolver and authority with a TSIG key, or over TLS', ()
     for (const [file, text] of Object.entries(files)) writeFileSync(pem(file), text, { mode: 0o600 });
     const good = keyFile('good.key', 'east-key', '0123456789abcdef0123456789abcdef');
     const tls = ['--tls-port', '0', '--tls-cert', pem('authority.crt'), '--tls-key', pem('authority.key')];
-    const believed = ['--peer-key', good, '--tls-client-ca', pem('ca'), '--peer-identity', 'resolver-east'];
+    const believed = ['--trusted-key', good, '--tls-client-ca', pem('ca'), '--trusted-identity', 'resolver-east'];
     authority = await start('--federation', 'world', '--etcd', etcd.url, ...tls, ...believed);
   });
 
@@ -159,7 +159,7 @@ describeWith(['etcd'], 'resolver and authority with a TSIG key, or over TLS', ()
       /--sign world\.svc\.federation=nobody: no file of --tsig-key has a key/,
     ],
     [['--tsig-key', '/nowhere.key'], /--tsig-key \/nowhere\.key: no such file/],
-    [['--peer-key', '/dev/null', '--federation', 'world', '--etcd', 'http://127.0.0.1:1'], /want key "name" \{/],
+    [['--trusted-key', '/dev/null', '--federation', 'world', '--etcd', 'http://127.0.0.1:1'], /want key "name" \{/],
   ])('flags %j -> refused with the reason', async (flags, why) => {
     const { code, err } = await runPortolan(['dns', '--cluster-id', 'east', '--kubeconfig', home.kubeconfig, ...flags]);
     expect(code).not.toBe(0);

@@ -225,7 +225,7 @@ describeWith(['etcd'], "a federation's authority", () => {
     await put('bar', { externalIP: '104.32.64.2', clusterIP: '10.0.0.2' });
     const state = newState();
     const start = async () => {
-      const from = ['--federation', 'world', '--etcd', etcd.url, '--peer', '127.0.0.1/32'];
+      const from = ['--federation', 'world', '--etcd', etcd.url, '--trusted-range', '127.0.0.1/32'];
       const dns = await startDnsProcess([...from, '--state', state]);
       running.add(dns);
       return dns;

@@ -1,4 +1,4 @@
-// The flags of `portolan dns` and what they mean. Pure but for the files that flags name.
+// Turns the flags of `portolan dns` into configuration. Reads only the files that flags name.
 
 import { isDnsLabel, isDnsSubdomain } from '../../base/dns/labels.ts';
 import type { TsigKey } from '../../base/dns/tsig.ts';
@@ -75,6 +75,10 @@ export interface DnsFlags {
   readonly etcdKey?: string;
   readonly etcdUser?: string;
   readonly etcdPasswordFile?: string;
+  readonly trustedRange: string[];
+  readonly trustedIdentity: string[];
+  readonly trustedKey: string[];
+  /** Earlier names of the three above. */
   readonly peer: string[];
   readonly peerIdentity: string[];
   readonly peerKey: string[];
@@ -110,6 +114,7 @@ export function checkFlags(flags: DnsFlags): void {
   }
   for (const [flag, texts] of [
     ['--client', flags.client],
+    ['--trusted-range', flags.trustedRange],
     ['--peer', flags.peer],
   ] as const) {
     for (const text of texts)
@@ -117,7 +122,7 @@ export function checkFlags(flags: DnsFlags): void {
   }
 }
 
-/** Files of keys, and `ZONE=KEY`: what is sent to the servers of which zone is signed with which, or goes over TLS. */
+/** The keys and TLS clients of stub zones: files of keys, `ZONE=KEY` and `ZONE=NAME`. */
 export async function stubKeysOf(host: Host, flags: DnsFlags): Promise<StubKeys> {
   const keys = await keysIn(host, '--tsig-key', flags.tsigKey);
   const keyOfZone = new Map(flags.sign.map((text) => pairIn('--sign', text, 'ZONE=KEY')));
@@ -134,7 +139,7 @@ export async function stubKeysOf(host: Host, flags: DnsFlags): Promise<StubKeys>
   return { keys, keyOfZone, tlsOfZone };
 }
 
-/** Certificates for nameservers that are asked over TLS. */
+/** Certificates for nameservers over TLS. */
 export async function tlsClientOf(host: Host, flags: DnsFlags): Promise<TlsClient> {
   const { zoneTlsCa, zoneTlsCert: cert, zoneTlsKey: key } = flags;
   const authority = zoneTlsCa && (await fileOf(host, '--zone-tls-ca', zoneTlsCa));
@@ -159,7 +164,7 @@ async function keysIn(host: Host, flag: string, paths: readonly string[]): Promi
   return keys.flat();
 }
 
-/** `ZONE=NS,NS`. Zones of `--stub` are federations' and are told which cluster asks. */
+/** `ZONE=NS,NS`. Zones of `--stub` belong to federations; queries to them name the client's cluster. */
 export function stubZonesOf(
   flags: Pick<DnsFlags, 'stub' | 'forwardZone'>,
   { keys, keyOfZone, tlsOfZone }: StubKeys = { keys: [], keyOfZone: new Map(), tlsOfZone: new Map() },
@@ -192,7 +197,7 @@ export async function nameserversOf(host: Host, flag: string, texts: readonly st
   return [...new Set(lists.flat())];
 }
 
-/** How long nameservers may take, where a flag says so. */
+/** Time limits of nameservers, where a flag sets them. */
 export function forwardTimesOf(flags: Pick<DnsFlags, 'forwardResendMs' | 'forwardTimeoutMs'>): Partial<ForwardTimes> {
   const { forwardResendMs: resend, forwardTimeoutMs: total } = flags;
   const range = { min: 100, max: 60_000 };
@@ -202,7 +207,7 @@ export function forwardTimesOf(flags: Pick<DnsFlags, 'forwardResendMs' | 'forwar
   };
 }
 
-/** Where this server is found, as far as it can know: an address that stands for all of them is nobody's. */
+/** The addresses of this server. A wildcard address is left out: clients cannot use it. */
 export function serverAddressesOf(flags: Pick<DnsFlags, 'serverAddress' | 'listen'>): string[] {
   if (flags.serverAddress.length > 0) return flags.serverAddress;
   const hosts = flags.listen.map((text) => parseListen(text).host);
@@ -250,7 +255,7 @@ export async function stubEndpointOf(host: Host, flags: DnsFlags): Promise<StubE
   };
 }
 
-/** What the authority shows resolvers when it posts stub zones. */
+/** The client certificate of an authority that posts stub zones. */
 export async function identityOf(
   host: Host,
   { federationCert, federationKey }: DnsFlags,
@@ -263,12 +268,15 @@ export async function identityOf(
   return { certificate, key };
 }
 
-export async function trustOf(
-  host: Host,
-  { peer, peerIdentity, peerKey }: Pick<DnsFlags, 'peer' | 'peerIdentity' | 'peerKey'>,
-): Promise<TrustConfig> {
-  const keys = await keysIn(host, '--peer-key', peerKey);
-  return { trusted: { ranges: peer, identities: peerIdentity }, keys };
+type TrustFlags = 'trustedRange' | 'trustedIdentity' | 'trustedKey' | 'peer' | 'peerIdentity' | 'peerKey';
+
+export async function trustOf(host: Host, flags: Pick<DnsFlags, TrustFlags>): Promise<TrustConfig> {
+  const keys = [
+    ...(await keysIn(host, '--trusted-key', flags.trustedKey)),
+    ...(await keysIn(host, '--peer-key', flags.peerKey)),
+  ];
+  const ranges = [...flags.trustedRange, ...flags.peer];
+  return { trusted: { ranges, identities: [...flags.trustedIdentity, ...flags.peerIdentity] }, keys };
 }
 
 export interface EtcdEndpoints {
