@@ -96,8 +96,6 @@ export class Catalog {
   readonly #writer = new ByteWriter(4096);
   readonly #dirty = new Map<string, Dirty>();
   readonly #listeners = new Set<(changes: readonly CatalogChange[]) => void>();
-  /** How many services with names each namespace has, by the name it makes exist. */
-  readonly #namespaces = new Map<string, number>();
   /** Until everything has been read once, facts are only kept: names made now would be made again with each slice. */
   readonly #stage: Record<Side, 'reading' | 'filling' | 'read'> = { s: 'reading', i: 'reading' };
   readonly #filling: Partial<Record<Side, Generator<void>>> = {};
@@ -437,8 +435,8 @@ export class Catalog {
   #write(ownerKey: string, before: OwnerNames, after: OwnerNames): string[] {
     const zone = this.#zoneOf(ownerKey);
     const changed: string[] = [];
-    // New names first, then their parents' count: nothing exists below a name that does not.
-    this.#countNamespace(ownerKey, before.sets.size > 0, after.sets.size > 0);
+    // Parents come first and go last: no name exists below one that does not.
+    if (before.sets.size === 0 && after.sets.size > 0) this.table.hold(this.#nameOf(ownerKey), zone);
     for (const [name, sets] of after.sets) {
       const old = before.sets.get(name);
       if (old && areSameSets(old, sets)) continue;
@@ -450,6 +448,7 @@ export class Catalog {
       this.table.remove(name);
       changed.push(name);
     }
+    if (before.sets.size > 0 && after.sets.size === 0) this.table.release(this.#nameOf(ownerKey), zone);
     this.#writePointers(before.pointers, after.pointers, changed);
     return changed;
   }
@@ -462,23 +461,6 @@ export class Catalog {
       if (remove.length === add.length && remove.every((name, i) => name === add[i])) continue;
       this.table.changePointers(reverse, { remove, add });
       changed.push(reverse);
-    }
-  }
-
-  /** `<ns>.svc.<zone>` and `svc.<zone>` exist while there is a name below them. */
-  #countNamespace(ownerKey: string, hadNames: boolean, hasNames: boolean): void {
-    if (hadNames === hasNames) return;
-    const zone = this.#zoneOf(ownerKey);
-    const [namespace] = splitKey(ownerKey.slice(2));
-    for (const name of [`svc.${zone.name}`, `${namespace}.svc.${zone.name}`]) {
-      const count = (this.#namespaces.get(name) ?? 0) + (hasNames ? 1 : -1);
-      if (count === 0) {
-        this.#namespaces.delete(name);
-        this.table.remove(name);
-      } else {
-        if (count === 1 && hasNames) this.table.put(name, zone.id, []);
-        this.#namespaces.set(name, count);
-      }
     }
   }
 }

@@ -158,17 +158,5 @@ function addServiceLabels(
       `${label}.${input.name}`,
       srvSets(shards, how, input, (other) => other === label),
     );
-    const protocol = label.slice(label.indexOf('.') + 1);
-    put(sets, `${protocol}.${input.name}`, []);
   }
-}
-
-/** Every name above this one, below the zone itself. */
-export function namesAbove(name: string, zone: string): string[] {
-  const above: string[] = [];
-  for (let at = name.indexOf('.'); at >= 0; at = name.indexOf('.', at + 1)) {
-    if (name.length - at - 1 <= zone.length) break;
-    above.push(name.slice(at + 1));
-  }
-  return above;
 }

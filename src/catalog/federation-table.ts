@@ -12,7 +12,7 @@ import {
   type ShardRecord,
   type ShardSeen,
 } from '../federation/rules/record.ts';
-import { type FederatedNames, type NamedShard, namesAbove, namesOfFederatedService } from './federation-names.ts';
+import { type FederatedNames, type NamedShard, namesOfFederatedService } from './federation-names.ts';
 import type { NameTable } from './name-table.ts';
 import { fixedNames, makeZone, type Zone } from './zones.ts';
 
@@ -41,10 +41,6 @@ export class FederationTable implements FederationSink {
   readonly #table: NameTable;
   readonly #services = new Map<string, Map<string, ShardRecord>>();
   readonly #published = new Map<string, FederatedNames>();
-  /** Every name that a service published. */
-  readonly #own = new Set<string>();
-  /** Names that exist because something lies below them, and how much does. */
-  readonly #above = new Map<string, number>();
   /** By the shard's key. */
   readonly #seen = new Map<string, ShardSeen>();
   readonly #policies = new Map<string, FederationPolicy>();
@@ -191,9 +187,8 @@ export class FederationTable implements FederationSink {
     const after = this.#namesOf(serviceKey);
     if (after) {
       for (const [name, sets] of after.sets) {
+        if (!before?.sets.has(name)) this.#table.hold(name, this.zone);
         this.#table.put(name, this.zone.id, sets);
-        this.#own.add(name);
-        if (!before?.sets.has(name)) this.#countAbove(name, 1);
       }
     }
     for (const name of before?.sets.keys() ?? []) if (!after?.sets.has(name)) this.#take(name);
@@ -207,12 +202,9 @@ export class FederationTable implements FederationSink {
     this.#published.delete(serviceKey);
   }
 
-  /** Takes a name back. Something else may still lie below it. */
   #take(name: string): void {
-    this.#own.delete(name);
-    this.#countAbove(name, -1);
-    if (this.#above.has(name)) this.#table.put(name, this.zone.id, []);
-    else this.#table.remove(name);
+    this.#table.remove(name);
+    this.#table.release(name, this.zone);
   }
 
   #namesOf(serviceKey: string): FederatedNames | undefined {
@@ -225,20 +217,6 @@ export class FederationTable implements FederationSink {
       policy: this.policyOf(federation),
       ordinalOf: (cluster) => this.#table.places.ordinalOf(cluster),
     });
-  }
-
-  /** RFC 8020: every name above one that exists does too. */
-  #countAbove(name: string, change: 1 | -1): void {
-    for (const parent of namesAbove(name, this.zone.name)) {
-      const count = (this.#above.get(parent) ?? 0) + change;
-      if (count === 0) {
-        this.#above.delete(parent);
-        if (!this.#own.has(parent)) this.#table.remove(parent);
-      } else {
-        this.#above.set(parent, count);
-        if (count === 1 && change === 1 && !this.#table.get(parent)) this.#table.put(parent, this.zone.id, []);
-      }
-    }
   }
 }
 

@@ -1,19 +1,20 @@
-// The writing side of the table the DNS server reads: names to packed answers, zone states, places. One writer; readers in
-// any thread get the memory once and afterwards only hear of new generations.
+// The writing side of the table that the DNS server reads: names to packed answers, zone states, places. One writer. Readers
+// in any thread get the memory once, and then only notices of new generations. It keeps empty non-terminals (RFC 8020).
 
 import { ByteWriter } from '../base/dns/bytes.ts';
 import { recordType } from '../base/dns/codes.ts';
 import { encodeName, tryEncodeName } from '../base/dns/name.ts';
-import { order, packAnswers, plainRecord, type RecordSet, unpackAnswers } from './answers.ts';
+import { order, packAnswers, plainRecord, type RecordSet, unpackAnswers, zoneMark } from './answers.ts';
 import { PackedMap, type PackedMemory, type PackedSnapshot } from './packed-map.ts';
 import { Places, type PlacesMemory } from './places.ts';
+import type { Zone } from './zones.ts';
 
-/** What a reader in another thread needs. */
+/** The memory that a reader in another thread needs. */
 export interface CatalogMemory {
   readonly names: PackedMemory;
   readonly places: PlacesMemory;
   readonly state: SharedArrayBuffer;
-  /** What an earlier process left, for zones that have not been read yet. None of its zones is ready, those it has are stale. */
+  /** The copy of an earlier process, for zones that are not synced yet. None of its zones is ready; they are stale. */
   readonly old?: Omit<CatalogMemory, 'old'>;
 }
 
@@ -37,6 +38,13 @@ const stateWords = 16;
 /** Reverse names belong to this pseudo zone: the last number that leaves room for marks. */
 const reverseZone = 63;
 
+interface Parent {
+  /** Held names below it; above 0. */
+  count: number;
+  /** It also has a writer of its own. */
+  isOwn: boolean;
+}
+
 export class NameTable {
   readonly places: Places;
   readonly #names: PackedMap;
@@ -44,6 +52,8 @@ export class NameTable {
   readonly #state = new Int32Array(this.#stateMemory);
   readonly #writer = new ByteWriter(4096);
   readonly #listeners = new Set<(news: CatalogNews) => void>();
+  /** Every name above a held one, below its zone. */
+  readonly #parents = new Map<string, Parent>();
   #old: CatalogMemory['old'];
 
   constructor(options: { readonly serial: number }) {
@@ -57,7 +67,7 @@ export class NameTable {
     return this.#old === undefined ? memory : { ...memory, old: this.#old };
   }
 
-  /** For those who begin to read from now on; nothing of it ever comes into the table itself. */
+  /** For new readers only; its names never enter the table itself. */
   setOld(old: NonNullable<CatalogMemory['old']>): void {
     this.#old = old;
   }
@@ -116,11 +126,13 @@ export class NameTable {
   }
 
   put(name: string, zone: number, sets: readonly RecordSet[]): void {
-    this.#names.set(encodeName(name), packAnswers(this.#writer, zone, sets));
+    this.#setOwn(name, true);
+    this.#putEntry(name, zone, sets);
   }
 
   /** Writes only what is not there yet; true if it did. */
   putIfOther(name: string, zone: number, sets: readonly RecordSet[]): boolean {
+    this.#setOwn(name, true);
     const key = encodeName(name);
     const value = packAnswers(this.#writer, zone, sets);
     const present = this.#names.get(key);
@@ -129,8 +141,36 @@ export class NameTable {
     return true;
   }
 
+  /** A name with held names below it stays, without records. */
   remove(name: string): void {
-    this.#names.delete(encodeName(name));
+    const key = encodeName(name);
+    const present = this.#setOwn(name, false) ? this.#names.get(key) : undefined;
+    if (present) this.#putEntry(name, present[0]! & ~(zoneMark.island | zoneMark.old), []);
+    else this.#names.delete(key);
+  }
+
+  /** RFC 8020: while it is held, every name between it and its zone exists. Its owner holds it once, and releases it. */
+  hold(name: string, zone: Zone): void {
+    for (const parent of parentsOf(name, zone)) {
+      const known = this.#parents.get(parent);
+      if (known) known.count += 1;
+      else {
+        const isOwn = this.has(parent);
+        this.#parents.set(parent, { count: 1, isOwn });
+        if (!isOwn) this.#putEntry(parent, zone.id, []);
+      }
+    }
+  }
+
+  release(name: string, zone: Zone): void {
+    for (const parent of parentsOf(name, zone)) {
+      const known = this.#parents.get(parent);
+      if (!known) continue;
+      known.count -= 1;
+      if (known.count > 0) continue;
+      this.#parents.delete(parent);
+      if (!known.isOwn) this.#names.delete(encodeName(parent));
+    }
   }
 
   has(name: string): boolean {
@@ -175,6 +215,17 @@ export class NameTable {
     yield* this.#names.keys();
   }
 
+  #putEntry(name: string, zone: number, sets: readonly RecordSet[]): void {
+    this.#names.set(encodeName(name), packAnswers(this.#writer, zone, sets));
+  }
+
+  /** True if held names lie below the name. */
+  #setOwn(name: string, isOwn: boolean): boolean {
+    const parent = this.#parents.get(name);
+    if (parent) parent.isOwn = isOwn;
+    return parent !== undefined;
+  }
+
   #setBit(word: number, bit: number, isSet: boolean): void {
     const mask = 1 << bit;
     Atomics.store(this.#state, word, isSet ? this.#state[word]! | mask : this.#state[word]! & ~mask);
@@ -183,4 +234,10 @@ export class NameTable {
   #tell(news: CatalogNews): void {
     for (const listener of this.#listeners) listener(news);
   }
+}
+
+function* parentsOf(name: string, zone: Zone): IterableIterator<string> {
+  if (!name.endsWith(`.${zone.name}`)) return;
+  for (let at = name.indexOf('.') + 1; name.length - at > zone.name.length; at = name.indexOf('.', at) + 1)
+    yield name.slice(at);
 }

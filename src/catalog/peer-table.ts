@@ -64,8 +64,6 @@ export class PeerTable {
   readonly #facts = new PackedMap();
   /** By name: keys of those that claim it. */
   readonly #claims = new PackedMap();
-  /** Names of the zone that exist because something lies below them, and how much does. */
-  readonly #above = new Map<string, number>();
   readonly #writer = new ByteWriter(1024);
 
   constructor(options: PeerTableOptions) {
@@ -206,35 +204,15 @@ export class PeerTable {
   /** True if anything was written. */
   #write(name: string, before: PeerNames | undefined, after: PeerNames | undefined): boolean {
     let hasChanged = false;
-    if (after !== undefined && before === undefined) this.#count(name, 1);
+    if (after !== undefined && before === undefined) this.table.hold(name, this.zone);
     for (const [at, sets] of after?.sets ?? []) if (this.table.putIfOther(at, after!.mark, sets)) hasChanged = true;
     for (const at of before?.sets.keys() ?? []) {
       if (after?.sets.has(at)) continue;
-      this.#leave(at);
+      this.table.remove(at);
       hasChanged = true;
     }
-    if (before !== undefined && after === undefined) this.#count(name, -1);
+    if (before !== undefined && after === undefined) this.table.release(name, this.zone);
     return hasChanged;
-  }
-
-  /** Nothing is at this name any more, but there may be something below it. */
-  #leave(name: string): void {
-    if (this.#above.has(name)) this.table.put(name, this.zone.id, []);
-    else this.table.remove(name);
-  }
-
-  /** RFC 8020: what has something below it exists, up to the zone. An island has nothing above it that is ours. */
-  #count(name: string, step: 1 | -1): void {
-    if (!this.#isOurs(name)) return;
-    for (let at = parentOf(name); at.length > this.zone.name.length; at = parentOf(at)) {
-      const count = (this.#above.get(at) ?? 0) + step;
-      if (count === 0) this.#above.delete(at);
-      else this.#above.set(at, count);
-      const isOther = count === 0 || (count === 1 && step === 1);
-      if (!isOther || this.#fixed.has(at) || this.#namesAt(at) !== undefined) continue;
-      if (count === 0) this.table.remove(at);
-      else this.table.put(at, this.zone.id, []);
-    }
   }
 
   /** Its addresses lead back to its first name. */
@@ -274,10 +252,6 @@ function isSameButSeen(one: PeerFacts, other: PeerFacts): boolean {
   const unseen = { resourceVersion: '', seenMs: 0 };
   const writers = [one, other].map((facts) => packPeer(new ByteWriter(), { ...facts, ...unseen }));
   return Buffer.compare(writers[0]!, writers[1]!) === 0;
-}
-
-function parentOf(name: string): string {
-  return name.slice(name.indexOf('.') + 1);
 }
 
 function present(name: string | undefined): string[] {

@@ -1,5 +1,5 @@
 // Names of Pods by their addresses: `10-244-0-7.shop.pod.cluster.local`. Each exists while a Pod of that namespace has the
-// address. Of a Pod only its addresses are kept.
+// address. Only the addresses of a Pod are kept.
 
 import { recordType } from '../base/dns/codes.ts';
 import { dashedAddress } from '../base/dns/name.ts';
@@ -14,7 +14,7 @@ export class PodNames {
   readonly #zone: Zone;
   /** Names of each Pod, by `namespace/name`. */
   readonly #byPod = new Map<string, readonly string[]>();
-  /** How many Pods have each name, and how many names each empty one above has. */
+  /** How many Pods have each name. */
   readonly #uses = new Map<string, number>();
 
   constructor(table: NameTable, zone: Zone) {
@@ -46,14 +46,15 @@ export class PodNames {
 
   #add(name: string, address: Uint8Array): void {
     const type = address.length === 4 ? recordType.A : recordType.AAAA;
-    if (this.#use(name, 1) === 1)
-      this.#table.put(name, this.#zone.id, [{ type, order: order.fixed, records: [plainRecord(address)] }]);
-    if (this.#use(parentOf(name), 1) === 1) this.#table.put(parentOf(name), this.#zone.id, []);
+    if (this.#use(name, 1) > 1) return;
+    this.#table.hold(name, this.#zone);
+    this.#table.put(name, this.#zone.id, [{ type, order: order.fixed, records: [plainRecord(address)] }]);
   }
 
   #remove(name: string): void {
-    if (this.#use(name, -1) === 0) this.#table.remove(name);
-    if (this.#use(parentOf(name), -1) === 0) this.#table.remove(parentOf(name));
+    if (this.#use(name, -1) > 0) return;
+    this.#table.remove(name);
+    this.#table.release(name, this.#zone);
   }
 
   #use(name: string, step: 1 | -1): number {
@@ -69,10 +70,6 @@ export function addressOfPodLabel(label: string): string | undefined {
   const dotted = label.replaceAll('-', '.');
   const address = /^[0-9.]+$/.test(dotted) && dotted.split('.').length === 4 ? dotted : label.replaceAll('-', ':');
   return parseAddress(address) && address;
-}
-
-function parentOf(name: string): string {
-  return name.slice(name.indexOf('.') + 1);
 }
 
 function hasEnded({ status }: Pod): boolean {
