@@ -8,7 +8,7 @@ export function nftSessionsIn(net: Namespaces, place: Place): number[] {
   return pids.filter((pid) => net.run(place, `ip netns identify ${pid} || true`).trim() === place.name).map(Number);
 }
 
-/** Without what differs from one load to the next: handles, order, and clients that stay with an endpoint. */
+/** Without what differs from one load to the next: handles, order, the slots of endpoints, and clients that stay with an endpoint. */
 export function comparable(json: string): string[] {
   const { nftables } = JSON.parse(json) as { nftables: Record<string, Record<string, unknown>>[] };
   return nftables
@@ -18,8 +18,15 @@ export function comparable(json: string): string[] {
       const isKernels = /^aff[46]$/.test(String(rest['name']));
       const elements = isKernels
         ? []
-        : ((elem ?? []) as unknown[]).map((each) => `${rest['name']} ${JSON.stringify(each)}`);
+        : ((elem ?? []) as unknown[]).map((each) => `${rest['name']} ${withoutSlot(String(rest['name']), each)}`);
       return [`${kind} ${JSON.stringify(rest)}`, ...elements];
     })
     .sort();
+}
+
+/** An endpoint keeps the slot it was given, so a plan made afresh has the same endpoints in other slots. */
+function withoutSlot(map: string, element: unknown): string {
+  if (!/^(tcp|udp|sctp|affid)[46]$/.test(map)) return JSON.stringify(element);
+  const [key, value] = element as [{ concat: unknown[] }, unknown];
+  return JSON.stringify([key.concat.slice(0, -1), value]);
 }
