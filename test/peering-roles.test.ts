@@ -6,14 +6,16 @@ import { join } from 'node:path';
 import * as grpc from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AddressClaim, addressClaimType } from '../src/addresses/address-claim.ts';
+import { leaseType } from '../src/kube/objects/lease.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { peerType } from '../src/peering/kinds/peer.ts';
-import { peerExportType } from '../src/peering/kinds/peer-export.ts';
+import { type PeerExport, peerExportType } from '../src/peering/kinds/peer-export.ts';
 import { type PeerService, peerServiceType } from '../src/peering/kinds/peer-service.ts';
 import { meshCardName } from '../src/peering/rules/peer-introduction.ts';
 import { meshOf } from '../src/peering/testing/edge/mesh.ts';
 import { startForeignOwner } from './foreign-peer/owner.ts';
 import { type Mesh, startMesh } from './support/peering-mesh.ts';
+import { startPeeringProcess } from './support/peering-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'peering-roles-'));
 let east: Mesh;
@@ -80,6 +82,38 @@ test('a service of a peer -> an address of its own from the range for peers, whi
   expect(items).toHaveLength(1);
   const claims = await west.client.list<AddressClaim>(addressClaimType);
   expect(claims.items.map(({ spec }) => spec.owner.kind)).toEqual(['PeerService', 'PeerService']);
+});
+
+test('a PeerExport that selects nothing, or names an unknown peer -> not Ready, with the reason', async () => {
+  const create = (name: string, spec: PeerExport['spec']) =>
+    east.client.create(peerExportType, {
+      apiVersion: 'portolan.dev/v1alpha1',
+      kind: 'PeerExport',
+      metadata: { name, namespace: 'default' },
+      spec,
+    });
+  const readiness = async (name: string) => {
+    const { status } = await east.client.get<PeerExport>(peerExportType, { namespace: 'default', name });
+    const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+    return `${ready?.status} ${ready?.reason} ${ready?.message}`;
+  };
+  await create('nothing', { services: ['nosuch'], peers: ['west'] });
+  await create('nobody', { services: ['checkout'], peers: ['nobody'] });
+  await eventually(() => readiness('nothing')).toBe('False NothingSelected it selects no Service of its namespace');
+  await eventually(() => readiness('nobody')).toBe('False UnknownPeer there is no Peer nobody');
+  for (const name of ['nothing', 'nobody']) await east.client.delete(peerExportType, { namespace: 'default', name });
+});
+
+test('a second peering process on one port -> it ends and says so; the first keeps its Lease and is ready', async () => {
+  const second = startPeeringProcess({
+    kubeconfig: east.api.kubeconfig,
+    trustDomain: 'east.example',
+    listen: east.peering.address,
+  });
+  await expect(second).rejects.toThrow(/exited with 1: [\s\S]*EADDRINUSE/);
+  const { items } = await east.client.list(leaseType, { labelSelector: 'portolan.dev/part=peering' });
+  expect(items).toHaveLength(1);
+  expect((await fetch(`${east.peering.admin}/readyz`)).status).toBe(200);
 });
 
 test('peer diff -> service by service; equal is exit code 0, different is 7', async () => {

@@ -248,15 +248,23 @@ describe('export', () => {
     const say = async (words: string) => (await typed(set, desk, words)).lines.at(-1);
     const limit = async () =>
       (await desk.home.get(serviceExportType, ref)).metadata.annotations?.['portolan.dev/export-to'];
-    expect(await say(`export ${key} --to north`)).toBe('shop/checkout is exported anew');
-    expect(await say(`export ${key}`)).toBe('shop/checkout is exported already, only to north; --to all lifts that');
-    expect(await limit()).toBe('north');
+    expect(await say(`export ${key} --to east`)).toBe('shop/checkout is exported anew');
+    expect(await say(`export ${key}`)).toBe('shop/checkout is exported already, only to east; --to all lifts that');
+    expect(await limit()).toBe('east');
     expect(await say(`export ${key} --to all`)).toBe(
-      'shop/checkout is exported to all clusters, no longer only to north',
+      'shop/checkout is exported to all clusters, no longer only to east',
     );
     expect(await limit()).toBeUndefined();
     expect(await say(`export ${key} --to all`)).toBe('shop/checkout is exported already');
-    await expect(typed(set, desk, `export ${key} --to all,north`)).rejects.toThrow('write all alone');
+    await expect(typed(set, desk, `export ${key} --to all,east`)).rejects.toThrow('write all alone');
+  });
+
+  test('export: to a cluster that the clusterset does not have -> an error that names it, nothing is written', async () => {
+    const { set, desk } = await twoClusters();
+    await expect(typed(set, desk, `export ${key} --to east,nosuch`)).rejects.toThrow(
+      'export shop/checkout: the clusterset has no cluster nosuch; portolan status lists its clusters',
+    );
+    expect((await desk.home.get(serviceExportType, ref)).metadata.annotations ?? {}).toEqual({});
   });
 });
 

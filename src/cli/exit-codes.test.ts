@@ -22,6 +22,19 @@ test.each([
     'connect to https://127.0.0.1:1: nothing listens there; is the server running, and is the port right?',
   ],
   ['a cause that is part of the message', new Error('a: b', { cause: new Error('b') }), 'failed', 'a: b'],
+  [
+    'a port that is taken',
+    new Error('admin', {
+      cause: Object.assign(new Error('listen EADDRINUSE'), {
+        syscall: 'listen',
+        code: 'EADDRINUSE',
+        address: '127.0.0.1',
+        port: 53,
+      }),
+    }),
+    'failed',
+    'cannot listen on 127.0.0.1:53: another process has this port; stop it, or give another one (port 0 takes a free one)',
+  ],
   ['something else', 'odd', 'failed', 'odd'],
 ] as const)('exit codes: %s -> %s', (_what, error, kind, text) => {
   expect(exitKindOf(error)).toBe(kind);

@@ -1,6 +1,7 @@
 // How a command ends: one exit code per kind of failure, and one line that says what failed and what to do next.
 
 import { ConnectionError } from '../base/real/connection-error.ts';
+import { formatHostPort } from '../base/text/host-port.ts';
 import { ApiError } from '../kube/objects/api-error.ts';
 
 export const exitCodes = {
@@ -52,10 +53,33 @@ function kindOfStatus(code: number): ExitKind {
   return code < 500 ? 'refused' : 'unreachable';
 }
 
+interface ListenError {
+  readonly syscall?: string;
+  readonly code?: string;
+  readonly address?: string;
+  readonly port?: number;
+}
+
+/** A port that cannot be had is the usual mistake, and the system's own words name no next step. */
+function listenProblem(error: unknown): string | undefined {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    const { syscall, code, address = '', port = 0 } = one as ListenError;
+    if (syscall !== 'listen' && syscall !== 'bind') continue;
+    const where = port === 0 ? address : formatHostPort(address, port);
+    if (code === 'EADDRINUSE')
+      return `cannot listen on ${where}: another process has this port; stop it, or give another one (port 0 takes a free one)`;
+    if (code === 'EACCES') return `cannot listen on ${where}: ports below 1024 need root or CAP_NET_BIND_SERVICE`;
+    if (code === 'EADDRNOTAVAIL') return `cannot listen on ${where}: this machine does not have that address`;
+  }
+  return undefined;
+}
+
 const rawRequest = /\b(GET|POST|PUT|PATCH|DELETE) \/\S*: /g;
 
 /** The message of an error and of its causes. Requests and system calls are left out, and nothing is said twice. */
 export function describeError(error: unknown): string {
+  const listening = listenProblem(error);
+  if (listening !== undefined) return listening;
   let text = '';
   for (let one: unknown = error; one !== undefined; one = one instanceof Error ? one.cause : undefined) {
     const message = (one instanceof Error ? one.message : String(one)).replace(rawRequest, '');

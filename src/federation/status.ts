@@ -96,6 +96,11 @@ function readiness(
 ): WantedCondition {
   const failed = stubZones.filter(({ state }) => state === 'Failed').map(({ cluster }) => cluster);
   if (failed.length > 0) return notReady('StubZonesFailed', `resolvers of ${failed.join(', ')} could not be told`);
+  const waiting = stubZones.filter(({ state }) => state === 'Pending');
+  if (waiting.length > 0) {
+    const each = waiting.map(({ cluster, message }) => (message === undefined ? cluster : `${cluster} (${message})`));
+    return notReady('StubZonesPending', `resolvers do not know this federation yet: ${each.join(', ')}`);
+  }
   const missing = trustProblem?.() ?? '';
   if (missing !== '') return notReady('KeysMissing', `some who sign are not believed: ${missing}`);
   const problem = publicProblem();

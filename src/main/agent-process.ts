@@ -46,12 +46,15 @@ export async function runAgent(flags: AgentFlags): Promise<void> {
   const lease = keepPartLease({ client: home, world, log, part: 'agent', id: hostname(), node });
   parts.add('lease', () => lease.stop());
   const status = () => role.state();
-  const admin = await startAdminEndpoint({ listen, metrics, notReady: () => notReady(status()), status }).catch(
-    async (error: unknown) => {
-      await parts.stop();
-      throw error;
-    },
-  );
+  const admin = await startAdminEndpoint({
+    listen,
+    metrics,
+    notReady: () => lease.problem() || notReady(status()),
+    status,
+  }).catch(async (error: unknown) => {
+    await parts.stop();
+    throw error;
+  });
   parts.add('admin endpoint', () => admin.close());
   const stopped = untilStopped(log, () => parts.stop());
   process.stdout.write(`ready ${access.server}\nadmin ${admin.url}\n`);

@@ -37,7 +37,12 @@ export interface AgentRoleOptions {
 export type AgentRoleState =
   | { readonly kind: 'no member' }
   /** Refused: the broker does not take our token, because it has run out or the cluster was removed. */
-  | { readonly kind: 'standby' | 'leading' | 'refused'; readonly clusterId: string; readonly clusterset: string };
+  | {
+      readonly kind: 'standby' | 'leading' | 'refused';
+      readonly clusterId: string;
+      readonly clusterset: string /** Why the broker cannot be asked; absent while it can. */;
+      readonly brokerProblem?: string;
+    };
 
 export interface AgentRole {
   state(): AgentRoleState;
@@ -155,7 +160,9 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
     if (term === undefined) return { kind: 'no member' };
     const { clusterId, clusterset } = term.membership;
     const waiting = term.isRefused ? 'refused' : 'standby';
-    return { kind: term.candidate.isLeader() ? 'leading' : waiting, clusterId, clusterset };
+    if (term.candidate.isLeader()) return { kind: 'leading', clusterId, clusterset };
+    const brokerProblem = term.candidate.problem();
+    return { kind: waiting, clusterId, clusterset, ...(brokerProblem === '' ? {} : { brokerProblem }) };
   }
 
   copy.start();
@@ -173,7 +180,8 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
 /** Why the role does not work; empty if it does. */
 export function notReady(state: AgentRoleState): string {
   if (state.kind === 'no member') return 'this cluster is no member of a clusterset';
-  return state.kind === 'refused' ? refusal(state.clusterId) : '';
+  if (state.kind === 'refused') return refusal(state.clusterId);
+  return state.brokerProblem === undefined ? '' : `the broker does not answer: ${state.brokerProblem}`;
 }
 
 function refusal(id: string): string {

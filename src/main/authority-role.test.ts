@@ -218,6 +218,7 @@ describe('stub zones of a federation', () => {
     await startResolver('east');
     await sim.time.until(() => serversOf('east') !== '', { withinMs: 120_000 });
     await statusIs((status) => status?.stubZones?.[0]?.state === 'Posted');
+    await statusIs((status) => status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True');
   });
 
   test('a member outside the federation, or without an endpoint -> left alone, and the status says so', async () => {
@@ -233,6 +234,10 @@ describe('stub zones of a federation', () => {
     await statusIs((status) => status?.stubZones?.length === 2);
     expect(serversOf('west')).toBe('');
     await statusIs((status) => (status?.stubZones?.[1]?.message ?? '').includes('names no resolver endpoint'));
+    await statusIs((status) => {
+      const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+      return ready?.status === 'False' && ready.reason === 'StubZonesPending' && ready.message.includes('south');
+    });
   });
 });
 

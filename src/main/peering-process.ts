@@ -2,7 +2,6 @@
 
 import { networkInterfaces } from 'node:os';
 import { createMetrics } from '../base/metrics.ts';
-import { Parts } from '../base/parts.ts';
 import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
@@ -14,7 +13,7 @@ import { createClient } from '../kube/client/client.ts';
 import { findHome } from '../kube/client/kubeconfig.ts';
 import type { PeerVersion } from '../peering/kinds/peer.ts';
 import { startPeeringRole } from './peering.ts';
-import { processLog, untilStopped } from './process.ts';
+import { processLog, untilStopped, withParts } from './process.ts';
 
 export async function runPeering(flags: PeeringFlags): Promise<void> {
   const listen = parseListen(flags.listen);
@@ -24,45 +23,49 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
   const { kubeconfig, context } = flags;
   const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig, context });
   const home = createClient(world.network.http(access), { world, userAgent: 'portolan-peering' });
-  const parts = new Parts(log);
-  parts.add('home client', () => home.close());
-  const role = await startPeeringRole({
-    ...{ world, log, metrics, home, listen },
-    namespace: flags.namespace,
-    advertise: flags.advertise ?? defaultAddress(listen),
-    mesh: {
-      trustDomain: flags.trustDomain,
-      domain: flags.domain ?? flags.trustDomain,
-      ingress: flags.ingress.map(parseIngress),
-    },
-    own: {
-      zones: [...defaultZones, ...flags.zone],
-      ranges: [...flags.ownRange, ...(flags.addressRange ?? [])],
-      hosts: [new URL(access.server).hostname.replace(/^\[|\]$/g, ''), ...ownAddresses()],
-    },
-    versions: parseVersions(flags.versions),
-    ...(flags.addressRange === undefined ? {} : { addressRanges: flags.addressRange }),
-    isReplicated: flags.replicated === true,
-    ...filesOf(flags),
+  await withParts(log, async (parts) => {
+    parts.add('home client', () => home.close());
+    const role = await startPeeringRole({
+      ...{ world, log, metrics, home, listen },
+      namespace: flags.namespace,
+      advertise: flags.advertise ?? defaultAddress(listen),
+      mesh: {
+        trustDomain: flags.trustDomain,
+        domain: flags.domain ?? flags.trustDomain,
+        ingress: flags.ingress.map(parseIngress),
+      },
+      own: {
+        zones: [...defaultZones, ...flags.zone],
+        ranges: [...flags.ownRange, ...(flags.addressRange ?? [])],
+        hosts: [new URL(access.server).hostname.replace(/^\[|\]$/g, ''), ...ownAddresses()],
+      },
+      versions: parseVersions(flags.versions),
+      ...(flags.addressRange === undefined ? {} : { addressRanges: flags.addressRange }),
+      isReplicated: flags.replicated === true,
+      ...filesOf(flags),
+    });
+    parts.add('peering', () => role.stop());
+    const status = () => ({
+      owner: [...role.peering.owner.reports()].map(({ refusals, ...report }) => ({
+        ...report,
+        refused: refusals.size,
+      })),
+      consumer: [...(role.peering.consumer()?.reports() ?? [])].map(({ refusals, ...report }) => ({
+        ...report,
+        refused: refusals.size,
+      })),
+    });
+    const admin = await startAdminEndpoint({
+      listen: parseListen(flags.adminListen),
+      metrics,
+      notReady: () => role.notReady(),
+      status,
+    });
+    parts.add('admin endpoint', () => admin.close());
+    const stopped = untilStopped(log, () => parts.stop());
+    process.stdout.write(`ready ${role.advertised}\nadmin ${admin.url}\n`);
+    await stopped;
   });
-  parts.add('peering', () => role.stop());
-  const status = () => ({
-    owner: [...role.peering.owner.reports()].map(({ refusals, ...report }) => ({ ...report, refused: refusals.size })),
-    consumer: [...(role.peering.consumer()?.reports() ?? [])].map(({ refusals, ...report }) => ({
-      ...report,
-      refused: refusals.size,
-    })),
-  });
-  const admin = await startAdminEndpoint({
-    listen: parseListen(flags.adminListen),
-    metrics,
-    notReady: () => '',
-    status,
-  });
-  parts.add('admin endpoint', () => admin.close());
-  const stopped = untilStopped(log, () => parts.stop());
-  process.stdout.write(`ready ${role.advertised}\nadmin ${admin.url}\n`);
-  await stopped;
 }
 
 /** Zones that are always ours. */

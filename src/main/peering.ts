@@ -1,5 +1,6 @@
 // The parts of `portolan peering`: this mesh's certificate, its card for others, and the two sides of sharing.
 
+import { hostname } from 'node:os';
 import { dial } from '../base/grpc/transport-client.ts';
 import { serveGrpc } from '../base/grpc/transport-server.ts';
 import { errorText, type Log } from '../base/log.ts';
@@ -9,6 +10,7 @@ import type { World } from '../base/world.ts';
 import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
 import { apply, createIfAbsent } from '../kube/client/apply.ts';
 import type { Client } from '../kube/client/client.ts';
+import { keepPartLease } from '../kube/controller/part-lease.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import { startPeerAddresses } from '../peering/consumer/addresses.ts';
@@ -41,6 +43,8 @@ export interface PeeringRoleOptions {
 
 export interface PeeringRole {
   readonly peering: Peering;
+  /** Empty while it serves and its home answers. */
+  notReady(): string;
   readonly advertised: string;
   stop(): Promise<void>;
 }
@@ -90,7 +94,10 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
       publish().catch((error) => log.warn('our card for peers was not written', { error: errorText(error) }));
     });
     parts.add('card', () => off());
-    return { peering, advertised, stop: () => parts.stop() };
+    const id = hostname();
+    const lease = keepPartLease({ client, world, log, part: 'peering', id, node: id, namespace });
+    parts.add('lease', () => lease.stop());
+    return { peering, advertised, notReady: () => lease.problem(), stop: () => parts.stop() };
   } catch (error) {
     await parts.stop();
     throw error;

@@ -2,6 +2,7 @@
 
 import { relative, resolve } from 'node:path';
 import { createLog, errorText, type Log, type LogLevel } from '../base/log.ts';
+import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 
 export function processLog(world: World, level: LogLevel): Log {
@@ -40,4 +41,15 @@ export function portolanPath(): string {
   const path = resolve(import.meta.dirname, '../../../bin/portolan');
   const fromHere = relative(process.cwd(), path);
   return fromHere.startsWith('..') ? path : fromHere;
+}
+
+/** Runs a role. If it fails, what was started is stopped, so that the process ends. */
+export async function withParts(log: Log, run: (parts: Parts) => Promise<void>): Promise<void> {
+  const parts = new Parts(log);
+  try {
+    await run(parts);
+  } catch (error) {
+    await parts.stop();
+    throw error;
+  }
 }

@@ -94,7 +94,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
       if ('setRedirects' in serving) serving.setRedirects(redirects);
     },
     whenServing: () => whenServing,
-    notReady,
+    notReady: () => notReady() || lease.problem(),
     identify: serving instanceof Listeners ? serving.identify : undefined,
     status: () => {
       const { self } = state.view;

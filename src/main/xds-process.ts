@@ -1,7 +1,6 @@
 // The process of `portolan xds`: from flags to a running discovery server, its admin endpoint, and its end.
 
 import { createMetrics } from '../base/metrics.ts';
-import { Parts } from '../base/parts.ts';
 import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
@@ -11,7 +10,7 @@ import { loadPlugins } from '../external/plugins/edge/load.ts';
 import { createClient } from '../kube/client/client.ts';
 import { findHome } from '../kube/client/kubeconfig.ts';
 import { requireClusterId } from '../xds/identity/cluster-id.ts';
-import { processLog, untilStopped } from './process.ts';
+import { processLog, untilStopped, withParts } from './process.ts';
 import { startXdsRole } from './xds.ts';
 
 export async function runXds(flags: XdsFlags): Promise<void> {
@@ -21,30 +20,31 @@ export async function runXds(flags: XdsFlags): Promise<void> {
   const { kubeconfig, context } = flags;
   const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig, context });
   const home = createClient(world.network.http(access), { world, userAgent: 'portolan-xds' });
-  const parts = new Parts(log);
-  parts.add('home client', () => home.close());
-  const cluster = flags.clusterId ?? (await requireClusterId(home));
-  const mode = Number.parseInt(flags.socketMode, 8);
-  const role = await startXdsRole({
-    ...{ world, log, metrics, home, cluster },
-    namespace: flags.namespace,
-    ...(flags.zone === undefined ? {} : { zone: flags.zone }),
-    ...(flags.region === undefined ? {} : { region: flags.region }),
-    ...(flags.listen === 'none' ? {} : { listen: parseListen(flags.listen) }),
-    ...(flags.socket === undefined ? {} : { socket: { path: flags.socket, mode } }),
-    hosts: flags.host,
-    plugins: await loadPlugins(flags.plugin),
-    ports: { virtual: Number(flags.virtualPort), ingress: Number(flags.ingressPort) },
+  await withParts(log, async (parts) => {
+    parts.add('home client', () => home.close());
+    const cluster = flags.clusterId ?? (await requireClusterId(home));
+    const mode = Number.parseInt(flags.socketMode, 8);
+    const role = await startXdsRole({
+      ...{ world, log, metrics, home, cluster },
+      namespace: flags.namespace,
+      ...(flags.zone === undefined ? {} : { zone: flags.zone }),
+      ...(flags.region === undefined ? {} : { region: flags.region }),
+      ...(flags.listen === 'none' ? {} : { listen: parseListen(flags.listen) }),
+      ...(flags.socket === undefined ? {} : { socket: { path: flags.socket, mode } }),
+      hosts: flags.host,
+      plugins: await loadPlugins(flags.plugin),
+      ports: { virtual: Number(flags.virtualPort), ingress: Number(flags.ingressPort) },
+    });
+    parts.add('xds', () => role.stop());
+    const admin = await startAdminEndpoint({
+      listen: parseListen(flags.adminListen, '--admin-listen'),
+      metrics,
+      notReady: () => role.notReady(),
+      status: () => ({ cluster, proxies: role.service.proxies.reports() }),
+    });
+    parts.add('admin endpoint', () => admin.close());
+    const stopped = untilStopped(log, () => parts.stop());
+    process.stdout.write(`ready ${role.port}\nadmin ${admin.url}\n`);
+    await stopped;
   });
-  parts.add('xds', () => role.stop());
-  const admin = await startAdminEndpoint({
-    listen: parseListen(flags.adminListen, '--admin-listen'),
-    metrics,
-    notReady: () => role.notReady(),
-    status: () => ({ cluster, proxies: role.service.proxies.reports() }),
-  });
-  parts.add('admin endpoint', () => admin.close());
-  const stopped = untilStopped(log, () => parts.stop());
-  process.stdout.write(`ready ${role.port}\nadmin ${admin.url}\n`);
-  await stopped;
 }

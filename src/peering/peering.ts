@@ -91,7 +91,13 @@ export const serverKeepAliveMs = 10_000;
 
 export async function startPeering(options: PeeringOptions): Promise<Peering> {
   const parts = new PeeringParts(options);
-  await parts.start();
+  try {
+    await parts.start();
+  } catch (error) {
+    // Status writers and informers would go on, against another process that serves.
+    await parts.stop();
+    throw error;
+  }
   return parts;
 }
 

@@ -15,7 +15,7 @@ import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
-import { notFoundError, usageError } from '../exit-codes.ts';
+import { CommandError, notFoundError, usageError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { completeExport } from './plan-file.ts';
@@ -153,13 +153,17 @@ async function* warnings(
       change: add,
       ids: to === 'all' ? [] : (to ?? []),
     });
-    for (const id of unknown) yield `warning: the clusterset has no cluster ${id}`;
+    if (unknown.length > 0)
+      throw notFoundError(
+        `export ${key}: the clusterset has no cluster ${unknown.join(', ')}; portolan status lists its clusters`,
+      );
     yield* changeWarnings(foresight);
     const ready = conditionIn(foresight.conditions, 'Ready');
     if (ready?.status === 'True') return;
     const why = conditionIn(foresight.conditions, 'Valid')?.status === 'True' ? 'Ready' : 'Valid';
     yield `warning: ${conditionIn(foresight.conditions, why)?.message}`;
   } catch (error) {
+    if (error instanceof CommandError) throw error;
     // Who exports need not be allowed to see the broker.
     yield `note: what this does to other clusters cannot be said: ${errorText(error)}`;
   }

@@ -8,7 +8,7 @@ import { verbs } from '../verbs.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { addByHand, addByToken, makeToken, ownCard, type PeerHome, removePeer } from './add.ts';
 import { listRoutes } from './routes.ts';
-import { diffPeer, listPeers, listServices, retryPeer, showPeer } from './show.ts';
+import { diffPeer, listPeers, listServices, type PeerReport, retryPeer, showPeer } from './show.ts';
 
 export interface PeerDeps extends CliDeps {
   readonly setExitCode: (code: number) => void;
@@ -55,6 +55,10 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
     for (const line of lines) deps.print(line);
   };
   const nowMs = () => deps.world.clock.wallMs();
+  const tell = ({ lines, isSilent }: PeerReport) => {
+    if (isSilent) deps.setExitCode(exitCodes.notReady);
+    return lines;
+  };
 
   verb('token <name>', 'a one-use introduction for the mesh that will be peer <name> here')
     .option('--allow <domain...>', 'domains under which it may name services; * is any', [])
@@ -72,10 +76,10 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
     .addHelpText('after', examples)
     .action((name: string, flags: AddFlags) => run(flags, (home) => add(home, name, flags)));
   verb('list', 'all peers and how they are').action((flags: PeerFlags) =>
-    run(flags, (home) => listPeers(home, nowMs())),
+    run(flags, async (home) => tell(await listPeers(home, nowMs()))),
   );
   verb('status <name>', 'one peer: both directions, lag, refusals').action((name: string, flags: PeerFlags) =>
-    run(flags, (home) => showPeer(home, name, nowMs())),
+    run(flags, async (home) => tell(await showPeer(home, name, nowMs()))),
   );
   verb('services [name]', 'what it, or every peer, shares with us, and all that it takes to use it')
     .option(...outputOption)

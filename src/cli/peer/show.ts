@@ -33,9 +33,15 @@ import { callPeer, NotPortolan } from './call.ts';
 /** Where the peering process keeps the certificate that it shows to peers. */
 export const ownCertificateSecret = 'portolan-peering-tls';
 
-export async function listPeers({ client, namespace }: PeerHome, nowMs: number): Promise<string[]> {
+export interface PeerReport {
+  readonly lines: string[];
+  /** What is written about peers is old: no peering process reports. */
+  readonly isSilent: boolean;
+}
+
+export async function listPeers({ client, namespace }: PeerHome, nowMs: number): Promise<PeerReport> {
   const { items } = await client.list<Peer>(peerType, { namespace });
-  if (items.length === 0) return ['no peers; portolan peer token introduces one'];
+  if (items.length === 0) return { lines: ['no peers; portolan peer token introduces one'], isSilent: false };
   const rows = items.map(({ metadata, spec, status }) => [
     metadata.name,
     spec.address ?? '-',
@@ -45,11 +51,22 @@ export async function listPeers({ client, namespace }: PeerHome, nowMs: number):
     sideHealth(status?.owner, nowMs).text,
     String(status?.owner?.services ?? 0),
   ]);
-  return formatTable(['NAME', 'ADDRESS', 'DOMAIN', 'TAKING', 'SERVICES', 'GIVING', 'SERVICES'], rows);
+  const table = formatTable(['NAME', 'ADDRESS', 'DOMAIN', 'TAKING', 'SERVICES', 'GIVING', 'SERVICES'], rows);
+  return withSilence(table, items, nowMs);
 }
 
-export async function showPeer({ client, namespace }: PeerHome, name: string, nowMs: number): Promise<string[]> {
-  return describePeer(await client.get<Peer>(peerType, { namespace, name }), nowMs);
+export async function showPeer({ client, namespace }: PeerHome, name: string, nowMs: number): Promise<PeerReport> {
+  const peer = await client.get<Peer>(peerType, { namespace, name });
+  return withSilence(describePeer(peer, nowMs), [peer], nowMs);
+}
+
+function withSilence(lines: string[], peers: readonly Peer[], nowMs: number): PeerReport {
+  const isSilent = peers.some(({ spec, status }) => {
+    const taking = spec.address === undefined ? undefined : sideHealth(status?.consumer, nowMs).isSilent;
+    return taking === true || sideHealth(status?.owner, nowMs).isSilent === true;
+  });
+  const problem = 'problem: the peering process is silent, what is shown may be old; start portolan peering';
+  return { lines: isSilent ? [...lines, problem] : lines, isSilent };
 }
 
 /** Of one peer, or of all. */

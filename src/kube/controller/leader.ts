@@ -9,6 +9,7 @@ import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { getOrUndefined } from '../client/absent.ts';
 import type { Client } from '../client/client.ts';
+import { isAlreadyExists, isConflict } from '../objects/api-error.ts';
 import { formatMicroTime, type Lease, leaseType } from '../objects/lease.ts';
 
 export interface LeaderOptions {
@@ -35,6 +36,8 @@ export interface LeaderTimes {
 
 export interface Candidate {
   isLeader(): boolean;
+  /** Why the Lease could not be read or written at the last try; empty if it could. */
+  problem(): string;
   /** Ends the work, then gives the Lease up so that the next one need not wait. */
   stop(): Promise<void>;
 }
@@ -56,6 +59,8 @@ export function standForLeader(options: LeaderOptions): Candidate {
   let leadsUntilMs: number | undefined;
   /** The Lease as we wrote it last, while nothing says that it is another. */
   let held: Lease | undefined;
+  /** Of the last try. */
+  let problem = '';
   /** Counts our terms. */
   let term = 0;
   const ref = { namespace: options.namespace, name: options.name };
@@ -121,9 +126,12 @@ export function standForLeader(options: LeaderOptions): Candidate {
 
   async function tryOnce(): Promise<boolean> {
     try {
-      return await attempt();
+      const isHeld = await attempt();
+      problem = '';
+      return isHeld;
     } catch (error) {
       // A conflict says that somebody else was first; everything else that we could not ask.
+      problem = isConflict(error) || isAlreadyExists(error) ? '' : errorText(error);
       log.debug('lease was not written', { error: errorText(error) });
       return false;
     }
@@ -187,6 +195,7 @@ export function standForLeader(options: LeaderOptions): Candidate {
   const running = run();
   return {
     isLeader,
+    problem: () => problem,
     stop: async () => {
       stopping.abort(new Error('candidate stopped'));
       await running;

@@ -41,16 +41,20 @@ test('part lease: another process of the node took it over -> the one that ends 
   expect(partState((await lease())!, sim.world('reader').clock.wallMs()).kind).toBe('reported');
 });
 
-test('part lease: the home is away for an hour -> one log line, and renewed when it is back', async () => {
+test('part lease: the home is away for an hour -> one log line, the part knows, and renewed when it is back', async () => {
   const { sim, home, keep, lease, lines } = await start();
-  keep('a');
+  const kept = keep('a');
+  expect(kept.problem()).toBe('the home has not answered yet');
   await sim.time.advance(1000);
+  expect(kept.problem()).toBe('');
   sim.network.setLink('a', home.url, 'refused');
   await sim.time.advance(3_600_000);
   expect(lines).toEqual([expect.stringContaining('cannot renew the lease of this part')]);
   expect(partState((await lease())!, sim.world('reader').clock.wallMs()).kind).toBe('silent');
+  expect(kept.problem()).toMatch(/^the home does not take the lease of this part: /);
   sim.network.setLink('a', home.url, 'up');
   await sim.time.advance(30_000);
+  expect(kept.problem()).toBe('');
   expect(partState((await lease())!, sim.world('reader').clock.wallMs()).kind).toBe('reported');
 });
 

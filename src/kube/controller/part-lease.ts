@@ -36,6 +36,8 @@ export interface PartLeaseOptions {
 }
 
 export interface PartLease {
+  /** Why the home could not be told at the last try; empty if it could. */
+  problem(): string;
   /** Removes the Lease, unless another process has taken it over. */
   stop(): Promise<void>;
 }
@@ -54,6 +56,8 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
   let held: Lease | undefined;
   let timer: Timer | undefined;
   let isStopped = false;
+  /** Of the last renewal; nothing was written yet at the start. */
+  let problem = 'the home has not answered yet';
   let isFailing = false;
   let writing: Promise<void> = Promise.resolve();
 
@@ -100,9 +104,11 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
       held = await write();
       if (isFailing) log.info('the lease of this part is renewed again');
       isFailing = false;
+      problem = '';
     } catch (error) {
       if (!isFailing) log.warn('cannot renew the lease of this part', { error: errorText(error) });
       isFailing = true;
+      problem = `the home does not take the lease of this part: ${errorText(error)}`;
     }
     if (!isStopped) timer = world.timers.after(renewMs, next);
   }
@@ -120,6 +126,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
 
   next();
   return {
+    problem: () => problem,
     stop: async () => {
       isStopped = true;
       timer?.cancel();

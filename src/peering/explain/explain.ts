@@ -15,18 +15,25 @@ export const signOfLifeMsMax = 90_000;
 
 export interface SideHealth {
   readonly isHealthy: boolean;
+  /** No peering process has written about it lately. */
+  readonly isSilent?: boolean;
   readonly text: string;
 }
 
 /** Never healthy without a recent sign of life, whatever state was written last. */
 export function sideHealth(side: PeerSideStatus | undefined, nowMs: number): SideHealth {
-  if (side?.state === undefined) return { isHealthy: false, text: 'unknown: no peering process has reported it' };
+  if (side?.state === undefined)
+    return { isHealthy: false, isSilent: true, text: 'unknown: no peering process has reported it' };
   const ageMs = side.lastContact === undefined ? undefined : nowMs - Date.parse(side.lastContact);
   const reason = side.message ? `: ${side.message}` : '';
   if (side.state === 'Refused' || side.state === 'Idle') return { isHealthy: false, text: `${side.state}${reason}` };
   if (ageMs === undefined) return { isHealthy: false, text: `${side.state}, never heard of${reason}` };
   if (ageMs > signOfLifeMsMax)
-    return { isHealthy: false, text: `silent for ${Math.round(ageMs / 1000)} s, was ${side.state} then${reason}` };
+    return {
+      isHealthy: false,
+      isSilent: true,
+      text: `silent for ${Math.round(ageMs / 1000)} s, was ${side.state} then${reason}`,
+    };
   return { isHealthy: side.state === 'Synced', text: `${side.state}${reason}` };
 }
 

@@ -115,11 +115,27 @@ const lineLengthMax = 1500;
 
 export function exportStatus(findings: ExportFindings): Pick<PeerExportStatus, 'services' | 'peers'> & {
   readonly wrong: string[];
+  readonly reason: ExportReason;
 } {
   const shares = [...findings.shares];
   const wrong = shares.filter((share) => share.wrong !== '').map(({ service, wrong }) => `${service.name}: ${wrong}`);
   const peers = findings.peerExport.spec.peers.map((peer) => peerStanding(peer, shares, findings));
-  return { services: shares.length, peers, wrong: wrong.slice(0, reasonsShownMax).map(cutLine) };
+  const unknown = findings.peerExport.spec.peers.filter((peer) => !findings.isKnown(peer));
+  const [reason, reasons] = whyNotOffered(wrong, unknown, shares.length);
+  return { services: shares.length, peers, reason, wrong: reasons.slice(0, reasonsShownMax).map(cutLine) };
+}
+
+export type ExportReason = 'Offered' | 'Invalid' | 'UnknownPeer' | 'NothingSelected';
+
+function whyNotOffered(
+  wrong: readonly string[],
+  unknown: readonly string[],
+  count: number,
+): [ExportReason, readonly string[]] {
+  if (wrong.length > 0) return ['Invalid', wrong];
+  if (unknown.length > 0) return ['UnknownPeer', unknown.map((peer) => `there is no Peer ${peer}`)];
+  if (count === 0) return ['NothingSelected', ['it selects no Service of its namespace']];
+  return ['Offered', []];
 }
 
 function peerStanding(peer: string, shares: readonly Share[], findings: ExportFindings) {

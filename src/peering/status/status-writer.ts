@@ -86,13 +86,13 @@ export class StatusWriter {
   async #writeExport(key: string): Promise<undefined> {
     const findings = this.#options.exportFindings(key);
     if (findings === undefined) return;
-    const { wrong, ...found } = exportStatus(findings);
+    const { wrong, reason, ...found } = exportStatus(findings);
     const { metadata, status: present } = findings.peerExport;
     const isReady = wrong.length === 0;
     const condition = {
       type: 'Ready',
       status: isReady ? 'True' : 'False',
-      reason: isReady ? 'Offered' : 'Invalid',
+      reason,
       message: isReady ? 'every service it selects can be offered' : wrong.join('; '),
     } as const;
     const now = formatTime(this.#options.world.clock.wallMs());
