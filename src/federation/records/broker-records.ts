@@ -1,19 +1,20 @@
-// Ties a federation's authority to the broker: every member's exported shards become its records, members whose leases have
-// run out are left out, and the Federation object says the policy. While the broker is away everything stays as it was.
+// Connects a federation's authority to the broker: the exported shards of all members become its records, members with an
+// expired lease are left out, and the Federation object sets the policy. While the broker is unreachable nothing changes.
 
 import type { IpRange } from '../../base/ip.ts';
 import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
-import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
+import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
+import { type Followed, type MemberCopies, MemberFollower } from '../../clusterset/members/follower.ts';
 import { memberLeaseName } from '../../clusterset/rules/broker-layout.ts';
 import { LeaseJudge, type LeaseTimes } from '../../clusterset/rules/leases/lease-judge.ts';
 import { parseRecordName } from '../../clusterset/rules/names.ts';
 import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { createInformer, type Informer, type InformerReader } from '../../kube/controller/informer.ts';
+import { createInformer, type InformerReader } from '../../kube/controller/informer.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { type Federation, federationType } from '../kinds/federation.ts';
 import { type FederationSink, federatedShard } from '../rules/record.ts';
@@ -30,18 +31,14 @@ export interface AttachFederationOptions {
 }
 
 export interface FederationAttachment {
-  /** The copies it is made from, for those who work beside it. */
+  /** Copies that other parts of the authority share. */
   readonly federations: InformerReader<Federation>;
   readonly clusters: InformerReader<Cluster>;
   whenSynced(): Promise<void>;
   stop(): void;
 }
 
-interface Member {
-  readonly cluster: Cluster;
-  readonly shards: Informer<ServiceShard>;
-  readonly leases: Informer<Lease>;
-}
+type Member = Followed<MemberCopies>;
 
 const probeMs = 1000;
 
@@ -49,8 +46,32 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   const { sink, broker, clusterset, world, log } = options;
   const shared = { client: broker, world, log };
   const federations = createInformer<Federation>({ ...shared, type: federationType, namespace: clusterset });
-  const clusters = createInformer<Cluster>({ ...shared, type: clusterType, namespace: clusterset });
-  const members = new Map<string, Member>();
+  const members = new MemberFollower<MemberCopies>(options, {
+    create: (scope) => ({
+      shards: createInformer<ServiceShard>({ ...scope, type: serviceShardType }),
+      leases: createInformer<Lease>({ ...scope, type: leaseType }),
+    }),
+    added: (member) => {
+      member.shards.on((_key, next, previous) => {
+        const now = members.get(member.id) ?? member;
+        if (next) publish(now, next);
+        else if (previous) withdraw(now, previous);
+      });
+    },
+    removed: (member) => {
+      for (const shard of member.shards.values()) withdraw(member, shard);
+      judge.forget(member.id);
+      sink.setClusterAlive(member.id, true);
+    },
+    // Its place or its limits may have changed.
+    changed: (_id, member) => {
+      for (const shard of member?.shards.values() ?? []) publish(member!, shard);
+    },
+    lease: (id, next) => {
+      if (next) see(id, next);
+    },
+    listed: () => checkSynced(),
+  });
   let leaseTimes = timesOf(undefined);
   let { virtualRanges } = readSetPolicy(undefined);
   const judge = new LeaseJudge(() => leaseTimes);
@@ -80,38 +101,6 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
     sink.removeShard({ federation: options.federation, namespace, service: name, cluster });
   }
 
-  function addMember(cluster: Cluster): void {
-    const inNamespace = { ...shared, namespace: cluster.spec.namespace };
-    const member: Member = {
-      cluster,
-      shards: createInformer<ServiceShard>({ ...inNamespace, type: serviceShardType }),
-      leases: createInformer<Lease>({ ...inNamespace, type: leaseType }),
-    };
-    members.set(cluster.metadata.name, member);
-    member.shards.on((_key, next, previous) => {
-      const now = members.get(cluster.metadata.name) ?? member;
-      if (next) publish(now, next);
-      else if (previous) withdraw(now, previous);
-    });
-    member.leases.on((_key, next) => {
-      if (next?.metadata.name === memberLeaseName) see(cluster.metadata.name, next);
-    });
-    member.shards.start();
-    member.leases.start();
-    void Promise.all([member.shards.whenSynced(), member.leases.whenSynced()]).then(checkSynced);
-  }
-
-  function removeMember(id: string): void {
-    const member = members.get(id);
-    if (!member) return;
-    member.shards.stop();
-    member.leases.stop();
-    members.delete(id);
-    for (const shard of member.shards.values()) withdraw(member, shard);
-    judge.forget(id);
-    sink.setClusterAlive(id, true);
-  }
-
   function see(id: string, lease: Lease): void {
     judge.seen({ cluster: id, token: lease.metadata.resourceVersion ?? '', nowMs: world.clock.monotonicMs() });
     tellVerdict(id);
@@ -121,19 +110,6 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
     sink.setClusterAlive(id, judge.verdict(id) === 'alive');
   }
 
-  clusters.on((_key, next, previous) => {
-    const id = (next ?? previous)!.metadata.name;
-    const known = members.get(id);
-    if (next && known && known.cluster.spec.namespace === next.spec.namespace) {
-      // Only its place may have changed.
-      members.set(id, { ...known, cluster: next });
-      for (const shard of known.shards.values()) publish(members.get(id)!, shard);
-      return;
-    }
-    removeMember(id);
-    if (next) addMember(next);
-  });
-
   federations.on((_key, next, previous) => {
     if ((next ?? previous)?.metadata.name !== options.federation) return;
     if (next) sink.setPolicy(options.federation, next.spec?.policy ?? 'ordered');
@@ -141,15 +117,14 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   });
 
   function checkSynced(): void {
-    if (hasSynced || !federations.hasSynced || !clusters.hasSynced) return;
-    for (const { shards, leases } of members.values()) if (!shards.hasSynced || !leases.hasSynced) return;
+    if (hasSynced || !federations.hasSynced || !members.hasSynced) return;
     hasSynced = true;
     sink.setSynced();
     for (const waiter of waiters.splice(0)) waiter();
   }
 
   function publishAll(): void {
-    for (const member of members.values()) for (const shard of member.shards.values()) publish(member, shard);
+    for (const member of members.all()) for (const shard of member.shards.values()) publish(member, shard);
   }
 
   function followRanges(set: ClusterSet | undefined): void {
@@ -161,17 +136,17 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
     publishAll();
   }
 
-  /** Only time in which the broker answers counts against anybody. */
+  /** Only time in which the broker responds counts towards expiry. */
   async function probe(): Promise<void> {
     try {
-      // Not there is an answer too; anything else means that the broker cannot be asked.
+      // Not found is a response too; any other error means that the broker is unreachable.
       const ref = { namespace: clusterset, name: clusterset };
       const set = await getOrUndefined<ClusterSet>(broker, clusterSetType, ref);
       leaseTimes = timesOf(set);
       followRanges(set);
       judge.ownRenewed(world.clock.monotonicMs());
       for (const id of judge.suspects()) await lookOnceMore(id);
-      for (const id of members.keys()) tellVerdict(id);
+      for (const { id } of members.all()) tellVerdict(id);
       sink.setStale(false);
     } catch {
       judge.ownRenewalFailed();
@@ -187,27 +162,22 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
       if (lease) see(id, lease);
     }
     judge.condemn(id);
-    if (judge.verdict(id) === 'stale')
-      log.info("a cluster's lease has run out, its shards are left out", { cluster: id });
+    if (judge.verdict(id) === 'stale') log.info('lease of a cluster expired, its shards are left out', { cluster: id });
   }
 
   federations.start();
-  clusters.start();
-  void Promise.all([federations.whenSynced(), clusters.whenSynced()]).then(checkSynced);
+  members.start();
+  void federations.whenSynced().then(checkSynced);
   void probe();
   return {
     federations,
-    clusters,
+    clusters: members.clusters,
     whenSynced: () => (hasSynced ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
     stop: () => {
       isStopped = true;
       timer?.cancel();
       federations.stop();
-      clusters.stop();
-      for (const { shards, leases } of members.values()) {
-        shards.stop();
-        leases.stop();
-      }
+      members.stop();
     },
   };
 }
@@ -216,7 +186,7 @@ function isSameRange(a: IpRange, b: IpRange): boolean {
   return a.family === b.family && a.first === b.first && a.size === b.size;
 }
 
-/** As members have them; an authority renews nothing and counts its own probes instead. */
+/** The lease times of members. An authority has no lease; its own probes count as renewals. */
 function timesOf(set: ClusterSet | undefined): LeaseTimes {
   return { ...readSetPolicy(set).lease, renewalGapMsMax: 5 * probeMs };
 }
