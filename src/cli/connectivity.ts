@@ -39,17 +39,17 @@ export function addTestCommand(program: Command, deps: Deps): void {
   addHomeOptions(
     test
       .command('connectivity')
-      .description('connect to a service by its clusterset name, and say who answered or what is wrong')
+      .description('connect to a service by its clusterset name, and show the endpoints that answered or the problem')
       .argument('<service>', 'NAMESPACE/NAME, such as shop/checkout'),
   )
     .option('--count <n>', 'connections to each port', parseCount, 100)
     .option('--dns <host:port>', "resolver to ask (default: the system's)")
-    .option('--admin <url>', 'have the proxy with this admin endpoint do it, on its node')
+    .option('--admin <url>', 'run the test in the proxy with this admin endpoint, on its node')
     .addOption(new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `
-Exits with 7 if something is wrong. Which endpoint answered is seen with root and conntrack, or at the proxy. Examples:
+Exit code 7 on failure. Root and conntrack, or the proxy, are needed to see which endpoint answered. Examples:
   portolan test connectivity shop/checkout
   portolan test connectivity shop/checkout --count 1000 --admin http://127.0.0.1:9466`,
     )

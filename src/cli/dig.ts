@@ -23,9 +23,12 @@ export function addDigCommand(program: Command, deps: CliDeps): void {
     .description(verbs.dig)
     .argument('<name>', 'the name in full, such as checkout.shop.svc.clusterset.local')
     .argument('[type]', 'A, AAAA, SRV, PTR, TXT, MX, HTTPS or any other, or TYPE65', 'A')
-    .option('--from <cluster>', 'as this cluster sees it')
-    .option('--admin <url>', 'admin endpoint of the resolver to ask; it prints it when it starts')
-    .option('--authority-admin <url>', "admin endpoint of the federation's authority, for names passed on to it")
+    .option('--from <cluster>', 'the cluster of the client')
+    .option('--admin <url>', 'admin endpoint of the resolver, which it prints at start')
+    .option(
+      '--authority-admin <url>',
+      "admin endpoint of the federation's authority, for names that are forwarded to it",
+    )
     .option('--dir <dir>', 'the folder of a running demo (default: .portolan/demo, if neither URL is given)')
     .option(...outputOption)
     .addHelpText(

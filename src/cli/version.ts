@@ -27,7 +27,7 @@ export function addVersionCommand(program: Command, deps: ClusterSetDeps): void 
     .description(verbs.version)
     .option('--client', 'only the version of this program')
     .option(...outputOption)
-    .addHelpText('after', '\nEnds with 7 if a part has another version than this program.');
+    .addHelpText('after', '\nExit code 7 if a part has another version than this program.');
   addHomeOptions(command).action(async (flags: VersionFlags) => {
     const format = parseOutput(flags.output);
     const found = flags.client ? { home: undefined, parts: [] } : await withHome(deps, flags, readVersions);

@@ -26,7 +26,10 @@ export interface OpenHome {
 
 export function addHomeOptions(command: Command): Command {
   return command
-    .option('--kubeconfig <file>', 'the home to talk to (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
+    .option(
+      '--kubeconfig <file>',
+      'kubeconfig of the home (default: $KUBECONFIG, ~/.kube/config, or the Pod that it runs in)',
+    )
     .option('--context <name>', 'a context of that file other than its current one');
 }
 

@@ -17,10 +17,10 @@ interface AcceptFlags extends HomeFlags {
 export function addBrokerAcceptCommand(broker: Command, deps: ClusterSetDeps): void {
   const command = broker
     .command('accept')
-    .description("take over a member's own words about its region and zone into its Cluster object")
+    .description('approve the region and zone that a member reported')
     .argument('<cluster-id>', 'a cluster that has joined')
     .option('--clusterset <name>', 'the set it is a member of', defaultClusterSet)
-    .option('--ranges', 'its ranges too: its endpoints may then have no other addresses');
+    .option('--ranges', 'also approve its ranges, and limit its endpoints to them');
   addHomeOptions(command).action(async (id: string, flags: AcceptFlags) => {
     const request = { id, clusterset: flags.clusterset, withRanges: flags.ranges === true };
     deps.print(await withHome(deps, flags, ({ client }) => brokerAccept({ client, ...request })));

@@ -67,27 +67,27 @@ export interface ClusterSetFlags {
 export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): void {
   const command = broker
     .command('init')
-    .description('lay a clusterset out on this home; again to change what the flags say')
+    .description('create a clusterset on this home, or change its settings')
     .option('--clusterset <name>', `its name, and that of its namespace (default: ${defaultClusterSet})`)
-    .option('--file <file>', 'a ClusterSet in YAML to begin with')
+    .option('--file <file>', 'a ClusterSet in YAML as a base for the other options')
     .option('--print', 'print the manifests for kubectl apply instead of writing them')
-    .option('--ports <policy>', 'union or intersection of what clusters export')
-    .option('--endpoints <mode>', 'Pods, or ClusterIP where pods cannot be reached from other clusters')
+    .option('--ports <policy>', 'union or intersection of the ports that clusters export')
+    .option('--endpoints <mode>', 'Pods, or ClusterIP if other clusters cannot reach pods')
     .option(
       '--clusterset-ip <mode>',
       'allocate, derived (from Services of each cluster), or none: DNS answers with endpoints',
     )
-    .option('--staleness <policy>', 'of silent clusters: Withdraw, NotReady or Keep')
+    .option('--staleness <policy>', 'policy for clusters with an expired lease: Withdraw, NotReady or Keep')
     .option('--locality <policy>', 'which ready endpoints are used: Spread (all) or NearestFirst')
-    .option('--lease-renew <seconds>', 'how often members say that they live')
-    .option('--lease-duration <seconds>', 'how long before silence counts')
-    .option('--clusterset-range <cidr...>', 'where clusterset IPs come from, one range per family')
-    .option('--peers-range <cidr...>', "where addresses of peers' services come from")
-    .option('--external-range <cidr...>', 'where addresses of external services come from')
+    .option('--lease-renew <seconds>', 'time between renewals of a lease')
+    .option('--lease-duration <seconds>', 'time without a renewal until a lease expires')
+    .option('--clusterset-range <cidr...>', 'ranges of clusterset IPs, one per family')
+    .option('--peers-range <cidr...>', "ranges of addresses of peers' services")
+    .option('--external-range <cidr...>', 'ranges of addresses of external services')
     .option('--zone <name>', 'the DNS zone of the clusterset')
-    .option('--ttl <seconds>', 'of DNS answers')
+    .option('--ttl <seconds>', 'TTL of DNS answers')
     .option('--cluster-names <mode>', 'Hidden, or Served: <cluster>.<service>.<namespace>.svc.<zone> is answered')
-    .option('--legacy-namespace <name>', 'where agents of the older form keep one import per cluster')
+    .option('--legacy-namespace <name>', 'namespace of imports by older agents, one per cluster')
     .addHelpText(
       'after',
       `

@@ -33,15 +33,15 @@ interface RemoveFlags extends HomeFlags {
 export function addBrokerRemoveCommand(broker: Command, deps: ClusterSetDeps): void {
   const command = broker
     .command('remove')
-    .description('take a cluster that is gone out of the clusterset')
-    .argument('<cluster-id>', 'the cluster to take out')
+    .description('remove a cluster that no longer runs from the clusterset')
+    .argument('<cluster-id>', 'the cluster to remove')
     .option('--clusterset <name>', 'the set it is a member of', defaultClusterSet)
     .option('--force', 'even if it still renews its lease')
     .addHelpText(
       'after',
       `
-A cluster that still runs leaves by itself: portolan leave. Whether it does is judged by watching its lease for as long
-as that lasts. Example:
+A cluster that still runs uses portolan leave. The command watches the lease of the cluster for one lease duration to check
+that it does not run. Example:
   portolan broker remove east --clusterset prod`,
     );
   addHomeOptions(command).action(async (id: string, flags: RemoveFlags) => {

@@ -54,16 +54,16 @@ interface TokenFlags extends HomeFlags {
 export function addBrokerTokenCommand(broker: Command, deps: ClusterSetDeps): void {
   const command = broker
     .command('token')
-    .description('make room for a cluster and print the token it joins with')
+    .description('create the namespace of a cluster and print its join token')
     .argument('<cluster-id>', 'NAME or NAME.CONTEXT, unique in the clusterset')
     .option('--clusterset <name>', 'the set to join', defaultClusterSet)
-    .option('--region <name>', 'where the cluster is')
-    .option('--zone <name>', 'where in the region it is')
+    .option('--region <name>', 'region of the cluster')
+    .option('--zone <name>', 'zone of the cluster')
     .option('--allowed-range <cidr...>', 'the only addresses its endpoints and services may have (default: any)')
     .option('--may-export <pattern...>', 'the only services it may export: NAMESPACE or NAMESPACE/NAME, * for any text')
     .option('--server <url>', "the broker's address as the cluster reaches it (default: that of the kubeconfig)")
-    .option('--minutes <number>', 'how long the token can be used', '60')
-    .option('--renew', 'for a cluster that has joined and lost its credentials: give it new ones')
+    .option('--minutes <number>', 'validity of the token', '60')
+    .option('--renew', 'issue new credentials to a cluster that has joined and lost them')
     .addHelpText(
       'after',
       `

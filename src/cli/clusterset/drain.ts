@@ -28,12 +28,12 @@ export function addDrainCommand(program: Command, deps: ClusterSetDeps): void {
     .description(verbs.drain)
     .argument('<target>', "a cluster's id, at the broker; or NAMESPACE/NAME of a service that this cluster exports")
     .option('--clusterset <name>', 'the set that the cluster is a member of', defaultClusterSet)
-    .option('--undo', 'let new connections in again')
+    .option('--undo', 'allow new connections again')
     .addHelpText(
       'after',
       `
-Connections that are open go on. Other clusters that export a service take its new connections; if none does, the service
-cannot be reached. Examples:
+Open connections continue. New connections go to other clusters that export the service; if there is none, the service cannot
+be reached. Examples:
   portolan drain east --clusterset prod --kubeconfig broker.kubeconfig
   portolan drain shop/checkout
   portolan drain shop/checkout --undo`,

@@ -34,10 +34,10 @@ export function addExportCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('export')
     .description(verbs.export)
-    .argument('<namespace/name>', 'the Service; it may come later')
+    .argument('<namespace/name>', 'the Service; it may be created later')
     .option(
       '--to <clusters...>',
-      'only these clusters import it; all lifts an earlier limit (default: as it is, at first all)',
+      'only these clusters import it; all removes the limit (default: unchanged, initially all)',
     )
     .option('--allow-system', 'also from kube-system and default')
     .addHelpText(
@@ -62,7 +62,7 @@ Examples:
 
 export function addWaitOptions(command: Command): Command {
   return command
-    .option('--wait', 'until the clusterset has it')
+    .option('--wait', 'wait until the clusterset has it')
     .option('--timeout <seconds>', 'how long to wait', '60');
 }
 

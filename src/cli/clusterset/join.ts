@@ -69,15 +69,18 @@ export function addJoinCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('join')
     .description(verbs.join)
-    .argument('[token]', 'what portolan broker token printed for this cluster')
-    .option('--cluster-id <id>', 'NAME or NAME.CONTEXT; must be the one the token was made for')
-    .option('--region <name>', 'where this cluster is')
-    .option('--zone <name>', 'where in the region it is')
-    .option('--pod-cidr <cidr...>', 'ranges of its pods, checked against everybody else (default: those of its nodes)')
-    .option('--service-cidr <cidr...>', 'ranges of its services (default: what its API server hands out)')
-    .option('--broker-kubeconfig <file>', 'instead of a token, for who is admin of the broker too')
+    .argument('[token]', 'the output of portolan broker token for this cluster')
+    .option('--cluster-id <id>', 'NAME or NAME.CONTEXT; must match the token')
+    .option('--region <name>', 'region of this cluster')
+    .option('--zone <name>', 'zone of this cluster')
+    .option(
+      '--pod-cidr <cidr...>',
+      'ranges of its pods, which may not overlap with other clusters (default: those of its nodes)',
+    )
+    .option('--service-cidr <cidr...>', 'ranges of its services (default: those of its API server)')
+    .option('--broker-kubeconfig <file>', 'kubeconfig of an admin of the broker, instead of a token')
     .option('--clusterset <name>', 'with --broker-kubeconfig: the set to join', defaultClusterSet)
-    .option('--token-hours <number>', 'how long the credentials at the broker last without being renewed', '168')
+    .option('--token-hours <number>', 'validity of the credentials at the broker without renewal', '168')
     .addHelpText(
       'after',
       `
@@ -86,7 +89,7 @@ Examples:
   portolan join "$TOKEN" --cluster-id east --region eu-west --zone a
   portolan join --broker-kubeconfig broker.kubeconfig --clusterset prod --cluster-id east
 
-A changed id is leave and join. After joining, portolan agent does the work.`,
+To change the id, leave and join again. After joining, run portolan agent.`,
     );
   addHomeOptions(command).action(async (text: string | undefined, flags: JoinFlags) => {
     const lines = await withHome(deps, flags, async ({ client }) =>

@@ -27,12 +27,12 @@ export function addLeaveCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('leave')
     .description(verbs.leave)
-    .option('--offline', 'without the broker, which the admin then tells: portolan broker remove ID')
+    .option('--offline', 'without the broker; its admin then runs: portolan broker remove ID')
     .addHelpText(
       'after',
       `
-Services and the exports that people made stay, and so do export policies; imports and everything else that came with
-the clusterset go. A running agent stops by itself. Example:
+Keeps your Services, exports and export policies. Deletes imports and all other objects that the clusterset created. A running
+agent stops. Example:
   portolan leave --kubeconfig east.kubeconfig`,
     );
   addHomeOptions(command).action(async (flags: LeaveFlags) => {

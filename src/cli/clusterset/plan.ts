@@ -41,8 +41,8 @@ export function addPlanCommand(program: Command, deps: ClusterSetDeps): void {
     .addHelpText(
       'after',
       `
-Ends with 0 if every export would be exported without conflict, 9 if clusters would disagree, 7 if an export would not
-be part of the import. A Service counts if it is exported, here or by the file. Examples:
+Exit code 0 if all exports are valid and without conflict, 9 if clusters would disagree, 7 if an export would not be part of
+the import. Services that are neither exported here nor by the file are ignored. Examples:
   portolan plan -f exports.yaml
   kustomize build . | portolan plan -f - -o json`,
     );

@@ -47,10 +47,10 @@ export function addStatusCommand(program: Command, deps: ClusterSetDeps): void {
     .addHelpText(
       'after',
       `
-LEASE is what this cluster's agent has judged: alive; stale since it ran out; or held down, when a cluster has come and
-gone lately and is not trusted yet. While the broker is away this shows what the cluster last knew.
-Ends with 0 if nothing is wrong, 7 if a cluster or part is silent or something lags, 8 if a member cannot be read, 6 if
-the broker does not answer.
+LEASE shows the state that this cluster's agent has determined: alive; stale since it expired; or held down, after repeated
+expiries. While the broker is unreachable this shows the last known state.
+Exit code 0 if all is well, 7 if a cluster or part does not report or something lags, 8 if a member cannot be read, 6 if the
+broker does not answer.
 Examples:
   portolan status
   portolan status -o json | jq .services`,

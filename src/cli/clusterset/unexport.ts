@@ -19,7 +19,7 @@ export function addUnexportCommand(program: Command, deps: ClusterSetDeps): void
   const command = program
     .command('unexport')
     .description(verbs.unexport)
-    .argument('<namespace/name>', 'the Service, which itself stays')
+    .argument('<namespace/name>', 'the Service; it is not deleted')
     .addHelpText('after', '\nExample:\n  portolan unexport shop/checkout --wait');
   addWaitOptions(addHomeOptions(command)).action(async (ref: string, flags: HomeFlags & WaitFlags) => {
     const timeoutMs = parseTimeout(flags.timeout);

@@ -40,8 +40,8 @@ export function addDoctorCommand(program: Command, deps: ClusterSetDeps): void {
     .option('--kubeconfig <file...>', 'the homes to check (default: as for every command)')
     .option('--context <name...>', 'contexts of that file; each is one home')
     .option('--fail-on <severity>', 'end with 7 from this severity on: info, warning or error', 'error')
-    .option('--timeout <seconds>', 'for everything that is read of one cluster', '20')
-    .option('--dns <host:port>', 'a resolver of the cluster: asked for imported services')
+    .option('--timeout <seconds>', 'time limit for reading one cluster', '20')
+    .option('--dns <host:port>', 'a resolver of the cluster, to check imported services')
     .option('--connect <namespace/name...>', 'services to connect to from here, by their clusterset name', [])
     .option(...outputOption)
     .addHelpText(

@@ -30,8 +30,10 @@ const protocols = ['tls', 'tcp', 'http', 'http2', 'grpc'] as const;
 export function addExplainConnectionCommand(explain: Command, deps: CliDeps): void {
   const command = explain
     .command('connection')
-    .description('say which rule of external services a connection falls under, where it goes and what it hides')
-    .requiredOption('--to <ip:port>', 'where the client connects to')
+    .description(
+      'show the rule of external services that a connection matches, its destination and the rules that lost',
+    )
+    .requiredOption('--to <ip:port>', 'destination of the client')
     .option('--sni <name>', 'the name in its TLS handshake')
     .option('--host <name>', 'the Host of a request')
     .option('--protocol <protocol>', `${protocols.join(', ')} (default: tls with --sni, http with --host, else tcp)`)

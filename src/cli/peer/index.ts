@@ -47,7 +47,7 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
   const verb = (name: string, description: string) =>
     addHomeOptions(peer.command(name).description(description)).option(
       '--namespace <name>',
-      'where Peers lie',
+      'namespace of Peers',
       'portolan-system',
     );
   const run = async (flags: PeerFlags, work: (home: PeerHome) => Promise<readonly string[]>) => {
@@ -61,39 +61,39 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
   };
 
   verb('token <name>', 'a one-use introduction for the mesh that will be peer <name> here')
-    .option('--allow <domain...>', 'domains under which it may name services; * is any', [])
-    .option('--valid-for <minutes>', 'how long it can be used', '60')
+    .option('--allow <domain...>', 'domains that names of its services may have; * is any', [])
+    .option('--valid-for <minutes>', 'validity of the token', '60')
     .action((name: string, flags: TokenFlags) =>
       run(flags, async (home) => [await makeToken(home, tokenRequest(deps, name, flags))]),
     );
-  verb('add <name>', 'know another mesh as <name>: by its token, or by hand')
-    .option('--token <token>', 'from portolan peer token over there; tells it of us too')
-    .option('--address <host:port>', 'where its catalog is; without it we only serve it')
+  verb('add <name>', 'add another mesh as <name>, by its token or by address and roots')
+    .option('--token <token>', 'the token that portolan peer token printed on the other side')
+    .option('--address <host:port>', 'address of its peering server; without it services are only shared, not imported')
     .option('--domain <trust-domain>', 'its trust domain')
     .option('--bundle <file>', 'its root certificates in PEM')
-    .option('--identity <spiffe-id...>', 'identities its certificate must have one of', [])
-    .option('--allow <domain...>', 'domains under which it may name services; * is any', [])
+    .option('--identity <spiffe-id...>', 'allowed identities of its certificate', [])
+    .option('--allow <domain...>', 'domains that names of its services may have; * is any', [])
     .addHelpText('after', examples)
     .action((name: string, flags: AddFlags) => run(flags, (home) => add(home, name, flags)));
-  verb('list', 'all peers and how they are').action((flags: PeerFlags) =>
+  verb('list', 'list all peers and their state').action((flags: PeerFlags) =>
     run(flags, async (home) => tell(await listPeers(home, nowMs()))),
   );
-  verb('status <name>', 'one peer: both directions, lag, refusals').action((name: string, flags: PeerFlags) =>
+  verb('status <name>', 'show one peer: both directions, lag, refusals').action((name: string, flags: PeerFlags) =>
     run(flags, async (home) => tell(await showPeer(home, name, nowMs()))),
   );
-  verb('services [name]', 'what it, or every peer, shares with us, and all that it takes to use it')
+  verb('services [name]', 'list the services of one peer or of all, with names, ingress and identity')
     .option(...outputOption)
     .action((name: string | undefined, flags: OutputFlags) =>
       run(flags, (home) => listServices(home, name, parseOutput(flags.output))),
     );
-  verb('routes [name]', 'what we share, as our ingress needs it: SNI, backends, and whose clients may come')
+  verb('routes [name]', 'print the routes for the ingress: SNI, backends and allowed clients')
     .option(...outputOption)
     .action((name: string | undefined, flags: OutputFlags) =>
       run(flags, (home) => listRoutes(home, name, parseOutput(flags.output))),
     );
-  verb('diff <name>', 'compare its catalog with what we hold, service by service; exit code 7 if they differ')
-    .option('--all', 'show equal ones too')
-    .option('--cert <file>', 'our certificate in PEM, if portolan peering was started with --cert')
+  verb('diff <name>', 'compare its catalog with the stored services; exit code 7 if they differ')
+    .option('--all', 'also show equal services')
+    .option('--cert <file>', 'own certificate in PEM, if portolan peering runs with --cert')
     .option('--key <file>', 'its key in PEM')
     .action((name: string, flags: DiffFlags) =>
       run(flags, async (home) => {
@@ -102,13 +102,13 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
         return lines;
       }),
     );
-  verb('bundle', 'our own root certificates in PEM, for peers that are not Portolan').action((flags: PeerFlags) =>
+  verb('bundle', 'print the own root certificates in PEM, for peers other than Portolan').action((flags: PeerFlags) =>
     run(flags, async (home) => [(await ownCard(home)).bundle.trimEnd()]),
   );
   verb('retry <name>', 'try again after a refusal').action((name: string, flags: PeerFlags) =>
     run(flags, ({ client, namespace }) => retryPeer(client, namespace, name, new Date(nowMs()).toISOString())),
   );
-  verb('remove <name>', 'part from it; what it shared goes at once').action((name: string, flags: PeerFlags) =>
+  verb('remove <name>', 'remove a peer and its services').action((name: string, flags: PeerFlags) =>
     run(flags, (home) => removePeer(home, name)),
   );
 }

@@ -34,8 +34,8 @@ export function addDeregisterCommand(program: Command, deps: CliDeps): void {
   const command = program
     .command('deregister')
     .description(verbs.deregister)
-    .argument('<namespace/name>', 'the Service; removed too if register made it and nothing is left behind it')
-    .requiredOption('--address <ip>', 'where the process runs')
+    .argument('<namespace/name>', 'the Service; deleted too if register created it and no endpoint is left')
+    .requiredOption('--address <ip>', 'address of the process')
     .option('--port <port...>', 'only the process with these ports, if several run at that address');
   addHomeOptions(command).action(async (ref: string, flags: DeregisterFlags) => {
     const address = parseAddress(flags.address);

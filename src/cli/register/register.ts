@@ -43,21 +43,18 @@ export function addRegisterCommands(program: Command, deps: CliDeps): void {
   const command = program
     .command('register')
     .description(verbs.register)
-    .argument('<namespace/name>', 'the Service; made, without a selector, if there is none')
-    .requiredOption('--address <ip>', 'where the process runs')
-    .requiredOption(
-      '--port <port...>',
-      'where it listens: 8080, http=8080, http=80:8080 (the Service offers 80), dns=53/udp',
-    )
+    .argument('<namespace/name>', 'the Service; created without a selector if it does not exist')
+    .requiredOption('--address <ip>', 'address of the process')
+    .requiredOption('--port <port...>', 'its ports: 8080, http=8080, http=80:8080 (the Service offers 80), dns=53/udp')
     .option(
       '--check <how>',
-      'tcp, tcp:PORT, or http://HOST[:PORT]/PATH (2xx and 3xx are good); always asks the address above',
+      'tcp, tcp:PORT, or http://HOST[:PORT]/PATH (2xx and 3xx pass); always connects to --address',
     )
-    .option('--interval <time>', 'between checks (default: 5s)')
-    .option('--timeout <time>', 'for one check (default: 2s)')
-    .option('--rise <n>', 'good checks in a row until it is ready (default: 1)')
-    .option('--fall <n>', 'bad checks in a row until it is not (default: 3)')
-    .option('--zone <zone>', 'the zone it runs in, for those who prefer near endpoints')
+    .option('--interval <time>', 'time between checks (default: 5s)')
+    .option('--timeout <time>', 'time limit of a check (default: 2s)')
+    .option('--rise <n>', 'passed checks in a row until it is ready (default: 1)')
+    .option('--fall <n>', 'failed checks in a row until it is not ready (default: 3)')
+    .option('--zone <zone>', 'its zone, for clients that prefer near endpoints')
     .addHelpText('after', examples);
   addHomeOptions(command).action(async (ref: string, flags: RegisterFlags) => {
     const ports = parsePorts(flags.port);

@@ -18,21 +18,21 @@ export function addAgentCommand(program: Command, run: (flags: AgentFlags) => Pr
   program
     .command('agent')
     .description(verbs.agent)
-    .option('--kubeconfig <file>', 'the home (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
+    .option('--kubeconfig <file>', 'the home (default: $KUBECONFIG, ~/.kube/config, or the Pod that it runs in)')
     .option('--context <name>', 'a context of that file other than its current one')
-    .option('--broker-kubeconfig <file>', 'credentials at the broker in place of those that joining left')
+    .option('--broker-kubeconfig <file>', 'credentials at the broker (default: those of portolan join)')
     .option('--plugin <file...>', 'modules of extension plugins, for external services', [])
     .option(
       '--admin-listen <host:port>',
-      'where /metrics, /livez and /readyz are; port 0 takes a free one',
+      'address of /metrics, /livez and /readyz; port 0 takes a free one',
       '127.0.0.1:0',
     )
     .addOption(logLevelOption('info'))
     .addHelpText(
       'after',
       `
-Knows what it is from portolan join, and may be started before: it waits. Two of one cluster are safe: one works, the
-other takes over. Example:
+Reads its configuration from portolan join, and waits for it. Several agents may run in one cluster: one leads, the others
+take over if it fails. Example:
   portolan agent --kubeconfig east.kubeconfig --admin-listen 127.0.0.1:9465`,
     )
     .action(run);

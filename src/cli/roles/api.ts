@@ -27,9 +27,9 @@ export function addApiCommand(program: Command, { run, rotate }: ApiActions): vo
   const api = program
     .command('api')
     .description(verbs.api)
-    .requiredOption('--data <dir>', 'where facts, keys and admin.kubeconfig are kept; made if it is not there')
-    .option('--listen <host:port>', 'where to listen; port 0 takes a free one', '127.0.0.1:6443')
-    .option('--san <name...>', 'further names or addresses the serving certificate is good for', [])
+    .requiredOption('--data <dir>', 'folder for objects, keys and admin.kubeconfig; created if it does not exist')
+    .option('--listen <host:port>', 'address to listen on; port 0 takes a free one', '127.0.0.1:6443')
+    .option('--san <name...>', 'further names or addresses in the serving certificate', [])
     .option(
       '--service-cidr <cidrs>',
       'ranges of cluster IPs, the preferred family first',
@@ -46,11 +46,11 @@ export function addApiCommand(program: Command, { run, rotate }: ApiActions): vo
     .addHelpText(
       'after',
       `
-begin   makes a new authority and has it trusted beside the old one; the home names both to its clients
-switch  certificates are issued by the new one; the old one is still trusted
-finish  the old one is forgotten
-A running home follows within five seconds and writes its admin.kubeconfig anew; agents of joined clusters follow within ten
-minutes. Copy admin.kubeconfig to whoever has one of their own between begin and switch, and again before finish.
+begin   creates a new authority; clients trust both
+switch  issues certificates by the new one; clients still trust both
+finish  removes the old one
+A running home applies each step within five seconds and rewrites its admin.kubeconfig. Agents of joined clusters apply it
+within ten minutes. Copy admin.kubeconfig to its other users between begin and switch, and again before finish.
   portolan api rotate-ca begin --data /var/lib/portolan`,
     )
     .action((step: RotationStep) => rotate(api.opts<ApiFlags>().data, step));

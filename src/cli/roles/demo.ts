@@ -22,7 +22,7 @@ export function addDemoCommand(program: Command, deps: ClusterSetDeps, runner: D
   const demo = program
     .command('demo')
     .description(verbs.demo)
-    .option('--dir <dir>', 'where everything is kept; what an earlier demo left there is removed', defaultDirectory)
+    .option('--dir <dir>', 'data folder; data of an earlier demo is deleted', defaultDirectory)
     .option('--log-level <level>', 'debug, info, warn or error', 'error')
     .action((flags: DemoFlags) => runner.run(flags, deps));
   for (const [verb, what] of [

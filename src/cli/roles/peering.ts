@@ -30,30 +30,30 @@ export function addPeeringCommand(program: Command, run: (flags: PeeringFlags) =
   program
     .command('peering')
     .description(verbs.peering)
-    .requiredOption('--trust-domain <domain>', 'of this mesh, such as acme.example')
-    .option('--kubeconfig <file>', 'the home (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
+    .requiredOption('--trust-domain <domain>', 'trust domain of this mesh, such as acme.example')
+    .option('--kubeconfig <file>', 'the home (default: $KUBECONFIG, ~/.kube/config, or the Pod that it runs in)')
     .option('--context <name>', 'a context of that file other than its current one')
-    .option('--namespace <name>', 'where Peers, PeerServices and Secrets lie', 'portolan-system')
-    .option('--listen <host:port>', 'where peers connect; port 0 takes a free one', '0.0.0.0:8008')
-    .option('--advertise <host:port>', 'how peers reach that (default: what is listened on)')
-    .option('--domain <name>', 'services are named <service>.<namespace>.<name> to peers (default: the trust domain)')
-    .option('--ingress <host:port...>', 'the ingress of this mesh, where peers send their connections', [])
-    .option('--zone <name...>', 'further zones of our own, in which no peer may name anything', [])
+    .option('--namespace <name>', 'namespace of Peers, PeerServices and Secrets', 'portolan-system')
+    .option('--listen <host:port>', 'address to listen on for peers; port 0 takes a free one', '0.0.0.0:8008')
+    .option('--advertise <host:port>', 'that address as peers reach it (default: --listen)')
+    .option('--domain <name>', 'domain of names for peers, <service>.<namespace>.<name> (default: the trust domain)')
+    .option('--ingress <host:port...>', 'the ingress of this mesh, for connections of peers', [])
+    .option('--zone <name...>', 'further own zones; services of peers may not have names in them', [])
     .option(
       '--own-range <cidr...>',
-      'Pod, Service and node ranges of this cluster, where no peer may have its ingress',
+      'Pod, Service and node ranges of this cluster; the ingress of a peer may not be in them',
       [],
     )
-    .option('--versions <list>', 'versions of the protocol that are spoken', 'v1alpha1,v1alpha2')
+    .option('--versions <list>', 'versions of the protocol', 'v1alpha1,v1alpha2')
     .option(
       '--address-range <cidr...>',
-      `where services of peers get their addresses from, one range for each family (default: the range of the clusterset, or ${clusterSetDefaults.addressRanges.peers.join(' ')})`,
+      `ranges for addresses of peers' services, one for each family (default: the range of the clusterset, or ${clusterSetDefaults.addressRanges.peers.join(' ')})`,
     )
-    .option('--replicated', 'another process like this works on the same home: one of them takes, both give')
-    .option('--cert <file>', 'our certificate in PEM, looked at again and again (default: a Secret of the home)')
+    .option('--replicated', 'other peering processes use the same home: one of them imports, all share')
+    .option('--cert <file>', 'own certificate in PEM, reloaded when it changes (default: a Secret of the home)')
     .option('--key <file>', 'its key in PEM')
-    .option('--bundle <file>', 'the roots by which peers know us, in PEM')
-    .option('--admin-listen <host:port>', 'where /metrics, /livez and /readyz are', '127.0.0.1:0')
+    .option('--bundle <file>', 'root certificates for peers, in PEM')
+    .option('--admin-listen <host:port>', 'address of /metrics, /livez and /readyz', '127.0.0.1:0')
     .option('--log-level <level>', 'debug, info, warn or error', 'info')
     .action(run);
 }

@@ -32,9 +32,12 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
   program
     .command('proxy')
     .description(verbs.proxy)
-    .option('--kubeconfig <file>', 'the home to watch (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
+    .option(
+      '--kubeconfig <file>',
+      'the home to watch (default: $KUBECONFIG, ~/.kube/config, or the Pod that it runs in)',
+    )
     .option('--context <name>', 'a context of that file other than its current one')
-    .option('--node <name>', 'name of this node; its Node object says zone and pod range, if there is one', hostname())
+    .option('--node <name>', 'name of this node; its Node object, if any, has its zone and pod range', hostname())
     .addOption(
       new Option(
         '--mode <mode>',
@@ -43,7 +46,7 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
         .choices(['nftables', 'userspace'])
         .default('nftables'),
     )
-    .option('--cluster-id <id>', 'the cluster it stands in (default: what joining wrote into the home)')
+    .option('--cluster-id <id>', 'the cluster of this node (default: the id that the cluster joined with)')
     .option('--zone <zone>', 'zone of this node (default: that of its Node, else of its cluster)')
     .option('--region <region>', 'region of this node (default: likewise)')
     .addOption(list('--range <cidr...>', 'clusterset addresses', '243.0.0.0/12 and fd70:6f72:74f3::/64'))
@@ -64,11 +67,11 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
       ),
     )
     .option('--envoy', "redirect connections to external services and to peers' services to the Envoy on this node")
-    .option('--envoy-uid <uid>', 'connections of this user are not redirected')
+    .option('--envoy-uid <uid>', 'do not redirect connections of this user')
     .option('--verify-minutes <n>', "how often the kernel's rules are compared with the plan; 0 never", '10')
     .option(
       '--admin-listen <host:port>',
-      'where /metrics, /livez, /readyz, /status, /verify and /connectivity are; port 0 takes a free one',
+      'address of /metrics, /livez, /readyz, /status, /verify and /connectivity; port 0 takes a free one',
       '127.0.0.1:0',
     )
     .option('--dry-run', 'print the rules and change nothing')
@@ -77,7 +80,7 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
     .addHelpText(
       'after',
       `
-The rules stay when it stops, and are brought up to date when it starts again; --cleanup takes them away. Examples:
+The rules stay when it stops, and are updated when it starts again. --cleanup removes them. Examples:
   portolan proxy --node node-1 --admin-listen 127.0.0.1:9466
   portolan proxy --dry-run
   portolan proxy --mode userspace --range 127.100.0.0/16

@@ -17,8 +17,8 @@ export function addUpCommand(program: Command, run: (flags: UpFlags) => Promise<
   program
     .command('up')
     .description(verbs.up)
-    .option('--data <dir>', 'where everything is kept', '.portolan')
-    .option('--listen <host:port>', 'where the API listens; port 0 takes a free one', '127.0.0.1:0')
+    .option('--data <dir>', 'data folder', '.portolan')
+    .option('--listen <host:port>', 'address of the API; port 0 takes a free one', '127.0.0.1:0')
     .option('--envoy [path]', 'run an Envoy beside it, configured by its own discovery server (default: envoy on PATH)')
     .addOption(logLevelOption('warn'))
     .action(run);

@@ -30,23 +30,26 @@ export function addXdsCommand(program: Command, run: (flags: XdsFlags) => Promis
     program
       .command('xds')
       .description(verbs.xds)
-      .option('--kubeconfig <file>', 'the home to watch (default: $KUBECONFIG, ~/.kube/config, or the Pod we run in)')
+      .option(
+        '--kubeconfig <file>',
+        'the home to watch (default: $KUBECONFIG, ~/.kube/config, or the Pod that it runs in)',
+      )
       .option('--context <name>', 'a context of that file other than its current one')
-      .option('--namespace <name>', 'where Peers, PeerServices and Secrets lie', systemNamespace)
+      .option('--namespace <name>', 'namespace of Peers, PeerServices and Secrets', systemNamespace)
       .option('--cluster-id <id>', 'the cluster it serves (default: the id that the cluster joined with)')
       .option('--zone <zone>', 'the zone of the cluster, if the clusterset does not name one')
       .option('--region <region>', 'the region of the cluster, if the clusterset does not name one')
-      .option('--listen <host:port>', 'where proxies connect by mutual TLS; "none" turns it off', '127.0.0.1:15010')
+      .option('--listen <host:port>', 'address for proxies, with mutual TLS; "none" turns it off', '127.0.0.1:15010')
       .option('--host <name...>', 'further names and addresses of this server, for its certificate', [])
       .option(
         '--socket <path>',
         'a unix socket for proxies on this machine; its file permissions decide who may connect',
       )
       .option('--socket-mode <octal>', 'permissions of that socket', '0660')
-      .option('--virtual-port <port>', 'where sidecars take redirected connections', '15003')
-      .option('--ingress-port <port>', "where the ingress takes peers' connections", '15443')
+      .option('--virtual-port <port>', 'port of sidecars for redirected connections', '15003')
+      .option('--ingress-port <port>', "port of the ingress for peers' connections", '15443')
       .option('--plugin <file...>', 'modules of extension plugins, for external services', [])
-      .option('--admin-listen <host:port>', 'where /metrics, /livez, /readyz and /status are', '127.0.0.1:0')
+      .option('--admin-listen <host:port>', 'address of /metrics, /livez, /readyz and /status', '127.0.0.1:0')
       .addOption(logLevelOption('info'))
       // Options behind a verb are the verb's own, though the role has some of the same name.
       .enablePositionalOptions()

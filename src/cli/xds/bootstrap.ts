@@ -44,14 +44,14 @@ export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
       .requiredOption('--name <name>', 'distinguishes the proxy from others of its role'),
   )
     .option('--cluster-id <id>', 'the cluster it runs in (default: the id that the cluster joined with)')
-    .option('--namespace <name>', 'where the Secret with the authority lies', systemNamespace)
-    .option('--server <host:port>', 'the discovery server, as the proxy reaches it', '127.0.0.1:15010')
-    .option('--socket <path>', 'the unix socket of the discovery server, in place of --server')
+    .option('--namespace <name>', 'namespace of the Secret with the certificate authority', systemNamespace)
+    .option('--server <host:port>', 'address of the xDS server, for the proxy', '127.0.0.1:15010')
+    .option('--socket <path>', 'unix socket of the xDS server, instead of --server')
     .option('--zone <zone>', 'the zone it runs in', '')
     .option('--region <region>', 'the region it runs in', '')
-    .option('--variant <variant>', 'of the protocol: delta, or sotw for the state of the world', 'delta')
+    .option('--variant <variant>', 'variant of xDS: delta, or sotw (state of the world)', 'delta')
     .option('--admin <host:port>', "Envoy's own admin endpoint", '127.0.0.1:15000')
-    .option('--clusterset-proxied', 'the sidecar takes connections to clusterset addresses itself')
+    .option('--clusterset-proxied', 'the sidecar proxies connections to clusterset IPs')
     .action((flags: BootstrapFlags) => withHome(deps, flags, ({ client }) => bootstrap(deps, client, flags)));
 }
 

@@ -28,7 +28,7 @@ interface StatusFlags {
 export function addXdsStatusCommand(xds: Command, deps: CliDeps): void {
   xds
     .command('status')
-    .description('show each proxy, what it holds and what it refused')
+    .description('show each proxy, its resources and the rejected ones')
     .requiredOption('--admin <url>', 'the admin endpoint that portolan xds prints when it starts')
     .option('-o, --output <format>', 'text or json', 'text')
     .action((flags: StatusFlags) => status(deps, flags));
