@@ -128,6 +128,35 @@ describe('status and explain', () => {
     expect(exitCode).toBe(7);
   });
 
+  test('status: at the broker -> all members with their leases and services; an agent is dead -> said, exit code 7', async () => {
+    const { set, desk } = await twoClusters();
+    desk.files.set('broker', desk.files.get('home.kubeconfig')!.replaceAll('https://west', 'https://broker'));
+    const fine = await typed(set, desk, 'status --kubeconfig broker');
+    expect(fine.text).toContain('clusterset prod at https://broker, seen at the broker');
+    expect(fine.text).toMatch(/^shop\/checkout +ClusterSetIP +east,west +- +seen at the broker$/m);
+    expect(fine.exitCode).toBe(0);
+    set.killAgent('east');
+    await set.time.advance(60_000);
+    const { text, exitCode } = await typed(set, desk, 'status --kubeconfig broker');
+    expect(text).toMatch(
+      /^problem: the agent of cluster east has been silent for \d+s; look at portolan agent in east$/m,
+    );
+    expect(exitCode).toBe(7);
+  });
+
+  test('status: several homes, one is away -> each is shown, the one that is away is named, exit code 6', async () => {
+    const faults: Fault[] = [];
+    const { set, desk } = await twoClusters(faults);
+    desk.files.set('east', desk.files.get('home.kubeconfig')!.replaceAll('https://west', 'https://east'));
+    faults.push({ home: 'east', method: 'GET', path: '/', code: 503, times: Number.POSITIVE_INFINITY });
+    const { text, exitCode } = await typed(set, desk, 'status --kubeconfig home.kubeconfig east');
+    expect(text).toContain('this cluster is west');
+    expect(text).toMatch(/^problem: east: /m);
+    expect(exitCode).toBe(6);
+    const json = JSON.parse((await typed(set, desk, 'status -o json --kubeconfig home.kubeconfig east')).text);
+    expect(json).toMatchObject([{ cluster: 'west' }, { home: 'east', problem: expect.any(String) }]);
+  });
+
   test('status: a part that reports, and one that has stopped reporting -> each said, exit code 7', async () => {
     const { set, desk } = await twoClusters();
     const lease = (name: string, ageMs: number) => ({

@@ -21,6 +21,8 @@ export interface HomeFlags {
 
 export interface OpenHome {
   readonly client: Client;
+  /** Its URL. */
+  readonly server: string;
   readonly defaultNamespace: string;
 }
 
@@ -33,11 +35,29 @@ export function addHomeOptions(command: Command): Command {
     .option('--context <name>', 'a context of that file other than its current one');
 }
 
+/** Of commands that look at several homes at once. */
+export interface HomesFlags {
+  readonly kubeconfig?: string[];
+  readonly context?: string[];
+}
+
+export function addHomesOptions(command: Command): Command {
+  return command
+    .option('--kubeconfig <file...>', 'the homes to look at (default: as for every command)')
+    .option('--context <name...>', 'contexts of these files; each is one home');
+}
+
+/** Each context of each file; the current one where none is named. */
+export function homesOf({ kubeconfig, context }: HomesFlags): HomeFlags[] {
+  const contexts = context ?? [undefined];
+  return (kubeconfig ?? [undefined]).flatMap((file) => contexts.map((name) => ({ kubeconfig: file, context: name })));
+}
+
 export async function withHome<T>(deps: CliDeps, flags: HomeFlags, run: (home: OpenHome) => Promise<T>): Promise<T> {
   const access = await findHome({ host: deps.host, clock: deps.world.clock, ...flags });
   const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
   try {
-    return await run({ client, defaultNamespace: access.defaultNamespace });
+    return await run({ client, server: access.server, defaultNamespace: access.defaultNamespace });
   } finally {
     client.close();
   }

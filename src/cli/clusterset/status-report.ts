@@ -3,11 +3,12 @@
 import { formatElapsed } from '../../base/text/elapsed.ts';
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
 import { formatParts, type PartStatus } from '../parts.ts';
-import { formatCount, formatOutput, formatTable, type OutputFormat } from '../table.ts';
+import { formatCount, formatTable } from '../table.ts';
 
 export interface Status {
   readonly clusterset: string;
   readonly broker: string;
+  /** Empty where the admin looks at the broker itself. */
   readonly cluster: string;
   /** Set if the broker did not answer: everything else is what this cluster last knew. */
   readonly brokerProblem: string | undefined;
@@ -67,19 +68,22 @@ export interface ServiceStatus {
   readonly clusters: readonly string[];
   readonly excluded: readonly string[];
   readonly conflicts: readonly string[];
-  readonly import: 'in step' | 'behind' | 'no namespace' | 'not for this cluster' | 'as last known';
+  readonly import:
+    | 'in step'
+    | 'behind'
+    | 'no namespace'
+    | 'not for this cluster'
+    | 'as last known'
+    | 'seen at the broker';
 }
 
-export function formatStatus(status: Status, format: OutputFormat): readonly string[] {
-  const names = status.services.map(({ service }) => service);
-  return formatOutput(format, { value: status, names, text: () => statusText(status) });
-}
-
-function statusText(status: Status): string[] {
+/** For people. */
+export function statusText(status: Status): string[] {
   const { clusters, services, behind, unpublished } = status;
+  const isBroker = status.cluster === '';
   const inConflict = services.filter(({ conflicts }) => conflicts.length > 0);
   return [
-    `clusterset ${status.clusterset} at ${status.broker}, this cluster is ${status.cluster}`,
+    `clusterset ${status.clusterset} at ${status.broker}, ${isBroker ? 'seen at the broker' : `this cluster is ${status.cluster}`}`,
     ...(status.brokerProblem === undefined
       ? []
       : [
@@ -102,7 +106,7 @@ function statusText(status: Status): string[] {
     ...clusters.flatMap(({ id, problem }) =>
       problem === undefined ? [] : [`cluster ${id} cannot be read: ${problem}`],
     ),
-    ...(status.brokerProblem === undefined ? [lagLine(behind)] : []),
+    ...(status.brokerProblem === undefined && !isBroker ? [lagLine(behind)] : []),
     ...(unpublished.length === 0 ? [] : [`not at the broker (yet): ${shortList(unpublished)}`]),
     ...(status.parts === undefined ? ['parts: you may not read Leases in this home'] : partLines(status.parts)),
     ...status.problems.map((problem) => `problem: ${problem}`),

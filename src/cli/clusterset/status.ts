@@ -3,39 +3,37 @@
 
 import type { Command } from 'commander';
 import { isSameJson } from '../../base/json.ts';
-import { formatElapsed } from '../../base/text/elapsed.ts';
-import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
+import { consultBroker, findMembership, requireMembership } from '../../clusterset/explain/consult.ts';
 import { type Foreseen, foresee } from '../../clusterset/explain/foresee.ts';
 import { brokerFacts, byKey, listAll, type MemberState, readSetState } from '../../clusterset/explain/set-state.ts';
 import type { StalenessPolicy } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
-import type { LeaseVerdict } from '../../clusterset/rules/leases/lease-judge.ts';
 import { whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
 import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import type { SetPolicy } from '../../clusterset/rules/set-policy.ts';
-import { recordProblem } from '../../clusterset/rules/shard-record.ts';
 import type { Client } from '../../kube/client/client.ts';
-import type { Lease } from '../../kube/objects/lease.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { describeError, exitCodes, exitKindOf } from '../exit-codes.ts';
 import { readParts } from '../parts.ts';
-import { outputOption, parseOutput } from '../table.ts';
+import { formatOutput, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
-import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
-import { clustersOf, readHomeStatus } from './status-home.ts';
 import {
-  type ClusterStatus,
-  formatStatus,
-  type RefusedRecord,
-  type ServiceStatus,
-  type StaleCluster,
-  type Status,
-} from './status-report.ts';
+  addHomesOptions,
+  type ClusterSetDeps,
+  type HomeFlags,
+  type HomesFlags,
+  homesOf,
+  withHome,
+} from '../with-home.ts';
+import { readBrokerStatus } from './status-broker.ts';
+import { clusterStatus, problemsOf, refusedRecords } from './status-clusters.ts';
+import { clustersOf, readHomeStatus } from './status-home.ts';
+import { type ServiceStatus, type StaleCluster, type Status, statusText } from './status-report.ts';
 
-interface StatusFlags extends HomeFlags {
+interface StatusFlags extends HomesFlags {
   readonly output: string;
 }
 
@@ -53,22 +51,72 @@ Exit code 0 if all is well, 7 if a cluster or part does not report or something 
 broker does not answer.
 Examples:
   portolan status
-  portolan status -o json | jq .services`,
+  portolan status -o json | jq .services
+  portolan status --kubeconfig broker.kubeconfig east.kubeconfig
+At a broker it shows all members. Several homes are a list in JSON.`,
     );
-  addHomeOptions(command).action(async (flags: StatusFlags) => {
+  addHomesOptions(command).action(async (flags: StatusFlags) => {
     const format = parseOutput(flags.output);
-    const status = await withHome(deps, flags, async ({ client: home }) => {
-      const membership = await requireMembership(home);
-      return consultBroker<Status>({
-        world: deps.world,
-        membership,
-        run: (broker) => readStatus(deps, { home, broker, membership }),
-        away: (why) => readHomeStatus({ home, membership, why, nowMs: deps.world.clock.wallMs() }),
-      });
-    });
-    deps.setExitCode(statusExit(status));
-    for (const line of formatStatus(status, format)) deps.print(line);
+    const homes = homesOf(flags);
+    const reports = await Promise.all(homes.map((home) => reportOf(deps, home, homes.length > 1)));
+    const values = reports.flatMap(({ value }) => value);
+    const names = reports.flatMap((one) =>
+      one.statuses.flatMap(({ services }) => services.map(({ service }) => service)),
+    );
+    const value = values.length === 1 ? values[0] : values;
+    const text = () => reports.flatMap(({ lines }, index) => (index === 0 ? lines : ['', ...lines]));
+    for (const line of formatOutput(format, { value, names, text })) deps.print(line);
+    deps.setExitCode(worstOf(reports.map(({ exitCode }) => exitCode)));
   });
+}
+
+interface HomeReport {
+  readonly statuses: readonly Status[];
+  /** For programs. */
+  readonly value: readonly unknown[];
+  readonly lines: readonly string[];
+  readonly exitCode: number;
+}
+
+/** One of several homes that cannot be read does not hide the others. */
+async function reportOf(deps: ClusterSetDeps, home: HomeFlags, isOneOfMany: boolean): Promise<HomeReport> {
+  try {
+    const statuses = await statusesOf(deps, home);
+    const lines = statuses.flatMap((one, index) => (index === 0 ? statusText(one) : ['', ...statusText(one)]));
+    return { statuses, value: statuses, lines, exitCode: worstOf(statuses.map(statusExit)) };
+  } catch (error) {
+    if (!isOneOfMany) throw error;
+    const name = [home.kubeconfig, home.context].filter((text) => text !== undefined).join(', context ');
+    const problem = `${name}: ${describeError(error)}`;
+    const exitCode = exitCodes[exitKindOf(error)];
+    return { statuses: [], value: [{ home: name, problem }], lines: [`problem: ${problem}`], exitCode };
+  }
+}
+
+/** Of a member the clusterset it is in; of a broker every clusterset it holds. */
+function statusesOf(deps: ClusterSetDeps, flags: HomeFlags): Promise<Status[]> {
+  const { world } = deps;
+  return withHome(deps, flags, async ({ client: home, server }) => {
+    const present = await findMembership(home).catch(() => undefined);
+    if (present === undefined) {
+      const sets = await readBrokerStatus(home, server, world.clock.wallMs());
+      if (sets.length > 0) return sets;
+    }
+    const membership = await requireMembership(home);
+    const status = await consultBroker<Status>({
+      world,
+      membership,
+      run: (broker) => readStatus(deps, { home, broker, membership }),
+      away: (why) => readHomeStatus({ home, membership, why, nowMs: world.clock.wallMs() }),
+    });
+    return [status];
+  });
+}
+
+/** What could not be reached goes before what is wrong, and that before what is incomplete. */
+function worstOf(codes: readonly number[]): number {
+  const order: readonly number[] = [exitCodes.unreachable, exitCodes.notReady, exitCodes.incomplete];
+  return order.find((code) => codes.includes(code)) ?? codes.find((code) => code !== 0) ?? 0;
 }
 
 interface StatusRequest {
@@ -118,24 +166,6 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
   return { ...status, problems: problemsOf(status) };
 }
 
-/** One sentence for each thing that is wrong, with the next step. */
-function problemsOf(status: Omit<Status, 'problems'>): string[] {
-  const silent = status.clusters.filter(({ lease }) => lease === 'silent');
-  return [
-    ...silent.map(({ id, renewedAgoMs = 0 }) => {
-      const next = id === status.cluster ? 'start portolan agent in this cluster' : `look at portolan agent in ${id}`;
-      return `the agent of cluster ${id} has been silent for ${formatElapsed(renewedAgoMs)}; ${next}`;
-    }),
-    ...(status.parts ?? [])
-      .filter(({ state }) => state === 'silent')
-      .map(({ part, node, reportedAgoMs }) => {
-        const since =
-          reportedAgoMs === undefined ? 'has never reported' : `has been silent for ${formatElapsed(reportedAgoMs)}`;
-        return `${part} on ${node} ${since}; start it again, or delete its Lease if it is gone for good`;
-      }),
-  ];
-}
-
 function statusExit(status: Status): number {
   if (status.brokerProblem !== undefined) return exitCodes.unreachable;
   const { problems, stale, behind, unpublished, refused } = status;
@@ -153,38 +183,6 @@ function staleCluster({ id, memory, shards }: MemberState, policy: SetPolicy): S
   const keysOf = (word: StalenessPolicy) =>
     [...shards].filter(([, { spec }]) => (spec.onStale ?? policy.staleness) === word).map(([key]) => key);
   return [{ cluster: id, why, withdrawn: keysOf('Withdraw'), notReady: keysOf('NotReady'), kept: keysOf('Keep') }];
-}
-
-function refusedRecords({ id, shards }: MemberState): RefusedRecord[] {
-  return [...shards].flatMap(([service, record]) => {
-    const why = recordProblem(record);
-    return why === undefined ? [] : [{ cluster: id, service, why }];
-  });
-}
-
-function clusterStatus(member: MemberState, nowMs: number): ClusterStatus {
-  const { id, cluster, record, lease, verdict, memory, problem, shards } = member;
-  const renewedMs = Date.parse(lease?.spec?.renewTime ?? '');
-  return {
-    id,
-    region: cluster.spec.region ?? record?.region ?? '',
-    zone: cluster.spec.zone ?? record?.zone ?? '',
-    joinedAt: record?.joinedAt,
-    lease: lease === undefined && problem === undefined ? 'none' : leaseState(lease, verdict, nowMs - renewedMs),
-    memory,
-    problem,
-    renewedAgoMs: Number.isNaN(renewedMs) ? undefined : Math.max(0, nowMs - renewedMs),
-    services: shards.size,
-    readyEndpoints: [...shards.values()].reduce((sum, { spec }) => sum + (spec.readyEndpoints ?? 0), 0),
-    draining:
-      cluster.spec.draining === true ? 'all' : [...shards].flatMap(([key, { spec }]) => (spec.draining ? [key] : [])),
-  };
-}
-
-/** The agent's verdict, unless its own clock shows that the lease has run out since: a dead agent judges nobody. */
-function leaseState(lease: Lease | undefined, verdict: LeaseVerdict, agoMs: number): ClusterStatus['lease'] {
-  const seconds = lease?.spec?.leaseDurationSeconds;
-  return verdict === 'alive' && seconds !== undefined && agoMs > seconds * 1000 ? 'silent' : verdict;
 }
 
 interface ServiceRequest {

@@ -16,16 +16,14 @@ import { connectionProblems } from '../connectivity.ts';
 import { usageError } from '../exit-codes.ts';
 import { formatOutput, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
-import type { ClusterSetDeps } from '../with-home.ts';
+import { addHomesOptions, type ClusterSetDeps, type HomesFlags, homesOf } from '../with-home.ts';
 import { allChecks } from './checks/index.ts';
 import { type Severity, severities } from './codes.ts';
 import { diagnose, diagnosisText, exitOf } from './diagnosis.ts';
 import type { AskedName } from './facts.ts';
 import { readCluster } from './read.ts';
 
-interface DoctorFlags {
-  readonly kubeconfig?: string[];
-  readonly context?: string[];
+interface DoctorFlags extends HomesFlags {
   readonly failOn: string;
   readonly timeout: string;
   readonly output: string;
@@ -34,11 +32,7 @@ interface DoctorFlags {
 }
 
 export function addDoctorCommand(program: Command, deps: ClusterSetDeps): void {
-  program
-    .command('doctor')
-    .description(verbs.doctor)
-    .option('--kubeconfig <file...>', 'the homes to check (default: as for every command)')
-    .option('--context <name...>', 'contexts of that file; each is one home')
+  addHomesOptions(program.command('doctor').description(verbs.doctor))
     .option('--fail-on <severity>', 'end with 7 from this severity on: info, warning or error', 'error')
     .option('--timeout <seconds>', 'time limit for reading one cluster', '20')
     .option('--dns <host:port>', 'a resolver of the cluster, to check imported services')
@@ -78,13 +72,6 @@ function parseSeverity(text: string): Severity {
   const severity = severities.find((one) => one === text);
   if (severity === undefined) throw usageError(`--fail-on ${text}: write ${severities.join(', ')}`);
   return severity;
-}
-
-/** Each context of each file; the current one where none is named. */
-function homesOf({ kubeconfig, context }: DoctorFlags): { kubeconfig?: string; context?: string }[] {
-  const files = kubeconfig ?? [undefined];
-  const contexts = context ?? [undefined];
-  return files.flatMap((file) => contexts.map((name) => ({ kubeconfig: file, context: name })));
 }
 
 /** Enough to notice a resolver that is cut off, without asking for everything. */

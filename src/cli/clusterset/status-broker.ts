@@ -1,0 +1,58 @@
+// The clusterset as its admin sees it at the broker: members, their leases and what they export. Imports and the parts of a
+// member lie in its own home, so nothing is known of them here.
+
+import { type Foreseen, foresee } from '../../clusterset/explain/foresee.ts';
+import { brokerFacts, listAll, readSetState } from '../../clusterset/explain/set-state.ts';
+import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
+import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
+import { readParts } from '../parts.ts';
+import { clusterStatus, problemsOf, refusedRecords } from './status-clusters.ts';
+import type { ServiceStatus, Status } from './status-report.ts';
+
+/** One for each clusterset that this home is the broker of; none if it is no broker. */
+export async function readBrokerStatus(broker: Client, server: string, nowMs: number): Promise<Status[]> {
+  const sets = await listAll<ClusterSet>(broker, clusterSetType).catch((error: unknown) => {
+    if (isNotFound(error)) return [];
+    throw error;
+  });
+  return Promise.all(sets.map(({ metadata }) => readSet(broker, { clusterset: metadata.name, server, nowMs })));
+}
+
+interface SetRequest {
+  readonly clusterset: string;
+  readonly server: string;
+  readonly nowMs: number;
+}
+
+async function readSet(broker: Client, { clusterset, server, nowMs }: SetRequest): Promise<Status> {
+  const state = await readSetState({ home: broker, broker, membership: { clusterset } as MembershipRecord });
+  const foreseen = foresee(brokerFacts(state), state.policy);
+  const status = {
+    clusterset,
+    broker: server,
+    cluster: '',
+    brokerProblem: undefined,
+    clusters: state.members.map((member) => clusterStatus(member, nowMs)),
+    services: foreseen.keys.map((key) => serviceStatus(key, foreseen)),
+    refused: state.members.flatMap(refusedRecords),
+    stale: [],
+    behind: [],
+    unpublished: [],
+    parts: await readParts(broker, nowMs),
+  };
+  return { ...status, problems: problemsOf(status) };
+}
+
+function serviceStatus(key: string, foreseen: Foreseen): ServiceStatus {
+  const merge = foreseen.merge(key);
+  return {
+    service: key,
+    type: merge?.type ?? 'withdrawn',
+    clusters: merge?.clusters ?? [],
+    excluded: merge?.excluded ?? [],
+    conflicts: [...new Set((merge?.conflicts ?? []).map(({ reason }) => reason))],
+    import: 'seen at the broker',
+  };
+}

@@ -1,0 +1,59 @@
+// The parts of a status that are the same at a member and at the broker: clusters by their leases, records that do not
+// count, and one sentence for each problem. Pure.
+
+import { formatElapsed } from '../../base/text/elapsed.ts';
+import type { MemberState } from '../../clusterset/explain/set-state.ts';
+import type { LeaseVerdict } from '../../clusterset/rules/leases/lease-judge.ts';
+import { recordProblem } from '../../clusterset/rules/shard-record.ts';
+import type { Lease } from '../../kube/objects/lease.ts';
+import type { ClusterStatus, RefusedRecord, Status } from './status-report.ts';
+
+/** One sentence for each thing that is wrong, with the next step. */
+export function problemsOf(status: Omit<Status, 'problems'>): string[] {
+  const silent = status.clusters.filter(({ lease }) => lease === 'silent');
+  return [
+    ...silent.map(({ id, renewedAgoMs = 0 }) => {
+      const next = id === status.cluster ? 'start portolan agent in this cluster' : `look at portolan agent in ${id}`;
+      return `the agent of cluster ${id} has been silent for ${formatElapsed(renewedAgoMs)}; ${next}`;
+    }),
+    ...(status.parts ?? [])
+      .filter(({ state }) => state === 'silent')
+      .map(({ part, node, reportedAgoMs }) => {
+        const since =
+          reportedAgoMs === undefined ? 'has never reported' : `has been silent for ${formatElapsed(reportedAgoMs)}`;
+        return `${part} on ${node} ${since}; start it again, or delete its Lease if it is gone for good`;
+      }),
+  ];
+}
+
+export function refusedRecords({ id, shards }: MemberState): RefusedRecord[] {
+  return [...shards].flatMap(([service, record]) => {
+    const why = recordProblem(record);
+    return why === undefined ? [] : [{ cluster: id, service, why }];
+  });
+}
+
+export function clusterStatus(member: MemberState, nowMs: number): ClusterStatus {
+  const { id, cluster, record, lease, verdict, memory, problem, shards } = member;
+  const renewedMs = Date.parse(lease?.spec?.renewTime ?? '');
+  return {
+    id,
+    region: cluster.spec.region ?? record?.region ?? '',
+    zone: cluster.spec.zone ?? record?.zone ?? '',
+    joinedAt: record?.joinedAt,
+    lease: lease === undefined && problem === undefined ? 'none' : leaseState(lease, verdict, nowMs - renewedMs),
+    memory,
+    problem,
+    renewedAgoMs: Number.isNaN(renewedMs) ? undefined : Math.max(0, nowMs - renewedMs),
+    services: shards.size,
+    readyEndpoints: [...shards.values()].reduce((sum, { spec }) => sum + (spec.readyEndpoints ?? 0), 0),
+    draining:
+      cluster.spec.draining === true ? 'all' : [...shards].flatMap(([key, { spec }]) => (spec.draining ? [key] : [])),
+  };
+}
+
+/** The agent's verdict, unless its own clock shows that the lease has run out since: a dead agent judges nobody. */
+function leaseState(lease: Lease | undefined, verdict: LeaseVerdict, agoMs: number): ClusterStatus['lease'] {
+  const seconds = lease?.spec?.leaseDurationSeconds;
+  return verdict === 'alive' && seconds !== undefined && agoMs > seconds * 1000 ? 'silent' : verdict;
+}
