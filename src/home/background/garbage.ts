@@ -2,7 +2,7 @@
 // propagation policies of Kubernetes. Works on keys; what an owner is now is always read afresh from the store.
 
 import { type AnyObject, type OwnerReference, parseApiVersion } from '../../kube/objects/object.ts';
-import { bufferOf, objectKey, parseKey, parseStored } from '../encoding/stored.ts';
+import { objectKey, parseKey, parseStored } from '../encoding/stored.ts';
 import type { Engine, Place } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
 import { systemCall } from '../request/system-call.ts';
@@ -209,13 +209,12 @@ class Garbage {
   }
 }
 
-const ourFinalizers = [Buffer.from(`"${foregroundFinalizer}"`), Buffer.from(`"${orphanFinalizer}"`)];
+const ourFinalizers = [`"${foregroundFinalizer}"`, `"${orphanFinalizer}"`];
 
 /** Whether an object that is being deleted waits for one of our finalizers. */
 function isOurs({ entry }: StoreEvent): boolean {
   if (entry === undefined) return false;
-  const bytes = bufferOf(entry.value);
-  return ourFinalizers.some((finalizer) => bytes.includes(finalizer)) && isBeingDeleted(entry.value);
+  return ourFinalizers.some((finalizer) => entry.latin1.includes(finalizer)) && isBeingDeleted(entry);
 }
 
 function isBlocking(object: AnyObject, ownerUid: string): boolean {

@@ -43,7 +43,7 @@ export function createNamespaceEmptying(engine: Engine): Background {
     name: 'namespace emptying',
     prefix: namespaceKeyPrefix,
     onEvent: ({ entry, key }, queue) => {
-      if (entry !== undefined && isBeingDeleted(entry.value)) queue.add(key.slice(namespaceKeyPrefix.length));
+      if (entry !== undefined && isBeingDeleted(entry)) queue.add(key.slice(namespaceKeyPrefix.length));
     },
     work: async (name) => {
       const served = namespaceKind(engine);

@@ -2,7 +2,7 @@
 // owners, however many objects there are; objects that mention no owner are not even parsed.
 
 import type { OwnerReference } from '../../kube/objects/object.ts';
-import { bufferOf } from '../encoding/stored.ts';
+import { textOf } from '../encoding/stored.ts';
 import type { Entry, StoreEvent } from '../store/store.ts';
 
 export interface OwnerIndex {
@@ -21,7 +21,7 @@ export interface OwnerChange {
   readonly formerOwners: readonly string[];
 }
 
-const mention = Buffer.from('"ownerReferences":[');
+const mention = '"ownerReferences":[';
 
 export function createOwnerIndex(): OwnerIndex {
   // Most owners have one dependent: that one is held without a set around it.
@@ -65,7 +65,7 @@ export function createOwnerIndex(): OwnerIndex {
 const none: ReadonlySet<string> = new Set();
 
 function ownersOf(entry: Entry | undefined): ReadonlySet<string> {
-  if (entry === undefined || !bufferOf(entry.value).includes(mention)) return none;
+  if (entry === undefined || !entry.latin1.includes(mention)) return none;
   const owners: OwnerReference[] = metadataOf(entry).ownerReferences ?? [];
   return new Set(owners.map((owner) => owner.uid));
 }
@@ -75,5 +75,5 @@ function uidOf(entry: Entry): string | undefined {
 }
 
 function metadataOf(entry: Entry): { uid?: string; ownerReferences?: OwnerReference[] } {
-  return JSON.parse(bufferOf(entry.value).toString('utf8')).metadata;
+  return JSON.parse(textOf(entry.value)).metadata;
 }

@@ -111,14 +111,14 @@ export function encodeList(
 
 /** The index behind the last entry of a chunk, which has at least one. */
 export function chunkEnd(
-  entries: readonly Pick<Entry, 'value'>[],
+  entries: readonly Pick<Entry, 'latin1'>[],
   from: number,
   most: { readonly length: number; readonly bytes: number },
 ): number {
   let bytes = 0;
   let end = from;
   while (end < entries.length && end - from < most.length && (end === from || bytes < most.bytes)) {
-    bytes += entries[end++]!.value.length;
+    bytes += entries[end++]!.latin1.length;
   }
   return end;
 }
@@ -134,19 +134,20 @@ async function* encodeChunks(served: Served, entries: readonly Entry[], opening:
 
 function encodeItems(served: Served, entries: readonly Entry[], opening: string, closing: string): Buffer {
   const openings = entries.map((entry) => openingOf(served, entry.revision));
-  const values = entries.map((entry) => entry.value);
   let length = Buffer.byteLength(opening) + Math.max(0, entries.length - 1) + closing.length;
   for (let index = 0; index < entries.length; index++) {
-    length += openings[index]!.length + values[index]!.length - storedOpening.length;
+    length += openings[index]!.length + entries[index]!.latin1.length - storedOpening.length;
   }
   const bytes = Buffer.allocUnsafe(length);
   let at = bytes.write(opening, 0);
   for (let index = 0; index < entries.length; index++) {
     if (index > 0) bytes[at++] = 0x2c;
-    at += bytes.write(openings[index]!, at, 'latin1');
-    const value = values[index]!;
-    bytes.set(value.subarray(storedOpening.length), at);
-    at += value.length - storedOpening.length;
+    const ofEntry = openings[index]!;
+    // The opening is written over the stored one, which is shorter: no part of the value is cut out and copied first.
+    const valueAt = at + ofEntry.length - storedOpening.length;
+    const end = valueAt + bytes.write(entries[index]!.latin1, valueAt, 'latin1');
+    bytes.write(ofEntry, at, 'latin1');
+    at = end;
   }
   bytes.write(closing, at, 'latin1');
   return bytes;

@@ -62,5 +62,5 @@ export function resourceOf({ group, plural }: { readonly group: string; readonly
 // A quota says how much there is; if it counted itself, saying so would change what it says.
 function sizeOf(place: { readonly group: string; readonly plural: string }, entry: StoreEvent['entry']): number {
   const isQuota = place.plural === resourceQuotaType.plural && place.group === '';
-  return entry === undefined || isQuota ? 0 : entry.value.length;
+  return entry === undefined || isQuota ? 0 : entry.latin1.length;
 }

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CompactedError, FutureRevisionError, type RangeRequest, type Store } from './store.ts';
 import { storeModelContract } from './testing/model.ts';
-import { bytes, commit, type Observed, observe, plain, put, text, until } from './testing/tools.ts';
+import { bytes, commit, entryOf, type Observed, observe, plain, put, text, until } from './testing/tools.ts';
 
 export function storeContract(name: string, open: () => Promise<Store>): void {
   describe(`${name}: the store contract`, () => {
@@ -113,11 +113,22 @@ function commitContract(store: () => Store): void {
     expect(await put(store(), '/b', '1')).toBe(2);
     expect(await put(store(), '/a', '2')).toBe(3);
     expect(store().revision()).toBe(3);
-    expect(plain(await store().get('/a'))).toEqual({ key: '/a', value: bytes('2'), createRevision: 1, revision: 3 });
+    expect(plain(await store().get('/a'))).toEqual(
+      entryOf({ key: '/a', value: bytes('2'), createRevision: 1, revision: 3 }),
+    );
     await commit(store(), { writes: [{ key: '/a' }] });
     expect(await store().get('/a')).toBeUndefined();
     await put(store(), '/a', '3');
-    expect(plain(await store().get('/a'))).toEqual({ key: '/a', value: bytes('3'), createRevision: 5, revision: 5 });
+    expect(plain(await store().get('/a'))).toEqual(
+      entryOf({ key: '/a', value: bytes('3'), createRevision: 5, revision: 5 }),
+    );
+  });
+
+  test('get: a value beyond ASCII -> as bytes, and as text of one character per byte', async () => {
+    await put(store(), '/a', 'é€');
+    const entry = await store().get('/a');
+    expect(text(entry!.value)).toBe('é€');
+    expect(entry!.latin1).toBe('\xc3\xa9\xe2\x82\xac');
   });
 
   test('commit: an empty value -> is a value, not a deletion', async () => {
@@ -143,7 +154,7 @@ function commitContract(store: () => Store): void {
       { key: '/c', revision: 7 },
     ];
     const conflict = await commit(store(), { compares, writes });
-    const current = { key: '/b', value: bytes('1'), createRevision: 2, revision: 2 };
+    const current = entryOf({ key: '/b', value: bytes('1'), createRevision: 2, revision: 2 });
     expect(conflict).toMatchObject({ kind: 'conflict', key: '/b' });
     expect(conflict.kind === 'conflict' && plain(conflict.current)).toEqual(current);
     expect(store().revision()).toBe(2);
@@ -244,8 +255,8 @@ function watchContract(store: () => Store, watch: (prefix: string, afterRevision
     await put(store(), '/a', '2');
     await commit(store(), { writes: [{ key: '/a' }] });
     await until(() => watching.events.length === 3);
-    const first = { key: '/a', value: bytes('1'), createRevision: 1, revision: 1 };
-    const second = { key: '/a', value: bytes('2'), createRevision: 1, revision: 2 };
+    const first = entryOf({ key: '/a', value: bytes('1'), createRevision: 1, revision: 1 });
+    const second = entryOf({ key: '/a', value: bytes('2'), createRevision: 1, revision: 2 });
     const events = watching.events.map(({ revision, key, entry, previous }) => {
       return { revision, key, entry: plain(entry), previous: plain(previous) };
     });

@@ -18,13 +18,13 @@ export class StoredEntry implements Entry {
   readonly key: string;
   readonly createRevision: number;
   readonly revision: number;
-  /** One character per byte: a text takes its length and little more, an array of bytes 300 bytes beside its own. */
-  readonly #bytes: string;
+  /** A text takes its length and little more, an array of bytes 300 bytes beside its own. */
+  readonly latin1: string;
   #row: number;
 
   constructor(fields: EntryFields) {
     this.key = fields.key;
-    this.#bytes = bufferOf(fields.value).toString('latin1');
+    this.latin1 = bufferOf(fields.value).toString('latin1');
     this.createRevision = fields.createRevision;
     this.revision = fields.revision;
     this.#row = fields.row;
@@ -32,7 +32,7 @@ export class StoredEntry implements Entry {
 
   /** Made anew each time. */
   get value(): Uint8Array {
-    return Buffer.from(this.#bytes, 'latin1');
+    return Buffer.from(this.latin1, 'latin1');
   }
 
   get row(): number {
@@ -45,7 +45,7 @@ export class StoredEntry implements Entry {
   }
 
   get sizeBytes(): number {
-    return this.key.length + this.#bytes.length + overheadBytes;
+    return this.key.length + this.latin1.length + overheadBytes;
   }
 }
 

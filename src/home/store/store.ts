@@ -10,7 +10,10 @@
 
 export interface Entry {
   readonly key: string;
+  /** A store may make a copy at each call. */
   readonly value: Uint8Array;
+  /** The same bytes, one character each: for what looks at many values without keeping them. */
+  readonly latin1: string;
   readonly createRevision: number;
   readonly revision: number;
 }

@@ -7,22 +7,23 @@ import type { Engine } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
 import { tooManyValues } from '../request/status-errors.ts';
 import { hasMoreValuesThan } from '../schema/walk.ts';
+import type { Entry } from '../store/store.ts';
 
 /** The server's own marks, such as a deletion's, find room in what was written at the limit. */
 const ownBytes = 64 * 1024;
 
 /** `before` is what is stored now: what is too large already may still be changed, as long as it does not grow. */
-export function encodeBounded(engine: Engine, object: AnyObject, before: Uint8Array | undefined): Uint8Array {
+export function encodeBounded(engine: Engine, object: AnyObject, before: Entry | undefined): Uint8Array {
   const { bodyBytesMax, valuesMax } = engine.limits;
   const value = encodeStored(object);
-  if (value.length <= (before?.length ?? 0)) return value;
+  if (value.length <= (before?.latin1.length ?? 0)) return value;
   if (value.length > bodyBytesMax + ownBytes) {
     const message = `Request entity too large: the object would have ${value.length} bytes, the limit is ${bodyBytesMax}`;
     throw new StatusError('RequestEntityTooLarge', message);
   }
   // A value takes at least two bytes.
   const mayHaveMore = value.length > 2 * valuesMax && hasMoreValuesThan(object, valuesMax + ownValues);
-  if (mayHaveMore && !(before !== undefined && hasMoreValuesThan(JSON.parse(textOf(before)), valuesMax))) {
+  if (mayHaveMore && !(before !== undefined && hasMoreValuesThan(JSON.parse(textOf(before.value)), valuesMax))) {
     throw tooManyValues(valuesMax);
   }
   return value;

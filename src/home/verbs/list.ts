@@ -120,7 +120,7 @@ async function readPage(
     await engine.turns.next();
     for (const [index, entry] of found.entries.entries()) {
       last = entry;
-      looked += entry.value.length;
+      looked += entry.latin1.length;
       if (looked > scanBytes) {
         await engine.turns.next();
         looked = 0;
@@ -176,7 +176,7 @@ function request(prefix: string, after: string | undefined, revision: number | u
 function isSelected(served: Served, selection: Selection, entry: Entry): boolean {
   if (!selection.matchesPlace(parsePlace(served.keyPrefix, entry.key))) return false;
   if (selection.matchesObject === undefined) return true;
-  return selection.mayMatch(entry.value) && selection.matchesObject(parseStored(served, entry));
+  return selection.mayMatch(entry.latin1) && selection.matchesObject(parseStored(served, entry));
 }
 
 function tooOld(token: ContinueToken | undefined): StatusError {

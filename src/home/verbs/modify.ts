@@ -31,7 +31,7 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   const entry = await engine.store.get(key);
   if (entry === undefined) throw notFound(served, name);
   call.warnings.length = 0;
-  const step = stepsOf(engine, entry.value.length + (call.request.body?.length ?? 0));
+  const step = stepsOf(engine, entry.latin1.length + (call.request.body?.length ?? 0));
   await step();
   const before = parseStored(served, entry);
   await step();
@@ -54,10 +54,10 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   const { generation } = before.metadata;
   if (generation !== undefined && isSpecChanged(call, before, after)) after.metadata.generation = generation + 1;
   await step();
-  const value = encodeBounded(engine, after, entry.value);
+  const value = encodeBounded(engine, after, entry);
   await step();
   if (isUnchanged(entry, value, before, after)) return { kind: 'object', code: 200, stored: entry };
-  const release = engine.quotas.reserve(call, name, { count: 0, bytes: value.length - entry.value.length });
+  const release = engine.quotas.reserve(call, name, { count: 0, bytes: value.length - entry.latin1.length });
   try {
     if (call.isDryRun) return { kind: 'object', code: 200, stored: { value, revision: entry.revision } };
     const result = await engine.store.commit({
@@ -109,7 +109,7 @@ function isSpecChanged(call: Call, before: AnyObject, after: AnyObject): boolean
 
 /** The same bytes, or the same values in another order, which makes for the same length. */
 function isUnchanged(entry: Entry, value: Uint8Array, before: AnyObject, after: AnyObject): boolean {
-  if (value.length !== entry.value.length) return false;
+  if (value.length !== entry.latin1.length) return false;
   if (Buffer.compare(value, entry.value) === 0) return true;
   after.metadata.resourceVersion = before.metadata.resourceVersion;
   return isSameJson(before, after);

@@ -1,11 +1,11 @@
 // Whether something may be created in a namespace: it must be there, and not be on its way out.
 
-import { bufferOf, textOf } from '../encoding/stored.ts';
+import { textOf } from '../encoding/stored.ts';
 import { keyPrefixOf } from '../kinds/kind.ts';
 import type { Engine, Place } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
 import { detailsOf } from '../request/status-errors.ts';
-import type { Compare } from '../store/store.ts';
+import type { Compare, Entry } from '../store/store.ts';
 
 export const namespaceKeyPrefix = keyPrefixOf({ group: '', plural: 'namespaces' });
 
@@ -18,16 +18,17 @@ export async function openNamespace(engine: Engine, place: Place, name: string):
       details: { name: place.namespace, kind: 'namespaces' },
     });
   }
-  if (isBeingDeleted(entry.value)) throw terminating(place, name);
+  if (isBeingDeleted(entry)) throw terminating(place, name);
   return { key, revision: entry.revision };
 }
 
-const deletionWords = Buffer.from('"deletionTimestamp":');
+const deletionWords = '"deletionTimestamp":';
 
 /** Looks for the words first: most objects are not being deleted, and need no parsing to see that. */
-export function isBeingDeleted(value: Uint8Array): boolean {
-  const bytes = bufferOf(value);
-  return bytes.includes(deletionWords) && JSON.parse(textOf(value)).metadata.deletionTimestamp !== undefined;
+export function isBeingDeleted(entry: Entry): boolean {
+  return (
+    entry.latin1.includes(deletionWords) && JSON.parse(textOf(entry.value)).metadata.deletionTimestamp !== undefined
+  );
 }
 
 function terminating(place: Place, name: string): StatusError {

@@ -2,7 +2,6 @@
 
 import { isLabelValue, isQualifiedName } from '../../kube/objects/names.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import { bufferOf } from '../encoding/stored.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { badRequest } from '../request/status-errors.ts';
 
@@ -11,8 +10,9 @@ export interface Selection {
   matchesPlace(place: { readonly namespace: string; readonly name: string }): boolean;
   /** The one name that can match, if the selector says so. */
   readonly name: string | undefined;
-  /** False if the stored bytes show without parsing that the object does not match; true says nothing. */
-  mayMatch(value: Uint8Array): boolean;
+  /** False if the stored bytes, one character each, show without parsing that the object does not match; true says
+   *  nothing. */
+  mayMatch(latin1: string): boolean;
   /** Absent if the place says it all. */
   readonly matchesObject?: (object: AnyObject) => boolean;
   readonly isEverything: boolean;
@@ -29,7 +29,7 @@ export function parseSelection(kind: Kind, query: URLSearchParams): Selection {
   return {
     matchesPlace: (place) => ofPlace.every((term) => (placeFields[term.field]!(place) === term.value) === term.isEqual),
     name: named?.value,
-    mayMatch: (value) => hints.every((hint) => bufferOf(value).includes(hint)),
+    mayMatch: (latin1) => hints.every((hint) => latin1.includes(hint)),
     ...(tests.length === 0 ? {} : { matchesObject: (object: AnyObject) => tests.every((test) => test(object)) }),
     isEverything: labels.length === 0 && fields.length === 0,
   };
@@ -122,11 +122,11 @@ function checked(term: LabelTerm, text: string): LabelTerm {
 }
 
 /** What the JSON of every object that matches contains. Keys and values of labels need no escapes. */
-function hintOf(term: LabelTerm): Buffer[] {
-  if (term.operator === 'exists') return [Buffer.from(`"${term.key}":"`)];
+function hintOf(term: LabelTerm): string[] {
+  if (term.operator === 'exists') return [`"${term.key}":"`];
   if (term.operator !== 'in') return [];
   const [value, ...others] = term.values;
-  return [Buffer.from(`"${term.key}":"${others.length === 0 ? `${value}"` : ''}`)];
+  return [`"${term.key}":"${others.length === 0 ? `${value}"` : ''}`];
 }
 
 function testLabels(term: LabelTerm): (object: AnyObject) => boolean {

@@ -229,5 +229,5 @@ function isSelected({ engine, call, selection }: Watching, entry: Entry): boolea
   if (selection.isEverything) return true;
   if (!selection.matchesPlace(parsePlace(call.served.keyPrefix, entry.key))) return false;
   if (selection.matchesObject === undefined) return true;
-  return selection.mayMatch(entry.value) && selection.matchesObject(engine.memo.object(call.served, entry));
+  return selection.mayMatch(entry.latin1) && selection.matchesObject(engine.memo.object(call.served, entry));
 }

@@ -4,7 +4,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type CommitRequest, CompactedError, type Entry, type Store } from '../store.ts';
-import { bytes, type Observed, observe, text, until } from './tools.ts';
+import { bytes, entryOf, type Observed, observe, text, until } from './tools.ts';
 
 type State = ReadonlyMap<string, Entry>;
 
@@ -45,7 +45,7 @@ class Model {
     const revision = this.revision + 1;
     for (const { key, value } of writes) {
       if (value === undefined) next.delete(key);
-      else next.set(key, { key, value, revision, createRevision: next.get(key)?.createRevision ?? revision });
+      else next.set(key, entryOf({ key, value, revision, createRevision: next.get(key)?.createRevision ?? revision }));
     }
     this.changes.push(writes.map(({ key, value }) => describeChange(key, value)));
     this.states.push(next);

@@ -14,8 +14,13 @@ export function text(value: Uint8Array): string {
 /** Its fields as a test compares them, wherever the entry takes them from. */
 export function plain(entry: Entry | undefined): Entry | undefined {
   if (entry === undefined) return undefined;
-  const { key, value, createRevision, revision } = entry;
-  return { key, value: new Uint8Array(value), createRevision, revision };
+  const { key, value, latin1, createRevision, revision } = entry;
+  return { key, value: new Uint8Array(value), latin1, createRevision, revision };
+}
+
+/** With its value as text beside the bytes. */
+export function entryOf(fields: Omit<Entry, 'latin1'>): Entry {
+  return { ...fields, latin1: Buffer.from(fields.value).toString('latin1') };
 }
 
 export function commit(store: Store, request: Partial<CommitRequest>): Promise<CommitResult> {
