@@ -107,6 +107,15 @@ function setUp(options: AskerOptions = {}, nameservers = ['192.0.2.53', '192.0.2
   return { net, asker, catalog };
 }
 
+/** 203.0.113.1 to 3, their owner compressed as servers do. */
+function threeAddresses(message: Uint8Array): Buffer {
+  const { questions } = packet.decode(Buffer.from(message));
+  const head = packet.encode({ type: 'response', questions });
+  head.writeUInt16BE(3, 6);
+  const records = [1, 2, 3].map((last) => `c00c00010001000000780004cb00710${last}`);
+  return Buffer.concat([head, Buffer.from(records.join(''), 'hex')]);
+}
+
 describe('dns forwarding', () => {
   test("a name that is nobody's here -> asked upstream once, then from the cache with its TTL counted down", async () => {
     const { net, asker } = setUp({}, ['192.0.2.53']);
@@ -159,18 +168,7 @@ describe('dns forwarding', () => {
 
   test('several addresses -> each stands first in turn, from the cache too', async () => {
     const { net, asker } = setUp({}, ['192.0.2.53']);
-    const compressed = Buffer.from(
-      ['c00c00010001000000780004cb007101', 'c00c00010001000000780004cb007102', 'c00c00010001000000780004cb007103'].join(
-        '',
-      ),
-      'hex',
-    );
-    net.exchange.ask = async ({ message }) => {
-      const { questions } = packet.decode(message);
-      const head = packet.encode({ type: 'response', questions });
-      head.writeUInt16BE(3, 6);
-      return Buffer.concat([head, compressed]);
-    };
+    net.exchange.ask = async ({ message }) => threeAddresses(message);
     const seen: string[] = [];
     for (let i = 0; i < 4; i++) seen.push(await asker.ask('www.example.com A'));
     expect(seen.map((text) => text.replaceAll('203.0.113.', ''))).toEqual(['1, 2, 3', '2, 3, 1', '3, 1, 2', '1, 2, 3']);
@@ -570,6 +568,14 @@ describe('dns stub zones', () => {
     expect(net.asked).toMatchObject([
       { server: '192.0.2.1:53', source: { cluster: 'west', zone: 'w1', region: 'eu', hops: 1 } },
     ]);
+  });
+
+  test('several addresses -> in the order of the authority, each time, also from the cache [001-32]', async () => {
+    const { net, asker } = stub();
+    net.exchange.ask = async ({ message }) => threeAddresses(message);
+    const seen = [];
+    for (let i = 0; i < 4; i++) seen.push(await asker.ask(question));
+    expect(new Set(seen)).toEqual(new Set(['203.0.113.1, 203.0.113.2, 203.0.113.3']));
   });
 
   test('what a pod says about its cluster -> dropped [001-31]', async () => {

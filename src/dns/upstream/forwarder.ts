@@ -18,7 +18,7 @@ import { type LoopProbe, loopProbeFor } from './loop-probe.ts';
 import { buildProbe, buildQuestion, type SourceTag, withoutOpt } from './question.ts';
 import { Race, type RaceRules } from './race.ts';
 import type { IsOfOthers } from './related.ts';
-import { failureOf, type Reply, readReply } from './reply.ts';
+import { failureOf, type ReadOptions, type Reply, readReply } from './reply.ts';
 import type { ServerStats } from './server-stats.ts';
 import type { ServerSet } from './servers.ts';
 import { fillFrom, type WaitingRoom } from './waiting-room.ts';
@@ -81,6 +81,7 @@ export class Forwarder {
   readonly #times: ForwardTimes;
   readonly #asking = new Map<string, Asking>();
   readonly #isPadded: boolean;
+  readonly #reading: ReadOptions;
   readonly #raceRules: RaceRules<ServerAddress, Reply>;
 
   readonly #loopProbe: LoopProbe | undefined;
@@ -90,6 +91,8 @@ export class Forwarder {
   constructor(options: ForwarderOptions) {
     const { world, servers } = options;
     this.#options = options;
+    // Only a resolver for all names has answers whose order means nothing.
+    this.#reading = { isOfOthers: options.isOfOthers, keepsOrder: !options.isRecursive };
     this.#isPadded = options.isOverTls ?? servers.addresses.some(({ tls }) => tls !== undefined);
     this.#loopProbe = options.loop && loopProbeFor(options.loop);
     this.#times = { ...defaultForwardTimes, ...options.times };
@@ -280,16 +283,17 @@ export class Forwarder {
   }
 
   #exchange(server: ServerAddress, plain: Uint8Array, timeoutMs: number, isTcp: boolean, done: TakeRead): void {
-    const { key, world, isOfOthers } = this.#options;
+    const { key, world } = this.#options;
+    const reading = this.#reading;
     if (!key) {
-      this.#send(server, plain, timeoutMs, isTcp, (bytes) => done(bytes && readReply(bytes, isOfOthers)));
+      this.#send(server, plain, timeoutMs, isTcp, (bytes) => done(bytes && readReply(bytes, reading)));
       return;
     }
     const timeSeconds = Math.floor(world.clock.wallMs() / 1000);
     const { message, mac } = signMessage(plain, key, { timeSeconds });
     this.#send(server, message, timeoutMs, isTcp, (bytes) => {
       const verdict = bytes && verifyMessage(bytes, { keys: [key], timeSeconds, requestMac: mac });
-      done(verdict?.kind === 'good' ? readReply(verdict.message, isOfOthers) : undefined);
+      done(verdict?.kind === 'good' ? readReply(verdict.message, reading) : undefined);
     });
   }
 

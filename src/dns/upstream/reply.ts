@@ -74,8 +74,14 @@ export function isReplyTo(reply: Uint8Array, message: Uint8Array): boolean {
   return true;
 }
 
+export interface ReadOptions {
+  readonly isOfOthers?: IsOfOthers;
+  /** The order of addresses means something, as in a federation: nearest first. */
+  readonly keepsOrder?: boolean;
+}
+
 /** The bytes are kept, and TTLs are corrected in them. */
-export function readReply(bytes: Uint8Array, isOfOthers?: IsOfOthers): Reply | undefined {
+export function readReply(bytes: Uint8Array, options: ReadOptions = {}): Reply | undefined {
   if (bytes.length < headerBytes || (bytes[2]! & 0x80) === 0) return undefined;
   const flags = u16(bytes, 2);
   if (isBareFailure(bytes)) return failureOf(flags & 15, -1, '');
@@ -83,11 +89,11 @@ export function readReply(bytes: Uint8Array, isOfOthers?: IsOfOthers): Reply | u
   const questionEnd = skipName(bytes, headerBytes) + 4;
   if (questionEnd < headerBytes + 5 || questionEnd > bytes.length) return undefined;
   const walk = new Walk(bytes, questionEnd);
-  if (!walk.readAll(new RelatedRecords(bytes, isOfOthers))) return undefined;
+  if (!walk.readAll(new RelatedRecords(bytes, options.isOfOthers))) return undefined;
   if (walk.hasUnrelated) {
     const rest = withoutUnrelated(bytes, walk.kept);
     // What is left belongs together: it need not be looked through again.
-    return rest && readReply(rest);
+    return rest && readReply(rest, { keepsOrder: options.keepsOrder });
   }
   const isNegative = walk.isNegative(flags & 15);
   return {
@@ -99,7 +105,7 @@ export function readReply(bytes: Uint8Array, isOfOthers?: IsOfOthers): Reply | u
     ttlOffsets: walk.ttlOffsets,
     ttlSeconds: isNegative ? walk.limitNegative() : walk.ttlMin,
     isNegative,
-    rotates: walk.rotates(),
+    rotates: options.keepsOrder ? undefined : walk.rotates(),
     isAuthentic: (flags & flagAd) !== 0,
     extendedError: walk.extendedError,
     extendedText: walk.extendedText,
