@@ -120,6 +120,10 @@ const loaders: readonly Loader[] = [
     load: async (deps) => (await import('./cli/clusterset/index.ts')).addClusterSetCommands(program, deps),
   },
   {
+    adds: ['federation'],
+    load: async (deps) => (await import('./cli/federation.ts')).addFederationCommand(program, deps),
+  },
+  {
     adds: ['doctor'],
     load: async (deps) => (await import('./cli/doctor/command.ts')).addDoctorCommand(program, deps),
   },
@@ -159,6 +163,7 @@ async function createDeps(): Promise<ClusterSetDeps> {
     world: createRealWorld(),
     host: createRealHost(),
     print: (text) => process.stdout.write(`${text}\n`),
+    warn: (text) => process.stderr.write(`${text}\n`),
     setExitCode: (code) => {
       process.exitCode = code;
     },

@@ -12,6 +12,8 @@ export interface CliDeps {
   readonly host: Host;
   /** One line for the person. */
   readonly print: (line: string) => void;
+  /** One line for the person that is no part of the output: on standard error. */
+  readonly warn?: (line: string) => void;
 }
 
 export interface HomeFlags {

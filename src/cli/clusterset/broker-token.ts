@@ -75,7 +75,13 @@ The token can be used once. Examples:
     const access = await findHome({ host: deps.host, clock: deps.world.clock, ...flags });
     const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
     try {
-      deps.print(await brokerToken({ client, access, ...parseFlags(id, flags) }));
+      const request = parseFlags(id, flags);
+      const token = await brokerToken({ client, access, ...request });
+      const server = request.server ?? access.server;
+      // On standard error: the output is the token alone, for scripts.
+      if (isLoopback(server))
+        deps.warn?.(`warning: other machines cannot reach ${server}; give the broker's address with --server URL`);
+      deps.print(token);
     } finally {
       client.close();
     }
@@ -117,6 +123,11 @@ function checkedPatterns(patterns: readonly string[]): string[] {
   const wrong = patterns.find((pattern) => !/^[-a-z0-9*]+(\/[-a-z0-9*]+)?$/.test(pattern));
   if (wrong === undefined) return [...patterns];
   throw new Error(`--may-export ${JSON.stringify(wrong)}: write NAMESPACE or NAMESPACE/NAME, with * for any text`);
+}
+
+function isLoopback(server: string): boolean {
+  const { hostname } = new URL(server);
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }
 
 function checkedServer(text: string): string {

@@ -41,6 +41,7 @@ import { systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { installDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
+import { readToken } from '../given-token.ts';
 import { verbs } from '../verbs.ts';
 import {
   addHomeOptions,
@@ -56,6 +57,7 @@ import { findPodRanges, findServiceRanges } from './own-ranges.ts';
 
 interface JoinFlags extends HomeFlags {
   readonly clusterId?: string;
+  readonly tokenFile?: string;
   readonly region?: string;
   readonly zone?: string;
   readonly podCidr?: string[];
@@ -69,7 +71,8 @@ export function addJoinCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
     .command('join')
     .description(verbs.join)
-    .argument('[token]', 'the output of portolan broker token for this cluster')
+    .argument('[token]', 'the output of portolan broker token for this cluster; - reads standard input')
+    .option('--token-file <file>', 'read the token from this file; - is standard input')
     .option('--cluster-id <id>', 'NAME or NAME.CONTEXT; must match the token')
     .option('--region <name>', 'region of this cluster')
     .option('--zone <name>', 'zone of this cluster')
@@ -87,6 +90,7 @@ export function addJoinCommand(program: Command, deps: ClusterSetDeps): void {
 Examples:
   portolan join "$TOKEN" --pod-cidr 10.1.0.0/16 --service-cidr 10.96.0.0/16
   portolan join "$TOKEN" --cluster-id east --region eu-west --zone a
+  portolan join - < token
   portolan join --broker-kubeconfig broker.kubeconfig --clusterset prod --cluster-id east
 
 To change the id, leave and join again. After joining, run portolan agent.`,
@@ -117,7 +121,8 @@ async function requestOf(
   if (!/^\d{1,5}$/.test(flags.tokenHours) || Number(flags.tokenHours) < 1) {
     throw usageError(`--token-hours ${JSON.stringify(flags.tokenHours)}: write a number of hours, 1 or more`);
   }
-  const token = text === undefined ? await tokenAsAdmin(deps, home, flags) : parseJoinToken(text);
+  const given = await readToken(deps.host, { argument: text, file: flags.tokenFile });
+  const token = given === undefined ? await tokenAsAdmin(deps, home, flags) : parseJoinToken(given);
   if (flags.clusterId !== undefined && flags.clusterId !== token.clusterId) {
     throw usageError(
       `--cluster-id ${flags.clusterId}: the join token was made for ${token.clusterId}; ask for one with portolan broker token ${flags.clusterId}`,

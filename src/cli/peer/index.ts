@@ -3,10 +3,12 @@
 
 import type { Command } from 'commander';
 import { exitCodes, usageError } from '../exit-codes.ts';
+import { readToken } from '../given-token.ts';
 import { outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
-import { addHomeOptions, type CliDeps, type HomeFlags, withHome } from '../with-home.ts';
+import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { addByHand, addByToken, makeToken, ownCard, type PeerHome, removePeer } from './add.ts';
+import { exportToPeers } from './export.ts';
 import { listRoutes } from './routes.ts';
 import { diffPeer, listPeers, listServices, type PeerReport, retryPeer, showPeer } from './show.ts';
 
@@ -23,6 +25,7 @@ interface OutputFlags extends PeerFlags {
 }
 
 interface AddFlags extends PeerFlags {
+  readonly tokenFile?: string;
   readonly token?: string;
   readonly address?: string;
   readonly domain?: string;
@@ -67,14 +70,23 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
       run(flags, async (home) => [await makeToken(home, tokenRequest(deps, name, flags))]),
     );
   verb('add <name>', 'add another mesh as <name>, by its token or by address and roots')
-    .option('--token <token>', 'the token that portolan peer token printed on the other side')
+    .option('--token <token>', 'the token that portolan peer token printed on the other side; - reads standard input')
+    .option('--token-file <file>', 'read that token from this file; - is standard input')
     .option('--address <host:port>', 'address of its peering server; without it services are only shared, not imported')
     .option('--domain <trust-domain>', 'its trust domain')
     .option('--bundle <file>', 'its root certificates in PEM')
     .option('--identity <spiffe-id...>', 'allowed identities of its certificate', [])
     .option('--allow <domain...>', 'domains that names of its services may have; * is any', [])
     .addHelpText('after', examples)
-    .action((name: string, flags: AddFlags) => run(flags, (home) => add(home, name, flags)));
+    .action(async (name: string, flags: AddFlags) => {
+      const token = await readToken(deps.host, { argument: flags.token, file: flags.tokenFile });
+      await run(flags, (home) => add(home, name, { ...flags, token }));
+    });
+  verb('export <namespace/name>', 'share a Service of this cluster with peers')
+    .option('--to <peer...>', 'the peers', [])
+    .action((text: string, flags: PeerFlags & { readonly to: string[] }) =>
+      run(flags, (home) => exportToPeers(home, { service: parseServiceRef(text, 'default'), peers: flags.to })),
+    );
   verb('list', 'list all peers and their state').action((flags: PeerFlags) =>
     run(flags, async (home) => tell(await listPeers(home, nowMs()))),
   );

@@ -1,0 +1,53 @@
+// `portolan federation create`: federated DNS for a clusterset, at its broker.
+
+import type { Command } from 'commander';
+import { type ClusterSet, clusterSetType } from '../clusterset/kinds/cluster-set.ts';
+import { type Federation, federationType } from '../federation/kinds/federation.ts';
+import { getOrUndefined } from '../kube/client/absent.ts';
+import { install } from '../kube/client/apply.ts';
+import { manifest } from '../kube/objects/manifest.ts';
+import { notFoundError } from './exit-codes.ts';
+import { verbs } from './verbs.ts';
+import { addHomeOptions, type CliDeps, defaultClusterSet, type HomeFlags, withHome } from './with-home.ts';
+
+interface FederationFlags extends HomeFlags {
+  readonly clusterset: string;
+  readonly nameserver: string[];
+  readonly cluster?: string[];
+  readonly suffix?: string;
+}
+
+export function addFederationCommand(program: Command, deps: CliDeps): void {
+  const federation = program.command('federation').description(verbs.federation);
+  const create = federation
+    .command('create')
+    .description('create a federation, or change its nameservers, clusters and suffix')
+    .argument('<name>', 'services are named SERVICE.NAMESPACE.<name>.svc.SUFFIX')
+    .requiredOption('--nameserver <address...>', 'addresses of the authority as resolvers reach it, port 53 if none')
+    .option('--clusterset <name>', 'the clusterset', defaultClusterSet)
+    .option('--cluster <id...>', 'its clusters (default: all members)')
+    .option('--suffix <domain>', 'last part of the names (default: federation)')
+    .addHelpText(
+      'after',
+      `
+Run it with the kubeconfig of the broker, then start the authority: portolan dns --federation NAME. Example:
+  portolan federation create world --nameserver 10.0.0.53 --clusterset prod`,
+    );
+  addHomeOptions(create).action(async (name: string, flags: FederationFlags) => {
+    const line = await withHome(deps, flags, async ({ client }) => {
+      const { clusterset: namespace, suffix, cluster: clusters, nameserver: nameservers } = flags;
+      const set = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace, name: namespace });
+      if (set === undefined)
+        throw notFoundError(`federation create ${name}: there is no clusterset ${namespace} at this broker`);
+      const spec = {
+        nameservers,
+        ...(suffix === undefined ? {} : { suffix }),
+        ...(clusters === undefined ? {} : { clusters }),
+      };
+      const wanted = manifest(federationType, { name, namespace }, { spec });
+      const { outcome } = await install<Federation>(client, wanted as never);
+      return `federation ${namespace}/${name} ${outcome}`;
+    });
+    deps.print(line);
+  });
+}
