@@ -230,7 +230,7 @@ describe('join', () => {
     const text = await token('east', ' --renew');
     await expect(at(east, `join ${text} --cluster-id west`)).rejects.toThrow('the join token was made for east');
     await expect(at(east, `join ${text.slice(0, -9)}`)).rejects.toThrow('join token: it is not whole');
-    await expect(at(east, 'join hello')).rejects.toThrow('join token: this is none');
+    await expect(at(east, 'join hello')).rejects.toThrow('invalid join token');
     await expect(at(east, 'join')).rejects.toThrow('give the join token, or --broker-kubeconfig');
     // The admin of both needs no token in between.
     await at(
@@ -476,7 +476,7 @@ describe('what a person types', () => {
     const headless = set.write('headless.yaml', `${exportYaml('checkout')}---\n${serviceYaml('checkout', 'None')}`);
     await expect(at(north, `plan -f ${headless}`)).rejects.toThrow('clusterIP');
     const list = set.write('list.yaml', 'kind: List\nitems: [{a: 1}]\n');
-    await expect(at(north, `plan -f ${list}`)).rejects.toThrow('document 1 is no object');
+    await expect(at(north, `plan -f ${list}`)).rejects.toThrow('document 1 is not an object');
     await expect(at(north, 'plan -f /nowhere')).rejects.toThrow('-f /nowhere: no such file');
   });
 
@@ -615,7 +615,7 @@ describe('leaving', () => {
     expect(left.filter((name) => ours.test(name))).toEqual([]);
     expect(left.filter((name) => name.startsWith('EndpointSlice'))).toEqual([expect.stringContaining('checkout-reg-')]);
     expect(left).toContain('ServiceExport shop/checkout');
-    expect((await at(west, 'status').catch((error: Error) => error.message)) as string).toContain('is no member');
+    expect((await at(west, 'status').catch((error: Error) => error.message)) as string).toContain('is not a member');
     const agent = agents.get('west')!;
     expect((await fetch(`${agent.admin}/readyz`)).status).toBe(503);
     for (const home of [east, north]) {
@@ -624,7 +624,7 @@ describe('leaving', () => {
         async () => (await importLine(home.client, key)) === 'ClusterSetIP http:81/TCP from north',
       );
     }
-    expect((await at(west, 'leave')).lines).toEqual(['this cluster is no member of a clusterset']);
+    expect((await at(west, 'leave')).lines).toEqual(['this cluster is not a member of a clusterset']);
   });
 
   test('join: after leaving under another id, the agent still running -> it works for the new one [003-14]', async () => {
@@ -657,7 +657,7 @@ describe('leaving', () => {
       'others see it',
       async () => (await importLine(east.client, key)) === 'ClusterSetIP http:81/TCP from north',
     );
-    expect((await atBroker('remove west-2')).lines).toEqual(['cluster west-2 is no member of clusterset prod']);
+    expect((await atBroker('remove west-2')).lines).toEqual(['cluster west-2 is not a member of clusterset prod']);
     // The cluster comes back and is told; leaving cleans its home.
     expect((await at(west, 'leave')).lines).toEqual(['this cluster has left clusterset prod']);
   });

@@ -71,7 +71,7 @@ describe('portolan: what is typed wrong', () => {
     ['register a/b --address 10.0.0.1 --port 99999', '--port "99999": a port is from 1 to 65535'],
     ['register a/b --address 10.0.0.1 --port 1 --port 2', 'with several ports each needs a name'],
     ['register a/b --address 10.0.0.1 --port 1 --check ping', 'check "ping": write tcp, tcp:PORT, http://HOST'],
-    ['register a/b --address 10.0.0.1 --port 1 --fall 3', '--fall: says how to check, but there is no --check'],
+    ['register a/b --address 10.0.0.1 --port 1 --fall 3', '--fall: needs --check'],
     ['register a/b --address 10.0.0.1 --port 1 --check tcp --interval soon', '--interval "soon": write a time from'],
     ['deregister a/b --address host', '--address "host": not an IP address'],
   ])('%s -> says what, and what to write', async (line, ...texts) => {

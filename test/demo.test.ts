@@ -189,7 +189,7 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
       'the demo has east, west, south',
     );
     expect(() => run('bin/portolan dig x.y --dir /nonexistent')).toThrow('no demo runs in /nonexistent');
-    expect(() => run(`bin/portolan dig x.y NONSENSE --dir ${directory}`)).toThrow('type NONSENSE is no type of record');
+    expect(() => run(`bin/portolan dig x.y NONSENSE --dir ${directory}`)).toThrow('type NONSENSE is not a record type');
   });
 
   test('demo: two clusters disagree -> the conflict says who won and why [003-30]', () => {

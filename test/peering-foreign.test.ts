@@ -1,4 +1,4 @@
-// Peers that have never heard of us: a minimal one written from the wire facts alone, and grpc-js with protobufjs, each as
+// Peers that have never connected us: a minimal one written from the wire facts alone, and grpc-js with protobufjs, each as
 // owner and as consumer.
 
 import { readFileSync } from 'node:fs';

@@ -189,7 +189,7 @@ test('peer remove -> what it shared goes at once', async () => {
   await eventually(async () => (await west.peer('services')).out).toContain('nothing is held of any peer');
   const gone = await west.peer('services', 'east');
   expect(gone.code).not.toBe(0);
-  expect(gone.errors).toContain('there is no such Peer');
+  expect(gone.errors).toContain('no such Peer');
   expect((await west.peer('status', 'east')).errors).toContain('not found');
 });
 

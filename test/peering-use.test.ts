@@ -129,7 +129,7 @@ test("peer routes -> all that the owner's ingress needs, for people and for prog
     ],
     leftOut: [],
   });
-  expect((await east.peer('routes', 'nobody')).errors).toContain('there is no such Peer');
+  expect((await east.peer('routes', 'nobody')).errors).toContain('no such Peer');
 });
 
 test('withdrawn at the owner -> gone from DNS in the consumer, within moments [000-05]', async () => {

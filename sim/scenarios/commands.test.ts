@@ -191,7 +191,7 @@ describe('status and explain', () => {
     set.broker.kill();
     const status = await typed(set, desk, 'status');
     expect(status.text).toMatch(
-      /^the broker does not answer \(.*\): this is what the cluster last knew, and it may be old$/m,
+      /^the broker does not answer \(.*\): this is the last known state, and may be outdated$/m,
     );
     expect(status.text).toMatch(/^east +- +- +stale since /m);
     expect(status.text).toMatch(/^shop\/checkout +ClusterSetIP +west +- +as last known$/m);

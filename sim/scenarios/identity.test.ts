@@ -27,7 +27,7 @@ describe('identity', () => {
     expect(await properties(set, 'east.eu')).toEqual(east);
     const { items } = await admin.list<KubernetesEvent>(eventType, { namespace: 'default' });
     expect(items.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
-      'PropertyPutBack: put back to east.eu, it said west; whoever wants another id leaves the clusterset and joins again',
+      'PropertyPutBack: changed from west back to east.eu; to use another id, leave the clusterset and join again',
     ]);
     const kept = await find<ClusterProperty>(admin, clusterPropertyType, `/${clusterIdProperty}`);
     expect(kept?.metadata.labels).toMatchObject({ mine: 'yes' });

@@ -34,8 +34,8 @@ describe('plan', () => {
     const nothing = 'there is no ServiceExport, Service or ServiceExportPolicy in it';
     await expect(plan('apiVersion: v1\nkind: List\n')).rejects.toThrow(nothing);
     await expect(plan('apiVersion: v1\nkind: List\nitems:\n')).rejects.toThrow(nothing);
-    await expect(plan('apiVersion: v1\nkind: List\nitems: 5\n')).rejects.toThrow('document 1: items is no list');
-    const noObject = 'document 1 is no object with apiVersion, kind and metadata.name';
+    await expect(plan('apiVersion: v1\nkind: List\nitems: 5\n')).rejects.toThrow('document 1: items is not a list');
+    const noObject = 'document 1 is not an object with apiVersion, kind and metadata.name';
     await expect(plan('apiVersion: v1\nkind: List\nitems: [null]\n')).rejects.toThrow(noObject);
     await expect(plan('just text')).rejects.toThrow(noObject);
   });

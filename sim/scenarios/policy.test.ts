@@ -295,7 +295,7 @@ describe('placement', () => {
     expect(await find(east, serviceExportType, 'shop/checkout')).toBeUndefined();
     const { items } = await east.list<KubernetesEvent>(eventType, { namespace: 'shop' });
     expect(items.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
-      'PlacementRefused: FederatedService checkout.shop is not placed in this cluster: somebody else made a Service shop/checkout; delete it, or leave this cluster out',
+      'PlacementRefused: FederatedService checkout.shop is not placed in this cluster: Service shop/checkout has another owner; delete it, or remove this cluster from spec.clusters',
     ]);
   });
 
@@ -308,10 +308,10 @@ describe('placement', () => {
     );
     await set.time.advance(15_000);
     expect(await placementLines(set)).toEqual([
-      'east Refused somebody else made a Service shop/checkout; delete it, or leave this cluster out',
+      'east Refused Service shop/checkout has another owner; delete it, or remove this cluster from spec.clusters',
       'west Placed ',
       'nowhere Pending no such cluster is a member of the clusterset',
-      'Ready=False/Refused placed in 1 of 3 clusters; east: somebody else made a Service shop/checkout; delete it, or leave this cluster out (and 1 more)',
+      'Ready=False/Refused placed in 1 of 3 clusters; east: Service shop/checkout has another owner; delete it, or remove this cluster from spec.clusters (and 1 more)',
     ]);
     await east.delete(serviceType, { namespace: 'shop', name: 'checkout' });
     await west.delete(namespaceType, { name: 'shop' });
@@ -437,7 +437,7 @@ describe('placement', () => {
     expect((await placementLines(set)).slice(0, 2)).toEqual(['east Placed ', 'west Placed ']);
     const { items } = await east.list<KubernetesEvent>(eventType, { namespace: 'shop' });
     expect(items.filter(({ reason }) => reason === 'ServiceReplaced').map(({ message }) => message)).toEqual([
-      `deleted and made anew, because its FederatedService has changed: clusterIP ${before.spec?.clusterIP} cannot be changed to None`,
+      `recreated, because its FederatedService has changed: clusterIP ${before.spec?.clusterIP} cannot be changed to None`,
     ]);
     await set.broker.admin.patch(federatedServiceType, ref, { kind: 'merge', body: body(null) });
     await set.time.advance(15_000);

@@ -1,4 +1,4 @@
-// What a program finds on its machine besides its World: environment, files that others write, other programs. Only what
+// The machine of a program besides its World: environment, files that others write, other programs. Only what
 // a person starts by hand or a parts list wires takes a Host.
 
 export interface Host {

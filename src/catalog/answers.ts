@@ -1,4 +1,4 @@
-// What stands behind one name, packed: the zone, then one record set per type with its rdata ready for the wire. Each
+// The records of one name, packed: the zone, then one record set per type with its rdata ready for the wire. Each
 // record says which cluster it comes from and for whom it is, so that the order can be chosen when a query arrives.
 //
 //   value  = zone u8 (its number, and marks), set*

@@ -41,7 +41,7 @@ function hasReady({ slices }: OwnerInput): boolean {
 function addAlias(names: OwnerNames, { owner, name }: OwnerInput): void {
   const target = owner.externalName === '' ? undefined : tryEncodeName(owner.externalName);
   if (!target) {
-    names.leftOut.push({ what: name, why: `externalName ${JSON.stringify(owner.externalName)} is no domain name` });
+    names.leftOut.push({ what: name, why: `externalName ${JSON.stringify(owner.externalName)} is not a domain name` });
     return;
   }
   names.add(name, { type: recordType.CNAME, order: order.fixed, records: [plainRecord(target)] });

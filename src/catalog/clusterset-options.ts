@@ -1,5 +1,5 @@
 // The clusterset's DNS options as a resolver follows them while it runs: the zone's name and TTL, names of clusters, places.
-// What was given as a flag stays.
+// Flags take precedence.
 
 import { errorText, type Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';

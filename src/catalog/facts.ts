@@ -1,4 +1,4 @@
-// What the catalog keeps of a Service, a ServiceImport and an EndpointSlice, packed into bytes: a hundred thousand
+// The facts of a Service, a ServiceImport and an EndpointSlice, packed into bytes: a hundred thousand
 // services with their slices take tens of megabytes instead of hundreds. Pure.
 
 import { ByteReader, type ByteWriter } from '../base/dns/bytes.ts';

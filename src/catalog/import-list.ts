@@ -18,7 +18,7 @@ export function createImportListReader(): (page: Uint8Array) => List<ServiceImpo
 function readImport(scanner: JsonScanner): ServiceImport {
   let metadata: ObjectMeta = { name: '' };
   let spec: ServiceImport['spec'] | undefined;
-  if (!scanner.enterObject()) throw new JsonScanError('an item is no object');
+  if (!scanner.enterObject()) throw new JsonScanError('an item is not an object');
   while (scanner.nextKey()) {
     if (scanner.isKey(key.metadata)) metadata = readMetadata(scanner);
     else if (scanner.isKey(key.spec)) spec = readSpec(scanner);

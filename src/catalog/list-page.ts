@@ -39,7 +39,7 @@ function readPage<T extends KubernetesObject>(
   let metadata: List<T>['metadata'] = { resourceVersion: '' };
   const items: T[] = [];
   const newest = new Newest<T>(type, page);
-  if (!scanner.enterObject()) throw new JsonScanError('a list is no object');
+  if (!scanner.enterObject()) throw new JsonScanError('a list is not an object');
   while (scanner.nextKey()) {
     if (scanner.isKey(key.metadata)) metadata = readListMetadata(scanner);
     else if (!scanner.isKey(key.items)) scanner.skip();

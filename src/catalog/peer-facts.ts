@@ -1,4 +1,4 @@
-// What the catalog keeps of a PeerService, packed into bytes, and what each of its names answers: its own virtual
+// The facts of a PeerService, packed into bytes, and the records of each of its names: its own virtual
 // addresses, and SRV with the ports of the peer's ingress, the only ports that the protocol knows. Pure.
 //
 // SRV lies under the bare name, and under `_<protocol>._tcp` for each protocol that can be a label: the connection between

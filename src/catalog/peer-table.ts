@@ -188,12 +188,12 @@ export class PeerTable {
 
   #whyNot(name: string): string {
     const bytes = tryEncodeName(name);
-    if (bytes === undefined) return 'it is no domain name';
+    if (bytes === undefined) return 'it is not a domain name';
     if (name.split('.').some((label) => label.startsWith('_'))) return 'labels that begin with _ are for ports';
     const zones = [...this.#options.otherZones(), ...reverseTrees];
     const zone = zones.find((other) => isWithin(bytes, bytes.length, other.bytes));
-    if (zone !== undefined) return `it lies in ${zone.name}, where no peer has names`;
-    if (this.#options.isTaken?.(name)) return 'an older MeshExternalService has it';
+    if (zone !== undefined) return `it lies in ${zone.name}, which is not a zone for names of peers`;
+    if (this.#options.isTaken?.(name)) return 'an older MeshExternalService owns it';
     return this.#fixed.has(name) ? `it is a name of the zone ${this.zone.name} itself` : '';
   }
 
@@ -241,7 +241,7 @@ interface PeerNames {
   readonly mark: number;
 }
 
-// What was settled counts more than what the rule would give; then the older one has it.
+// A settled claim wins over the rule; then the older claim wins.
 function byRight(one: Claimant, other: Claimant): number {
   const [a, b] = [one.facts, other.facts];
   if (a.hasVerdict !== b.hasVerdict) return a.hasVerdict ? -1 : 1;

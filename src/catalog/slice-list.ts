@@ -42,7 +42,7 @@ function readSlice(scanner: JsonScanner): EndpointSlice {
   let addressType: string | undefined;
   let ports: ReturnType<typeof readPort>[] = [];
   let endpoints: Endpoint[] = [];
-  if (!scanner.enterObject()) throw new JsonScanError('an item is no object');
+  if (!scanner.enterObject()) throw new JsonScanError('an item is not an object');
   while (scanner.nextKey()) {
     if (scanner.isKey(key.metadata)) metadata = readMetadata(scanner);
     else if (scanner.isKey(key.addressType)) addressType = scanner.text();

@@ -1,4 +1,4 @@
-// What is done when a name has more records than one message can hold: as many as fit are kept, taken evenly from all of
+// Limits the records of a name to one message: as many as fit are kept, taken evenly from all of
 // them, so that no cluster or slice is left out because of where it stands in the list. Pure.
 
 /** Of 65,535 bytes over TCP: the rest is for question, aliases in front, OPT and a signature. */

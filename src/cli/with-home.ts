@@ -1,4 +1,4 @@
-// What every verb that talks to a home shares: the options that say which, and a client that is closed afterwards.
+// Shared by all commands that use a home: the options that choose it, and a client that is closed afterwards.
 
 import type { Command } from 'commander';
 import type { Host } from '../base/host.ts';

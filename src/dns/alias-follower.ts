@@ -83,7 +83,7 @@ function finish(
   answer.adopt(query);
   answer.isRecursionAvailable = true;
   if (reply) append(answer, reply);
-  else answer.fail(rcode.SERVFAIL, extendedError.noReachableAuthority, 'nobody answers for the target of this alias');
+  else answer.fail(rcode.SERVFAIL, extendedError.noReachableAuthority, 'no nameserver for the target of this alias');
   const length = answer.finish();
   onAnswered?.(query, answer);
   const message = answer.bytes.subarray(0, length);

@@ -92,7 +92,7 @@ describe('dns: an external service', () => {
     expect(await ask('mongo.ext.svc.local A')).toBe('241.0.0.1');
     external.upsert(mongo('242.0.0.1'));
     expect(await ask('mongo.ext.svc.local A')).toBe('242.0.0.1');
-    expect(peers.report('mongo.ext.svc.local')?.why).toContain('an older MeshExternalService has it');
+    expect(peers.report('mongo.ext.svc.local')?.why).toContain('an older MeshExternalService owns it');
     external.remove('portolan-system/mongo');
     expect(await ask('mongo.ext.svc.local A')).toBe('241.0.0.1');
   });

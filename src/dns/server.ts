@@ -131,7 +131,7 @@ function tableOf(options: Pick<DnsOptions, 'catalog' | 'federations' | 'peerTabl
   const tables = new Set([catalog, peerTable, ...federations].flatMap((part) => (part ? [part.table] : [])));
   const [table, ...others] = tables;
   if (!table) throw new Error('start dns: want a catalog or a federation to answer from');
-  if (others.length > 0) throw new Error('start dns: its zones lie in different tables; give them the same one');
+  if (others.length > 0) throw new Error('start dns: its zones use different tables; give them the same one');
   return table;
 }
 

@@ -1,4 +1,4 @@
-// What is kept of Services, Pods and Nodes to make endpoints of them, and nothing else: there may be many.
+// The few fields of Services, Pods and Nodes from which endpoints are made: there may be many.
 
 import type { IpFamily } from '../base/ip.ts';
 import { type EndpointSlice, sliceManagedByLabel } from '../kube/objects/endpoint-slice.ts';

@@ -1,4 +1,4 @@
-// What to write so that a Service's slices hold the endpoints it should have. Pure.
+// Plans the slices of a Service from its endpoints. Pure.
 //
 // Endpoints stay in the slice they are in. New ones go where something changes anyway, else where they just fit, else
 // into a new slice: one Pod that comes, goes or changes writes one slice. A family without endpoints keeps one empty

@@ -102,7 +102,7 @@ function readiness(
     return notReady('StubZonesPending', `resolvers do not know this federation yet: ${each.join(', ')}`);
   }
   const missing = trustProblem?.() ?? '';
-  if (missing !== '') return notReady('KeysMissing', `some who sign are not believed: ${missing}`);
+  if (missing !== '') return notReady('KeysMissing', `some signing keys are not trusted: ${missing}`);
   const problem = publicProblem();
   if (problem !== '') return notReady('PublicZoneFailed', problem);
   return { type: 'Ready', status: 'True', reason: 'Ready', message: 'the authority answers and the resolvers know it' };

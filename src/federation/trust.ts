@@ -91,8 +91,8 @@ export function followTrust(options: FollowTrustOptions): FollowedTrust {
   function tell(why: string): void {
     if (why === problem) return;
     problem = why;
-    if (why === '') log.info('all keys of those who are believed can be read');
-    else log.warn('a key of those who are believed cannot be read; the others are in force', { why });
+    if (why === '') log.info('all keys of trusted resolvers can be read');
+    else log.warn('cannot read a key of a trusted resolver; the others are in force', { why });
     for (const listener of listeners) listener();
   }
 
@@ -104,7 +104,7 @@ export function followTrust(options: FollowTrustOptions): FollowedTrust {
   function look(): void {
     timer?.cancel();
     turn = turn.then(take).catch((error) => {
-      log.warn('whom to believe cannot be taken over', { error: errorText(error) });
+      log.warn('cannot apply the list of trusted resolvers', { error: errorText(error) });
     });
   }
 

@@ -1,4 +1,4 @@
-// What an installer may choose. The Helm chart has the same names. Pure.
+// The values of an installation. The Helm chart has the same names. Pure.
 
 import { parseIp } from '../base/ip.ts';
 

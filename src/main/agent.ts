@@ -179,7 +179,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
 
 /** Why the role does not work; empty if it does. */
 export function notReady(state: AgentRoleState): string {
-  if (state.kind === 'no member') return 'this cluster is no member of a clusterset';
+  if (state.kind === 'no member') return 'this cluster is not a member of a clusterset';
   if (state.kind === 'refused') return refusal(state.clusterId);
   return state.brokerProblem === undefined ? '' : `the broker does not answer: ${state.brokerProblem}`;
 }

@@ -1,4 +1,4 @@
-// What makes a DNS server a federation's authority: where its records come from (the broker's shards, or etcd), whom it
+// The authority role of a DNS server: where its records come from (the broker's shards, or etcd), whom it
 // believes, and, for the one of several authorities that leads, what it does for the others: the records in etcd, the
 // resolvers of members, the public zone and the status.
 
@@ -186,7 +186,7 @@ function followZone(options: AuthorityRoleOptions, { federations }: FederationAt
     if (!isOtherZone && optionOf(next) === sourceOption) return;
     sourceOption = optionOf(next);
     const { suffix, zone } = table;
-    log.info('answering as the federation says now', { suffix, ttlSeconds: zone.ttlSeconds, sourceOption });
+    log.info('settings of the Federation changed', { suffix, ttlSeconds: zone.ttlSeconds, sourceOption });
     options.onZone({ federationZones: [table.zone], sourceOption });
   });
 }

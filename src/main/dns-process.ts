@@ -237,7 +237,7 @@ async function readFederation(broker: Client, flags: DnsFlags, log: Log): Promis
   try {
     return await broker.get<Federation>(federationType, ref, { timeoutMs: firstLookMs });
   } catch (error) {
-    if (isNotFound(error)) log.warn('there is no such federation yet; answering by defaults', ref);
+    if (isNotFound(error)) log.warn('the Federation does not exist yet; using defaults', ref);
     else
       log.warn('the broker does not answer; suffix and TTL are the defaults until it does', {
         error: errorText(error),

@@ -133,7 +133,7 @@ function localTransport(api: Api): HttpTransport {
   };
 }
 
-// Whoever listens on all addresses is reached by the kubeconfig on this machine.
+// If the server listens on all addresses, the kubeconfig uses the loopback address.
 function addressOf(edge: ApiServer, host: string): string {
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `https://${formatHostPort(name, edge.address.port)}`;

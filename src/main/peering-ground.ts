@@ -1,4 +1,4 @@
-// What belongs to this cluster and no peer may claim: zones and ranges from flags and from the clusterset, which the agent
+// Names and ranges of this cluster, which no peer may claim: zones and ranges from flags and from the clusterset, which the agent
 // copies into the home, and the hosts of our own API and endpoint. Followed while the process runs.
 
 import type { Log } from '../base/log.ts';

@@ -1,4 +1,4 @@
-// What every long-running role of this program has in common: its log, its signals, and how it ends.
+// Shared by all long-running roles: log, signals and exit.
 
 import { relative, resolve } from 'node:path';
 import { createLog, errorText, type Log, type LogLevel } from '../base/log.ts';

@@ -64,7 +64,7 @@ test('trust: the owner starts without the Secret -> Unavailable, which is tried 
   await owner.restart();
   await eventually(() => stateOf(consumer)).toMatchObject({
     kind: 'backingOff',
-    reason: 'what is configured here for this peer cannot be used at the moment',
+    reason: 'the configuration of this peer cannot be used at present',
   });
   await owner.client.create(secretType, secret);
   await owner.addService('b');

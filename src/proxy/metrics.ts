@@ -19,9 +19,7 @@ export function registerProxyMetrics({ metrics, size, problems, isStale }: Proxy
   gauge('proxy_ports', 'Addresses and ports of services', () => size().ports);
   gauge('proxy_backends', 'Endpoints behind them', () => size().backends ?? 0);
   gauge('proxy_problems', 'Services with a problem, see /status', problems);
-  gauge('proxy_stale', '1 while the home cannot be reached and what was last known is served', () =>
-    isStale() ? 1 : 0,
-  );
+  gauge('proxy_stale', '1 while the home is unreachable and the last known state is served', () => (isStale() ? 1 : 0));
 }
 
 /** Of nftables mode. */

@@ -32,7 +32,7 @@ export function exchangeOverTcp(options: TcpExchange): Promise<void> {
       finish();
     };
     const fail = (error: Error) => end(() => reject(error));
-    const onAbort = () => fail(new Error(`${where} is no longer waited for`));
+    const onAbort = () => fail(new Error(`${where} did not respond in time`));
     signal?.addEventListener('abort', onAbort);
     const read = (chunk: Buffer): void => {
       frames.add(chunk);

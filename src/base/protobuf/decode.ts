@@ -11,7 +11,7 @@ type Fields = Record<string, unknown>;
 const depthMax = 64;
 
 export function decodeMessage(schema: Schema, name: string, reader: WireReader, depth = 0): Fields {
-  if (depth > depthMax) throw new MalformedError(`messages lie more than ${depthMax} deep in each other`);
+  if (depth > depthMax) throw new MalformedError(`messages are nested more than ${depthMax} deep`);
   const message = schema.message(name);
   const into: Fields = {};
   while (reader.hasMore()) {

@@ -1,4 +1,4 @@
-// What a certificate says of itself beyond its names and times: the extensions of RFC 5280 that decide whether a chain is
+// Facts of a certificate beyond its names and times: the extensions of RFC 5280 that decide whether a chain is
 // good. Pure; throws on a certificate that breaks the format.
 
 import type { X509Certificate } from 'node:crypto';

@@ -79,7 +79,7 @@ export async function brokerRemove(request: RemoveRequest): Promise<string[]> {
   ];
   let count = 0;
   for (const [type, ref] of things) if (await deleteIfPresent(client, type, ref)) count += 1;
-  if (count === 0) return [`cluster ${id} is no member of clusterset ${clusterset}`];
+  if (count === 0) return [`cluster ${id} is not a member of clusterset ${clusterset}`];
   await untilGone(request, namespace);
   await removeViewsOfNobody(client, clusterset);
   return [`cluster ${id} has been removed from clusterset ${clusterset}`];

@@ -1,4 +1,4 @@
-// What a cluster's own home can say of one service while the broker is away: the import as it was last made, and what the
+// Explains one service from a cluster's own home, while the broker is unreachable: the last import, and what the
 // cluster's own export was last told.
 
 import { readVerdicts } from '../../clusterset/explain/set-state.ts';
@@ -59,7 +59,7 @@ function explanationText(explanation: HomeExplanation): string[] {
   const { service, brokerProblem, import: spec, clusters, conditions } = explanation;
   const ports = (spec?.ports ?? []).map(({ name = '(unnamed)', port, protocol }) => `${name} ${port}/${protocol}`);
   return [
-    `the broker does not answer (${brokerProblem}): this is what the cluster last knew of ${service}, and it may be old`,
+    `the broker does not answer (${brokerProblem}): this is the last known state of ${service}, and may be outdated`,
     '',
     spec === undefined ? 'not imported here' : `${spec.type}, ports ${ports.join(', ') || 'none'}`,
     ...(spec?.ips === undefined ? [] : [`addresses ${spec.ips.join(', ')}`]),

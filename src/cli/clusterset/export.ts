@@ -165,7 +165,7 @@ async function* warnings(
   } catch (error) {
     if (error instanceof CommandError) throw error;
     // Who exports need not be allowed to see the broker.
-    yield `note: what this does to other clusters cannot be said: ${errorText(error)}`;
+    yield `note: cannot preview the effect on other clusters: ${errorText(error)}`;
   }
 }
 
@@ -227,7 +227,7 @@ export async function waitForExport(
     if (ready?.reason === 'Failed' && isCurrent) throw new Error(`export ${key} has failed: ${ready.message}`);
     if (deps.world.clock.monotonicMs() > deadlineMs) {
       const why = conditionOf(present?.status?.conditions, 'Valid');
-      const said = why?.status === 'False' ? why.message : (ready?.message ?? 'no agent has looked at it');
+      const said = why?.status === 'False' ? why.message : (ready?.message ?? 'no agent has processed it');
       throw new Error(`export ${key} is not ready after ${timeoutMs / 1000} s: ${said}`);
     }
     await sleep(deps.world.timers, lookMs);

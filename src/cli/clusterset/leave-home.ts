@@ -1,4 +1,4 @@
-// What a cluster's home has because the cluster is a member: imports and what stands behind them, addresses, what policies
+// The objects in a cluster's home that membership created: imports and their slices, addresses, what policies
 // and placements brought, conditions on exports. All of it goes; what people made stays.
 
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';

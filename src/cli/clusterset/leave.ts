@@ -49,7 +49,7 @@ export interface LeaveRequest {
 
 export async function leave(deps: ClusterSetDeps, { home, isOffline }: LeaveRequest): Promise<string[]> {
   const membership = await findMembership(home);
-  if (membership === undefined) return ['this cluster is no member of a clusterset'];
+  if (membership === undefined) return ['this cluster is not a member of a clusterset'];
   const lines: string[] = [];
   if (isOffline) {
     await markLeaving(home, true);

@@ -1,4 +1,4 @@
-// What the ServiceExportPolicies of a file would do: which exports they would bring about, and which of those that policies
+// Previews the ServiceExportPolicies of a file: the exports that they would create, and which of those that policies
 // made would go. By the rules of the agents, on what lies in the home now.
 
 import { byKey, listAll } from '../../clusterset/explain/set-state.ts';

@@ -1,4 +1,4 @@
-// What a cluster's own home knows of the clusterset while the broker is away: the imports and what stands behind them, and
+// The state of the clusterset in a cluster's own home, while the broker is unreachable: imports and their slices, and
 // what its agent last judged of the others. Nothing of it is younger than the last time the broker was heard of.
 
 import { byKey, listAll, readVerdicts } from '../../clusterset/explain/set-state.ts';

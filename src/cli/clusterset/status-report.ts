@@ -86,9 +86,7 @@ export function statusText(status: Status): string[] {
     `clusterset ${status.clusterset} at ${status.broker}, ${isBroker ? 'seen at the broker' : `this cluster is ${status.cluster}`}`,
     ...(status.brokerProblem === undefined
       ? []
-      : [
-          `the broker does not answer (${status.brokerProblem}): this is what the cluster last knew, and it may be old`,
-        ]),
+      : [`the broker does not answer (${status.brokerProblem}): this is the last known state, and may be outdated`]),
     '',
     ...formatTable(
       ['CLUSTER', 'REGION', 'ZONE', 'LEASE', 'RENEWED', 'SERVICES', 'READY'],

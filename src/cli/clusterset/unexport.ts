@@ -53,7 +53,7 @@ export async function* unexportService(deps: ClusterSetDeps, request: UnexportRe
     yield* changeWarnings({ ...foresight, conflicts: [] });
     for (const line of foresight.changes) yield `note: ${line}`;
   } catch (error) {
-    yield `note: what this does to other clusters cannot be said: ${errorText(error)}`;
+    yield `note: cannot preview the effect on other clusters: ${errorText(error)}`;
   }
   await deleteIfPresent(home, serviceExportType, { namespace, name });
   yield `${key} is no longer exported`;

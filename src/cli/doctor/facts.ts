@@ -1,4 +1,4 @@
-// What doctor knows of one cluster: each part of it was read, or there is a reason why not. Pure.
+// The facts of one cluster that doctor has read, or the reason why it could not. Pure.
 
 import type { AddressClaim } from '../../addresses/address-claim.ts';
 import type { SetState } from '../../clusterset/explain/set-state.ts';

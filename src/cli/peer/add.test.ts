@@ -45,7 +45,7 @@ test.each([
 
 test('peer services: of a peer that is not known -> an error; of one that shares nothing -> says so', async () => {
   const { client } = await setUp();
-  await expect(listServices({ client, namespace }, 'nobody', 'text')).rejects.toThrow('there is no such Peer');
+  await expect(listServices({ client, namespace }, 'nobody', 'text')).rejects.toThrow('no such Peer');
   expect(await listServices({ client, namespace }, 'west', 'text')).toEqual(['nothing is held of peer west']);
 });
 

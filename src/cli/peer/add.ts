@@ -80,7 +80,7 @@ export interface AddRequest {
 
 export async function addByToken(home: PeerHome, text: string, request: AddRequest): Promise<string[]> {
   const token = parseToken(text);
-  if (token === undefined) throw usageError('--token: this is no token of portolan peer token');
+  if (token === undefined) throw usageError('--token: invalid; want the output of portolan peer token');
   const card = await ownCard(home);
   const { address, domain, bundle, secret } = token;
   // Whoever dials a mesh that does not know it yet is refused and stops: so we first let the other in, then it us, and
@@ -145,5 +145,5 @@ async function createPeer({ client, namespace }: PeerHome, wanted: WantedPeer): 
 
 export async function removePeer({ client, namespace }: PeerHome, name: string): Promise<string[]> {
   await client.delete(peerType, { namespace, name });
-  return [`peer ${name} removed; what it shared goes with it`];
+  return [`peer ${name} and its services removed`];
 }

@@ -22,7 +22,7 @@ export async function listRoutes(
 ): Promise<readonly string[]> {
   const { items: peers } = await home.client.list<Peer>(peerType, { namespace: home.namespace });
   if (peer !== undefined && !peers.some(({ metadata }) => metadata.name === peer))
-    throw notFoundError(`peer ${peer}: there is no such Peer; portolan peer list shows those there are`);
+    throw notFoundError(`peer ${peer}: no such Peer; portolan peer list shows all`);
   const plan = ofPeer(planRoutes({ ...(await exported(home)), peers, mesh: await meshOf(home) }), peer);
   const isForProgram = format === 'json' || format === 'yaml';
   return formatOutput(format, {

@@ -65,7 +65,7 @@ function withSilence(lines: string[], peers: readonly Peer[], nowMs: number): Pe
     const taking = spec.address === undefined ? undefined : sideHealth(status?.consumer, nowMs).isSilent;
     return taking === true || sideHealth(status?.owner, nowMs).isSilent === true;
   });
-  const problem = 'problem: the peering process is silent, what is shown may be old; start portolan peering';
+  const problem = 'problem: the peering process does not report, this may be outdated; start portolan peering';
   return { lines: isSilent ? [...lines, problem] : lines, isSilent };
 }
 
@@ -147,7 +147,7 @@ export async function listServices(
 ): Promise<readonly string[]> {
   const services = (await servicesOf(home, peer)).map(reachOf);
   if (peer !== undefined && services.length === 0 && !(await isKnown(home, peer)))
-    throw notFoundError(`peer ${peer}: there is no such Peer; portolan peer list shows those there are`);
+    throw notFoundError(`peer ${peer}: no such Peer; portolan peer list shows all`);
   const names = services.map(({ id }) => id);
   return formatOutput(format, { value: services, names, text: () => servicesText(services, peer) });
 }

@@ -70,7 +70,7 @@ export interface CheckFlags {
 export function parseCheck(flags: CheckFlags, firstPort: number): HealthCheck | undefined {
   if (flags.check === undefined) {
     const stray = (['interval', 'timeout', 'rise', 'fall'] as const).find((name) => flags[name] !== undefined);
-    if (stray !== undefined) throw usageError(`--${stray}: says how to check, but there is no --check`);
+    if (stray !== undefined) throw usageError(`--${stray}: needs --check`);
     return undefined;
   }
   const intervalMs = parseDuration('--interval', flags.interval) ?? checkDefaults.intervalMs;

@@ -161,7 +161,7 @@ describe('register', () => {
       'an interval without a check',
       undefined,
       '--address 10.0.0.7 --port 80 --interval 5s',
-      '--interval: says how to check, but there is no --check',
+      '--interval: needs --check',
     ],
     [
       'a count that is none',

@@ -89,7 +89,7 @@ export async function register(client: Client, request: RegisterRequest): Promis
     if (await isStillThere(client, service)) return describe(registration, { wasMade, outcome });
   }
   throw new Error(
-    `${what}: the Service was removed ${attemptsMax} times while registering; is somebody deregistering in a loop?`,
+    `${what}: the Service was removed ${attemptsMax} times while registering; does another process deregister it in a loop?`,
   );
 }
 

@@ -241,7 +241,7 @@ export async function stubEndpointOf(host: Host, flags: DnsFlags): Promise<StubE
   if (stubListen === undefined) return undefined;
   if (stubClientCa === undefined || stubIdentity.length === 0)
     throw usageError(
-      `--stub-listen ${stubListen}: want --stub-client-ca FILE and --stub-identity NAME, or anybody could post`,
+      `--stub-listen ${stubListen}: want --stub-client-ca FILE and --stub-identity NAME, or any client could post`,
     );
   const [certificate, key] = await pair(host, { cert: ['--stub-cert', stubCert], key: ['--stub-key', stubKey] });
   return {

@@ -30,7 +30,7 @@ export function clustersetRangesOf({ range, mode }: Pick<ProxyFlags, 'range' | '
     const text = range[index] ?? clusterSetDefaults.addressRanges.clusterSet[index];
     if (mode === 'userspace' && !isLoopback)
       throw usageError(
-        `--mode userspace: clusterset addresses must lie inside 127.0.0.0/8, not in ${text}; give --range, and the same in the ClusterSet`,
+        `--mode userspace: clusterset addresses must be inside 127.0.0.0/8, not in ${text}; give --range, and the same in the ClusterSet`,
       );
     if (mode === 'nftables' && isLoopback)
       throw usageError(`--range ${text}: the kernel forwards nothing to loopback addresses; use --mode userspace`);

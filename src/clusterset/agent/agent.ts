@@ -104,7 +104,7 @@ export function createAgent(options: AgentOptions): Agent {
       placementsChanged();
     },
     onOtherHistory: () => {
-      log.warn('broker does not hold our last renewal, it may have been put back: listing everything anew');
+      log.warn('the broker does not have the last renewal and may have been restored: listing everything again');
       for (const copy of [members, policy, legacy, views, federated]) copy.relist();
     },
   });

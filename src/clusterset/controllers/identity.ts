@@ -1,5 +1,5 @@
 // Keeps what this cluster says of itself, its id and its clusterset, for as long as it is a member: others know it by them.
-// Whoever wants another id leaves and joins again.
+// To use another id, leave and join again.
 
 import type { WorkResult } from '../../base/queue.ts';
 import { apply } from '../../kube/client/apply.ts';
@@ -45,7 +45,7 @@ export function createIdentityController(
       found: present.spec.value,
       value: property.spec.value,
     });
-    const message = `put back to ${property.spec.value}, it said ${present.spec.value}; whoever wants another id leaves the clusterset and joins again`;
+    const message = `changed from ${present.spec.value} back to ${property.spec.value}; to use another id, leave the clusterset and join again`;
     await events.record({ about: present, type: 'Warning', reason: 'PropertyPutBack', message });
   }
 

@@ -1,4 +1,4 @@
-// What a ServiceImport's status says: the clusters it is made of, and whether it can be used here.
+// The status of a ServiceImport: its clusters, and whether it can be used here.
 
 import { isSameJson } from '../../base/json.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';

@@ -119,7 +119,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
   async function sayTakenOver(present: ServiceImport): Promise<void> {
     if (isOurImport(present)) return;
     const message =
-      'somebody else made this import; the clusterset exports the service, so it now says what the exports make it, and goes when nobody exports the service any more';
+      'this import had another owner; the clusterset exports the service, so the agent now manages it, and deletes it after the last export';
     await context.events.record({ about: present, type: 'Warning', reason: 'ImportTakenOver', message });
   }
 

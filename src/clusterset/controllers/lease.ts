@@ -125,7 +125,7 @@ export class LeaseController {
       waitMsMax = Math.min(times().renewMs / 2, hurryMs * 2 ** Math.min(this.#failures, 10));
       this.#failures += 1;
       this.#judge.ownRenewalFailed();
-      log.warn('own lease not renewed, so nobody else is judged', { error });
+      log.warn('own lease not renewed; leases of other members are not checked', { error });
     }
     if (this.#isStopped) return;
     const waitMs = Math.min(times().renewMs, waitMsMax);

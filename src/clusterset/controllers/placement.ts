@@ -98,7 +98,10 @@ export function createPlacementController({ context, federated, problems }: Plac
       return { state: 'Pending', message: `there is no namespace ${name}` };
     const present = copies.services.get(key);
     if (present !== undefined && !isPlaced(present))
-      return { state: 'Refused', message: `somebody else made a Service ${key}; delete it, or leave this cluster out` };
+      return {
+        state: 'Refused',
+        message: `Service ${key} has another owner; delete it, or remove this cluster from spec.clusters`,
+      };
     // One that something else keeps until it has cleaned up: its going brings the key back.
     if (present?.metadata.deletionTimestamp !== undefined)
       return { state: 'Pending', message: `Service ${key} is being deleted` };
@@ -126,7 +129,7 @@ export function createPlacementController({ context, federated, problems }: Plac
     }
     await deleteIfPresent(home, serviceType, present.metadata);
     const made = await home.create(serviceType, wanted);
-    const message = `deleted and made anew, because its FederatedService has changed: ${why}`;
+    const message = `recreated, because its FederatedService has changed: ${why}`;
     await context.events.record({ about: made, type: 'Normal', reason: 'ServiceReplaced', message });
   }
 

@@ -1,4 +1,4 @@
-// What every controller of an agent stands on: both homes, this cluster's membership, and the copies they share.
+// Shared by all controllers of an agent: both homes, this cluster's membership, and the copies they share.
 
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';

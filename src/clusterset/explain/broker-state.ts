@@ -1,4 +1,4 @@
-// What an admin, or a member, sees of a clusterset's members at the broker: their Cluster objects, what they said of
+// Reads the members of a clusterset at the broker, for an admin or a member: their Cluster objects, what they said of
 // themselves when they joined, and the address ranges that follow from both.
 
 import { errorText } from '../../base/log.ts';

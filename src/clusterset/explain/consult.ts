@@ -28,7 +28,7 @@ export async function requireMembership(home: Client): Promise<MembershipRecord>
       cause: error,
     });
   }
-  throw new Error('this cluster is no member of a clusterset; join one with portolan join TOKEN');
+  throw new Error('this cluster is not a member of a clusterset; run portolan join TOKEN');
 }
 
 export function brokerClient(

@@ -1,4 +1,4 @@
-// What a change of this cluster's exports would do to the clusterset: the conditions of its own exports, the import, and
+// Previews a change of this cluster's exports: the conditions of its own exports, the import, and
 // what the exports of other clusters would say. By the rules of the agents, on what lies at the broker now.
 
 import type { WantedCondition } from '../../kube/objects/conditions.ts';

@@ -33,7 +33,7 @@ describe('join token', () => {
   });
 
   test.each([
-    ['hello', 'join token: this is none'],
+    ['hello', 'invalid join token'],
     ['portolan2.abc.def', 'join token: made by another version (portolan2)'],
     ['portolan1.abc.def', 'join token: it is not whole'],
   ])('join token: %s -> %s', (text, problem) => {

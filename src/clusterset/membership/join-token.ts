@@ -36,7 +36,8 @@ export function formatJoinToken(token: JoinToken): string {
 
 export function parseJoinToken(text: string): JoinToken {
   const [head = '', body = '', checksum = '', ...rest] = text.replace(/\s+/g, '').split('.');
-  if (!/^portolan\d+$/.test(head)) throw new Error('join token: this is none; it begins with portolan1.');
+  if (!/^portolan\d+$/.test(head))
+    throw new Error('invalid join token: want the output of portolan broker token, which begins with portolan1.');
   if (head !== version) throw new Error(`join token: made by another version (${head}); this one reads ${version}`);
   if (rest.length > 0 || checksumOf(body) !== checksum) {
     throw new Error('join token: it is not whole; copy all of what portolan broker token printed');

@@ -1,4 +1,4 @@
-// What a member says of itself at the broker when it joins: a ConfigMap in its own namespace, which every member may
+// The report of a member at the broker when it joins: a ConfigMap in its own namespace, which every member may
 // read. Making it takes the cluster id: whoever comes second finds it made, by another home. Pure.
 
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';

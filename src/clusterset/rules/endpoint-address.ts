@@ -21,7 +21,7 @@ export function refusal(address: string, rules: AddressRules): string | undefine
   if (rules.virtualRanges.some((range) => isInRange(unmappedIp(ip), range)))
     return 'it is a virtual address of our own';
   if (rules.allowedRanges.length > 0 && !rules.allowedRanges.some((range) => isInRange(ip, range))) {
-    return 'it lies outside the address ranges that the cluster joined with';
+    return 'it is outside the address ranges of the cluster';
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-// What the conditions of a ServiceExport say: whether it can be exported, whether it is, and on what the clusters
+// The conditions of a ServiceExport: whether it can be exported, whether it is, and on what the clusters
 // disagree. Pure; when they were last true is added by conditions.ts.
 
 import { isDns1035Label } from '../../base/dns/labels.ts';

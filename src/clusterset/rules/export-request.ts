@@ -1,4 +1,4 @@
-// What a ServiceExport asks for beyond being exported, as far as it can be understood, and what cannot be. Pure. A limit
+// The options of a ServiceExport, and notes on invalid ones. Pure. A limit
 // that cannot be read is never wider than what was asked.
 
 import type { Service } from '../../kube/objects/service.ts';

@@ -14,7 +14,7 @@ export function mayExport(spec: Pick<ClusterSpec, 'mayExport'> | undefined, serv
 }
 
 export function exportRefusal(cluster: string, service: ServiceKey): string {
-  return `the clusterset does not let cluster ${cluster} export ${formatServiceKey(service)}; its admin says what it may in spec.mayExport of the Cluster`;
+  return `the clusterset does not let cluster ${cluster} export ${formatServiceKey(service)}; its admin sets spec.mayExport of the Cluster`;
 }
 
 /** Looks at each part between stars once, from left to right: no pattern takes long. */

@@ -46,7 +46,7 @@ describe('placement', () => {
       member('west', { isAlive: false, hasShard: false }),
     ]);
     expect(clusters.map(({ state, message }) => `${state} ${message}`)).toEqual([
-      'Placed its lease has run out, so this is what it was when the cluster was last heard of',
+      'Placed its lease has expired; this is the last known state',
       'Pending its lease has run out',
     ]);
   });

@@ -1,4 +1,4 @@
-// What became of a FederatedService in each cluster. Each member says in its own lease what it could not place, and has a
+// The result of a FederatedService in each cluster. Each member reports in its own lease what it could not place, and has a
 // shard of what it did; from these alone the status of a FederatedService follows. Pure.
 
 import type { WantedCondition } from '../../kube/objects/conditions.ts';
@@ -55,14 +55,14 @@ export function placedClusters(
   const ids = federated.spec.clusters ?? [...byId.keys(), ...unread].sort();
   return ids.map((cluster) => {
     if (!unread.includes(cluster)) return { cluster, ...stateOf(byId.get(cluster)) };
-    return said.get(cluster) ?? { cluster, state: 'Pending', message: 'what it has cannot be read at the broker' };
+    return said.get(cluster) ?? { cluster, state: 'Pending', message: 'its status cannot be read at the broker' };
   });
 }
 
 function stateOf(member: MemberPlacement | undefined): Omit<PlacedClusters[number], 'cluster'> {
   if (member === undefined) return { state: 'Pending', message: 'no such cluster is a member of the clusterset' };
   if (member.problem !== undefined) return { ...member.problem };
-  const silent = 'its lease has run out, so this is what it was when the cluster was last heard of';
+  const silent = 'its lease has expired; this is the last known state';
   if (member.hasShard) return { state: 'Placed', ...(member.isAlive ? {} : { message: silent }) };
   return { state: 'Pending', message: member.isAlive ? 'not exported there yet' : 'its lease has run out' };
 }

@@ -138,7 +138,7 @@ describe('plan slices', () => {
     ]);
     expect(pods.refused).toEqual([
       'endpoint 10.1.9.9 refused: the range that its own is translated to has no such address',
-      'endpoint 10.3.0.1 refused: it lies outside the address ranges that the cluster joined with',
+      'endpoint 10.3.0.1 refused: it is outside the address ranges of the cluster',
     ]);
     const own = planSlices({ ...request, mode: 'ClusterIP' });
     expect(own.slices.map(({ endpoints }) => endpoints[0]?.addresses)).toEqual([['100.96.0.1'], ['fd99::1']]);

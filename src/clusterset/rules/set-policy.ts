@@ -1,4 +1,4 @@
-// What the clusterset's ClusterSet object says, with everything it does not say filled in. Pure.
+// The settings of a ClusterSet object, with defaults. Pure.
 
 import { type IpFamily, type IpRange, parseRange } from '../../base/ip.ts';
 import {

@@ -1,4 +1,4 @@
-// What the catalog knows about the service behind a name, in the form explanations use it: the object, its slices, shards
+// The facts of the service behind a name, for explanations: the object, its slices, shards
 // or peer, and why something is not in the answer. For people, not for the path.
 
 import { formatAddress, parseAddress } from '../../base/ip.ts';

@@ -38,7 +38,7 @@ export async function explain(options: ExplainerOptions, request: ExplainRequest
   const name = request.name.replace(/\.$/, '').toLowerCase();
   const type = parseType(request.type ?? 'A');
   if (type === undefined)
-    throw new Error(`explain ${name}: type ${request.type} is no type of record; want A, SRV or the like, or TYPE65`);
+    throw new Error(`explain ${name}: type ${request.type} is not a record type; want A, SRV or another, or TYPE65`);
   const { message, handler, zone } = await ask(options, name, type, request.from);
   const reply = decodeMessage(message);
   const isForeign = handler === 'stub' || handler === 'forward';

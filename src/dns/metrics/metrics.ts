@@ -1,4 +1,4 @@
-// What the DNS server's counters say, in the registry of its process: queries by zone and rcode, time per answer by zone,
+// The counters of the DNS server in the registry of its process: queries by zone and rcode, time per answer by zone,
 // the time from an endpoint's change to its answer, use of the cache, and how the servers do that are asked.
 
 import { rcodeNames } from '../../base/dns/codes.ts';

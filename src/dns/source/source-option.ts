@@ -1,4 +1,4 @@
-// Who asks, as one server tells another in an EDNS option of the local range: a version byte, then type-length-value with
+// The client's cluster in an EDNS option of the local range: a version byte, then type-length-value with
 // cluster, zone, region and hops. A bare cluster name is read too. Pure.
 
 export interface SourceCluster {

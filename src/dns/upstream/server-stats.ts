@@ -1,4 +1,4 @@
-// What a thread has seen of each server it asks, in memory that another thread can read: how often it was asked, how often it
+// Statistics of each upstream server, in memory that another thread can read: how often it was asked, how often it
 // did not answer or answered with a failure, and whether it is silent at present. Rows carry the server's name, so that a
 // reader needs nothing but the memory; servers beyond the last row share it.
 

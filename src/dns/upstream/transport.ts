@@ -20,7 +20,7 @@ export function createTransport(world: Pick<World, 'clock' | 'timers' | 'random'
     return new Promise((resolve, reject) => {
       udp.send({ ...options, message: Buffer.from(options.message) }, (reply) => {
         if (reply) resolve(reply);
-        else if (isClosed) reject(new Error(`${host}:${port} has not answered, and is no longer waited for`));
+        else if (isClosed) reject(new Error(`${host}:${port} did not respond in time`));
         else reject(new Error(`${host}:${port} did not answer within ${options.timeoutMs} ms`));
       });
     });

@@ -1,4 +1,4 @@
-// What the rules mean: which rule a connection or a request falls under. The generator for Envoy is held to this
+// The matching of rules: which rule a connection or a request matches. The generator for Envoy is held to this
 // function, and `explain connection` prints it. Pure.
 //
 // A connection to a virtual IP is decided by that address alone. Otherwise, among the rules of the port whose protocol

@@ -39,7 +39,7 @@ describe('hostnames', () => {
       'example {{ label "x" }}.a.b NotAvailable HostnameGenerator/g label "x" is missing',
     ]);
     const odd = lines({ resources: [vip('', { labels: { x: 'A_b' } })], generators: [byLabel] });
-    expect(odd[0]).toContain('NotAvailable HostnameGenerator/g "A_b.a.b" is no hostname');
+    expect(odd[0]).toContain('NotAvailable HostnameGenerator/g "A_b.a.b" is not a hostname');
   });
 
   test('hostnames: several generators -> several addresses', () => {

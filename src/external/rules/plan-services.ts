@@ -1,4 +1,4 @@
-// What a cluster makes of its external services: which names are to have a virtual IP, and the status of each object. Pure;
+// Plans the external services of a cluster: the names that get a virtual IP, and the status of each object. Pure;
 // addresses are taken in between, by whoever has the allocator.
 
 import { parseIp } from '../../base/ip.ts';

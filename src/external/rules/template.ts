@@ -65,6 +65,6 @@ export function resolveTemplate(parts: readonly TemplatePart[], subject: Templat
       reason: `label ${missing.map((label) => `"${label}"`).join(', ')} is missing`,
     };
   const wrong = isHostname(attempt);
-  if (wrong.length > 0) return { kind: 'unresolved', attempt, reason: `"${attempt}" is no hostname: ${wrong[0]}` };
+  if (wrong.length > 0) return { kind: 'unresolved', attempt, reason: `"${attempt}" is not a hostname: ${wrong[0]}` };
   return { kind: 'hostname', hostname: attempt.toLowerCase() };
 }

@@ -1,4 +1,4 @@
-// What must change so that a zone holds what is wanted. A name is ours exactly if the TXT record at its sibling name says
+// The changes that bring a zone to the wanted records. A name is ours exactly if the TXT record at its sibling name says
 // so; a name somebody else holds is left as it is and reported. Pure.
 
 import { createHash } from 'node:crypto';

@@ -31,7 +31,7 @@ export async function runOnce(options: Omit<PublisherOptions, 'world'>): Promise
   const { provider, owner, ttlSeconds, log } = options;
   const current = await provider.read();
   const { changes, conflicts } = differenceOf({ owner, ttlSeconds, wanted: options.wanted(), current });
-  for (const name of conflicts) log.warn('public name belongs to somebody else, left alone', { name });
+  for (const name of conflicts) log.warn('public name has another owner, not changed', { name });
   const results = changes.length === 0 ? [] : await provider.apply(changes);
   let written = 0;
   results.forEach((result, i) => {

@@ -63,7 +63,7 @@ export function createRfc2136Provider(options: Rfc2136Options): Provider {
         // Only a signed "yes" is one.
         result = verdict.kind === 'good' ? { kind: 'done' } : { kind: 'failed', why: 'reply is not signed' };
       } else if (conflictCodes.has(code)) result = { kind: 'conflict' };
-      else result = { kind: 'failed', why: `server says ${rcodeNames[code] ?? code}` };
+      else result = { kind: 'failed', why: `server returned ${rcodeNames[code] ?? code}` };
       return 'end';
     });
     return result;
@@ -152,7 +152,7 @@ async function transfer(options: Rfc2136Options, id: number, nowSeconds: () => n
     const verdict = isFirst ? verifyMessage(reply, check) : verifyNext(reply, { ...check, unsigned });
     const { flags, answers } = decodeMessage(reply);
     if ((flags & 15) !== 0)
-      throw new Error(`transfer of ${options.zone}: server says ${rcodeNames[flags & 15] ?? flags & 15}`);
+      throw new Error(`transfer of ${options.zone}: server returned ${rcodeNames[flags & 15] ?? flags & 15}`);
     if (verdict.kind === 'bad') throw new Error(`transfer of ${options.zone}: ${verdict.why}`);
     if (verdict.kind === 'unsigned' && isFirst) throw new Error(`transfer of ${options.zone}: the reply is not signed`);
     if (verdict.kind === 'good') {

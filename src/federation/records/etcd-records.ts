@@ -91,7 +91,7 @@ export class EtcdRecords {
           endpoint = this.#client.current;
         }
         sink.setStale(false);
-        if (isAway) log.info('etcd answers again, its records were read anew');
+        if (isAway) log.info('etcd answers again, its records were listed again');
         isAway = false;
         revision = await this.#watch(endpoint, follower, revision, signal, () => backoff.reset());
       } catch (error) {

@@ -1,4 +1,4 @@
-// What a federation's authority keeps of one service in one cluster, made from what members export, and its form in etcd:
+// The record of one service in one cluster, made from the export of a member, and its form in etcd:
 // the key /<federation>/<namespace>/<service>/<cluster> and a JSON value. Seed 001's two plain fields are still read and
 // written; the other fields came later. Pure.
 

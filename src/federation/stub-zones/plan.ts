@@ -1,4 +1,4 @@
-// What every resolver should have been told about one federation. Pure.
+// The stub zone of one federation for each resolver. Pure.
 
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import type { Federation } from '../kinds/federation.ts';

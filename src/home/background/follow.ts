@@ -1,4 +1,4 @@
-// What the server's own parts have in common: they follow a prefix of the store and work on keys from a queue.
+// Shared by the server's own controllers: they watch a prefix of the store and process keys from a queue.
 
 import { errorText } from '../../base/log.ts';
 import { createQueue, type Queue, type WorkResult } from '../../base/queue.ts';

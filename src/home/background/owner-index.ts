@@ -1,4 +1,4 @@
-// Who depends on whom, by the owner's uid, kept up to date from the store's events. One change costs what it says about
+// The dependents of each owner, by uid, updated from the store's events. One change costs what it says about
 // owners, however many objects there are; objects that mention no owner are not even parsed.
 
 import type { OwnerReference } from '../../kube/objects/object.ts';

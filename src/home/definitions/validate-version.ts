@@ -1,4 +1,4 @@
-// What one version of a definition may say: its schema, its columns, the fields it can be selected by.
+// Validation of one version of a definition: its schema, its columns, the fields it can be selected by.
 
 import { isDns1035Label } from '../../base/dns/labels.ts';
 import { checkOneOf, checkRequiredText, checkUnique } from '../../kube/objects/checks.ts';

@@ -1,4 +1,4 @@
-// What a definition may say, beyond the types of its fields: the rules of Kubernetes for v1; and the warnings about what it
+// Validation of a definition beyond the types of its fields: the rules of Kubernetes for v1; and the warnings about what it
 // asks for and does not get here.
 
 import { isDns1035Label, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';

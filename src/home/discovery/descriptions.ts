@@ -1,4 +1,4 @@
-// What `kubectl explain` says of the messages and fields that people ask for most. In our own words, and short.
+// Descriptions for `kubectl explain`, of the most used messages and fields. Short, and in our own words.
 
 const ofMessages: Readonly<Record<string, string>> = {
   'apps.v1.Deployment': 'A wish for so many Pods of one template. It is stored here; nothing runs it.',
@@ -6,20 +6,20 @@ const ofMessages: Readonly<Record<string, string>> = {
     'A wish for Pods of one template, each with a name that lasts. It is stored here; nothing runs it.',
   'authentication.v1.SelfSubjectReview': 'Answers who the server thinks you are.',
   'authentication.v1.TokenRequest': 'Asks for a token in the name of a ServiceAccount.',
-  'authentication.v1.TokenReview': 'Asks whose token this is.',
-  'authorization.v1.LocalSubjectAccessReview': 'Asks whether somebody may do something in one namespace.',
+  'authentication.v1.TokenReview': 'Returns the user of a token.',
+  'authorization.v1.LocalSubjectAccessReview': 'Checks whether a user may do something in one namespace.',
   'authorization.v1.SelfSubjectAccessReview': 'Asks whether you may do something.',
   'authorization.v1.SelfSubjectRulesReview': 'Asks for all that you may do in one namespace.',
-  'authorization.v1.SubjectAccessReview': 'Asks whether somebody may do something.',
+  'authorization.v1.SubjectAccessReview': 'Checks whether a user may do something.',
   'coordination.v1.Lease': 'Says that its holder lived when it last renewed the lease.',
   'core.v1.ConfigMap': 'Settings, as text or as bytes.',
   'core.v1.Event': 'Something that happened to an object, for people to read.',
   'core.v1.Namespace': 'A place for names: objects in different namespaces may have the same name.',
   'core.v1.Node': 'A machine that Pods may be on.',
   'core.v1.Pod': 'Containers that run together on one node and share one address.',
-  'core.v1.Secret': 'Small pieces of data that not everybody may read.',
+  'core.v1.Secret': 'Small pieces of confidential data.',
   'core.v1.Service': 'A name and an address for whatever stands behind it.',
-  'core.v1.ServiceAccount': 'Somebody who is a program: it asks for tokens and has roles like any user.',
+  'core.v1.ServiceAccount': 'The account of a program, with tokens and roles.',
   'core.v1.ServicePort': 'One port of a Service and where it leads.',
   'discovery.v1.EndpointSlice': 'Some of the endpoints that stand behind a Service: addresses that share their ports.',
   'discovery.v1.Endpoint': 'One endpoint: addresses that all lead to the same place.',
@@ -27,13 +27,13 @@ const ofMessages: Readonly<Record<string, string>> = {
   'discovery.v1.EndpointPort': 'One port that all endpoints of the slice have.',
   'events.v1.Event': 'Something that happened to an object, for people to read.',
   'meta.v1.LabelSelector': 'Chooses objects by their labels; all parts must hold.',
-  'meta.v1.ObjectMeta': 'What every object has: its name, its labels, and what the server notes about it.',
+  'meta.v1.ObjectMeta': 'Metadata that every object has, such as its name and labels.',
   'meta.v1.OwnerReference': 'An object that this one belongs to; when it is deleted, this one is too.',
   'rbac.v1.ClusterRole': 'A set of permissions, for the whole cluster or to be used in namespaces.',
-  'rbac.v1.ClusterRoleBinding': 'Gives the permissions of a role to somebody, in the whole cluster.',
+  'rbac.v1.ClusterRoleBinding': 'Grants a role to users, groups or accounts in the whole cluster.',
   'rbac.v1.PolicyRule': 'One permission: these verbs on these resources, or on these paths.',
   'rbac.v1.Role': 'A set of permissions in one namespace.',
-  'rbac.v1.RoleBinding': 'Gives the permissions of a role to somebody, in one namespace.',
+  'rbac.v1.RoleBinding': 'Grants a role to users, groups or accounts in one namespace.',
   'rbac.v1.Subject': 'Who gets the permissions: a user, a group or a ServiceAccount.',
   'apiextensions.v1.CustomResourceDefinition':
     'Makes a new kind: its names, its versions and what its objects look like.',
@@ -56,7 +56,7 @@ const ofFields: Readonly<Record<string, string>> = {
   'core.v1.Container.name': 'Unique in the Pod.',
   'core.v1.Container.ports': 'The ports it listens on, for people and for Services that name them.',
   'core.v1.Event.involvedObject': 'What it happened to.',
-  'core.v1.Event.message': 'What happened, in a sentence.',
+  'core.v1.Event.message': 'A description of the event, in one sentence.',
   'core.v1.Event.reason': 'Why, in a word for machines.',
   'core.v1.Event.type': 'Normal or Warning.',
   'core.v1.NamespaceSpec.finalizers': 'What must be done before a deleted namespace goes away.',
@@ -80,7 +80,7 @@ const ofFields: Readonly<Record<string, string>> = {
   'core.v1.ServiceSpec.clusterIP':
     'Its address, chosen by the server unless given; None for a headless Service. Cannot be changed.',
   'core.v1.ServiceSpec.clusterIPs': 'Its addresses, at most one of each family; the first is clusterIP.',
-  'core.v1.ServiceSpec.externalIPs': 'Further addresses that somebody else leads here.',
+  'core.v1.ServiceSpec.externalIPs': 'Further addresses that are routed to the Service externally.',
   'core.v1.ServiceSpec.externalName': 'With type ExternalName: the name that this one stands for.',
   'core.v1.ServiceSpec.externalTrafficPolicy': 'Cluster, or Local for endpoints of the same node only.',
   'core.v1.ServiceSpec.internalTrafficPolicy': 'Cluster, or Local for endpoints of the same node only.',
@@ -88,7 +88,7 @@ const ofFields: Readonly<Record<string, string>> = {
   'core.v1.ServiceSpec.ipFamilyPolicy': 'SingleStack, PreferDualStack or RequireDualStack.',
   'core.v1.ServiceSpec.ports': 'The ports of the Service.',
   'core.v1.ServiceSpec.publishNotReadyAddresses': 'Endpoints that are not ready count as well.',
-  'core.v1.ServiceSpec.selector': 'The labels of the Pods behind it. Without, somebody else writes its endpoints.',
+  'core.v1.ServiceSpec.selector': 'The labels of its Pods. Without a selector, another writer manages its endpoints.',
   'core.v1.ServiceSpec.sessionAffinity': 'ClientIP: the same client comes to the same endpoint. None if not set.',
   'core.v1.ServiceSpec.trafficDistribution':
     'Which endpoints are preferred: PreferSameZone, PreferSameNode or PreferClose.',
@@ -110,7 +110,7 @@ const ofFields: Readonly<Record<string, string>> = {
   'meta.v1.ObjectMeta.deletionTimestamp': 'When its deletion was asked for, set by the server.',
   'meta.v1.ObjectMeta.finalizers': 'Who must let go before a deleted object goes away.',
   'meta.v1.ObjectMeta.generateName': 'Beginning of a name that the server completes if no name is given.',
-  'meta.v1.ObjectMeta.generation': 'Counts changes of what is wanted, set by the server.',
+  'meta.v1.ObjectMeta.generation': 'Counts changes of the spec, set by the server.',
   'meta.v1.ObjectMeta.labels': 'For selecting objects.',
   'meta.v1.ObjectMeta.name': 'Unique in its namespace among objects of its kind. Cannot be changed.',
   'meta.v1.ObjectMeta.namespace': 'Where it lives. Cannot be changed.',
@@ -127,9 +127,9 @@ const ofFields: Readonly<Record<string, string>> = {
 };
 
 const ofCommonFields: Readonly<Record<string, string>> = {
-  metadata: 'Its name, its labels, and what the server notes about it.',
+  metadata: 'Its name, labels and other metadata.',
   spec: 'What is wanted.',
-  status: 'What is known; written by whoever looks after it.',
+  status: 'The observed state, written by controllers.',
 };
 
 export function describeMessage(message: string): string | undefined {

@@ -42,14 +42,14 @@ const listParameters = [
   query('limit', 'integer', 'How many objects at most.'),
   query('resourceVersion', 'string', 'The revision to read or to watch from.'),
   query('resourceVersionMatch', 'string', 'Exact or NotOlderThan.'),
-  query('sendInitialEvents', 'boolean', 'Begin a watch with what is there.'),
+  query('sendInitialEvents', 'boolean', 'Begin a watch with the present objects.'),
   query('timeoutSeconds', 'integer', 'How long to watch.'),
   query('watch', 'boolean', 'Send changes as they happen.'),
 ];
 const deleteParameters = [
   query('dryRun', 'string', 'All: check everything, change nothing.'),
   query('gracePeriodSeconds', 'integer', 'How long the object may take to go.'),
-  query('propagationPolicy', 'string', 'Orphan, Background or Foreground: what becomes of what it owns.'),
+  query('propagationPolicy', 'string', 'Orphan, Background or Foreground: how its dependents are deleted.'),
 ];
 
 const bodyTypes = ['application/json', 'application/yaml'];

@@ -141,7 +141,7 @@ export function addKind(components: Components, kind: Kind, version: KindVersion
   };
 }
 
-const metadataText = 'Its name, its labels, and what the server notes about it.';
+const metadataText = 'Its name, labels and other metadata.';
 const metadataReference = reference(componentName('meta.v1.ObjectMeta')) as Schema;
 const typeFields: Readonly<Record<string, Schema>> = {
   apiVersion: { type: 'string', description: 'Group and version of this representation.' },

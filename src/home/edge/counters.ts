@@ -1,4 +1,4 @@
-// What the edge counts of requests and connections. How long the API takes to answer it measures itself.
+// Counters of requests and connections. The API measures its own latency.
 
 import type { Metrics } from '../../base/metrics.ts';
 

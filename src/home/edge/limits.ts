@@ -1,4 +1,4 @@
-// What one client may take of the server, so that none can harm the others.
+// The limits of one client, so that no client can harm others.
 
 export interface EdgeLimits {
   readonly bodyBytesMax: number;

@@ -1,4 +1,4 @@
-// Who is at the other end of a TLS connection, as far as its certificate says. Whether that is enough is asked later.
+// The client of a TLS connection, by its certificate. Authorization comes later.
 
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import type { ApiRequest } from '../request/access.ts';

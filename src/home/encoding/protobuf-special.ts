@@ -25,7 +25,8 @@ export const specialValues: Readonly<Record<string, (fields: Fields) => unknown>
 function secondsOf(fields: Fields): number {
   const seconds = numberOf(fields['seconds']);
   // Years 1 to 9999: what RFC 3339 can write.
-  if (seconds < -62_135_596_800 || seconds > 253_402_300_799) throw new MalformedError(`second ${seconds} is no date`);
+  if (seconds < -62_135_596_800 || seconds > 253_402_300_799)
+    throw new MalformedError(`second ${seconds} is not a date`);
   return seconds;
 }
 

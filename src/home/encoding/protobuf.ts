@@ -80,7 +80,7 @@ function decodeTypeMeta(reader: WireReader, envelope: Envelope): void {
 }
 
 function decodeMessage(name: string, reader: WireReader, depth: number, into: Fields = {}): Fields {
-  if (depth > depthMax) throw new MalformedError(`messages lie more than ${depthMax} deep in each other`);
+  if (depth > depthMax) throw new MalformedError(`messages are nested more than ${depthMax} deep`);
   const { byNumber } = messageOf(name);
   while (reader.hasMore()) {
     const { number, wireType } = reader.tag();

@@ -1,4 +1,4 @@
-// What the API server knows of a kind: its names, its versions, and what is special about it. Built-in kinds are
+// The description of a kind: its names, its versions and its special rules. Built-in kinds are
 // listed in `kinds/`, the others come from CustomResourceDefinitions; nothing else in the request path tells them apart.
 
 import type { FieldError } from '../../kube/objects/field-error.ts';

@@ -1,4 +1,4 @@
-// Who holds which cluster IP: one key in the store for each address that is held, written in the same commit as the
+// The owners of cluster IPs: one key in the store for each address in use, written in the same commit as the
 // Service that holds it, so no address is ever held twice or forgotten. An address is found by a few blind guesses, and
 // when those fail by halving the range: each half is taken as often as it has free addresses, so that of many who look
 // at once in a range that is nearly full hardly any two find the same one.

@@ -1,4 +1,4 @@
-// Who asks, what for, and whether they may: the two questions the request path asks before it does anything.
+// Authentication and authorization, which the request path calls first.
 
 import type { HttpRequest } from '../../base/http.ts';
 

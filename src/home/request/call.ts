@@ -1,4 +1,4 @@
-// What a verb is given: the server's parts, and one request after it was routed, authenticated and authorized.
+// The input of a verb: the server's parts, and one request after it was routed, authenticated and authorized.
 
 import type { HttpResponse } from '../../base/http.ts';
 import type { Log } from '../../base/log.ts';

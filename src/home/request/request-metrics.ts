@@ -34,7 +34,7 @@ export function createRequestMetrics(metrics: Metrics | undefined, openWatches: 
   };
 }
 
-// What clients make up must not become label values: only what was found is named.
+// Values that clients invent must not become labels: only known names do.
 function labelsOf(route: Route | undefined, code: number): { verb: string; resource: string } {
   if (route?.kind !== 'resource') return { verb: 'path', resource: '' };
   const isKnown = code < 400 || code === 409 || code === 410 || code === 422;

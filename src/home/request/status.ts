@@ -1,4 +1,4 @@
-// What a request failed with, in the words of a Kubernetes Status. One table from reason to HTTP code.
+// The error of a request as a Kubernetes Status. One table from reason to HTTP code.
 
 import type { FieldError } from '../../kube/objects/field-error.ts';
 

@@ -37,7 +37,7 @@ const managedFields: Schema = {
 
 export const objectMetaSchema: Schema = {
   type: 'object',
-  description: 'What every object has: its name, its labels, and what the server notes about it.',
+  description: 'Metadata that every object has, such as its name and labels.',
   properties: {
     name: { ...text, description: 'Unique in its namespace among objects of its kind. Cannot be changed.' },
     generateName: { ...text, description: 'Beginning of a name that the server completes if no name is given.' },

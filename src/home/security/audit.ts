@@ -1,4 +1,4 @@
-// What the audit log says of one request, at Kubernetes' Metadata level: who, what, on which object, and how it went;
+// The line of the audit log for one request, at Kubernetes' Metadata level: user, verb, object and result;
 // never what was in it. Pure; writing is edge/audit-file.ts.
 
 import type { RequestTrail, User } from '../request/access.ts';

@@ -1,4 +1,4 @@
-// Who asks and whether they may: the Access that the request path is given, over the store's roles, bindings and
+// Authentication and authorization: the Access of the request path, over the store's roles, bindings and
 // service accounts. Certificates were verified by the edge; rules are judged by rules.ts.
 
 import { errorText, type Log } from '../../base/log.ts';
@@ -167,7 +167,7 @@ async function authenticateHeader(
   authenticateToken: (token: string) => Promise<TokenIdentity>,
 ): Promise<TokenIdentity> {
   const [, token] = /^bearer +([^ ]+) *$/i.exec(header) ?? [];
-  if (token === undefined) throw unauthorized('the authorization header is no bearer token');
+  if (token === undefined) throw unauthorized('the authorization header has no bearer token');
   try {
     return await authenticateToken(token);
   } catch (error) {

@@ -1,4 +1,4 @@
-// Nobody gives away what they do not have: a role or a binding may only grant what its writer holds, unless the writer
+// Prevents escalation: a role or a binding may only grant what its writer holds, unless the writer
 // was given the verb `escalate` (roles) or `bind` (bindings) on it.
 
 import { isSameJson } from '../../base/json.ts';

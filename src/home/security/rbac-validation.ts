@@ -21,7 +21,7 @@ function validateRule(rule: PolicyRule, field: string, scope: Scope): FieldError
   if (nonResourceURLs.length > 0) {
     const urls = `${field}.nonResourceURLs`;
     if (scope === 'namespace') {
-      errors.push(invalid(urls, nonResourceURLs, 'a rule of a namespace says nothing about URLs'));
+      errors.push(invalid(urls, nonResourceURLs, 'a rule of a namespace cannot have URLs'));
     }
     if (apiGroups.length + resources.length + resourceNames.length > 0) {
       errors.push(invalid(urls, nonResourceURLs, 'a rule is about resources or about URLs, not both'));

@@ -184,7 +184,7 @@ describe('rbac: what roles and bindings must look like', () => {
     ]);
     expect(
       await causes(home, 'namespaces/shop/roles', role('shop/r', { verbs: ['get'], nonResourceURLs: ['/x'] })),
-    ).toEqual([422, 'rules[0].nonResourceURLs: Invalid value: ["/x"]: a rule of a namespace says nothing about URLs']);
+    ).toEqual([422, 'rules[0].nonResourceURLs: Invalid value: ["/x"]: a rule of a namespace cannot have URLs']);
     expect(await causes(home, 'clusterroles', role('r', { ...readPods, nonResourceURLs: ['/x'] }))).toEqual([
       422,
       'rules[0].nonResourceURLs: Invalid value: ["/x"]: a rule is about resources or about URLs, not both',

@@ -1,4 +1,4 @@
-// What a rule of RBAC allows, when a set of rules holds everything another one gives, and the rules of a ClusterRole that
+// Evaluates RBAC: what a rule allows, when a set of rules holds everything another one gives, and the rules of a ClusterRole that
 // aggregates others. Pure, as Kubernetes has it.
 
 import { type LabelSelector, selectsLabels } from '../../kube/objects/label-selector.ts';

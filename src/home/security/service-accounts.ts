@@ -1,4 +1,4 @@
-// Who the bearer of a service account's token is, as long as the account and what the token is bound to exist.
+// Authenticates the token of a service account, as long as the account and what the token is bound to exist.
 // Checking a signature costs more than most requests, so tokens seen to be genuine are remembered, by hash.
 
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-// What the store keeps in memory of one row of its journal. Both classes look like the plain Entry and StoreEvent of
+// The part of a journal row that the store keeps in memory. Both classes look like the plain Entry and StoreEvent of
 // the contract; the journal row they lie in is known only here, so that it can be forgotten or moved.
 
 import type { Entry, StoreEvent } from './store.ts';

@@ -320,7 +320,7 @@ export class LogStore implements Store {
     if (this.#sweep?.isDone) this.#sweep = undefined;
     const rowBytes = this.#keyspace.sizeBytes + this.#history.sizeBytes;
     if (this.#sweep !== undefined || !this.#retention.isSweepDue(use, rowBytes)) return;
-    this.#log.info('rewriting the store, its rows lie far apart', { rowBytes, usedBytes: use.usedBytes });
+    this.#log.info('rewriting the store, because its rows are fragmented', { rowBytes, usedBytes: use.usedBytes });
     this.#retention.sweepBegins();
     this.#sweep = new Sweep(this.#keyspace);
   }

@@ -1,4 +1,4 @@
-// What a store counts of itself. Observing costs a few additions a batch; sizes are asked for when somebody reads them.
+// The metrics of a store. Observing costs a few additions a batch; sizes are computed when they are read.
 
 import type { Metrics } from '../../base/metrics.ts';
 

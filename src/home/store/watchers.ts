@@ -1,4 +1,4 @@
-// Who is told of which change. A change costs the watchers whose prefix it is under, however many others there are;
+// Dispatches changes to watchers. The cost of a change depends only on the watchers of its prefix;
 // watchers of one prefix share one array of events.
 
 import { errorText, type Log } from '../../base/log.ts';

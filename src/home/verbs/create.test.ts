@@ -57,7 +57,7 @@ describe('create', () => {
       'another namespace',
       configMap('a', {}, { namespace: 'other' }),
       400,
-      'metadata.namespace is "other", the URL says "default"',
+      'metadata.namespace is "other", the URL has "default"',
     ],
     [
       'another kind',

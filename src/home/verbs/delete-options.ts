@@ -1,4 +1,4 @@
-// What a delete asks for, from its body and its query.
+// The options of a delete, from its body and its query.
 
 import { type FieldError, invalid } from '../../kube/objects/field-error.ts';
 import { asObject, decodeBody, mediaTypeOf, readBytes } from '../encoding/body.ts';

@@ -1,4 +1,4 @@
-// What a list or a watch asks for besides its selectors, checked as Kubernetes checks it.
+// The options of a list or a watch besides its selectors, validated as in Kubernetes.
 
 import { type FieldError, forbidden, notSupported } from '../../kube/objects/field-error.ts';
 import { isTrue } from '../request/route.ts';

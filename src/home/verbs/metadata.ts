@@ -1,5 +1,5 @@
 // The metadata of an object: brought into one form when it comes in, set where the server has the say, and checked.
-// What is unknown in it was removed before; what has the wrong type is refused here, as a malformed body.
+// Unknown fields were removed before; wrong types are rejected here, as a malformed body.
 
 import { isDns1035Label, isDnsLabel, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';
 import { type FieldError, forbidden, invalid, required, tooLong, tooMany } from '../../kube/objects/field-error.ts';

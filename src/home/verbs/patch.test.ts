@@ -58,7 +58,7 @@ describe('merge patch', () => {
   });
 
   test.each([
-    ['another name', { metadata: { name: 'b' } }, 400, 'metadata.name is "b", the URL says "a"'],
+    ['another name', { metadata: { name: 'b' } }, 400, 'metadata.name is "b", the URL has "a"'],
     ['another kind', { kind: 'Secret' }, 400, 'Secret in version "v1" cannot be handled as a ConfigMap'],
     ['an invalid label', { metadata: { labels: { l: '-' } } }, 422, 'metadata.labels: Invalid value: "-"'],
     ['a list', [], 400, 'a merge patch must be an object'],
@@ -134,7 +134,7 @@ describe('JSON patch', () => {
       'another object altogether',
       [{ op: 'replace', path: '', value: { metadata: { name: 'b' } } }],
       400,
-      'the URL says "a"',
+      'the URL has "a"',
     ],
     [
       'too many operations',

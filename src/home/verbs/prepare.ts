@@ -1,4 +1,4 @@
-// What happens to an object between its body and the store: defaults, then every check there is, all errors at once.
+// Prepares an object for the store: defaults, then all checks, with all errors at once.
 
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
@@ -83,13 +83,13 @@ export function checkPlace(place: Place, object: AnyObject): void {
     metadata.namespace ??= place.namespace;
     if (metadata.namespace !== place.namespace) {
       throw badRequest(
-        `metadata.namespace is ${JSON.stringify(metadata.namespace)}, the URL says ${JSON.stringify(place.namespace)}`,
+        `metadata.namespace is ${JSON.stringify(metadata.namespace)}, the URL has ${JSON.stringify(place.namespace)}`,
       );
     }
   } else delete metadata.namespace;
   if (place.name === '') return;
   if (metadata.name === '') metadata.name = place.name;
   if (metadata.name !== place.name) {
-    throw badRequest(`metadata.name is ${JSON.stringify(metadata.name)}, the URL says ${JSON.stringify(place.name)}`);
+    throw badRequest(`metadata.name is ${JSON.stringify(metadata.name)}, the URL has ${JSON.stringify(place.name)}`);
   }
 }

@@ -1,4 +1,4 @@
-// What a kind answers below one of its objects, beyond status: a ServiceAccount's token.
+// Subresources of a kind other than status: a ServiceAccount's token.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';

@@ -96,12 +96,12 @@ describe('update', () => {
   });
 
   test.each([
-    ['another name', { metadata: { name: 'b' } }, 400, 'metadata.name is "b", the URL says "a"'],
+    ['another name', { metadata: { name: 'b' } }, 400, 'metadata.name is "b", the URL has "a"'],
     [
       'another namespace',
       { metadata: { name: 'a', namespace: 'x' } },
       400,
-      'metadata.namespace is "x", the URL says "default"',
+      'metadata.namespace is "x", the URL has "default"',
     ],
     [
       'another uid',

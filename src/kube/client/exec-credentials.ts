@@ -158,5 +158,5 @@ function expiryMs(timestamp: string | undefined, what: string): number {
 }
 
 function lastLines(text: string): string {
-  return text.trim().split('\n').slice(-3).join(' / ') || 'it said nothing';
+  return text.trim().split('\n').slice(-3).join(' / ') || 'no output';
 }

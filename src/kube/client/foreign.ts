@@ -1,4 +1,4 @@
-// What homes answer, made safe to read: null is absent, and lists that a kind always has are there. Homes written in Go say
+// Makes responses of homes safe to read: null is absent, and required lists are present. Homes written in Go say
 // null for an empty list, and whoever wrote an object may have said null anywhere. Pure.
 
 import type { KubernetesObject, ResourceType } from '../objects/object.ts';

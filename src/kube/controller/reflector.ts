@@ -240,7 +240,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     } catch (error) {
       if (error instanceof EndedWatch) return 'go on';
       if (error instanceof OtherHistory) {
-        log.info('home does not know what we saw last, listing again', { revision });
+        log.info('the home no longer has the last revision, listing again', { revision });
         doubt();
         return 'go on';
       }
@@ -303,7 +303,8 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       revision = undefined;
       if (await confirmAbsence(signal)) return;
     }
-    if (state.kind !== 'failing') log.warn('home does not answer, keeping what is known', { error: errorText(error) });
+    if (state.kind !== 'failing')
+      log.warn('the home does not answer, keeping the last known state', { error: errorText(error) });
     enter({ kind: 'failing', error: errorText(error) });
   }
 

@@ -1,4 +1,4 @@
-// What a home refused, in its own words: the HTTP code, the reason and the details of its Status.
+// An error of a home: the HTTP code, the reason and the details of its Status.
 
 export interface ApiErrorDetails {
   readonly name?: string;

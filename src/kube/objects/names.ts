@@ -1,4 +1,4 @@
-// What names, label keys and label values may look like: the rules of Kubernetes. Pure. Lengths are checked before
+// Validation of names, label keys and label values, by the rules of Kubernetes. Pure. Lengths are checked before
 // patterns, so that no pattern ever sees a long text.
 
 import { bounded, edges, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';

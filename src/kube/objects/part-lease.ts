@@ -1,4 +1,4 @@
-// What the Lease of a serving part says: which part, on which node, in which mode, and whether it reported lately. Pure.
+// Reads the Lease of a serving part: its name, node, mode and the age of its last report. Pure.
 
 import { boundedName } from './bounded-name.ts';
 import type { Lease } from './lease.ts';

@@ -1,4 +1,4 @@
-// What a Service has when nobody said otherwise. Which addresses it gets, and of which families, is decided with the
+// Defaults of a Service. Which addresses it gets, and of which families, is decided with the
 // server's ranges at hand, in service-families.ts.
 
 import type { Service, ServicePort, ServiceSpec } from './service.ts';

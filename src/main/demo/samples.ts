@@ -1,4 +1,4 @@
-// What the demo runs: who exports what, and where it deliberately goes wrong.
+// The sample services of the demo: exports of each cluster, and deliberate conflicts.
 
 export interface DemoCluster {
   readonly id: string;

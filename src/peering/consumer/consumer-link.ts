@@ -348,7 +348,7 @@ export class ConsumerLink {
       if (message === undefined) return;
       this.#step({ kind: 'message', nowMs: this.#options.world.clock.monotonicMs(), message });
     } catch (error) {
-      this.#call?.cancel(codes.invalidArgument, `the owner sent what is no message: ${errorText(error)}`);
+      this.#call?.cancel(codes.invalidArgument, `invalid message from the owner: ${errorText(error)}`);
     }
   }
 
@@ -402,15 +402,12 @@ export class ConsumerLink {
       case 'suspect':
         return this.#stale.suspect(output.ids);
       case 'nothingConfirmed':
-        this.#options.log.warn('the owner names nothing of what it shared before; keeping it for the retention time');
+        this.#options.log.warn('the owner sent none of its earlier services; keeping them for the retention time');
         return this.#stale.unnamed();
       case 'heldBack':
-        this.#options.log.warn(
-          'messages of this peer could not be read; keeping what it did not name for the retention time',
-          {
-            unreadable: output.unreadable,
-          },
-        );
+        this.#options.log.warn('invalid messages from this peer; keeping unconfirmed services for the retention time', {
+          unreadable: output.unreadable,
+        });
         return this.#stale.unnamed();
       case 'reconciled':
         return this.#reconciled(output.mode, output.removed, output.end);
@@ -506,7 +503,7 @@ export class ConsumerLink {
   #withdraw(): boolean {
     const { store, log } = this.#options;
     if (this.#session === undefined ? !this.#mayGiveUp() : !this.#session.isSnapshotOver) return false;
-    log.warn('the retention time is over, withdrawing what the owner does not vouch for', { services: store.size });
+    log.warn('the retention time is over, removing unconfirmed services of the owner', { services: store.size });
     if (this.#session === undefined) store.remove([...store.values()].map(({ id }) => id));
     else this.#step({ kind: 'withdraw' });
     this.#options.onChanged?.();

@@ -1,4 +1,4 @@
-// What one peer shares with us, kept as PeerServices in the home. Many writes are in flight at once; those of one id keep
+// Stores the services of one peer as PeerServices in the home. Many writes are in flight at once; those of one id keep
 // their order, and of several that wait only the newest is made. A write that the home cannot take now is tried again
 // until it can; one that it refuses for what is in it is told as refused. What somebody else changes or removes of it is
 // put back.
@@ -421,7 +421,7 @@ export class PeerServiceStore {
       lane.wanted = repairOf(before);
       this.#refresh(object, before);
     }
-    this.#warn('somebody else changed a service of this peer, mending it', { id });
+    this.#warn('another writer changed a service of this peer, restoring it', { id });
   }
 
   #warn(text: string, fields: Record<string, unknown>): void {

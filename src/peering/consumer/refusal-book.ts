@@ -1,4 +1,4 @@
-// What was refused of one peer, and why: on the PeerService it concerns, and in short on the Peer. Bounded, because a peer
+// The refused services of one peer and the reasons: on the PeerService it concerns, and in short on the Peer. Bounded, because a peer
 // could offer any number of bad services.
 
 import { formatTime, withConditions } from '../../kube/objects/conditions.ts';

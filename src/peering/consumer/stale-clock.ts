@@ -128,9 +128,7 @@ export class StaleClock {
   #mark(): void {
     const since = formatTime(this.#sinceMs as number);
     const isAway = this.#awayFromMs !== undefined;
-    const message = isAway
-      ? `its owner has not been heard of since ${since}`
-      : 'its owner is there and names it no more';
+    const message = isAway ? `no connection to its owner since ${since}` : 'its owner is there and names it no more';
     for (const { id, status, isQuarantined } of this.#options.store.values()) {
       if (isQuarantined || status.state === 'Stale') continue;
       this.#options.store.setStatus(id, { state: 'Stale', since, message });

@@ -1,4 +1,4 @@
-// What people ask about peers, answered from facts alone: how a peer is, and where owner and consumer differ. Pure.
+// Explains peers: the state of a peer, and the differences between owner and consumer. Pure.
 
 import {
   isAccepted,
@@ -27,7 +27,7 @@ export function sideHealth(side: PeerSideStatus | undefined, nowMs: number): Sid
   const ageMs = side.lastContact === undefined ? undefined : nowMs - Date.parse(side.lastContact);
   const reason = side.message ? `: ${side.message}` : '';
   if (side.state === 'Refused' || side.state === 'Idle') return { isHealthy: false, text: `${side.state}${reason}` };
-  if (ageMs === undefined) return { isHealthy: false, text: `${side.state}, never heard of${reason}` };
+  if (ageMs === undefined) return { isHealthy: false, text: `${side.state}, never connected${reason}` };
   if (ageMs > signOfLifeMsMax)
     return {
       isHealthy: false,

@@ -1,4 +1,4 @@
-// What each peer may see, kept current change by change: one Service that changes touches the ids it stands for and
+// The services that each peer may see, updated change by change: one Service that changes touches the ids it stands for and
 // nothing else. A service shared with many peers is one object, encoded once for each draft of the protocol.
 
 import { isSameJson } from '../../base/json.ts';

@@ -227,7 +227,7 @@ class Stream implements CallHandlers {
       if (draft.isBidirectional && incoming !== undefined && !incoming.message(call, bytes))
         this.#refusePublished(bytes);
     } catch (error) {
-      this.step({ kind: 'unreadable', reason: `the request is no message of this protocol: ${errorText(error)}` });
+      this.step({ kind: 'unreadable', reason: `invalid request: ${errorText(error)}` });
     }
   }
 
@@ -236,7 +236,7 @@ class Stream implements CallHandlers {
     const { draft, call } = this.#options;
     const published = draft.decodeOwnerMessage(bytes);
     if (published === undefined) return;
-    const reason = 'nobody subscribed on this stream: its Peer here does not say takeOverItsStream';
+    const reason = 'no subscription on this stream: set takeOverItsStream in its Peer here';
     const { nonce } = published;
     const refusal = {
       kind: 'nack',

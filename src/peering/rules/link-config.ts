@@ -1,4 +1,4 @@
-// What a link to one peer is told: where the owner is, what is taken from it and for how long, and the bounds of it all.
+// The configuration of a link to one peer: the address of the owner, the imported services, retention and limits.
 
 import type { PeerVersion } from '../kinds/peer.ts';
 import { type ClaimBounds, type SharedService, validateSharedService } from '../kinds/shared-service.ts';

@@ -1,4 +1,4 @@
-// Who holds which name: the one that claimed it first, for as long as it claims it. Pure; the cost of a change is that of
+// The owner of each name: the first to claim it, for as long as it claims it. Pure; the cost of a change is that of
 // the names it touches.
 
 export interface Claimant {

@@ -1,4 +1,4 @@
-// What two meshes need to know of each other before they can talk, and the token that carries it from one to the other.
+// The data that two meshes exchange before they connect, and the token that carries it.
 // Pure.
 
 import type { MeshDefaults } from '../kinds/peer-export.ts';

@@ -1,4 +1,4 @@
-// What an ingress of this mesh needs for connections that come from peers: which SNI leads to which backends, and
+// The routes of an ingress for connections from peers: the backends of each SNI, and
 // whose clients may come under it. Pure. The ingress does not open the TLS: the workload shows its certificate and
 // looks at the client's.
 

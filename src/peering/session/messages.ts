@@ -1,4 +1,4 @@
-// What owner and consumer say to each other, whichever draft of the protocol carries it.
+// The messages between owner and consumer, for every version of the protocol.
 
 import type { SharedService } from '../kinds/shared-service.ts';
 

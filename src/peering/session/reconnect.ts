@@ -1,4 +1,4 @@
-// What a consumer does after its stream ended: the protocol's error table (seed 000, Appendix B) as one function. Pure.
+// The next step of a consumer after its stream ended: the protocol's error table (seed 000, Appendix B) as one function. Pure.
 
 import type { BackoffOptions } from '../../base/backoff.ts';
 import { type Code, codes } from '../../base/grpc/status.ts';

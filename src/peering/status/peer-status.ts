@@ -1,4 +1,4 @@
-// What Peers and PeerExports say of themselves: from what owner and consumer report to the fields people read. Pure.
+// The status of Peers and PeerExports, from the reports of owner and consumer. Pure.
 
 import { formatTime } from '../../kube/objects/conditions.ts';
 import type { LinkReport } from '../consumer/consumer-link.ts';

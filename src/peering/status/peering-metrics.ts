@@ -1,4 +1,4 @@
-// What peering measures: how far behind each side is, what was refused and for what field, when a catalog was last whole.
+// The metrics of peering: lag of each side, refusals by field, time of the last complete catalog.
 
 import type { Metrics } from '../../base/metrics.ts';
 import type { Consumer } from '../consumer/consumer.ts';
@@ -64,7 +64,7 @@ export function measurePeering(metrics: Metrics, measured: Measured): PeeringMet
     });
   gauge('connected', '1 while there is a stream that the owner took up', ({ isConnected }) => Number(isConnected));
   gauge('stopped', '1 after a refusal that is not retried by itself', ({ isStopped }) => Number(isStopped));
-  gauge('stale', '1 while nobody vouches for what the consumer holds', ({ isStale }) => Number(isStale));
+  gauge('stale', '1 while the services that the consumer stores are stale', ({ isStale }) => Number(isStale));
   gauge('lag_services', 'services the consumer does not have in their newest form', ({ lag }) => lag);
   gauge('lag_seconds', 'since when a consumer is behind, or away from its owner', ({ lagMs }) => lagMs / 1000);
   gauge('unacknowledged', 'messages that were not answered yet', (sample) => sample.unacknowledged);

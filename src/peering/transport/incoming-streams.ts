@@ -77,7 +77,7 @@ export class IncomingStreams {
   }
 }
 
-// What ends is only our taking: what the peer takes from us on the same stream goes on.
+// Only our subscription ends: the peer's subscription on the same stream continues.
 function callOn(incoming: Incoming | undefined, handlers: ClientHandlers): ClientCall {
   return {
     send: (message) => void incoming?.call.send(message),

@@ -249,7 +249,7 @@ function whatIsWrong({ spec, wrongRoots, credentials, twin }: Findings): string 
 
 /** As it is told to the peer: what our Secrets are called is not its affair. */
 function whyUnavailable(spec: PeerSpec, wrong: string): string {
-  if (wrong !== '') return 'what is configured here for this peer cannot be used at the moment';
+  if (wrong !== '') return 'the configuration of this peer cannot be used at present';
   return spec.suspended ? 'this peer is suspended here' : '';
 }
 

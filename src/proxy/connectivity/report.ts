@@ -1,4 +1,4 @@
-// What a connectivity test found, and what is wrong where it failed. Pure.
+// The result of a connectivity test, with the cause of a failure. Pure.
 
 export type Outcome = 'connected' | 'refused' | 'timed out' | 'unreachable';
 
@@ -59,7 +59,7 @@ export function reportOf(findings: Findings): Report {
   }
   const untried = wanted.ports.filter(({ protocol }) => protocol !== 'TCP');
   for (const text of new Set(untried.map(({ port, protocol }) => `${port}/${protocol}`)))
-    lines.push(`port ${text}: not tried, only TCP says whether somebody answers`);
+    lines.push(`port ${text}: not tried, only TCP shows whether an endpoint answers`);
   const { service, name } = wanted;
   return {
     service,

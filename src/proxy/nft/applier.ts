@@ -103,8 +103,7 @@ export class NftApplier {
   foreignChange(change: { readonly pid: number; readonly line: string }): void {
     this.#foreignChanges += 1;
     const fields = this.#budget.take();
-    if (fields)
-      this.#options.log.warn('another process changed our rules, writing them anew', { ...change, ...fields });
+    if (fields) this.#options.log.warn('another process changed the rules, restoring them', { ...change, ...fields });
     if (this.#foreignTimer !== undefined) return;
     const waitMs = Math.max(0, this.#lastForeignMs + foreignRefillMs - this.#nowMs());
     this.#foreignTimer = this.#options.world.timers.after(waitMs, () => {
@@ -122,7 +121,7 @@ export class NftApplier {
     if (this.#running !== undefined || found.length === 0) return [];
     const fields = this.#budget.take();
     if (fields)
-      this.#options.log.warn('the kernel has other rules than planned, writing them anew', { found, ...fields });
+      this.#options.log.warn('the rules in the kernel differ from the plan, restoring them', { found, ...fields });
     this.#refill();
     await this.#running;
     return found;

@@ -1,4 +1,4 @@
-// What the kernel holds of our table, from the JSON of `nft -j list`, and where it differs from the plan. Pure.
+// Reads our table from the JSON of `nft -j list`, and compares it with the plan. Pure.
 
 import { formatIp, parseIp } from '../../base/ip.ts';
 import type { Element } from './port-plan.ts';

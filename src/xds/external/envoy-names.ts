@@ -1,4 +1,4 @@
-// What several generators need: types of Envoy's extensions, names of our own shared resources, the cause of one. Pure.
+// Shared by the generators: types of Envoy's extensions, names of our own shared resources, the cause of one. Pure.
 
 import type { JsonObject } from '../../base/json.ts';
 import type { Target } from '../../external/rules/target.ts';

@@ -1,4 +1,4 @@
-// Who a proxy is: its id names its role and its cluster, and over TLS its certificate must name the same. Pure.
+// The identity of a proxy: its id names its role and its cluster, and over TLS its certificate must name the same. Pure.
 
 import type { X509Certificate } from 'node:crypto';
 import type { Verdict } from '../../base/grpc/server-options.ts';

@@ -1,4 +1,4 @@
-// What a stream needs of the service that it belongs to.
+// The parts of the xDS service that a stream needs.
 
 import type { World } from '../../base/world.ts';
 import type { Place } from '../../catalog/locality.ts';

@@ -1,4 +1,4 @@
-// What a proxy and the server say to each other, in both variants of the protocol, as plain values.
+// The messages between a proxy and the server, in both variants of the protocol, as plain values.
 
 import type { XdsType } from '../resource.ts';
 import type { Entry } from '../view/entry.ts';

@@ -1,4 +1,4 @@
-// What one proxy wants and has of one type of resource. Pure bookkeeping; the session decides what is sent.
+// The resources of one type that one proxy wants and has. Pure bookkeeping; the session decides what is sent.
 
 import type { XdsType } from '../resource.ts';
 import { type Entry, mayRefer, toggleDigest } from '../view/entry.ts';

@@ -1,4 +1,4 @@
-// What one xds process tells the leading one through its Lease: the complaints of its proxies, cut to fit. Pure.
+// The report of one xds process to the leading one, in its Lease: the complaints of its proxies, cut to fit. Pure.
 
 import { isObject } from '../../base/json.ts';
 import type { Lease } from '../../kube/objects/lease.ts';

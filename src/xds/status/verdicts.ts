@@ -1,4 +1,4 @@
-// What must be said about each object that causes resources: refused by proxies, withheld, or in order again. Pure.
+// The condition of each object that causes resources: rejected by proxies, withheld, or accepted again. Pure.
 
 import type { WantedCondition } from '../../kube/objects/conditions.ts';
 import type { Cause } from '../resource.ts';

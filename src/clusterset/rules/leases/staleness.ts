@@ -1,4 +1,4 @@
-// What becomes of a member's records when its lease has run out: the clusterset says, a service may say otherwise.
+// The effect of an expired lease on a member's records, by the policy of the clusterset or of the service.
 
 import type { StalenessPolicy } from '../../kinds/cluster-set.ts';
 import type { LeaseVerdict } from './lease-judge.ts';

@@ -1,4 +1,4 @@
-// What one cluster says of one service it exports, as merging reads it, and which shard decides when clusters disagree: the
+// The export of one service by one cluster, as the merge reads it, and which shard wins when clusters disagree: the
 // oldest ServiceExport, ties by cluster id. Total, and the same in every cluster, because it reads nothing but the shards.
 // How a shard lies at the broker is the business of service-shard.ts. Pure.
 

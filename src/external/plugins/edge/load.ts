@@ -26,7 +26,7 @@ async function loadPlugin(file: string): Promise<ExtensionPlugin> {
     });
   }
   const missing = missingIn(module.default);
-  if (missing !== '') throw new Error(`--plugin ${file}: its default export is no plugin: ${missing}`);
+  if (missing !== '') throw new Error(`--plugin ${file}: its default export is not a plugin: ${missing}`);
   return module.default as ExtensionPlugin;
 }
 

@@ -1,4 +1,4 @@
-// What is wrong with the destination of a MeshExternalService, its TLS section apart. Pure.
+// Validation of the destination of a MeshExternalService, except its TLS section. Pure.
 
 import { parseIp } from '../../../base/ip.ts';
 import { checkText } from '../../../kube/objects/checks.ts';

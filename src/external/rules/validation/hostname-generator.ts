@@ -19,6 +19,6 @@ export function hostnameGeneratorErrors(object: KubernetesObject): FieldError[] 
   if (targetRef !== undefined && targetRef['kind'] !== meshExternalServiceType.kind)
     errors.push(notSupported('spec.targetRef.kind', targetRef['kind'] ?? '', [meshExternalServiceType.kind]));
   if (targetRef === undefined && isAbsent(spec['selector']))
-    errors.push(required('spec.targetRef', 'targetRef or selector says which resources are named'));
+    errors.push(required('spec.targetRef', 'set targetRef or selector to choose the resources'));
   return errors;
 }

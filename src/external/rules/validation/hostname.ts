@@ -1,4 +1,4 @@
-// What a hostname may look like: RFC 1123 labels, at least two, whatever their case. Pure.
+// Validation of a hostname: RFC 1123 labels, at least two, whatever their case. Pure.
 
 import { isDnsSubdomain, type TextRule } from '../../../base/dns/labels.ts';
 import { parseIp } from '../../../base/ip.ts';

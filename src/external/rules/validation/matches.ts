@@ -1,4 +1,4 @@
-// What is wrong with the matches of a MeshExternalService. Pure.
+// Validation of the matches of a MeshExternalService. Pure.
 
 import type { TextRule } from '../../../base/dns/labels.ts';
 import { parseIp, parseRange } from '../../../base/ip.ts';

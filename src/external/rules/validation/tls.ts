@@ -1,4 +1,4 @@
-// What is wrong with the TLS section of a destination. It fails closed: a server that nobody could verify is refused
+// Validation of the TLS section of a destination. It fails closed: a server that nobody could verify is refused
 // unless skipping is written down. Pure; contents of keys and certificates are never repeated.
 
 import { isDnsSubdomain } from '../../../base/dns/labels.ts';

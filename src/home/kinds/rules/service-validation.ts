@@ -1,4 +1,4 @@
-// What a Service must and must not say, whatever addresses the server has. Fields that belong to another type of
+// Validation of a Service, independent of the server's addresses. Fields that belong to another type of
 // Service are refused only if they were set now: whoever changes the type need not clean up after the old one.
 
 import { isDnsLabel, isDnsSubdomain } from '../../../base/dns/labels.ts';

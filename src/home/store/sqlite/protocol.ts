@@ -1,4 +1,4 @@
-// What the main thread and the database's thread say to each other: one request at a time, one answer each. A trouble
+// The messages between the main thread and the database's thread: one request at a time, one answer each. A trouble
 // may also come unasked, when tidying up fails.
 
 import type { DiskUse, RowMove } from '../journal.ts';
