@@ -75,6 +75,14 @@ async function admin(dns: DnsProcess, path: string, method = 'GET'): Promise<str
   return `${response.status} ${(await response.text()).trim()}`;
 }
 
+/** In user mode and in the kernel, of all its threads. */
+function cpuSecondsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
 beforeAll(async () => {
   homePort = await freePort();
   await startTheHome();
@@ -125,22 +133,19 @@ describe('portolan dns', () => {
     const dns = await start('--cluster-id', 'east', '--kubeconfig', kubeconfig);
     const seen = new Set<string>();
     const last = 'svc-99999.ns-99.svc.clusterset.local A';
-    await until('ready', async () => {
-      seen.add(await askUdp(dns.target, last));
-      return dns.isReady();
-    });
     // Of the processor's time, and far more than it takes: what counts is that it does not grow with the square.
-    const fields = readFileSync(`/proc/${dns.child.pid}/stat`, 'utf8')
-      .replace(/^.*\) /, '')
-      .split(' ');
-    expect((Number(fields[11]) + Number(fields[12])) / 100).toBeLessThan(20);
+    while (!dns.isReady() && cpuSecondsOf(dns.child.pid!) < 20) {
+      seen.add(await askUdp(dns.target, last));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(dns.isReady(), dns.log()).toBe(true);
     const answer = await askUdp(dns.target, last);
     expect(answer).toMatch(/^243\./);
     expect([...seen].filter((each) => each !== 'SERVFAIL' && each !== answer)).toEqual([]);
     expect(seen).toContain('SERVFAIL');
     await dns.stop();
     helper.kill('SIGKILL');
-  });
+  }, 300_000);
 
   test('its home goes away -> goes on answering', async () => {
     const dns = await resolver();

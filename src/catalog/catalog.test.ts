@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { VirtualTime } from '../../sim/virtual-time.ts';
 import { decodeName } from '../base/dns/name.ts';
 import { addImport, addService, makeCatalog, makeSlice, syncAll } from '../dns/testing/ask.ts';
 import type { Catalog, CatalogChange } from './catalog.ts';
@@ -25,6 +26,28 @@ test.each(['before', 'after'])(
     expect(made('mesh.example')).toContain('db.data.svc.mesh.example');
   },
 );
+
+test('catalog: the zone gets another name -> the old names answer until all threads know, and the new ones do at once', async () => {
+  const time = new VirtualTime();
+  const catalog = makeCatalog({ timers: { after: (delayMs, run) => time.schedule(delayMs, run) } });
+  addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7'] });
+  syncAll(catalog);
+  const zonesWithName = () =>
+    ['clusterset.local', 'mesh.example', 'local'].filter((zone) => catalog.table.has(`checkout.shop.svc.${zone}`));
+  catalog.setClustersetDomain('mesh.example');
+  expect(zonesWithName()).toEqual(['clusterset.local', 'mesh.example']);
+  await time.advance(5000);
+  expect(zonesWithName()).toEqual(['mesh.example']);
+  // There and back again within that time, and into a zone that holds the old one.
+  catalog.setClustersetDomain('clusterset.local');
+  catalog.setClustersetDomain('mesh.example');
+  await time.advance(5000);
+  expect(zonesWithName()).toEqual(['mesh.example']);
+  catalog.setClustersetDomain('clusterset.local');
+  catalog.setClustersetDomain('local');
+  await time.advance(5000);
+  expect(zonesWithName()).toEqual(['local']);
+});
 
 describe('catalog: the first list', () => {
   test('facts come before everything has been read -> no names until then, then all of them once', () => {

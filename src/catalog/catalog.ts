@@ -83,6 +83,8 @@ const dirtyMax = 2048;
 const unsettledMax = 16;
 /** How many services get their names before somebody else has a turn: a few milliseconds of work. */
 const ownersPerTurn = 500;
+/** How long names stay in a zone that has got another name: far more than a thread takes to hear of it. */
+const oldZoneMs = 1000;
 const noNames = new OwnerNames('');
 
 export class Catalog {
@@ -242,22 +244,35 @@ export class Catalog {
     });
   }
 
-  /** All names of imports move from the old zone to the new one. */
+  /**
+   * All names of imports move to another zone. The new ones are written at once; the old ones stay until every thread that
+   * answers has had time to learn of the new zone: at no moment are there neither.
+   */
   setClustersetDomain(name: string): void {
-    const zone = { ...makeZone(1, { ...this.#clustersetZone, name }) };
-    if (zone.name === this.#clustersetZone.name) return;
+    const before = this.#clustersetZone;
+    const zone = { ...makeZone(1, { ...before, name }) };
+    if (zone.name === before.name) return;
     const isRead = this.#stage.i !== 'reading';
     if (isRead) for (const _ of this.fill('imports'));
     this.flush();
     const imports = isRead ? [...this.#owners.textKeys()].filter((key) => key[0] === 'i') : [];
-    for (const key of imports) this.#write(key, this.namesOf(key), noNames);
-    for (const old of fixedNames(this.#clustersetZone).keys()) this.table.remove(old);
     this.#clustersetZone = zone;
     for (const [fixed, sets] of fixedNames(zone)) this.table.put(fixed, zone.id, sets);
     const nowMs = this.#nowMs();
-    const changes = imports.map((key) => this.#changeOf(key, this.#write(key, noNames, this.namesOf(key)), nowMs));
+    const changes = imports.map((key) => this.#changeOf(key, this.#move(key, before), nowMs));
+    const leave = () => this.table.removeLeftBehind(before, this.#clustersetZone);
+    if (this.#options.timers) this.#options.timers.after(oldZoneMs, leave);
+    else leave();
     this.table.bumpSerial();
     for (const listener of this.#listeners) listener(changes);
+  }
+
+  /** Writes an owner's names where they lie now. Those in the zone before lie there on, held by nobody. */
+  #move(ownerKey: string, before: Zone): string[] {
+    const names = this.namesOf(ownerKey);
+    const [namespace, service] = splitKey(ownerKey.slice(2));
+    if (names.sets.size > 0) this.table.release(nameIn(before, namespace, service), before);
+    return this.#write(ownerKey, noNames, names);
   }
 
   /** Where clusters lie and how far traffic goes, for endpoints that clients reach by name. */

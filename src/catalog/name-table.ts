@@ -3,7 +3,7 @@
 
 import { ByteWriter } from '../base/dns/bytes.ts';
 import { recordType } from '../base/dns/codes.ts';
-import { encodeName, tryEncodeName } from '../base/dns/name.ts';
+import { encodeName, isWithin, tryEncodeName } from '../base/dns/name.ts';
 import { order, packAnswers, plainRecord, type RecordSet, unpackAnswers, zoneMark } from './answers.ts';
 import { PackedMap, type PackedMemory, type PackedSnapshot } from './packed-map.ts';
 import { Places, type PlacesMemory } from './places.ts';
@@ -170,6 +170,16 @@ export class NameTable {
       if (known.count > 0) continue;
       this.#parents.delete(parent);
       if (!known.isOwn) this.#names.delete(encodeName(parent));
+    }
+  }
+
+  /** Removes the names of a zone that now lies elsewhere, `now`; either may lie in the other. */
+  removeLeftBehind(before: Zone, now: Zone): void {
+    if (before.name === now.name) return;
+    const isBelow = isWithin(before.bytes, before.bytes.length, now.bytes);
+    for (const key of this.#names.keys()) {
+      const isLeft = isWithin(key, key.length, before.bytes) && (isBelow || !isWithin(key, key.length, now.bytes));
+      if (isLeft && this.#names.get(key)![0] === before.id) this.#names.delete(key);
     }
   }
 
