@@ -2,10 +2,12 @@
 // record says which cluster it comes from and for whom it is, so that the order can be chosen when a query arrives.
 //
 //   value  = zone u8 (its number, and marks), set*
-//   set    = type u16, order u8 (and a mark), count u16, bytes u32, record*
-//   record = cluster u16, audience u8, rdlength u16, rdata
+//   set    = type u16, order u8 (and marks), count u16, bytes u32, record*
+//   record = cluster u16, audience u8 (and a mark), rdlength u16, rdata
 //
-// An SRV record that leads to the service it belongs to leaves its target out: who asks has just named it.
+// An SRV record that leads to the service it belongs to leaves its target out: who asks has just named it. One that leads to
+// an endpoint has the endpoint's address there. Endpoints without hostnames have no entries: their names are found by
+// reading the address sets of their service (src/dns/endpoint-hosts.ts).
 
 import { ByteWriter } from '../base/dns/bytes.ts';
 
@@ -29,6 +31,15 @@ export type Order = (typeof order)[keyof typeof order];
 /** Beside the order: the set has equal records, of which an answer holds one. */
 export const equalRecordsMark = 0x80;
 
+/** Beside the order: each record of the set is an endpoint with a name of its own, `<dashed address>.<cluster>.<service>`. */
+export const endpointsMark = 0x40;
+
+/** The type of a set of endpoints that its service's address sets do not show. No query leads to it: ANY is answered apart. */
+export const endpointsType = 255;
+
+/** Beside the audience of an SRV record: behind the head is the address of the endpoint it leads to. */
+export const endpointTarget = 0x80;
+
 export const audience = { everybody: 0, ownCluster: 1, otherClusters: 2 } as const;
 type Audience = (typeof audience)[keyof typeof audience];
 
@@ -47,6 +58,7 @@ export interface PackedRecord {
   readonly cluster: number;
   readonly audience: Audience;
   readonly rdata: Uint8Array;
+  readonly leadsToEndpoint?: boolean;
 }
 
 export interface RecordSet {
@@ -55,6 +67,8 @@ export interface RecordSet {
   readonly records: readonly PackedRecord[];
   /** Two clusters have a record in common: which of them counts depends on who asks. */
   readonly hasEqualRecords?: boolean;
+  /** Each record is an endpoint with a name of its own. */
+  readonly namesEndpoints?: boolean;
 }
 
 export const setHeaderBytes = 9;
@@ -63,7 +77,7 @@ export const recordHeaderBytes = 5;
 export function packAnswers(writer: ByteWriter, zone: number, sets: readonly RecordSet[]): Uint8Array {
   writer.reset().u8(zone);
   for (const set of sets) {
-    const mark = set.hasEqualRecords ? equalRecordsMark : 0;
+    const mark = (set.hasEqualRecords ? equalRecordsMark : 0) | (set.namesEndpoints ? endpointsMark : 0);
     writer
       .u16(set.type)
       .u8(set.order | mark)
@@ -71,7 +85,8 @@ export function packAnswers(writer: ByteWriter, zone: number, sets: readonly Rec
     const lengthAt = writer.length;
     writer.u32(0);
     for (const record of set.records) {
-      writer.u16(record.cluster).u8(record.audience).u16(record.rdata.length).raw(record.rdata);
+      const meant = record.audience | (record.leadsToEndpoint ? endpointTarget : 0);
+      writer.u16(record.cluster).u8(meant).u16(record.rdata.length).raw(record.rdata);
     }
     writer.setU32(lengthAt, writer.length - lengthAt - 4);
   }
@@ -88,15 +103,24 @@ export function unpackAnswers(value: Uint8Array): { zone: number; sets: RecordSe
     for (let i = 0; i < count; i++) {
       const start = record + recordHeaderBytes;
       const end = start + u16(record + 3);
-      records.push({ cluster: u16(record), audience: value[record + 2] as Audience, rdata: value.slice(start, end) });
+      const meant = value[record + 2]!;
+      const leads = meant & endpointTarget ? { leadsToEndpoint: true } : {};
+      const heard = (meant & ~endpointTarget) as Audience;
+      records.push({ cluster: u16(record), audience: heard, rdata: value.slice(start, end), ...leads });
       record = end;
     }
     const how = value[at + 2]!;
-    const mark = how & equalRecordsMark ? { hasEqualRecords: true } : {};
-    sets.push({ type: u16(at), order: (how & ~equalRecordsMark) as Order, records, ...mark });
+    const equal = how & equalRecordsMark ? { hasEqualRecords: true } : {};
+    const named = how & endpointsMark ? { namesEndpoints: true } : {};
+    sets.push({ type: u16(at), order: orderIn(how), records, ...equal, ...named });
     at = record;
   }
   return { zone: value[0]!, sets };
+}
+
+/** Without the marks beside it. */
+export function orderIn(marked: number): Order {
+  return (marked & ~(equalRecordsMark | endpointsMark)) as Order;
 }
 
 /** Where the set of this type starts in `bytes`, or -1. Hot path: no objects. */

@@ -529,6 +529,7 @@ function areSameSets(a: readonly RecordSet[], b: readonly RecordSet[]): boolean 
 
 function isSameSet(a: RecordSet, b: RecordSet): boolean {
   if (a.type !== b.type || a.order !== b.order || a.records.length !== b.records.length) return false;
+  if (a.namesEndpoints !== b.namesEndpoints) return false;
   return a.records.every((record, i) => {
     const other = b.records[i]!;
     if (record.cluster !== other.cluster || record.audience !== other.audience) return false;

@@ -2,8 +2,9 @@
 // what users of earlier systems rely on: answers without a clusterset IP, and, if wanted, names of single clusters. Names
 // that lead to endpoints lead to those that the locality rule chooses for this cluster. Pure.
 
+import { nameBytesMax, tryEncodeName } from '../base/dns/name.ts';
 import type { SetLocality } from '../clusterset/rules/locality.ts';
-import { type Order, order } from './answers.ts';
+import { endpointsType, type Order, order, plainRecord } from './answers.ts';
 import type { EndpointFacts, PortFacts } from './facts.ts';
 import { endpointsToUse, type Place, preferenceOf } from './locality.ts';
 import {
@@ -94,6 +95,21 @@ function usedOf(
 
 const fartherAway = 'nearer ones are ready, and the service or its clusterset asks for the nearest';
 
+/**
+ * Whether the names of all endpoints can be read from their addresses, so that none of them is stored. Hostnames cannot, and
+ * one of them may look like the address of another endpoint.
+ */
+function areMadeOfAddresses(ready: readonly ReadyEndpoint[], name: string): boolean {
+  return ready.every(({ hostname, cluster, address }) => {
+    const labelBytes = address.length === 4 ? dashedIpv4Bytes : dashedIpv6Bytes;
+    const isShort = labelBytes + cluster.length + name.length + 4 <= nameBytesMax;
+    return hostname === '' && cluster !== '' && isShort && tryEncodeName(cluster) !== undefined;
+  });
+}
+
+const dashedIpv4Bytes = 15;
+const dashedIpv6Bytes = 39;
+
 /** Each ready endpoint has a name of its own; the service's name leads to those in use. */
 function addEndpoints(
   names: OwnerNames,
@@ -103,7 +119,36 @@ function addEndpoints(
   // Without a clusterset IP clients stay in their own cluster while it can serve them (seed 002).
   const isLocalFirst = !isHeadless && !used.isNearest;
   const how: Order = isLocalFirst ? order.localFirst : order.rotating;
-  addAddresses(names, name, recordsOf(used.endpoints), how);
+  const isDerived = ready.length > 0 && areMadeOfAddresses(ready, name);
+  addAddresses(names, name, recordsOf(used.endpoints), how, isDerived && showsAll(ready, used));
+  if (!isDerived) addHosts(names, name, ready);
+  else if (!showsAll(ready, used))
+    names.add(name, {
+      type: endpointsType,
+      order: order.fixed,
+      records: recordsOf(ready.slice(0, countMax)).map(asRecord),
+    });
+  const sources = sourcesOf(used.endpoints, (endpoint) => hostOf(endpointName(endpoint), endpoint, name), isDerived);
+  addSrv(names, name, { sources, how: isLocalFirst ? order.localFirst : order.fixed });
+}
+
+const asRecord = ({ address, cluster }: { address: Uint8Array; cluster: number }) => plainRecord(address, cluster);
+
+/** Whether the address sets of a service hold each of its endpoints: none is too far away, one too many, or there twice. */
+function showsAll(ready: readonly ReadyEndpoint[], used: Used): boolean {
+  if (used.endpoints.length !== ready.length || ready.length > shownMax) return false;
+  return ready.every(
+    ({ address }, i) => !ready.some((other, j) => j < i && Buffer.compare(other.address, address) === 0),
+  );
+}
+
+/** More cannot be counted in a set. */
+const countMax = 65_535;
+/** So many fit into any answer, and are compared with each other in no time. */
+const shownMax = 16;
+
+/** An entry for each endpoint. */
+function addHosts(names: OwnerNames, name: string, ready: readonly ReadyEndpoint[]): void {
   const byHost = Map.groupBy(
     ready.flatMap((endpoint) =>
       endpointNames(endpoint).map((label) => ({ host: hostOf(label, endpoint, name), endpoint })),
@@ -114,8 +159,6 @@ function addEndpoints(
     const endpoints = sharing.map(({ endpoint }) => endpoint);
     addAddresses(names, host, recordsOf(endpoints), order.fixed);
   }
-  const sources = sourcesOf(used.endpoints, (endpoint) => hostOf(endpointName(endpoint), endpoint, name));
-  addSrv(names, name, { sources, how: isLocalFirst ? order.localFirst : order.fixed });
 }
 
 /** A/AAAA of one cluster and SRV with that cluster's own ports, from its slices. */
@@ -129,11 +172,16 @@ function addClusterNames(names: OwnerNames, { name, owner }: OwnerInput, ready: 
   }
 }
 
-function sourcesOf(endpoints: readonly ReadyEndpoint[], targetOf: (endpoint: ReadyEndpoint) => string): SrvSource[] {
+function sourcesOf(
+  endpoints: readonly ReadyEndpoint[],
+  targetOf: (endpoint: ReadyEndpoint) => string,
+  isDerived = false,
+): SrvSource[] {
   const sources: SrvSource[] = [];
   for (const endpoint of endpoints) {
     const target = targetOf(endpoint);
-    for (const port of endpoint.ports) sources.push({ port, target, cluster: endpoint.ordinal });
+    for (const port of endpoint.ports)
+      sources.push({ port, target, cluster: endpoint.ordinal, ...(isDerived ? { address: endpoint.address } : {}) });
   }
   return sources;
 }

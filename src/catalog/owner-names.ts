@@ -96,6 +96,7 @@ export function addAddresses(
   name: string,
   records: readonly { readonly address: Uint8Array; readonly cluster: number }[],
   how: Order,
+  namesEndpoints?: boolean,
 ): void {
   for (const [type, size] of [
     [recordType.A, 4],
@@ -109,7 +110,7 @@ export function addAddresses(
     }
     if (packed.length === 0) continue;
     const kept = keepWhatFits(names, `addresses of ${name}`, packed, () => size);
-    names.add(name, { type, order: how, records: kept });
+    names.add(name, { type, order: how, records: kept, ...(namesEndpoints ? { namesEndpoints } : {}) });
   }
 }
 
@@ -147,6 +148,8 @@ export interface SrvSource {
   readonly port: PortFacts;
   readonly target: string;
   readonly cluster: number;
+  /** Of the endpoint that the target names, if the name is made of it. */
+  readonly address?: Uint8Array;
 }
 
 export interface SrvOptions {
@@ -197,6 +200,8 @@ function addSrvSet(
 function srvRecord(source: SrvSource, service: string): PackedRecord | undefined {
   const { port } = source.port;
   if (source.target === service) return plainRecord(srvData({ port }), source.cluster);
+  if (source.address)
+    return { ...plainRecord(srvData({ port, target: source.address }), source.cluster), leadsToEndpoint: true };
   const target = tryEncodeName(source.target);
   return target && plainRecord(srvData({ port, target }), source.cluster);
 }

@@ -1,6 +1,7 @@
 // Clusters, zones and regions as small numbers in shared memory, so that "how far is this cluster from the one that asks?"
 // costs a query two array reads. Ordinals are given once and never reused while the catalog lives.
 
+import { tryEncodeName } from '../base/dns/name.ts';
 import { PackedMap, type PackedMemory, PackedReader, type PackedSnapshot } from './packed-map.ts';
 
 export interface ClusterPlace {
@@ -49,6 +50,11 @@ export class PlacesReader {
   find(kind: 'c' | 'z' | 'r', name: string): number {
     const value = this.#index.get(keyOf(kind, name));
     return value ? (value[0]! << 8) | value[1]! : 0;
+  }
+
+  /** A cluster's id as labels of a name, without the root; undefined if it can be no part of one. */
+  labelsOf(cluster: number): Uint8Array | undefined {
+    return this.#index.get(keyOf('n', String(cluster)));
   }
 
   standAt(cluster: number): Standpoint {
@@ -115,9 +121,15 @@ export class Places {
     const ordinal = this.#nextOrdinal[kind]++;
     if (ordinal > ordinalMax) throw new Error(`catalog: more than ${ordinalMax} clusters, zones or regions`);
     this.#index.set(key, Uint8Array.of(ordinal >> 8, ordinal & 255));
-    if (kind === 'c') this.#names[ordinal] = name;
+    if (kind === 'c') this.#nameCluster(ordinal, name);
     this.#table[0]! += 1;
     return ordinal;
+  }
+
+  #nameCluster(ordinal: number, name: string): void {
+    this.#names[ordinal] = name;
+    const bytes = name === '' ? undefined : tryEncodeName(name);
+    if (bytes) this.#index.set(keyOf('n', String(ordinal)), bytes.subarray(0, -1));
   }
 }
 

@@ -2,16 +2,20 @@
 // they lie and makes no objects.
 
 import { recordType } from '../base/dns/codes.ts';
+import { nameBytesMax } from '../base/dns/name.ts';
 import {
   audience,
+  endpointTarget,
   equalRecordsMark,
   order,
+  orderIn,
   recordHeaderBytes,
   setHeaderBytes,
   srvHeadBytes,
 } from '../catalog/answers.ts';
 import { type PlacesReader, type Standpoint, tier } from '../catalog/places.ts';
 import type { Answer, Section } from './answer.ts';
+import { writeHostLabel } from './endpoint-hosts.ts';
 
 /** More shards than any answer can hold. */
 const recordsMax = 4096;
@@ -35,6 +39,8 @@ export class Selector {
   #ttl = 0;
   #owner = 0;
   #written = 0;
+  /** Room for a name that is being made. */
+  readonly #target = new Uint8Array(2 * nameBytesMax);
   readonly #records = new Uint32Array(recordsMax);
   readonly #tiers = new Uint8Array(recordsMax);
 
@@ -66,7 +72,7 @@ export class Selector {
   }
 
   #writeOrdered(answer: Answer, how: number, first: number, count: number): boolean {
-    switch (how & ~equalRecordsMark) {
+    switch (orderIn(how)) {
       case order.rotating:
         return this.#rotating(answer, first, count);
       case order.localFirst:
@@ -93,6 +99,8 @@ export class Selector {
     const length = this.#lengthOf(record);
     const start = record + recordHeaderBytes;
     if (this.#type === recordType.SRV && length === srvHeadBytes) return this.#putOwnSrv(answer, start);
+    if (this.#type === recordType.SRV && this.#bytes[record + 2] === endpointTarget)
+      return this.#putEndpointSrv(answer, record, length);
     if (!answer.recordAt(this.#section, this.#type, this.#ttl, this.#bytes, start, length, this.#owner)) return false;
     this.#written += 1;
     return true;
@@ -102,6 +110,23 @@ export class Selector {
     const service = this.#service;
     const [at, length] = [this.#serviceStart, this.#serviceLength];
     if (!answer.srvAt(this.#section, this.#ttl, this.#bytes, start, service, at, length, this.#owner)) return false;
+    this.#written += 1;
+    return true;
+  }
+
+  /** Its target is the endpoint's name, made of the address that stands in its place, the cluster and the service. */
+  #putEndpointSrv(answer: Answer, record: number, length: number): boolean {
+    const start = record + recordHeaderBytes;
+    const target = this.#target;
+    const labels = this.#places.labelsOf(this.#clusterOf(record));
+    // Nobody has told this thread of the cluster yet.
+    if (!labels) return true;
+    let end = writeHostLabel(target, this.#bytes, start + srvHeadBytes, length - srvHeadBytes);
+    target.set(labels, end);
+    end += labels.length;
+    for (let i = 0; i < this.#serviceLength; i++) target[end + i] = this.#service[this.#serviceStart + i]!;
+    end += this.#serviceLength;
+    if (!answer.srvAt(this.#section, this.#ttl, this.#bytes, start, target, 0, end, this.#owner)) return false;
     this.#written += 1;
     return true;
   }
@@ -169,8 +194,8 @@ export class Selector {
 
   /** Looks at each record once, then writes tier by tier those that are meant for the asker. */
   #byTier(answer: Answer, marked: number, first: number, total: number): boolean {
-    const how = marked & ~equalRecordsMark;
-    const hasEqual = how !== marked;
+    const how = orderIn(marked);
+    const hasEqual = (marked & equalRecordsMark) !== 0;
     const count = Math.min(total, recordsMax);
     let tiersSeen = 0;
     for (let i = 0, record = first; i < count; i++, record = this.#next(record)) {

@@ -7,7 +7,8 @@ import { hashBytes } from '../base/dns/name.ts';
 import { findSet, recordHeaderBytes, setHeaderBytes, srvHeadBytes, zoneMark } from '../catalog/answers.ts';
 import type { Standpoint } from '../catalog/places.ts';
 import type { Zone } from '../catalog/zones.ts';
-import type { Answer } from './answer.ts';
+import type { Answer, Section } from './answer.ts';
+import { emptyHost, findHost, noHost } from './endpoint-hosts.ts';
 import type { Later, Step } from './handler.ts';
 import type { CatalogReader } from './reader.ts';
 import { Selector } from './select.ts';
@@ -57,7 +58,8 @@ export function createOldAnswers(
   return (query, answer, apexLength) => {
     const isThere = reader.isStale(options.zone.id);
     const entry = isThere ? reader.names.find(query.name, query.nameLength, query.nameHash) : -1;
-    if (entry < 0) return undefined;
+    const isKnown = entry >= 0 || (isThere && findHost(reader, query.name, query.nameLength, apexLength) !== noHost);
+    if (!isKnown) return undefined;
     answer.isAuthoritative = true;
     answer.extendedError = extendedError.staleAnswer;
     return answerName(query, answer, entry, apexLength);
@@ -79,6 +81,8 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
     selector.asker = options.standpointOf(query, answer);
     apexBytes = apexLength;
     if (entry < 0) {
+      const host = findHost(reader, query.name, query.nameLength, apexLength);
+      if (host !== noHost) return answerHost(query, answer, host);
       if (answer.extendedError === extendedError.staleAnswer) answer.extendedError = extendedError.staleNxdomain;
       answer.rcode = rcode.NXDOMAIN;
       return negative(query, answer);
@@ -92,6 +96,29 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
       return 'done';
     }
     return answerEntry(query, answer, entry);
+  }
+
+  /** An endpoint whose name is made of its address. */
+  function answerHost(query: Query, answer: Answer, host: number): Step {
+    if (query.type === recordType.ANY) return answerAny(answer);
+    if (!writeHost(answer, 'answer', { host, type: query.type, owner: questionOwner })) return negative(query, answer);
+    return 'done';
+  }
+
+  /** False if it has no record of this type. */
+  function writeHost(
+    answer: Answer,
+    section: Section,
+    { host, type, owner }: { readonly host: number; readonly type: number | undefined; readonly owner: number },
+  ): boolean {
+    if (host === emptyHost) return false;
+    const { bytes } = reader.names;
+    const size = (bytes[host + 3]! << 8) | bytes[host + 4]!;
+    const own = size === 4 ? recordType.A : recordType.AAAA;
+    if (type !== undefined && type !== own) return false;
+    const isWritten = answer.recordAt(section, own, zone.ttlSeconds, bytes, host + recordHeaderBytes, size, owner);
+    if (!isWritten && section === 'answer') answer.isTruncated = true;
+    return true;
   }
 
   function answerEntry(query: Query, answer: Answer, entry: number): Step | Later {
@@ -155,6 +182,10 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
       failNotReady(answer, own);
       return 'done';
     }
+    const host = findHost(reader, target, target.length, own.bytes.length);
+    if (writeHost(answer, 'answer', { host: Math.max(host, emptyHost), type: query.type, owner: 0xc000 | targetAt }))
+      return 'done';
+    if (host !== noHost) return negativeBehindAlias(answer, own, target.length, targetAt);
     // RFC 6604 section 3: the code is that of the last name.
     answer.rcode = rcode.NXDOMAIN;
     return negativeBehindAlias(answer, own, target.length, targetAt);
@@ -190,9 +221,15 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
       if (targetAt - answer.start > pointerMax) return;
       const target = answer.bytes.subarray(targetAt, end);
       const entry = reader.names.find(target, target.length, hashBytes(target, 0, target.length));
-      if (entry < 0 || glued.subarray(0, gluedCount).includes(entry)) continue;
-      glued[gluedCount++] = entry;
+      const host = entry < 0 ? findHost(reader, target, target.length, zone.bytes.length) : noHost;
+      const found = Math.max(entry, host);
+      if (found < 0 || glued.subarray(0, gluedCount).includes(found)) continue;
+      glued[gluedCount++] = found;
       const owner = 0xc000 | (targetAt - answer.start);
+      if (entry < 0) {
+        writeHost(answer, 'additional', { host, type: undefined, owner });
+        continue;
+      }
       const start = reader.names.valueStart(entry);
       const length = reader.names.valueLength(entry);
       for (const type of addressTypes) {
