@@ -1,15 +1,15 @@
 // The clusterset as its admin sees it at the broker: members, their leases and what they export. Imports and the parts of a
 // member lie in its own home, so nothing is known of them here.
 
-import { type Foreseen, foresee } from '../../clusterset/explain/foresee.ts';
+import { foresee } from '../../clusterset/explain/foresee.ts';
 import { brokerFacts, listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { readParts } from '../parts.ts';
-import { clusterStatus, problemsOf, refusedRecords } from './status-clusters.ts';
-import type { ServiceStatus, Status } from './status-report.ts';
+import { clusterStatus, mergedStatus, problemsOf, refusedRecords } from './status-clusters.ts';
+import type { Status } from './status-report.ts';
 
 /** One for each clusterset that this home is the broker of; none if it is no broker. */
 export async function readBrokerStatus(broker: Client, server: string, nowMs: number): Promise<Status[]> {
@@ -35,7 +35,7 @@ async function readSet(broker: Client, { clusterset, server, nowMs }: SetRequest
     cluster: '',
     brokerProblem: undefined,
     clusters: state.members.map((member) => clusterStatus(member, nowMs)),
-    services: foreseen.keys.map((key) => serviceStatus(key, foreseen)),
+    services: foreseen.keys.map((key) => ({ ...mergedStatus(key, foreseen), import: 'seen at the broker' as const })),
     refused: state.members.flatMap(refusedRecords),
     stale: [],
     behind: [],
@@ -43,16 +43,4 @@ async function readSet(broker: Client, { clusterset, server, nowMs }: SetRequest
     parts: await readParts(broker, nowMs),
   };
   return { ...status, problems: problemsOf(status) };
-}
-
-function serviceStatus(key: string, foreseen: Foreseen): ServiceStatus {
-  const merge = foreseen.merge(key);
-  return {
-    service: key,
-    type: merge?.type ?? 'withdrawn',
-    clusters: merge?.clusters ?? [],
-    excluded: merge?.excluded ?? [],
-    conflicts: [...new Set((merge?.conflicts ?? []).map(({ reason }) => reason))],
-    import: 'seen at the broker',
-  };
 }

@@ -2,11 +2,12 @@
 // count, and one sentence for each problem. Pure.
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
+import type { Foreseen } from '../../clusterset/explain/foresee.ts';
 import type { MemberState } from '../../clusterset/explain/set-state.ts';
 import type { LeaseVerdict } from '../../clusterset/rules/leases/lease-judge.ts';
 import { recordProblem } from '../../clusterset/rules/shard-record.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
-import type { ClusterStatus, RefusedRecord, Status } from './status-report.ts';
+import type { ClusterStatus, RefusedRecord, ServiceStatus, Status } from './status-report.ts';
 
 /** One sentence for each thing that is wrong, with the next step. */
 export function problemsOf(status: Omit<Status, 'problems'>): string[] {
@@ -56,4 +57,16 @@ export function clusterStatus(member: MemberState, nowMs: number): ClusterStatus
 function leaseState(lease: Lease | undefined, verdict: LeaseVerdict, agoMs: number): ClusterStatus['lease'] {
   const seconds = lease?.spec?.leaseDurationSeconds;
   return verdict === 'alive' && seconds !== undefined && agoMs > seconds * 1000 ? 'silent' : verdict;
+}
+
+/** A service as the exports of the members make it. */
+export function mergedStatus(key: string, foreseen: Foreseen): Omit<ServiceStatus, 'import'> {
+  const merge = foreseen.merge(key);
+  return {
+    service: key,
+    type: merge?.type ?? 'withdrawn',
+    clusters: merge?.clusters ?? [],
+    excluded: merge?.excluded ?? [],
+    conflicts: [...new Set((merge?.conflicts ?? []).map(({ reason }) => reason))],
+  };
 }

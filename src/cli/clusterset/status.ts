@@ -29,7 +29,7 @@ import {
   withHome,
 } from '../with-home.ts';
 import { readBrokerStatus } from './status-broker.ts';
-import { clusterStatus, problemsOf, refusedRecords } from './status-clusters.ts';
+import { clusterStatus, mergedStatus, problemsOf, refusedRecords } from './status-clusters.ts';
 import { clustersOf, readHomeStatus } from './status-home.ts';
 import { type ServiceStatus, type StaleCluster, type Status, statusText } from './status-report.ts';
 
@@ -196,15 +196,7 @@ interface ServiceRequest {
 }
 
 function serviceStatus({ key, id, foreseen, imports, names, isUnread }: ServiceRequest): ServiceStatus {
-  const merge = foreseen.merge(key);
-  return {
-    service: key,
-    type: merge?.type ?? 'withdrawn',
-    clusters: merge?.clusters ?? [],
-    excluded: merge?.excluded ?? [],
-    conflicts: [...new Set((merge?.conflicts ?? []).map(({ reason }) => reason))],
-    import: importState(),
-  };
+  return { ...mergedStatus(key, foreseen), import: importState() };
 
   function importState(): ServiceStatus['import'] {
     const wanted = foreseen.importSpec(id, key);
