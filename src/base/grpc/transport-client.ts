@@ -98,6 +98,8 @@ export const dial: Dial = (options, handlers) => {
   };
   session.on('connect', () => {
     clearTimeout(connecting);
+    // Node announces a connection a moment after it is made; the call may have been cancelled meanwhile.
+    if (session.destroyed) return;
     // The stream's window alone is not enough: the connection has one of its own, of 64 KB, which far away is used up
     // long before the owner hears that we read on.
     session.setLocalWindowSize(windowBytes);

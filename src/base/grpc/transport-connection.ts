@@ -83,7 +83,7 @@ export class Connection<Caller> {
     if (this.#verdict.kind === 'trusted') {
       clearTimeout(this.#leaving);
       this.#leaving = undefined;
-      if (!this.#hasWideWindow) this.session.setLocalWindowSize(windowBytes);
+      if (!this.#hasWideWindow && !this.session.destroyed) this.session.setLocalWindowSize(windowBytes);
       this.#hasWideWindow = true;
     } else {
       this.#leaving ??= setTimeout(() => this.destroy(), this.#strangerMs).unref();
