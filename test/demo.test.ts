@@ -2,7 +2,7 @@
 // leaves nothing behind.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { type ClientRequest, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -22,6 +22,8 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
   beforeAll(async () => {
     child = spawn(`${root}bin/portolan`, ['demo', '--dir', directory], {
       cwd: root,
+      // With Envoys it takes more: demo-envoy.test.ts.
+      env: { ...process.env, PATH: pathWithoutEnvoy() },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let errors = '';
@@ -75,7 +77,7 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
         .match(/^ {2}\w+/gm)
         ?.map((line) => line.trim())
         .sort(),
-    ).toEqual(['broker', 'east', 'south', 'west']);
+    ).toEqual(['acme', 'broker', 'east', 'south', 'west']);
   });
 
   test('demo: demo.json -> where everything is: east and west in one region, south in another', () => {
@@ -201,6 +203,22 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     expect(dig('south', 'reports.shop.svc.clusterset.local')).toEqual([]);
   });
 
+  test('demo: a second company -> a peer of west that shares one service, answered in west under its own name', () => {
+    expect(run(find('peer list'))).toMatch(/^acme\s.*\sSynced\s+1\s/m);
+    expect(run(find('peer services acme'))).toMatch(/^invoices\.billing\.acme\.example\s.*\sActive/m);
+    expect(dig('west', 'invoices.billing.acme.example')).toEqual([expect.stringMatching(/^127\.\d+\.1[2-9]\d\./)]);
+    expect(dig('east', 'invoices.billing.acme.example')).toEqual([]);
+  });
+
+  test('demo: an external service with TLS -> a virtual IP and a name in west; its authority is in a Secret', () => {
+    const [ip = ''] = dig('west', 'rates.bank.example');
+    expect(ip).toMatch(/^127\.\d+\.(19[2-9]|2[012]\d)\./);
+    expect(run(find('get meshexternalservices'))).toMatch(
+      new RegExp(`^rates\\s+Regular\\s+True\\s+True\\s+${ip}\\s+rates\\.bank\\.example`, 'm'),
+    );
+    expect(run(find('explain connection'))).toMatch(/goes to\s+127\.5\.0\.1:\d+ over TLS, verified by CA/);
+  });
+
   test('demo: a backend behind a name -> answers for itself [003-02]', async () => {
     const [record] = dig('east', '_http._tcp.db.shop.svc.clusterset.local SRV');
     const [, , port, target] = (record as string).split(' ');
@@ -252,6 +270,11 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
   });
 });
+
+function pathWithoutEnvoy(): string {
+  const folders = (process.env['PATH'] ?? '').split(':');
+  return folders.filter((folder) => !existsSync(`${folder}/envoy`)).join(':');
+}
 
 function clusterIn(text: string): string {
   return /^checkout in (\w+),/.exec(text)?.[1] ?? text;

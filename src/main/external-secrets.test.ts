@@ -62,7 +62,7 @@ test('secrets of external services -> in no log, status, explanation or resource
   secrets.start();
   startExternalSource({
     ...{ ...common, secrets, cluster: 'east', plugins: builtinPlugins },
-    ...{ ports: { inspected: 15_001, plain: 15_002 }, otherPorts: [] },
+    ...{ ports: { inspected: 15_001, plain: 15_002 }, otherPorts: [], address: '::' },
   });
   const base64 = (text: string) => Buffer.from(text).toString('base64');
   const data = {

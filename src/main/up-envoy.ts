@@ -1,5 +1,5 @@
-// The Envoy that `portolan up --envoy` runs beside a home: the discovery server, the Envoy's first configuration, and its
-// process.
+// The Envoy that `portolan up --envoy` and the demo run beside a home: the discovery server, the Envoy's first
+// configuration, and its process.
 
 import { spawn } from 'node:child_process';
 import { access, constants, writeFile } from 'node:fs/promises';
@@ -8,6 +8,8 @@ import type { Log } from '../base/log.ts';
 import { createMetrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import { sleep, type World } from '../base/world.ts';
+import type { Plugins } from '../external/plugins/plugin.ts';
+import type { OutboundPorts } from '../external/rules/redirects.ts';
 import type { Client } from '../kube/client/client.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { issueProxy, openAuthority } from '../xds/identity/authority.ts';
@@ -24,6 +26,13 @@ export interface UpEnvoyOptions {
   readonly directory: string;
   /** Path of the program; looked for on PATH if empty. */
   readonly program: string;
+  readonly role?: 'sidecar' | 'ingress';
+  /** The only address that it listens on, beside those of peers' services; with it, nothing is redirected to it. */
+  readonly boundTo?: string;
+  /** Where connections to external services arrive. */
+  readonly outbound?: OutboundPorts;
+  /** Of external services; the built-in ones when absent. */
+  readonly plugins?: Plugins;
 }
 
 export interface UpEnvoy {
@@ -39,7 +48,7 @@ const lookMs = 50;
 
 export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
   const { world, log, home, directory } = options;
-  const program = options.program === '' ? await findOnPath('envoy') : options.program;
+  const program = options.program === '' ? await requireOnPath('envoy') : options.program;
   const cluster = (await findClusterId(home)) ?? unjoinedCluster;
   const parts = new Parts(log);
   const role = await startXdsRole({
@@ -47,12 +56,14 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
     listen: { host: loopback, port: 0 },
     hosts: [],
     socket: { path: join(directory, 'xds.sock'), mode: 0o660 },
-    ports: { virtual: virtualPort, ingress: ingressPort },
+    ports: { virtual: virtualPort, ingress: ingressPort, ...(options.outbound && { outbound: options.outbound }) },
+    ...(options.boundTo === undefined ? {} : { boundTo: options.boundTo }),
+    ...(options.plugins === undefined ? {} : { plugins: options.plugins }),
   });
   parts.add('xds', () => role.stop());
   const at = { world, home, namespace: systemNamespace, cluster };
   const authority = await openAuthority(at);
-  const identity = { role: 'sidecar', cluster, name: 'up' } as const;
+  const identity = { role: options.role ?? 'sidecar', cluster, name: 'up' } as const;
   const bootstrap = envoyBootstrap({
     ...{ identity, zone: '', region: '', variant: 'delta', isClustersetProxied: false },
     admin: { host: loopback, port: 0 },
@@ -85,7 +96,14 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
   };
 }
 
-async function findOnPath(name: string): Promise<string> {
+async function requireOnPath(name: string): Promise<string> {
+  const path = await findOnPath(name);
+  if (path === undefined)
+    throw new Error(`--envoy: there is no ${name} on PATH; give its path, --envoy /path/to/envoy`);
+  return path;
+}
+
+export async function findOnPath(name: string): Promise<string | undefined> {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
     const path = join(folder, name);
     const isThere = await access(path, constants.X_OK).then(
@@ -94,5 +112,5 @@ async function findOnPath(name: string): Promise<string> {
     );
     if (isThere) return path;
   }
-  throw new Error(`--envoy: there is no ${name} on PATH; give its path, --envoy /path/to/envoy`);
+  return undefined;
 }

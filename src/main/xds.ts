@@ -17,6 +17,7 @@ import { standForLeader } from '../kube/controller/leader.ts';
 import { keepPartLease } from '../kube/controller/part-lease.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { partLabel } from '../kube/objects/part-lease.ts';
+import { anyAddress } from '../xds/bodies.ts';
 import { issueServer, openAuthority, serverCertificateMs } from '../xds/identity/authority.ts';
 import { judgeProxy, type ProxyCaller } from '../xds/identity/proxy-identity.ts';
 import { XdsService } from '../xds/server/service.ts';
@@ -48,6 +49,8 @@ export interface XdsRoleOptions {
   readonly hosts: readonly string[];
   readonly socket?: { readonly path: string; readonly mode: number };
   readonly ports: { readonly virtual: number; readonly ingress: number; readonly outbound?: OutboundPorts };
+  /** The sidecar listens on this address alone, and on those of peers' services: nothing redirects connections to it. */
+  readonly boundTo?: string;
   /** Of external services; the built-in ones when absent. */
   readonly plugins?: Plugins;
 }
@@ -80,7 +83,8 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
   parts.add('service', () => service.stop());
   try {
     const { book } = service;
-    book.sidecar.replace('virtual listener', virtualListener(options.ports.virtual));
+    const address = options.boundTo ?? anyAddress;
+    book.sidecar.replace('virtual listener', virtualListener(options.ports.virtual, address));
     const withheld = new WithheldBook();
     const common = { world, log, client: home, book };
     clusterset = startClustersetSource(common);
@@ -90,12 +94,13 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     const peering = { ...common, namespace, secrets, withheld };
     const sources: XdsSource[] = [
       clusterset,
-      startPeersSource(peering),
+      startPeersSource({ ...peering, isBound: options.boundTo !== undefined }),
       startExternalSource({
         ...{ ...common, namespace, secrets, cluster, plugins: options.plugins ?? builtinPlugins },
         ...{ ports: options.ports.outbound ?? defaultOutboundPorts, otherPorts: [options.ports.virtual] },
+        address,
       }),
-      startIngressSource({ ...peering, port: options.ports.ingress }),
+      startIngressSource({ ...peering, port: options.ports.ingress, address }),
     ];
     for (const source of sources) parts.add('source', () => source.stop());
     let isSynced = false;

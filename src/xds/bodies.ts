@@ -15,6 +15,15 @@ export function socketAddress(address: string, port: number): JsonObject {
   return { socket_address: { address, port_value: port } };
 }
 
+/** IPv4 too. */
+export const anyAddress = '::';
+
+/** Where a listener listens. */
+export function listenAddress(address: string, port: number): JsonObject {
+  const both = address === anyAddress ? { ipv4_compat: true } : {};
+  return { socket_address: { address, port_value: port, ...both } };
+}
+
 export function tcpProxy(cluster: string): JsonObject {
   return {
     name: 'tcp',

@@ -21,6 +21,7 @@ import { type DnsAdminOptions, startDnsAdmin } from '../dns-admin.ts';
 import { type Home, startHome } from '../home.ts';
 import { type Resolver, startResolver } from '../resolver.ts';
 import { type CutTransport, cutTransport } from './cut-transport.ts';
+import type { DemoRange } from './range.ts';
 import type { DemoCluster } from './samples.ts';
 
 export interface DemoDeps extends ClusterSetDeps {
@@ -55,12 +56,13 @@ export const demoFederation = { name: 'world', suffix: 'federation' };
 const federationIdentity = 'demo-federation';
 const tokenLifetimeMs = 7 * 24 * 3_600_000;
 
-export async function startBroker(deps: DemoDeps, range: string): Promise<DemoBroker> {
+export async function startBroker(deps: DemoDeps, addresses: DemoRange): Promise<DemoBroker> {
   const home = await startDemoHome(deps, 'broker', []);
   const client = clientOf(deps, home);
   // Short leases, so that a person who cuts a cluster off does not wait for half a minute.
   const lease = { renewSeconds: 2, durationSeconds: 6, holdDownSeconds: 2, holdDownMaxSeconds: 10 };
-  const spec = { lease, addressRanges: { clusterSet: [range] } };
+  const { clusterSet, peers, external } = addresses;
+  const spec = { lease, addressRanges: { clusterSet: [clusterSet], peers: [peers], external: [external] } };
   await brokerInit({ client, deps, clusterset: demoClusterSet, spec });
   const certificates = makeCertificates(deps.world);
   const authority = await startAuthority({
@@ -173,7 +175,7 @@ async function startAdmin(
   return endpoint.url;
 }
 
-async function startDemoHome(deps: DemoDeps, name: string, serviceRanges: readonly string[]): Promise<Home> {
+export async function startDemoHome(deps: DemoDeps, name: string, serviceRanges: readonly string[]): Promise<Home> {
   const home = await startHome({
     world: deps.world,
     log: deps.log.with({ home: name }),
@@ -185,7 +187,7 @@ async function startDemoHome(deps: DemoDeps, name: string, serviceRanges: readon
   return home;
 }
 
-function clientOf({ world }: DemoDeps, home: Home): Client {
+export function clientOf({ world }: DemoDeps, home: Home): Client {
   return createClient(home.transport, { world, userAgent: 'portolan-demo' });
 }
 

@@ -1,5 +1,6 @@
-// The demo: a broker and three clusters in one process, joined, with sample services and resolvers. It keeps to its folder,
-// to loopback and to free ports, and says what it did in `demo.json`.
+// The demo: a broker and three clusters in one process, joined, with sample services and resolvers, a second company that
+// shares a service with west, and an external service. It keeps to its folder, to loopback and to free ports, and says what
+// it did in `demo.json`.
 
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { sleep } from '../../base/world.ts';
@@ -15,6 +16,9 @@ import {
   untilPosted,
 } from './clusterset.ts';
 import { type ControlServer, startControl } from './control.ts';
+import { type DemoEnvoys, startDemoEnvoys } from './envoys.ts';
+import { type DemoNeighbour, neighbourName, startNeighbour } from './neighbour.ts';
+import { type DemoOutside, startOutside } from './outside.ts';
 import { type DemoProxy, startDemoProxy } from './proxy.ts';
 import { takeRange } from './range.ts';
 import { type DemoCluster, demoClusters, demoNamespace, samples } from './samples.ts';
@@ -25,6 +29,10 @@ export interface Demo {
   readonly clusters: readonly DemoMember[];
   /** West's: this machine stands for one of its nodes. */
   readonly proxy: DemoProxy;
+  readonly neighbour: DemoNeighbour;
+  readonly outside: DemoOutside;
+  /** Undefined where no Envoy is on PATH. */
+  readonly envoys: DemoEnvoys | undefined;
 }
 
 export interface DemoMember extends RunningCluster {
@@ -37,6 +45,7 @@ export interface DemoFile {
   readonly clusters: Readonly<Record<string, DemoFileCluster>>;
   readonly federation: { readonly name: string; readonly suffix: string; readonly dns: string; readonly admin: string };
   readonly proxy: { readonly cluster: string; readonly admin: string };
+  readonly neighbour: { readonly name: string; readonly kubeconfig: string };
   readonly control: { readonly port: number; readonly secret: string };
 }
 
@@ -51,13 +60,13 @@ interface DemoFileCluster {
 
 export async function startDemo(deps: DemoDeps, say: (line: string) => void): Promise<Demo> {
   // A demo starts from nothing: what an earlier one left would be joined already, on ports that are gone.
-  for (const name of ['broker', ...demoClusters.map(({ id }) => id), 'demo.json']) {
+  for (const name of ['broker', neighbourName, ...demoClusters.map(({ id }) => id), 'demo.json']) {
     rmSync(`${deps.directory}/${name}`, { recursive: true, force: true });
   }
   mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
   const addresses = await takeRange(deps.world);
   deps.parts.add('range of clusterset IPs', () => addresses.release());
-  const broker = await startBroker(deps, addresses.range);
+  const broker = await startBroker(deps, addresses);
   say(`broker     ${broker.home.server}  authority of the federation 127.0.0.1:${broker.authority.port}`);
   const clusters = await Promise.all(demoClusters.map((cluster) => startOne(deps, broker, cluster, say)));
   const control = await startControl({
@@ -66,11 +75,19 @@ export async function startDemo(deps: DemoDeps, say: (line: string) => void): Pr
   });
   deps.parts.add('control', () => control.stop());
   await untilImported(deps, clusters);
-  const proxy = await startDemoProxy(deps, memberOf(clusters, 'west'), addresses.range);
-  await broker.authority.whenSynced();
-  await untilPosted(deps, broker, clusters.length);
-  writeDemoFile(deps.directory, { broker, clusters, proxy, control });
-  return { broker, clusters, proxy };
+  const west = memberOf(clusters, 'west');
+  const [proxy, neighbour, outside] = await Promise.all([
+    startDemoProxy(deps, west, addresses.clusterSet),
+    startNeighbour(deps, west, addresses),
+    startOutside(deps, west, addresses),
+    broker.authority.whenSynced(),
+    untilPosted(deps, broker, clusters.length),
+  ]);
+  say(`${neighbourName.padEnd(10)} ${neighbour.home.server}  another company, a peer of west`);
+  const envoys = await startDemoEnvoys(deps, { west, neighbour, outside });
+  const demo = { broker, clusters, proxy, neighbour, outside, envoys };
+  writeDemoFile(deps.directory, { ...demo, control });
+  return demo;
 }
 
 function memberOf(clusters: readonly DemoMember[], id: string): DemoMember {
@@ -147,6 +164,7 @@ function writeDemoFile(directory: string, demo: Demo & { readonly control: Contr
     clusters: Object.fromEntries(clusters),
     federation: { ...demoFederation, dns: `127.0.0.1:${demo.broker.authority.port}`, admin: demo.broker.admin },
     proxy: { cluster: demo.proxy.cluster, admin: demo.proxy.admin },
+    neighbour: { name: neighbourName, kubeconfig: demo.neighbour.home.kubeconfig },
     control: { port, secret },
   };
   writeFileSync(`${directory}/demo.json`, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });

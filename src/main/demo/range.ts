@@ -1,11 +1,16 @@
-// A range of loopback addresses for this demo's clusterset IPs that no other demo on the machine has.
+// A range of loopback addresses for this demo's virtual IPs that no other demo on the machine has.
 
 import { createServer, type Server } from 'node:net';
 import type { World } from '../../base/world.ts';
 
 export interface DemoRange {
-  /** `127.100.0.0/16`. */
-  readonly range: string;
+  /** Of clusterset IPs: `127.100.0.0/17`. */
+  readonly clusterSet: string;
+  /** Of addresses of peers' services. */
+  readonly peers: string;
+  readonly external: string;
+  /** Where connections from outside reach the second company. */
+  readonly ingress: string;
   release(): Promise<void>;
 }
 
@@ -19,8 +24,14 @@ export async function takeRange({ random }: Pick<World, 'random'>): Promise<Demo
   for (let tries = 0; tries < count; tries += 1) {
     const part = first + ((start + tries) % count);
     const lock = await listen(`127.${part}.255.254`);
-    if (lock !== undefined)
-      return { range: `127.${part}.0.0/16`, release: () => new Promise((done) => lock.close(() => done())) };
+    if (lock === undefined) continue;
+    return {
+      clusterSet: `127.${part}.0.0/17`,
+      peers: `127.${part}.128.0/18`,
+      external: `127.${part}.192.0/19`,
+      ingress: `127.${part}.255.1`,
+      release: () => new Promise((done) => lock.close(() => done())),
+    };
   }
   throw new Error('demo: no loopback range is free; stop another demo first');
 }

@@ -8,7 +8,7 @@ export function screen(demo: Demo, options: { readonly directory: string; readon
   const dns = (id: string) => member(id)?.resolver.port ?? 0;
   const backend = member('east')?.backends.find(({ service }) => service === 'db');
   return `
-Portolan: a broker and three clusters are ready. In another terminal, try
+Portolan: a broker, three clusters and a second company are ready. In another terminal, try
 
   what is exported, and imported elsewhere
     kubectl --kubeconfig ${kubeconfig('east')} get serviceexports -n shop
@@ -44,6 +44,19 @@ Portolan: a broker and three clusters are ready. In another terminal, try
     dig @127.0.0.1 -p ${dns('west')} reports.shop.svc.clusterset.local +short
     dig @127.0.0.1 -p ${dns('south')} reports.shop.svc.clusterset.local +short
 
+  another company, acme: it shares one service with west by peering, under acme's own name
+    ${options.portolan} peer list --kubeconfig ${kubeconfig('west')}
+    ${options.portolan} peer services acme --kubeconfig ${kubeconfig('west')}
+    dig @127.0.0.1 -p ${dns('west')} ${demo.neighbour.hostname} +short
+
+  a service outside every mesh that speaks TLS: west gives it a name, a virtual IP and its authority
+    kubectl --kubeconfig ${kubeconfig('west')} get meshexternalservices -n portolan-system
+    dig @127.0.0.1 -p ${dns('west')} ${demo.outside.hostname} +short
+    ${options.portolan} explain connection --to ${demo.outside.ip}:${demo.outside.port} --protocol http --kubeconfig ${kubeconfig('west')}
+${envoyLines(demo)}
+  all of it at a glance
+    ${options.portolan} status --kubeconfig ${kubeconfig('west')}
+
   a cluster that is cut off: its addresses are gone about 6 s later, and back soon after it is healed; requests to the
   clusterset IP are answered all the time
     ${options.portolan} demo break east --dir ${options.directory}
@@ -53,4 +66,12 @@ Portolan: a broker and three clusters are ready. In another terminal, try
 
 Addresses and files are in ${options.directory}/demo.json. Ctrl-C stops everything.
 `;
+}
+
+function envoyLines({ envoys, neighbour, outside }: Demo): string {
+  const title = 'both through an Envoy in west: mutual TLS to the ingress of acme, TLS to the server outside';
+  if (envoys === undefined)
+    return `\n  with envoy on PATH the demo also connects to both, over TLS that Envoy starts\n`;
+  const curl = ({ ip, port }: { readonly ip: string; readonly port: number }) => `    curl -s http://${ip}:${port}/\n`;
+  return `\n  ${title}\n${curl(neighbour)}${curl(outside)}`;
 }

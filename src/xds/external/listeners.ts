@@ -6,6 +6,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { Plugins } from '../../external/plugins/plugin.ts';
 import type { OutboundPorts } from '../../external/rules/redirects.ts';
 import type { PortTables } from '../../external/rules/tables.ts';
+import { listenAddress } from '../bodies.ts';
 import type { XdsResource } from '../resource.ts';
 import { type ChainUse, chainName, chainOf } from './chains.ts';
 import { causeOf, extension } from './envoy-names.ts';
@@ -69,8 +70,6 @@ export function listenersOf(tables: readonly PortTables[], options: ListenerOpti
 }
 
 function opening(name: string, address: string, port: number, inspectors: readonly string[]): JsonObject {
-  const isDual = address === '::';
-  const socket = { address, port_value: port, ...(isDual ? { ipv4_compat: true } : {}) };
   const types: Readonly<Record<string, string>> = {
     original_dst: 'original_dst.v3.OriginalDst',
     tls_inspector: 'tls_inspector.v3.TlsInspector',
@@ -82,7 +81,7 @@ function opening(name: string, address: string, port: number, inspectors: readon
   }));
   return {
     name,
-    address: { socket_address: socket },
+    address: listenAddress(address, port),
     listener_filters: filters,
     ...(inspectors.length === 0
       ? {}

@@ -5,8 +5,10 @@
 import type { JsonObject } from '../../base/json.ts';
 import { digestOf } from '../../kube/objects/bounded-name.ts';
 import {
+  anyAddress,
   downstreamTls,
   edsCluster,
+  listenAddress,
   matchInput,
   secretReference,
   socketAddress,
@@ -48,6 +50,8 @@ export interface IngressInput {
   readonly hasCertificate: (san: string) => boolean;
   readonly hasTrust: (peer: string) => boolean;
   readonly port?: number;
+  /** Where it listens; everywhere if absent. */
+  readonly address?: string;
 }
 
 export interface IngressOutcome {
@@ -67,7 +71,7 @@ export function ingressResources(input: IngressInput): IngressOutcome {
   if (served.length === 0) return { resources: [], withheld };
   const backends = new Map(served.map(([, { backend, cause }]) => [backendName(backend), cause]));
   const resources: XdsResource[] = [
-    { type: 'listener', name: 'ingress', body: listenerBody(served, input.port), causes: causesOf(served) },
+    { type: 'listener', name: 'ingress', body: listenerBody(served, input), causes: causesOf(served) },
     ...[...backends].map(([name, cause]): XdsResource => {
       return { type: 'cluster', name, body: edsCluster(name), causes: [cause] };
     }),
@@ -144,11 +148,12 @@ function whyNot(route: SharedRoute, other: SharedRoute | undefined, input: Ingre
   return undefined;
 }
 
-function listenerBody(served: readonly (readonly [string, SharedRoute])[], port = ingressPort): JsonObject {
+function listenerBody(served: readonly (readonly [string, SharedRoute])[], input: IngressInput): JsonObject {
+  const { port = ingressPort, address = anyAddress } = input;
   const map = Object.fromEntries(served.map(([sni]) => [sni, takeChain(sni)]));
   return {
     name: 'ingress',
-    address: { socket_address: { address: '::', port_value: port, ipv4_compat: true } },
+    address: listenAddress(address, port),
     listener_filters: [tlsInspector()],
     filter_chains: served.map(([sni, route]) => chainOf(sni, route)),
     filter_chain_matcher: { matcher_tree: { input: matchInput('ServerNameInput'), exact_match_map: { map } } },

@@ -19,7 +19,12 @@ const service: PeerService = {
 };
 
 function outcome(changes: Partial<PeerService['spec']>, status: PeerService['status'] = { ips: ['242.1.0.5'] }) {
-  return peerServiceResources({ ...service, spec: { ...service.spec, ...changes }, status }, (peer) => peer === 'acme');
+  return peerServiceResources(
+    { ...service, spec: { ...service.spec, ...changes }, status },
+    {
+      hasTrust: (peer) => peer === 'acme',
+    },
+  );
 }
 
 test('peers: a service -> a cluster with SNI, SAN and our certificate, and a listener at its address', () => {

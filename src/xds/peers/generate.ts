@@ -20,7 +20,13 @@ export type PeerOutcome =
   /** Nothing is served rather than something unverified. */
   | { readonly kind: 'withheld'; readonly reason: string };
 
-export function peerServiceResources(service: PeerService, hasTrust: (peer: string) => boolean): PeerOutcome {
+export interface PeerOptions {
+  readonly hasTrust: (peer: string) => boolean;
+  /** The proxy listens on the service's address itself; otherwise the kernel redirects connections to it. */
+  readonly isBound?: boolean;
+}
+
+export function peerServiceResources(service: PeerService, { hasTrust, isBound = false }: PeerOptions): PeerOutcome {
   const { peer, ingress, sni, sans, ips, state } = reachOf(service);
   const endpoints = ingress.filter(({ address, port }) => address !== '' && isPort(port));
   if (state === 'Refused') return withheld('the service was refused');
@@ -44,7 +50,7 @@ export function peerServiceResources(service: PeerService, hasTrust: (peer: stri
     for (const port of ports) {
       const listener = `${cluster} ${ip} ${port}`;
       const chain = { filters: [tcpProxy(cluster)] };
-      const body = { name: listener, address: socketAddress(ip, port), bind_to_port: false, filter_chains: [chain] };
+      const body = { name: listener, address: socketAddress(ip, port), bind_to_port: isBound, filter_chains: [chain] };
       resources.push(make('listener', listener, body));
     }
   }

@@ -26,10 +26,12 @@ export interface ExternalSourceOptions extends SourceOptions {
   readonly ports: OutboundPorts;
   /** Ports of other listeners of the same proxies. */
   readonly otherPorts: readonly number[];
+  /** Where both listeners listen. */
+  readonly address: string;
 }
 
 export function startExternalSource(options: ExternalSourceOptions): XdsSource {
-  const { client, world, book, namespace, cluster, secrets, plugins, ports, otherPorts } = options;
+  const { client, world, book, namespace, cluster, secrets, plugins, ports, otherPorts, address } = options;
   const log = options.log.with({ source: 'external' });
   const services = createInformer<MeshExternalService>({
     client,
@@ -48,7 +50,7 @@ export function startExternalSource(options: ExternalSourceOptions): XdsSource {
       services: [...services.values()],
       place: { clusterset: properties.get(clusterSetProperty)?.spec?.value ?? defaultClusterset, cluster },
       secrets: (name, key) => secrets.get(`${namespace}/${name}`)?.data?.[key],
-      ...{ plugins, ports, otherPorts, address: '::' },
+      ...{ plugins, ports, otherPorts, address },
     });
     for (const resource of resources) {
       const owner = `${resource.type} ${resource.name}`;

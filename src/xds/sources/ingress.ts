@@ -38,6 +38,8 @@ export interface IngressSourceOptions extends SourceOptions {
   readonly secrets: Informer<Secret>;
   readonly withheld: WithheldBook;
   readonly port: number;
+  /** Where it listens; everywhere if absent. */
+  readonly address?: string;
 }
 
 /** Certificates that are due are issued anew this often. */
@@ -84,7 +86,10 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     routes = mesh === undefined ? [] : routesOf(exports, services, mesh);
     const hasTrust = (peer: string) => trustOf(peer) !== undefined;
     const hasCertificate = (san: string) => certificates.of(san) !== undefined;
-    const outcome = ingressResources({ routes, hasTrust, hasCertificate, port: options.port });
+    const outcome = ingressResources({
+      ...{ routes, hasTrust, hasCertificate, port: options.port },
+      ...(options.address === undefined ? {} : { address: options.address }),
+    });
     replaceSafely(book.ingress, 'secrets', () => secretsOf(), log);
     const gone = before.filter(({ backend }) => !routes.some((route) => isSameBackend(route.backend, backend)));
     renewBackends(() => true);

@@ -18,6 +18,7 @@ export interface PeersSourceOptions extends SourceOptions {
   readonly namespace: string;
   readonly secrets: Informer<Secret>;
   readonly withheld: WithheldBook;
+  readonly isBound: boolean;
 }
 
 export function startPeersSource(options: PeersSourceOptions): XdsSource {
@@ -61,7 +62,8 @@ export function startPeersSource(options: PeersSourceOptions): XdsSource {
     const service = services.get(key);
     const [home = '', name = ''] = key.split('/', 2);
     const cause: Cause = { at: 'home', kind: 'PeerService', namespace: home, name };
-    const outcome = service && peerServiceResources(service, (peer) => bundle(peer) !== '');
+    const outcome =
+      service && peerServiceResources(service, { hasTrust: (peer) => bundle(peer) !== '', isBound: options.isBound });
     replaceSafely(book.peers, `service ${key}`, () => (outcome?.kind === 'served' ? outcome.resources : []), log);
     withheld.set(`peers ${key}`, outcome?.kind === 'withheld' ? [{ cause, reason: outcome.reason }] : []);
   }

@@ -1,0 +1,70 @@
+// The demo where an Envoy is on PATH: the second company's service and the external service are reached through it.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeWith, pathOf } from './support/counterparts.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+describeWith(['envoy'], 'demo with Envoy', () => {
+  const directory = mkdtempSync(`${tmpdir()}/portolan-demo-envoy-`);
+  let child: ChildProcess;
+  let printed = '';
+
+  beforeAll(async () => {
+    const PATH = `${dirname(pathOf('envoy')!)}:${process.env['PATH']}`;
+    child = spawn(`${root}bin/portolan`, ['demo', '--dir', directory], {
+      cwd: root,
+      env: { ...process.env, PATH },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    await new Promise<void>((resolve, reject) => {
+      child.once('exit', (code) => reject(new Error(`the demo ended with ${code}: ${printed}`)));
+      for (const stream of [child.stdout!, child.stderr!])
+        stream.on('data', (chunk) => {
+          printed += chunk;
+          if (/^ready$/m.test(printed)) resolve();
+        });
+    });
+  });
+
+  afterAll(() => {
+    child.kill('SIGKILL');
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const curl = (port: number) =>
+    execFileSync('sh', ['-c', new RegExp(`^ {4}(curl .*:${port}/)$`, 'm').exec(printed)![1]!], { encoding: 'utf8' });
+
+  test('demo: the service of the second company -> reached through west’s Envoy and the ingress of acme', () => {
+    expect(curl(15_443)).toBe('invoices of acme\n');
+  });
+
+  test('demo: the external service -> a plain request, TLS to the server outside', () => {
+    expect(curl(8443)).toBe('rates of the bank, over TLS\n');
+  });
+
+  test('demo: Ctrl-C -> the Envoys end too', async () => {
+    expect(processesNaming(directory)).toBe(3);
+    const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+    child.kill('SIGINT');
+    expect(await ended).toBe(0);
+    await expect.poll(() => processesNaming(directory), { timeout: 10_000 }).toBe(0);
+  });
+});
+
+/** The demo itself and its Envoys, by the folder in their command lines. */
+function processesNaming(text: string): number {
+  const commandOf = (id: string) => {
+    try {
+      return readFileSync(`/proc/${id}/cmdline`, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  return readdirSync('/proc').filter((id) => /^\d+$/.test(id) && commandOf(id).includes(text)).length;
+}
