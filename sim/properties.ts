@@ -196,12 +196,22 @@ async function viewViolations(set: SimClusterSet, truth: Truth): Promise<string[
 async function placementViolations(set: SimClusterSet, truth: Truth): Promise<string[]> {
   const { items } = await set.broker.admin.list<FederatedService>(federatedServiceType, { namespace: setName });
   const violations: string[] = [];
+  const isReadyAt = (id: string, key: string) =>
+    (truth.members.find((one) => one.id === id)?.published.get(key) ?? [])
+      .flatMap(({ endpoints }) => endpoints ?? [])
+      .some(({ conditions }) => conditions?.ready !== false);
+  // A service that moves stays where it was until it is ready in a cluster that it moves to.
+  const isWaitedFor = (key: string) => {
+    const moved = items.find(({ metadata }) => formatServiceKey(parseRecordName(metadata.name)!) === key);
+    const clusters = moved?.spec.clusters ?? [];
+    return clusters.length > 0 && !clusters.some((id) => isReadyAt(id, key));
+  };
   for (const member of truth.members.filter(({ isAlive }) => isAlive)) {
     const asked = items.filter((one) => isPlacedIn(one, member.id));
     const wanted = new Map(asked.map((one) => [formatServiceKey(parseRecordName(one.metadata.name)!), one]));
     for (const [key, { metadata }] of [...member.services, ...member.exports]) {
-      if (metadata.labels?.[placementLabel] !== undefined && !wanted.has(key))
-        violations.push(`${member.id}: ${key} was placed and is left over`);
+      const isLeftOver = metadata.labels?.[placementLabel] !== undefined && !wanted.has(key);
+      if (isLeftOver && !isWaitedFor(key)) violations.push(`${member.id}: ${key} was placed and is left over`);
     }
     for (const [key, { status, spec }] of wanted) {
       const found = member.services.get(key);
