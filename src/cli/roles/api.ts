@@ -38,6 +38,8 @@ export function addApiCommand(program: Command, { run, rotate }: ApiActions): vo
     .option('--keep-history <seconds>', 'how long a watch can be resumed', '300')
     .option('--audit <file>', 'write one line for each request')
     .addOption(logLevelOption('info'))
+    // The folder is an option of the role, and may stand behind the verb.
+    .enablePositionalOptions(false)
     .action(run);
   api
     .command('rotate-ca')
