@@ -27,15 +27,8 @@ interface Operation {
 
 export function applyJsonPatch(document: unknown, patch: unknown, limits: PatchLimits): unknown {
   const operations = parseJsonPatch(patch, limits);
-  const root = { document, shiftsLeft: limits.shiftedItemsMax };
-  let copiedBytes = 0;
-  for (const operation of operations) {
-    if (operation.op === 'copy') {
-      copiedBytes += JSON.stringify(find(root, operation.from, operation)).length;
-      if (copiedBytes > limits.copiedBytesMax) throw new PatchError(`${operation.text}: copies more than allowed`);
-    }
-    apply(root, operation);
-  }
+  const root = { document, shiftsLeft: limits.shiftedItemsMax, bytesLeft: limits.copiedBytesMax };
+  for (const operation of operations) apply(root, operation);
   // A copy of a value into itself nests deeper each time.
   if (isDeeperThan(root.document, nestingDepthMax)) throw new PatchError('the result nests too deep');
   return root.document;
@@ -84,6 +77,7 @@ function parsePointer(pointer: unknown, text: string): string[] {
 interface Root {
   document: unknown;
   shiftsLeft: number;
+  bytesLeft: number;
 }
 
 /** Every item behind the place has to move: cheap once, not ten thousand times in a list of a million. */
@@ -112,12 +106,19 @@ function apply(root: Root, operation: Operation): void {
       return add(root, path, moved, operation);
     }
     case 'copy':
-      return add(root, path, JSON.parse(JSON.stringify(find(root, from, operation))), operation);
+      return add(root, path, copyBounded(root, find(root, from, operation), operation), operation);
     case 'test':
       if (!isSameJson(find(root, path, operation), value)) {
         throw new PatchError(`${operation.text}: test failed: the value there is another one`);
       }
   }
+}
+
+function copyBounded(root: Root, value: unknown, { text }: Operation): unknown {
+  const json = JSON.stringify(value);
+  root.bytesLeft -= json.length;
+  if (root.bytesLeft < 0) throw new PatchError(`${text}: copies more than allowed`);
+  return JSON.parse(json);
 }
 
 function find(root: Root, path: readonly string[], operation: Operation): unknown {
