@@ -96,7 +96,7 @@ function structured(): Heavy[] {
     post('CustomResourceDefinition, 3 MB of schema', definitions, () =>
       filled(
         '{"metadata":{"name":"bigs.heavy.example"},"spec":{"group":"heavy.example","scope":"Namespaced","names":{"plural":"bigs","kind":"Big"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{',
-        (at) => `"p${at}":{"type":"string","${at < 500 ? 'pattern' : 'description'}":"^[a-z]{1,63}[${at}]$"}`,
+        (at) => `"p${at}":{"type":"string","${at < 220 ? 'pattern' : 'description'}":"^[a-z]{1,63}[${at}]$"}`,
         '}}}}]}}',
       ),
     ),

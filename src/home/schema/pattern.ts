@@ -8,7 +8,7 @@ export interface Pattern {
 }
 
 /** Longest pattern taken; a compiled one costs memory and matching time in proportion. */
-const patternLengthMax = 10_000;
+export const patternLengthMax = 10_000;
 
 export type CompiledPattern =
   /** `size` is how many steps its program has: what one character may cost. */
@@ -19,10 +19,29 @@ export function compilePattern(source: string): CompiledPattern {
   if (source.length > patternLengthMax) {
     return { kind: 'refused', reason: `is ${source.length} characters long, at most ${patternLengthMax} are taken` };
   }
+  const known = memo.get(source);
+  if (known !== undefined) return known;
   try {
     const pattern = RE2JS.compile(source);
-    return { kind: 'compiled', pattern, size: pattern.programSize() };
+    return remember(source, { kind: 'compiled', pattern, size: pattern.programSize() });
   } catch (error) {
     return { kind: 'refused', reason: error instanceof Error ? error.message : String(error) };
   }
+}
+
+// A memo of constants: a definition is compiled to be checked and again to be served, and many fields share a pattern.
+const memo = new Map<string, CompiledPattern>();
+let memoSize = 0;
+
+/** Twice what one definition may have, together. */
+const memoSizeMax = 100_000;
+
+function remember(source: string, compiled: CompiledPattern & { kind: 'compiled' }): CompiledPattern {
+  memoSize += compiled.size;
+  if (memoSize > memoSizeMax) {
+    memo.clear();
+    memoSize = compiled.size;
+  }
+  memo.set(source, compiled);
+  return compiled;
 }

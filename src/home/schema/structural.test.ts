@@ -220,3 +220,14 @@ test('structural: any schema and any value -> answers, never exceptions; what is
     { numRuns: 500 },
   );
 });
+
+test('structural: patterns that take long to compile -> refused before they are; one pattern in many fields -> taken', () => {
+  const fields = (patternOf: (at: number) => string) =>
+    Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`f${at}`, { type: 'string', pattern: patternOf(at) }]));
+  const errorsOf = (properties: object) =>
+    validateStructural({ type: 'object', properties } as Schema, root).map(({ message }) => message);
+  const refused = ['Invalid value: "": must not have so many and such large patterns: they take too long to compile'];
+  expect(errorsOf({ one: { type: 'string', pattern: '.{1000}'.repeat(1400) } })).toEqual(refused);
+  expect(errorsOf(fields((at) => `^[a-z]{1,100}${at}$`))).toEqual(refused);
+  expect(errorsOf(fields(() => '^[a-z]{1,100}$'))).toEqual([]);
+});

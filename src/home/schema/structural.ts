@@ -5,7 +5,8 @@ import { type FieldError, forbidden, invalid, required } from '../../kube/object
 import { compileSchema } from './compile.ts';
 import { forbiddenKeywords, keywordSchema, structureKeywords } from './keywords.ts';
 import { checkListAndMapTypes } from './list-types.ts';
-import { compilePattern } from './pattern.ts';
+import { compilePattern, patternLengthMax } from './pattern.ts';
+import { patternCost } from './pattern-cost.ts';
 import { pruneUnknownFields } from './prune.ts';
 import type { Schema } from './schema.ts';
 import { validateSchema } from './validate.ts';
@@ -26,9 +27,8 @@ export function validateStructural(schema: Schema, path: string): FieldError[] {
   if (isDeeperThan(schema, nestingDepthMax)) {
     return [invalid(path, '', `must not be nested more than ${nestingDepthMax} levels deep`)];
   }
-  const patterns = patternCount(schema);
-  if (patterns > patternsMax) {
-    return [invalid(path, '', `must not have more than ${patternsMax} patterns, and has ${patterns}`)];
+  if (sumOf(patternsOf(schema), patternCost) > patternsCostMax) {
+    return [invalid(path, '', 'must not have so many and such large patterns: they take too long to compile')];
   }
   const errors: FieldError[] = [];
   checkRoot(schema, path, errors);
@@ -38,15 +38,21 @@ export function validateStructural(schema: Schema, path: string): FieldError[] {
   return errors;
 }
 
-/** Each is compiled when the definition is read, which takes tens of microseconds. */
-const patternsMax = 500;
+/** About 20 ms. Patterns that are the same text are compiled once. */
+const patternsCostMax = 50_000;
 
-function patternCount(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  if (Array.isArray(value)) return value.reduce<number>((count, item) => count + patternCount(item), 0);
-  let count = typeof (value as Schema).pattern === 'string' ? 1 : 0;
-  for (const member of Object.values(value)) count += patternCount(member);
-  return count;
+function patternsOf(value: unknown, found = new Set<string>()): ReadonlySet<string> {
+  if (typeof value !== 'object' || value === null) return found;
+  const { pattern } = value as Schema;
+  if (typeof pattern === 'string' && pattern.length <= patternLengthMax) found.add(pattern);
+  for (const member of Object.values(value)) patternsOf(member, found);
+  return found;
+}
+
+function sumOf(texts: Iterable<string>, cost: (text: string) => number): number {
+  let sum = 0;
+  for (const text of texts) sum += cost(text);
+  return sum;
 }
 
 function checkRoot(schema: Schema, path: string, errors: FieldError[]): void {
