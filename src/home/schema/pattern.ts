@@ -15,6 +15,31 @@ export type CompiledPattern =
   | { readonly kind: 'compiled'; readonly pattern: Pattern; readonly size: number }
   | { readonly kind: 'refused'; readonly reason: string };
 
+/** Twice what one definition may have, together. */
+const memoSizeMax = 100_000;
+
+class Memo {
+  readonly #known = new Map<string, CompiledPattern>();
+  #size = 0;
+
+  get(source: string): CompiledPattern | undefined {
+    return this.#known.get(source);
+  }
+
+  keep(source: string, compiled: CompiledPattern & { kind: 'compiled' }): CompiledPattern {
+    this.#size += compiled.size;
+    if (this.#size > memoSizeMax) {
+      this.#known.clear();
+      this.#size = compiled.size;
+    }
+    this.#known.set(source, compiled);
+    return compiled;
+  }
+}
+
+// Of constants: a definition is compiled to be checked and again to be served, and many fields share a pattern.
+const memo = new Memo();
+
 export function compilePattern(source: string): CompiledPattern {
   if (source.length > patternLengthMax) {
     return { kind: 'refused', reason: `is ${source.length} characters long, at most ${patternLengthMax} are taken` };
@@ -23,25 +48,8 @@ export function compilePattern(source: string): CompiledPattern {
   if (known !== undefined) return known;
   try {
     const pattern = RE2JS.compile(source);
-    return remember(source, { kind: 'compiled', pattern, size: pattern.programSize() });
+    return memo.keep(source, { kind: 'compiled', pattern, size: pattern.programSize() });
   } catch (error) {
     return { kind: 'refused', reason: error instanceof Error ? error.message : String(error) };
   }
-}
-
-// A memo of constants: a definition is compiled to be checked and again to be served, and many fields share a pattern.
-const memo = new Map<string, CompiledPattern>();
-let memoSize = 0;
-
-/** Twice what one definition may have, together. */
-const memoSizeMax = 100_000;
-
-function remember(source: string, compiled: CompiledPattern & { kind: 'compiled' }): CompiledPattern {
-  memoSize += compiled.size;
-  if (memoSize > memoSizeMax) {
-    memo.clear();
-    memoSize = compiled.size;
-  }
-  memo.set(source, compiled);
-  return compiled;
 }
