@@ -4,6 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { createLog, type LogFields } from '../../base/log.ts';
 import { collectGarbage } from '../../base/real/collect-garbage.ts';
 import { createRealWorld } from '../../base/real/world.ts';
+import type { Timer } from '../../base/world.ts';
 import type { CatalogNews } from '../../catalog/name-table.ts';
 import { DnsService } from '../service.ts';
 import { createTransport } from '../upstream/transport.ts';
@@ -48,13 +49,19 @@ opening.then(
   },
 );
 
+/** Blocks that another took the place of come one after the other while a list is read: once for all of them. */
+const collectMs = 1000;
+let collecting: Timer | undefined;
+
 function takeNews(news: CatalogNews): void {
   service.take(news);
   // An idle thread would not collect anything for hours, and memory is free only when no thread holds it.
-  if (news.kind === 'no old copy') collectGarbage();
+  collecting?.cancel();
+  collecting = world.timers.after(news.kind === 'no old copy' ? 0 : collectMs, collectGarbage);
 }
 
 async function stop(how?: CloseOptions): Promise<void> {
+  collecting?.cancel();
   const sockets = await opening.catch(() => undefined);
   await sockets?.close(how);
   exchange.close();
