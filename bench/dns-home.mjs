@@ -1,10 +1,12 @@
 // For `npm run bench:dns`: a home with made-up services that exist only while they are listed, so that a resolver can be
 // measured beside a hundred thousand of them. Answers lists in pages and watches; changes endpoints when told to, a line of
-// JSON on standard input each. Plain JavaScript, told how many services by its argument.
+// JSON on standard input each. Plain JavaScript, told how many services by its argument; with
+// `no-ips` behind it none of them has an address of the clusterset.
 
 import { createServer } from 'node:http';
 
 const services = Number(process.argv[2]);
+const hasIps = process.argv[3] !== 'no-ips';
 const clusters = ['east', 'west', 'south'];
 const revision = { next: 10 };
 const sliceWatches = new Set();
@@ -76,7 +78,7 @@ function sliceText(n, address = addressOf(n), version = 9) {
 
 /** As by default each has an address of the clusterset; only those whose endpoints are changed answer with endpoints. */
 function ipOf(i) {
-  return i % 97 === 0 ? '' : `"243.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}"`;
+  return !hasIps || i % 97 === 0 ? '' : `"243.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}"`;
 }
 
 function addressOf(n) {

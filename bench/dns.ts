@@ -64,6 +64,7 @@ async function main(): Promise<void> {
   await knot.stop();
   await measureWorkers();
   await measureMemoryAndChanges();
+  await measureWithoutIps();
   await measureRealHome();
 }
 
@@ -419,6 +420,22 @@ async function measureMemoryAndChanges(): Promise<void> {
   figures.push({ name: `${services}: process after 1,000 changes`, value: residentMb(dns.pid), unit: 'MB' });
   await dns.stop();
   await measureWarmStart(kubeconfig, state);
+  await home.stop();
+}
+
+/** Services without addresses of the clusterset: each endpoint has a name. */
+async function measureWithoutIps(): Promise<void> {
+  const home = await startHelper([`${import.meta.dirname}/dns-home.mjs`, String(many), 'no-ips']);
+  const kubeconfig = join(directory, 'kubeconfig-no-ips');
+  writeFileSync(kubeconfig, kubeconfigFor(`http://127.0.0.1:${home.port}`));
+  const dns = await startResolver(kubeconfig, join(directory, 'state-no-ips'));
+  const services = '100,000 services x 3 clusters without clusterset IPs';
+  figures.push({ name: `${services}: CPU from start to ready`, value: cpuSeconds(dns.pid), unit: 's' });
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  const resident = residentMb(dns.pid);
+  const wanted = 'at most 150 MB';
+  figures.push({ name: `${services}: process`, value: resident, unit: 'MB', wanted, isMet: resident <= 150 });
+  await dns.stop();
   await home.stop();
 }
 
