@@ -219,6 +219,12 @@ describeWith(['kubectl', 'dig'], 'demo', () => {
     expect(run(find('explain connection'))).toMatch(/goes to\s+127\.5\.0\.1:\d+ over TLS, verified by CA/);
   });
 
+  test('demo: status -> the peer and the external service beside clusters and services', () => {
+    const text = run(find('portolan status'));
+    expect(text).toMatch(/^acme\s+Synced\s+1$/m);
+    expect(text).toMatch(/^rates\s+Ready\s+rates\.bank\.example$/m);
+  });
+
   test('demo: a backend behind a name -> answers for itself [003-02]', async () => {
     const [record] = dig('east', '_http._tcp.db.shop.svc.clusterset.local SRV');
     const [, , port, target] = (record as string).split(' ');

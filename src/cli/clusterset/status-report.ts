@@ -2,6 +2,7 @@
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
+import { formatOutside, type OutsideStatus } from '../outside.ts';
 import { formatParts, type PartStatus } from '../parts.ts';
 import { formatCount, formatTable } from '../table.ts';
 
@@ -24,6 +25,8 @@ export interface Status {
   readonly unpublished: readonly string[];
   /** The parts that report in this cluster's home; undefined if that may not be read. */
   readonly parts: readonly PartStatus[] | undefined;
+  /** Peers and external services in this cluster's home. */
+  readonly outside?: OutsideStatus;
   /** Everything that is not as it should be, one line each; empty if nothing is. */
   readonly problems: readonly string[];
 }
@@ -107,6 +110,7 @@ export function statusText(status: Status): string[] {
     ...(status.brokerProblem === undefined && !isBroker ? [lagLine(behind)] : []),
     ...(unpublished.length === 0 ? [] : [`not at the broker (yet): ${shortList(unpublished)}`]),
     ...(status.parts === undefined ? ['parts: you may not read Leases in this home'] : partLines(status.parts)),
+    ...(status.outside === undefined ? [] : formatOutside(status.outside)),
     ...status.problems.map((problem) => `problem: ${problem}`),
   ];
 }

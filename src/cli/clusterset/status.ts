@@ -17,6 +17,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
 import { describeError, exitCodes, exitKindOf } from '../exit-codes.ts';
+import { readOutside } from '../outside.ts';
 import { readParts } from '../parts.ts';
 import { formatOutput, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
@@ -109,7 +110,7 @@ function statusesOf(deps: ClusterSetDeps, flags: HomeFlags): Promise<Status[]> {
       run: (broker) => readStatus(deps, { home, broker, membership }),
       away: (why) => readHomeStatus({ home, membership, why, nowMs: world.clock.wallMs() }),
     });
-    return [status];
+    return [{ ...status, outside: await readOutside(home) }];
   });
 }
 
