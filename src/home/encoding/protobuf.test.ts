@@ -199,7 +199,7 @@ describe('protobuf: malformed bytes -> BadRequest that says what is wrong', () =
     ['a wire type out of use', body([0xfb, 0x3f]), 'wire type 3 is not in use'],
     ['an endless varint', body([0x0a, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255]), 'more than ten bytes'],
     ['a string that is not UTF-8', body([0x0a, 3, 0x0a, 1, 0xff]), 'metadata.name: a string is not UTF-8'],
-    ['a date beyond all years', body([0x0a, 10, 0x42, 8, 0x08, 255, 255, 255, 255, 255, 255, 1]), 'is no date'],
+    ['a date beyond all years', body([0x0a, 10, 0x42, 8, 0x08, 255, 255, 255, 255, 255, 255, 1]), 'is not a date'],
   ])('%s', (_situation, bytes, text) => {
     expect(refusal(bytes)).toContain(text);
   });
