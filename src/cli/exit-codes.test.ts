@@ -35,6 +35,19 @@ test.each([
     'failed',
     'cannot listen on 127.0.0.1:53: another process has this port; stop it, or give another one (port 0 takes a free one)',
   ],
+  [
+    'a unix socket that is taken',
+    new Error('another proxy runs here', {
+      cause: Object.assign(new Error('listen EADDRINUSE'), {
+        code: 'EADDRINUSE',
+        syscall: 'listen',
+        address: '\0x',
+        port: -1,
+      }),
+    }),
+    'failed',
+    'another proxy runs here',
+  ],
   ['something else', 'odd', 'failed', 'odd'],
 ] as const)('exit codes: %s -> %s', (_what, error, kind, text) => {
   expect(exitKindOf(error)).toBe(kind);

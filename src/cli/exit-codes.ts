@@ -63,8 +63,9 @@ interface ListenError {
 /** A port that cannot be had is the usual mistake, and the system's own words name no next step. */
 function listenProblem(error: unknown): string | undefined {
   for (let one = error; one instanceof Error; one = one.cause) {
-    const { syscall, code, address = '', port = 0 } = one as ListenError;
-    if (syscall !== 'listen' && syscall !== 'bind') continue;
+    const { syscall, code, address = '', port } = one as ListenError;
+    // Sockets of the file system have no port, and their owners have words of their own.
+    if ((syscall !== 'listen' && syscall !== 'bind') || typeof port !== 'number' || port < 0) continue;
     const where = port === 0 ? address : formatHostPort(address, port);
     if (code === 'EADDRINUSE')
       return `cannot listen on ${where}: another process has this port; stop it, or give another one (port 0 takes a free one)`;
