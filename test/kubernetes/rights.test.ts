@@ -37,7 +37,7 @@ describe('rights on Kubernetes', () => {
 
   const type = async (at: KubernetesApiServer, line: string) => {
     const { code, out, err } = await runPortolan([...asArgs(line), '--kubeconfig', at.kubeconfig]);
-    expect([line, code, err.replace(/^note:.*\n/gm, '')]).toEqual([line, 0, '']);
+    expect([line, code, err.replace(/^(note|warning):.*\n/gm, '')]).toEqual([line, 0, '']);
     return out;
   };
 
