@@ -73,7 +73,7 @@ async function overDistance(services: number, window: number, wantedS?: number):
   });
 }
 
-/** What an owner that waits for each answer costs, beside the least that a disk takes for as many durable writes. */
+/** The cost of an owner that waits for each answer, beside the least that a disk needs for as many durable writes. */
 async function stopAndWait(services: number): Promise<void> {
   await tell({ kind: 'fill', services, window: 1, peers: ['c0'] });
   const seconds = (await consumer.sync(accessOf(0, port), services)) / 1000;

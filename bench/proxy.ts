@@ -71,7 +71,7 @@ async function traffic(name: string, wanted?: number): Promise<void> {
     const through: number[] = [];
     const direct: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      // Who goes first changes, so that neither gains by it.
+      // The order alternates, so that neither side gains by going first.
       const turns = [() => once(kind, ipOf(1), 80), () => once(kind, target.addresses[0]!, target.port)];
       const [a, b] = round % 2 === 0 ? [await turns[0]!(), await turns[1]!()] : [await turns[1]!(), await turns[0]!()];
       const [ip, plain] = round % 2 === 0 ? [a, b] : [b, a];

@@ -1,4 +1,4 @@
-// What every benchmark does with its figures: a table for people, and the same as JSON for whoever gave `--json FILE`.
+// Reporting shared by all benchmarks: a table for people, and the same as JSON with `--json FILE`.
 
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -7,7 +7,7 @@ export interface Figure {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** What was wanted of it, in words, and whether this run met it. */
+  /** The wanted figure in words, and whether this run met it. */
   readonly wanted?: string;
   readonly isMet?: boolean;
 }

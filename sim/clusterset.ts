@@ -17,7 +17,7 @@ export interface SimClusterSetOptions {
   readonly clusters: readonly string[];
   readonly set?: ClusterSetSpec;
   readonly member?: (id: string) => Partial<ClusterSpec>;
-  /** Of the process of that name: `agent-east`, `home-east`, `home-broker`. */
+  /** Clock options by process name: `agent-east`, `home-east`, `home-broker`. */
   readonly clock?: (name: string) => VirtualWorldOptions;
   readonly latencyMs?: { readonly min: number; readonly max: number };
   /** Between an agent's request and the home's answer. */
@@ -124,7 +124,7 @@ export class SimClusterSet {
     return this.#agents.has(id);
   }
 
-  /** What the link from a cluster's agent to the broker does. */
+  /** Sets the state of the link from a cluster's agent to the broker. */
   setBrokerLink(id: string, state: 'up' | 'refused' | 'silent'): void {
     this.simulation.network.setLink(`agent-${id}`, this.broker.url, state);
   }
@@ -186,7 +186,7 @@ const brokerRights: MayDo = (user, { verb, namespace, resource, subresource, pat
   return memberNamespace(user.slice('agent-'.length)) === namespace;
 };
 
-/** What became of a FederatedService: members write it beside the merged view. */
+/** The status of a FederatedService: members write it beside the merged view. */
 export function isPlacementStatus(asked: Pick<Attributes, 'namespace' | 'resource' | 'subresource'>): boolean {
   return asked.namespace === setName && asked.resource === 'federatedservices' && asked.subresource === 'status';
 }

@@ -1,5 +1,5 @@
-// What a person types, in a simulated clusterset: the commands of the CLI at one cluster's home, which knows the broker by
-// its membership as after a join.
+// Runs CLI commands in a simulated clusterset, at one cluster's home, which knows the broker by its membership as
+// after a join.
 
 import { Command } from 'commander';
 import { stringify } from 'yaml';
@@ -18,9 +18,9 @@ import { memberNamespace, type SimClusterSet, type SimHome, setName } from './cl
 export interface CommandDesk {
   readonly deps: ClusterSetDeps;
   readonly home: Client;
-  /** What `-f` finds, by name. */
+  /** Files for `-f`, by name. */
   readonly files: Map<string, string>;
-  /** What was printed by the last command, and the code a pipeline would see. */
+  /** Output of the last command, and its exit code. */
   printed: string[];
   exitCode: number;
 }

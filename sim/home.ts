@@ -1,6 +1,6 @@
-// A simulated home: the real api over a store in memory whose disk outlives the process. Who asks is told by the bearer
-// token; who may do what is a function, so that a scenario can say it in a line. `startHome` is for tests that need no
-// more than one home where everybody may do everything.
+// A simulated home: the real api over a store in memory whose disk outlives the process. The bearer token identifies
+// the client; a function decides what it may do, so that a scenario can set it in one line. `startHome` is for tests
+// that need no more than one home where everybody may do everything.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -103,7 +103,7 @@ export class SimHome {
     this.#process = undefined;
   }
 
-  /** What is on the disk now. */
+  /** A copy of the disk as it is now. */
   backup(): MemoryDisk {
     if (this.#disk === undefined) throw new Error(`${this.name} was never started`);
     return copyOf(this.#disk);

@@ -1,4 +1,4 @@
-// What a clusterset shows, in lines a person can read and a test can compare.
+// Renders the state of a clusterset in lines that a person can read and a test can compare.
 
 import { type ServiceExport, serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';

@@ -1,4 +1,4 @@
-// What must hold of a clusterset that has calmed down, whatever happened before. Each check returns what it found wrong,
+// Properties of a clusterset that has calmed down, whatever happened before. Each check returns what it found wrong,
 // in words; an empty list is a clusterset in order.
 
 import { type AddressClaim, addressClaimType } from '../src/addresses/address-claim.ts';
@@ -156,7 +156,7 @@ async function publishedViolations(set: SimClusterSet, truth: Truth, member: Mem
   return violations;
 }
 
-/** What every export says is what was to be foreseen, messages included. */
+/** Conditions of every export equal the foreseen ones, messages included. */
 function conditionViolations(truth: Truth, member: MemberTruth): string[] {
   const violations: string[] = [];
   for (const [key, { status }] of member.exports) {
@@ -192,7 +192,10 @@ async function viewViolations(set: SimClusterSet, truth: Truth): Promise<string[
   return violations;
 }
 
-/** What was placed is where it is asked for and nowhere else, and each living cluster's line says how it stands. */
+/**
+ * A placed service is in the clusters that ask for it and nowhere else, and each living cluster's status line is
+ * right.
+ */
 async function placementViolations(set: SimClusterSet, truth: Truth): Promise<string[]> {
   const { items } = await set.broker.admin.list<FederatedService>(federatedServiceType, { namespace: setName });
   const violations: string[] = [];

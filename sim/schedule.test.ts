@@ -32,7 +32,10 @@ describe('schedule', () => {
   }
 });
 
-/** What is found wrong, and where a search begins that is known to end soon. Seeds age: one caught later is found too. */
+/**
+ * The violation that each broken version causes, and a seed from which a search ends soon. Seeds age: one caught
+ * later is found too.
+ */
 const caught: Readonly<Record<BrokenVersion, { says: RegExp; firstSeed: number }>> = {
   'tie-break': { says: /: import .* says .*, the records /, firstSeed: 1 },
   'missed delete': { says: /: import .* names .*, not |is left/, firstSeed: 4 },

@@ -58,7 +58,7 @@ class ScheduleRun {
   readonly #ids: readonly string[];
   readonly #trace: string[] = [];
   readonly #copies: StepContext['copies'] = {};
-  /** Of each home, when its addresses were last looked at. */
+  /** For each home, the revision at which its addresses were last checked. */
   readonly #checkedRevisions = new Map<string, number>();
   /** How often each object was written by an agent, whether that worked or not. */
   readonly #writes = new Map<string, number>();

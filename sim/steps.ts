@@ -1,5 +1,5 @@
-// What can happen to a clusterset in a random run. Each step picks itself a place by the random it is given, does one
-// thing, and says in words what it was.
+// Events that can happen to a clusterset in a random run. Each step picks itself a place by the random it is given,
+// does one thing, and says in words what it was.
 
 import type { Random } from '../src/base/world.ts';
 import { federatedServiceType } from '../src/clusterset/kinds/federated-service.ts';
@@ -20,7 +20,7 @@ export interface StepContext {
   readonly lossy: LossyNetwork;
   readonly random: Random;
   readonly ids: readonly string[];
-  /** What was copied, for restoring it later in the same run. */
+  /** Backups for restoring later in the same run. */
   readonly copies: { broker?: ReturnType<SimClusterSet['broker']['backup']> };
 }
 

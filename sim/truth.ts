@@ -1,5 +1,5 @@
-// What every cluster of a clusterset should hold once it has calmed down: what lies in the homes, and what follows from
-// it. Knows nothing of agents.
+// The wanted state of every cluster once a clusterset has calmed down: the contents of the homes, and the
+// consequences. Knows nothing of agents.
 
 import { type ClusterFacts, type Foreseen, foresee } from '../src/clusterset/explain/foresee.ts';
 import type { ClusterSetSpec } from '../src/clusterset/kinds/cluster-set.ts';

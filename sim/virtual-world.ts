@@ -9,7 +9,7 @@ import { VirtualTime } from './virtual-time.ts';
 export interface SimulationOptions {
   readonly seed: number;
   readonly latencyMs?: { readonly min: number; readonly max: number };
-  /** What wall clocks say when virtual time begins. */
+  /** Wall clock time when virtual time begins. */
   readonly startWallMs?: number;
 }
 

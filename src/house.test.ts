@@ -78,7 +78,7 @@ const mayImport: Record<string, readonly string[]> = {
   gen: [],
 };
 
-// What every process must take from its World instead, and why it would spoil a replay.
+// Calls that every process must take from its World, and why they would spoil a replay.
 const bans: readonly { readonly pattern: RegExp; readonly instead: string }[] = [
   { pattern: /\bDate\.now\(|\bnew Date\(\)/, instead: 'world.clock.wallMs()' },
   { pattern: /\bperformance\.now\(/, instead: 'world.clock.monotonicMs()' },

@@ -29,7 +29,7 @@ function rowsOf(text: string): Row[] {
     });
 }
 
-/** What is wrong with the last cell of a row; undefined if it names a test that is there, or a gap. */
+/** The problem with the last cell of a row; undefined if it names an existing test or a gap. */
 function problemOf(proof: string): string | undefined {
   if (proof.startsWith('**gap**')) return undefined;
   const [, file = '', title = ''] = /^`([^`]+\.test\.ts)` "(.+)"$/.exec(proof) ?? [];

@@ -555,7 +555,7 @@ describe('agents that stop and start', () => {
       await until('all controllers have synced', () => agent.log().split('controller has synced').length > 7);
     }
     await pause(3_000);
-    // What a quota counts goes up and down with the leases.
+    // The counted usage goes up and down with the leases.
     const without = (all: Awaited<typeof before>) =>
       all.map((objects) => [...objects].filter(([name]) => !name.startsWith('ResourceQuota ')));
     expect(without(await Promise.all(homes.map(({ client }) => everything(client))))).toEqual(without(before));

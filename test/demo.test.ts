@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith, pathOf } from './support/counterparts.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** Who may do nothing, on every Linux. */
+/** The user without rights on every Linux. */
 const nobody = 65_534;
 
 describeWith(['kubectl', 'dig'], 'demo', () => {

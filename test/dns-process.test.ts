@@ -133,7 +133,7 @@ describe('portolan dns', () => {
     const dns = await start('--cluster-id', 'east', '--kubeconfig', kubeconfig);
     const seen = new Set<string>();
     const last = 'svc-99999.ns-99.svc.clusterset.local A';
-    // Of the processor's time, and far more than it takes: what counts is that it does not grow with the square.
+    // CPU time, far above the need: it must not grow with the square.
     while (!dns.isReady() && cpuSecondsOf(dns.child.pid!) < 20) {
       seen.add(await askUdp(dns.target, last));
       await new Promise((resolve) => setTimeout(resolve, 100));

@@ -42,7 +42,7 @@ describe.skipIf(why !== '')(`dns on a wildcard address${why}`, () => {
     const add = (address: string) => ip('-n', namespace, 'addr', 'add', address, 'dev', 'lo');
     for (const address of ['10.99.0.1/32', '10.99.0.2/32', 'fd99::1/128', 'fd99::2/128']) add(address);
     const kubeconfig = join(directory, 'kubeconfig');
-    // Nobody is there: what counts is from where the answer comes, and SERVFAIL is one.
+    // No server is there: the test looks at the source of the answer, and SERVFAIL is one.
     const server = 'http://127.0.0.1:1';
     const named = (kind: string, value: object) => [{ name: 'x', [kind]: value }];
     const contexts = named('context', { cluster: 'x', user: 'x' });

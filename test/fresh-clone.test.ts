@@ -19,7 +19,7 @@ const nodeDirectory = (process.env['PATH'] ?? '')
   .split(':')
   .find((path) => !path.includes('node_modules') && existsSync(join(path, 'node')) && existsSync(join(path, 'npm')));
 
-// What a person has in a new shell, and how to reach the registry; nothing of the npm that runs this test.
+// The variables of a new shell, and the way to the registry; nothing of the npm that runs this test.
 const kept = /^(HOME|TMPDIR|LANG|(https?|no)_proxy|npm_config_(registry|cache|userconfig)|NODE_EXTRA_CA_CERTS)$/i;
 const env = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => kept.test(name))),

@@ -1,4 +1,4 @@
-// What a hostile client with good credentials sends to a real home, and how the others fare meanwhile.
+// Requests of a hostile client with good credentials to a real home, and their effect on others.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Who may do what, and kinds that a person brings along, as a real kubectl shows them.
+// Rights and custom kinds, as a real kubectl shows them.
 
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';

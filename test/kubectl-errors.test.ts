@@ -1,4 +1,4 @@
-// What a person with a real kubectl is told when something is wrong: in the form of Kubernetes, and where the fault is.
+// Errors that a real kubectl shows: in the form of Kubernetes, with the place of the fault.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

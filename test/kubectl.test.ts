@@ -1,4 +1,4 @@
-// What a person does with a real kubectl, verb by verb, on a home in a process of its own.
+// Work with a real kubectl, verb by verb, on a home in a process of its own.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// What a peer shares is used like a service of one's own: two meshes as processes, the consumer's resolver as a
-// third kind, and what people and programs read of it on both sides.
+// A peer's shared service is used like a local one: two meshes as processes, the consumer's resolver as a third, and
+// the views of people and programs on both sides.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -110,7 +110,7 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
     await serve(id, 'web', webPorts(id), { clusterIP: clusterIP(id) });
   }
 
-  /** Who answers there, without failures. */
+  /** Counts the backends that answered, without failures. */
   const who = async (id: Id, task: object = {}) => {
     const report = await ask(net, places[id], { kind: 'tcp', host: name, port: 80, count: 60, ...task });
     return Object.keys(report.failures).length > 0 ? report.failures : Object.keys(report.answers).sort();
@@ -199,7 +199,7 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
     for (const id of ids) await eventually(id, {}, all);
   });
 
-  /** What clients saw while something was done, and since. */
+  /** The results of clients during an action and after it. */
   async function underLoad(
     id: Id,
     task: object,

@@ -16,7 +16,7 @@ import { until } from './support/dns-process.ts';
 import { importOf, sliceOf } from './support/imports.ts';
 import { type PortolanProcess, runPortolan, startPortolan } from './support/portolan.ts';
 
-/** Of this test process alone. */
+/** A network of this test process alone. */
 const net = `127.${64 + (process.pid % 190)}`;
 const vip = `${net}.3.1`;
 

@@ -67,7 +67,7 @@ test('rotate-ca: begin, switch, finish on a running home -> both trusted in betw
   connection.close();
   await step('switch');
   const switched = copied('switched');
-  // Who has both is served, with a client certificate of the old one or of the new one; who has the old alone is not.
+  // A client that trusts both is served, with a client certificate of either; one that trusts only the old is not.
   expect([await statusWith(both), await statusWith(switched)]).toEqual([200, 200]);
   expect(await statusWith(first)).not.toBe(200);
   await step('finish');

@@ -55,7 +55,7 @@ describeWith(['grpcio'], 'xds: gRPC clients', () => {
       await settles('b');
       await put('east', '127.0.0.1', '127.0.0.2');
       await settles('a b');
-      // Nobody takes them out of the list: the client itself notices that nobody of the nearer priority answers.
+      // They stay in the list: the client itself notices that no endpoint of the nearer priority answers.
       a.stop();
       b.stop();
       await settles('c');

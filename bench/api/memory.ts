@@ -1,4 +1,4 @@
-// What a home takes with 100,000 Services and the EndpointSlices that it makes for them.
+// Memory of a home with 100,000 Services and the EndpointSlices that it makes for them.
 
 import { connect, startApi } from '../../test/support/api-process.ts';
 import type { Figure } from '../report.ts';

@@ -1,4 +1,5 @@
-// What is written and read: ConfigMaps as the plain counterpart of a put, and Services, which cost the most.
+// The objects that are written and read: ConfigMaps as the plain counterpart of a put, and Services, which cost the
+// most.
 
 import type { Connection } from '../../test/support/api-process.ts';
 import { sleep } from './load.ts';

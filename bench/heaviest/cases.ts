@@ -315,7 +315,7 @@ export const heavyRequests: readonly Heavy[] = [
   ...collections(),
 ];
 
-/** What the requests above work on. */
+/** Creates the objects that the requests above use. */
 export async function prepare(place: Place): Promise<void> {
   for (const name of ['heavy', 'large'])
     await sent(place, 'POST', '/api/v1/namespaces', JSON.stringify({ metadata: { name } }), json);

@@ -32,7 +32,7 @@ export async function openProbe(path: string): Promise<Probe> {
   };
 }
 
-/** What the request leaves to be done behind it counts as well, if it comes soon. */
+/** Work that the request leaves for shortly afterwards counts as well. */
 const afterglowMs = 100;
 
 export async function measure(probe: Probe, act: () => Promise<void>): Promise<Measured> {

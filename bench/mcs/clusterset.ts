@@ -1,5 +1,5 @@
-// A clusterset for measuring: the broker and all homes on disk, as they run, with all agents in this one process. What an
-// agent gets from the broker is counted.
+// A clusterset for measuring: the broker and all homes on disk, as they run, with all agents in this one process. The
+// bytes that an agent receives from the broker are counted.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { service, serviceExport, slice } from '../../sim/manifests.ts';

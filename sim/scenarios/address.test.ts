@@ -13,7 +13,7 @@ import { exportService } from '../manifests.ts';
 const key = 'shop/checkout';
 const clusters = ['east', 'west', 'north'];
 
-/** What the owner would try, one after the other, where nothing is taken. */
+/** Addresses that the owner would try, in order, if nothing were taken. */
 function choicesOf(name: string, range = '243.0.0.0/12'): string[] {
   const owner = { kind: serviceImportType.kind, namespace: 'shop', name };
   const all = candidates({ owner, range: parseRange(range)!, preferred: [], isTaken: () => false });

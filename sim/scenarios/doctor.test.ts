@@ -33,7 +33,7 @@ interface Scene {
   readonly set: SimClusterSet;
   readonly desk: CommandDesk;
   readonly faults: Fault[];
-  /** What every home answers to /readyz, and how far its clock is off. */
+  /** The answer of every home to /readyz, and the error of its clock. */
   readonly homes: { readyz?: string; clockOffMs: number };
 }
 

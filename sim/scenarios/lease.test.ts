@@ -344,7 +344,7 @@ describe('lease', () => {
   });
 
   describe('a member that cannot be read', () => {
-    // What north has at the broker is closed to west, as if its RoleBindings were gone.
+    // West may not read north's namespace at the broker, as if its RoleBindings were gone.
     const closed = (): Fault => ({
       home: 'broker',
       method: 'GET',

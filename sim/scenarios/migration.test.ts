@@ -33,7 +33,10 @@ async function olderNames(set: SimClusterSet): Promise<string[]> {
   return items.map(({ metadata }) => metadata.name).sort();
 }
 
-/** What other software left at a broker: labels, annotations and fields that ours never writes, and some that are missing. */
+/**
+ * Records of other software at a broker: labels, annotations and fields that ours never writes, and some that are
+ * missing.
+ */
 const foreignRecords = [
   `apiVersion: multicluster.x-k8s.io/v1beta1
 kind: ServiceImport
@@ -158,7 +161,7 @@ describe('migration', () => {
     }
     await exportService(east, 'shop/cart', { endpoints: ['10.1.0.2'] });
     await set.time.advance(10_000);
-    // What the older agent had copied into its own home.
+    // Objects that the older agent had copied into its own home.
     await createNamespace(set.home('north'), 'submariner');
     const cart = (await find<Service>(east, serviceType, 'shop/cart'))!;
     await north.create(serviceImportType, planLegacyImport(cart, 'east', 'submariner'));

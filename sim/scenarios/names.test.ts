@@ -1,4 +1,4 @@
-// What clients see of a clusterset: names answered from a home that an agent keeps.
+// A client's view of a clusterset: names answered from a home that an agent keeps.
 
 import { expect, test } from 'vitest';
 import { silentLog } from '../../src/base/log.ts';

@@ -30,7 +30,7 @@ const leftovers: readonly Leftover[] = [
   { what: 'a merged view', home: 'broker', type: serviceImportType, namespace: setName },
 ];
 
-/** Of the service that is no longer exported, as it was while it was. */
+/** A copy of the object as it was while the service was exported. */
 async function remember(client: Client, { type, namespace }: Leftover): Promise<KubernetesObject> {
   const { items } = await client.list(type, { namespace });
   const found = items.find(({ metadata }) => metadata.name.startsWith('checkout'))!;

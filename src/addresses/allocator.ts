@@ -26,7 +26,7 @@ export interface AllocatorOptions {
 export interface HoldRequest {
   readonly owner: AddressOwner;
   readonly range: IpRange;
-  /** What the owner has now, then what it would like, in the order in which they are tried. */
+  /** The owner's present addresses, then the ones it would like, in the order in which they are tried. */
   readonly preferred: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface Allocator {
    * although the range may have been changed since: whoever uses it would notice.
    */
   hold(request: HoldRequest): Promise<Held>;
-  /** What the owner holds of that family, if anything; of several, the first that is preferred. */
+  /** The address of that family that the owner holds, if any; the most preferred one if it holds several. */
   holding(owner: AddressOwner, family: IpFamily, preferred: readonly string[]): string | undefined;
   /** Gives up the owner's claims but those kept; they stay reserved for it for the hold time. */
   release(owner: AddressOwner, keep?: readonly string[]): Promise<void>;

@@ -15,7 +15,7 @@ export interface CandidateRequest {
   readonly range: IpRange;
   /** Tried first, in this order, if they lie in the range. */
   readonly preferred: readonly string[];
-  /** What is known to be taken; the scan passes it over without asking. */
+  /** Addresses known to be taken; the scan skips them without a request. */
   readonly isTaken: (address: string) => boolean;
 }
 

@@ -1,6 +1,6 @@
-// Reads JSON where it lies, as bytes, and makes values only of what its user asks for: of a long list of large objects
-// that costs half of JSON.parse, and leaves next to no garbage. What is skipped is only looked at as far as finding its
-// end takes. Text it cannot be sure of is a JsonScanError; JSON.parse then has the word.
+// Reads JSON where it lies, as bytes, and makes values only of what its user asks for: of a long list of large
+// objects that costs half of JSON.parse, and leaves next to no garbage. Skipped values are scanned only to find their
+// end. Text it cannot be sure of is a JsonScanError; JSON.parse then has the word.
 
 export class JsonScanError extends Error {}
 

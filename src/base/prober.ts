@@ -1,4 +1,4 @@
-// Knocks on a door once. What an answer means for readiness is decided elsewhere.
+// Knocks on a door once. The meaning of an answer for readiness is decided elsewhere.
 
 export interface ProbeTarget {
   readonly address: string;

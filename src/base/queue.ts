@@ -23,7 +23,7 @@ export interface WorkResult {
 
 export interface Queue {
   add(key: string): void;
-  /** Of several delays for one key the earliest moment counts. */
+  /** If a key has several delays, the earliest counts. */
   addAfter(key: string, delayMs: number): void;
   /** Keys added before are kept and worked on from now. */
   start(): void;

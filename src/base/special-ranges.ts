@@ -78,7 +78,7 @@ export function refusedRange(ip: Ip): SpecialRange | undefined {
   return found?.verdict === 'embedded' ? refusedRange(embeddedIn(ip, found)) : found;
 }
 
-/** What a range holds that no service can have: `loopback`; undefined if nothing. */
+/** The part of a range that no service can have: `loopback`; undefined if nothing. */
 export function refusedWithin(range: IpRange): string | undefined {
   return specialRanges.find((special) => special.verdict === 'refused' && doRangesOverlap(special.range, range))?.what;
 }

@@ -1,5 +1,5 @@
-// Shares the event loop out: long work asks for a turn before each piece, and what was asked for while the loop is held
-// waits for the next one. Of several that wait, each turn takes one. A piece should take a few milliseconds.
+// Shares the event loop out: long work asks for a turn before each piece, and what was asked for while the loop is
+// held waits for the next one. Each turn admits one waiting caller. A piece should take a few milliseconds.
 
 import type { Clock, Timers } from './world.ts';
 
@@ -21,7 +21,7 @@ export class Turns {
   /** Resolves when the next piece may run: at once, or in a later turn of the event loop. */
   async next(): Promise<void> {
     if (this.#sinceMs === undefined) return this.#begin();
-    // Who was let in just before runs first: what that takes counts.
+    // The caller admitted before runs first, because its time counts.
     await undefined;
     if (this.#waiting.length === 0 && !this.#isOver()) return;
     await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -43,8 +43,8 @@ export interface Disk {
   /** Resolves to undefined if there is no such file. */
   read(path: string): Promise<Uint8Array | undefined>;
   /**
-   * Replaces the file in one step and is on disk when it resolves. Of something large the pieces are asked for one after
-   * the other, with time for others in between; each is good until the next one is asked for.
+   * Replaces the file in one step and is on disk when it resolves. Large contents are read piece by piece, with time
+   * for others in between; each piece is valid until the next one is read.
    */
   write(path: string, bytes: Uint8Array | Iterable<Uint8Array>, options?: WriteOptions): Promise<void>;
   remove(path: string): Promise<void>;
@@ -52,7 +52,7 @@ export interface Disk {
 
 export interface WriteOptions {
   readonly mode?: number;
-  /** Nobody else writes this file: what an interrupted write left behind is overwritten by the next one. */
+  /** There is no other writer of this file: the next write overwrites the leftovers of an interrupted one. */
   readonly isOnlyWriter?: boolean;
 }
 

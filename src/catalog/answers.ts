@@ -47,7 +47,7 @@ type Audience = (typeof audience)[keyof typeof audience];
 export const zoneMark = {
   /** The name lies in no zone of ours and is one of its own. */
   island: 0x40,
-  /** Whoever vouches for the name is away: it is answered, and said to be old. */
+  /** The source of the name is away: it is answered and marked as old. */
   old: 0x80,
 } as const;
 

@@ -38,7 +38,7 @@ interface Source {
   readonly zones: readonly ZoneSource[];
   readonly upsert: (object: never) => void;
   readonly remove: (key: string) => void;
-  /** What the catalog holds of this kind. */
+  /** Keys of this kind in the catalog. */
   readonly keys: () => IterableIterator<string>;
 }
 

@@ -136,7 +136,7 @@ export class Catalog {
     return [this.clusterZone, this.clustersetZone];
   }
 
-  /** What the facts and the names take together. */
+  /** Bytes of the facts and the names together. */
   get memoryBytes(): number {
     return this.table.memoryBytes + this.#owners.memoryBytes + this.#slices.memoryBytes;
   }
@@ -218,8 +218,8 @@ export class Catalog {
   }
 
   /**
-   * Makes the names of what has been read, some at a time: between two steps queries can be answered and facts may change.
-   * Whoever asks again before it is done gets the same run.
+   * Makes the names of what has been read, some at a time: between two steps queries can be answered and facts may
+   * change. A second call before it is done returns the same run.
    */
   fill(source: ZoneSource): Iterable<void> {
     const side = sideOf(source);
@@ -283,7 +283,7 @@ export class Catalog {
     });
   }
 
-  /** What all names of imports depend on changes rarely. */
+  /** The inputs shared by all names of imports change rarely. */
   #remakeImports(change: () => void): void {
     if (this.#stage.i === 'reading') return change();
     for (const _ of this.fill('imports'));

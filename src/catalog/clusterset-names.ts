@@ -32,7 +32,7 @@ export interface ClustersetNamesOptions {
 interface ReadyEndpoint extends EndpointFacts {
   readonly cluster: string;
   readonly ordinal: number;
-  /** Of its slice. */
+  /** Ports of its slice. */
   readonly ports: readonly PortFacts[];
 }
 

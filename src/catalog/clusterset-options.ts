@@ -58,7 +58,7 @@ const shortLookMs = 500;
 /** The zone the clusterset wants; undefined if the home does not say, and what it was last if the home is away. */
 export async function zoneAtStart(home: Client, log: Log, last: string | undefined): Promise<string | undefined> {
   const ref = { namespace: systemNamespace, name: clusterSetDnsName };
-  // Who can answer from a copy of names is not kept waiting for long.
+  // A server that can answer from a copy of names waits only briefly.
   const timeoutMs = last === undefined ? firstLookMs : shortLookMs;
   try {
     const found = await getOrUndefined<ConfigMap>(home, configMapType, ref, { timeoutMs });

@@ -17,7 +17,7 @@ export interface ExternalTableOptions {
   readonly gate: OutsideGate;
 }
 
-/** Who has a name, for those who ask why. */
+/** The owner of a name, for explanations. */
 export interface ExternalNameReport {
   /** `namespace/name`, as people gave it. */
   readonly holders: readonly string[];

@@ -54,7 +54,7 @@ export interface OwnerFacts extends Seen {
   readonly ips: readonly Uint8Array[];
   readonly ports: readonly PortFacts[];
   readonly externalName: string;
-  /** Of an import; empty if it has none. */
+  /** From an import; empty if it has none. */
   readonly trafficDistribution: string;
   /** Names of its slices, in the same namespace, each once. */
   readonly slices: readonly string[];

@@ -62,7 +62,7 @@ export class FederationTable implements FederationSink {
     return this.#zone;
   }
 
-  /** What the names of every federation here end in, behind `svc`. */
+  /** The suffix of all federated names here, behind `svc`. */
   get suffix(): string {
     return this.#suffix;
   }
@@ -165,7 +165,7 @@ export class FederationTable implements FederationSink {
       for (const cluster of shards.keys()) yield `${serviceKey}/${cluster}`;
   }
 
-  /** What the names of a service are made of at present. */
+  /** The shards that the names of a service are made of at present. */
   shardsOf(serviceKey: string): NamedShard[] {
     const shards = [...(this.#services.get(serviceKey) ?? [])].map(([cluster, record]) => ({
       ...record,
@@ -175,7 +175,7 @@ export class FederationTable implements FederationSink {
     return shards.sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
   }
 
-  /** What the names of a service do not show, and why. */
+  /** The shards left out of a service's names, and why. */
   leftOutOf(serviceKey: string): FederatedNames['leftOut'] {
     const [, federation, namespace, service] = serviceKey.split('/');
     const nothing = [{ what: `${namespace}/${service}`, why: `no cluster of federation ${federation} exports it` }];

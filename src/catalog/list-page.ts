@@ -1,5 +1,5 @@
-// Reads pages of long lists without making objects of all that is in them: who lists a hundred thousand wants a few fields of
-// each. What they have in common is here; slice-list.ts and import-list.ts know the fields.
+// Reads pages of long lists without making objects of all that is in them: who lists a hundred thousand wants a few
+// fields of each. The shared parser is here; slice-list.ts and import-list.ts know the fields.
 
 import { JsonScanError, JsonScanner } from '../base/json-scanner.ts';
 import type { List } from '../kube/client/client.ts';
@@ -56,7 +56,7 @@ function readPage<T extends KubernetesObject>(
   return { metadata, items, newest: newest.whole() };
 }
 
-/** Who is asked later whether this is the same home wants to have seen the newest object whole. */
+/** The newest object is kept whole: a later check that this is still the same home needs it. */
 class Newest<T extends KubernetesObject> {
   readonly #type: ResourceType;
   readonly #page: Uint8Array;

@@ -5,7 +5,7 @@ import type { LocalityPreference } from '../clusterset/kinds/cluster-set.ts';
 
 export interface Place {
   readonly cluster: string;
-  /** Empty or absent if unknown. Of a node or an endpoint its own zone, else that of its cluster. */
+  /** Empty or absent if unknown. For a node or an endpoint: its own zone, else that of its cluster. */
   readonly zone?: string;
   readonly region?: string;
 }
@@ -13,7 +13,7 @@ export interface Place {
 /** 1 own cluster and zone, 2 own cluster, 3 another cluster in the same zone, 4 in the same region, 5 anywhere. */
 export type Tier = 1 | 2 | 3 | 4 | 5;
 
-/** What is not known is never near. */
+/** An unknown place is never near. */
 export function tierOf(from: Place, to: Place): Tier {
   // A zone's name means something only inside its region.
   const isSameRegion = isKnownSame(from.region, to.region);
@@ -24,7 +24,7 @@ export function tierOf(from: Place, to: Place): Tier {
 }
 
 /**
- * What holds for one service: its own `trafficDistribution`, else the set's preference. Imported slices do not say which
+ * The preference for one service: its own `trafficDistribution`, else the set's. Imported slices do not say which
  * node an endpoint runs on, so PreferSameNode is the nearest that can be told. A value of tomorrow changes nothing.
  */
 export function preferenceOf(set: LocalityPreference, trafficDistribution: string | undefined): LocalityPreference {
@@ -39,7 +39,7 @@ export interface LocalityChoice<T> {
   readonly placeOf: (endpoint: T) => Place;
 }
 
-/** Of endpoints that are ready, those to use: all of them, or those of the nearest tier that has any. */
+/** Selects ready endpoints: all of them, or those of the nearest tier that has any. */
 export function endpointsToUse<T>(ready: readonly T[], choice: LocalityChoice<T>): readonly T[] {
   if (choice.preference === 'Spread') return ready;
   const tiers = ready.map((endpoint) => tierOf(choice.from, choice.placeOf(endpoint)));

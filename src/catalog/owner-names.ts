@@ -148,7 +148,7 @@ export interface SrvSource {
   readonly port: PortFacts;
   readonly target: string;
   readonly cluster: number;
-  /** Of the endpoint that the target names, if the name is made of it. */
+  /** Address of the endpoint that the target names, if the name is made of it. */
   readonly address?: Uint8Array;
 }
 

@@ -115,7 +115,9 @@ export class PackedMap extends PackedReader {
     return this.#size;
   }
 
-  /** What the present generation takes: index, live entries and garbage. Untouched pages cost nothing and do not count. */
+  /**
+   * Bytes of the present generation: index, live entries and garbage. Untouched pages cost nothing and do not count.
+   */
   get memoryBytes(): number {
     return this.#memory.slots.byteLength + this.#top;
   }
@@ -205,7 +207,7 @@ export class PackedMap extends PackedReader {
     for (const position of this.#positions()) yield buffer.toString('utf8', ...keyRange(bytes, entryOf(position)));
   }
 
-  /** Of all entries, as they lie in memory: what came together lies together. */
+  /** Positions of all entries in the order of memory: entries added together lie together. */
   #positions(): Int32Array {
     const positions = new Int32Array(this.#size);
     let count = 0;
@@ -344,7 +346,7 @@ function copyTo(target: Uint8Array, at: number, source: Uint8Array): void {
   else for (let i = 0; i < source.length; i++) target[at + i] = source[i]!;
 }
 
-/** Of a map with nothing in it. */
+/** Memory of an empty map. */
 export function emptyMemory(): PackedMemory {
   return allocate(1, 0);
 }

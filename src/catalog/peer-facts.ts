@@ -30,7 +30,7 @@ export interface PeerFacts extends Seen {
   readonly hasVerdict: boolean;
   readonly firstSeenMs: number;
   readonly ips: readonly Uint8Array[];
-  /** Of the peer's ingress, each once. */
+  /** Ports of the peer's ingress, each once. */
   readonly ports: readonly number[];
   readonly protocols: readonly string[];
 }

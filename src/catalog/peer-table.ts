@@ -42,7 +42,7 @@ export interface Claimant {
   readonly facts: PeerFacts;
 }
 
-/** Who answers at a name, and why others do not. */
+/** The service that answers at a name, and why others do not. */
 export interface PeerNameReport {
   readonly holder: Claimant | undefined;
   readonly others: readonly Claimant[];

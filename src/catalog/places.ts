@@ -76,7 +76,7 @@ export class Places {
   readonly #tableMemory = new SharedArrayBuffer(4 * (ordinalMax + 1));
   readonly #table = new Uint16Array(this.#tableMemory);
   readonly #names: string[] = [''];
-  /** Of clusters, for this thread: asked once for every slice. */
+  /** Ordinals of clusters, for this thread: looked up once for every slice. */
   readonly #ordinals = new Map<string, number>([['', 0]]);
   readonly #nextOrdinal = { c: 1, z: 1, r: 1 };
 

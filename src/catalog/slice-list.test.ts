@@ -62,7 +62,7 @@ const someSlice = fc.record({
   ),
 });
 
-/** What the catalog looks at, null and absent being the same. */
+/** The fields that the catalog reads; null and absent are the same. */
 function essence(slice: EndpointSlice) {
   const labels: Record<string, string | undefined> = slice.metadata.labels ?? {};
   return {

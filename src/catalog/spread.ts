@@ -1,7 +1,7 @@
 // Limits the records of a name to one message: as many as fit are kept, taken evenly from all of
 // them, so that no cluster or slice is left out because of where it stands in the list. Pure.
 
-/** Of 65,535 bytes over TCP: the rest is for question, aliases in front, OPT and a signature. */
+/** Limit below 65,535 bytes over TCP: the rest is for question, aliases in front, OPT and a signature. */
 const recordBytesMax = 64_000;
 
 /** Owner as a pointer, type, class, TTL and length. */

@@ -14,7 +14,7 @@ export interface Zone {
   readonly ttlSeconds: number;
   /** Which source must have been read before a missing name is really missing. */
   readonly source: ZoneSource;
-  /** Of the server that it names (NS); none if they are not known. */
+  /** Addresses of the name server (NS); empty if they are not known. */
   readonly serverAddresses: readonly string[];
 }
 

@@ -77,7 +77,7 @@ async function testHere(deps: Deps, text: string, flags: ConnectivityFlags): Pro
   return testConnectivity({ ...request, count: flags.count, dns: flags.dns, identify: identifyByConntrack(deps.host) });
 }
 
-/** What is wrong with connections to each of these services from here; a few connections each. */
+/** Tries a few connections to each of these services from here and returns the problems. */
 export async function connectionProblems(
   deps: CliDeps,
   client: Client,
@@ -103,7 +103,7 @@ interface Wanted {
   readonly nowMs: number;
 }
 
-/** What the home says of the service, by the choice function of the proxies. */
+/** Reads the service from the home and applies the choice function of the proxies. */
 async function requestFrom(
   client: Client,
   { namespace, name, nowMs }: Wanted,

@@ -37,7 +37,7 @@ export function addHomeOptions(command: Command): Command {
     .option('--context <name>', 'a context of that file other than its current one');
 }
 
-/** Of commands that look at several homes at once. */
+/** Flags of commands that read several homes at once. */
 export interface HomesFlags {
   readonly kubeconfig?: string[];
   readonly context?: string[];

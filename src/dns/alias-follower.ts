@@ -59,7 +59,7 @@ function ask(handlers: readonly Handler[], question: Query, reply: Answer): Late
   return undefined;
 }
 
-/** What is written so far, out of memory that is used again. */
+/** Copies the answer written so far out of reused memory. */
 function keep(answer: Answer, query: Query): Answer {
   const kept = new Answer(new Uint8Array(query.transport === 'udp' ? 2 * udpPayloadMax : messageBytesMax + 2));
   kept.nsid = answer.nsid;

@@ -24,7 +24,7 @@ const flagAd = 0x0020;
 const optBytes = 11;
 const errorTextMax = 200;
 const paddingBlock = 468;
-/** What a signature may have in an answer besides what it had in the query: the other server's time (RFC 8945 section 5.2.3). */
+/** A signature in an answer may be longer than in the query by the other server's time (RFC 8945 section 5.2.3). */
 const tsigExtraBytes = 6;
 
 /** Question and records of a message whose question is as long as ours, so that pointers stay right. */

@@ -63,7 +63,7 @@ export interface ChainConfig {
   readonly sourceOption: number;
   /** How this server knows queries again that come back to it; the same in all threads. */
   readonly mark?: string;
-  /** What its cookies are made with; the same in all threads. */
+  /** Secret for cookies; the same in all threads. */
   readonly cookieSecret?: string;
   /** Servers that may name the client's cluster. */
   readonly trusted: TrustedServersConfig;
@@ -162,7 +162,8 @@ export function buildChain(parts: ChainParts): Handler[] {
     ...present(clusterZone && config.podNames === 'insecure' ? podHandler({ zone: clusterZone }) : undefined),
     ...own.map(zoneOf),
     ...present(islands),
-    // Whoever answers for the cluster's domain in our place knows its addresses, but not those of peers' services.
+    // A server that answers for the cluster's domain in our place knows its addresses, but not those of peers'
+    // services.
     ...present(
       clusterZone ? undefined : peerNames && reverseHandler({ reader, zone: peerNames.zone, waitsFor: [], old }),
     ),
@@ -175,7 +176,7 @@ export function buildChain(parts: ChainParts): Handler[] {
   ];
 }
 
-/** What an earlier process left has numbers of its own for clusters and places. */
+/** A copy left by an earlier process numbers clusters and places in its own way. */
 function oldViews(old: CatalogReader, { config, trust: { trusted } }: ChainParts): Record<'here' | 'byAsker', OldView> {
   const { places } = old;
   const local = places.standAt(places.find('c', config.cluster.id));
@@ -190,7 +191,10 @@ interface OwnZone {
   readonly zone: Zone;
 }
 
-/** What this server itself answers for. Zones may lie in each other: the longest that fits a name is asked first. */
+/**
+ * The zones that this server itself answers for. Zones may lie in each other: the longest that fits a name is asked
+ * first.
+ */
 function ownZones({ clusterZone, clustersetZone, peerNames, federationZones }: ChainConfig): OwnZone[] {
   const zones = [
     ...present(clusterZone && { name: 'cluster', zone: clusterZone }),

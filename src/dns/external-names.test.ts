@@ -1,4 +1,4 @@
-// What is answered for external services: their virtual IPs at their hostnames, and nothing beside them.
+// Answers for external services: their virtual IPs at their hostnames, and nothing beside them.
 
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';

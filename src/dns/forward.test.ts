@@ -309,7 +309,7 @@ describe('dns forwarding', () => {
     net.servers.set('192.0.2.53:53', (query) =>
       query.questions![0]!.name.startsWith('slow') ? 'silence' : answering('203.0.113.1')(query, {} as never),
     );
-    // Of 1,250 places a source alone gets four fifths.
+    // A single source may take four fifths of 1,250 places.
     const slow = Array.from({ length: 1000 }, (_, i) => asker.ask(`slow-${i}.example.com A`));
     const tooMany = await asker.askPacket('www.example.com A', { edns: true });
     expect(extendedErrorOf(tooMany)).toBe('0 too many questions of this client are waiting for other servers');

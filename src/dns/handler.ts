@@ -9,7 +9,7 @@ export type Step = 'next' | 'done' | 'drop';
 /** Gets a whole message that is its own to keep, or nothing to stay silent. */
 export type TakeMessage = (message: Uint8Array | undefined) => void;
 
-/** What a handler gives back that has to ask somebody else first. No promise: there is one for each forwarded query. */
+/** Result of a handler that has to ask another server first. No promise: there is one for each forwarded query. */
 export interface Later {
   /** Called once; the message comes at once if it is there already. */
   take(take: TakeMessage): void;

@@ -1,4 +1,4 @@
-// What is answered from the names that an earlier process left, until ours have been read.
+// Answers from the names that an earlier process left, until ours have been read.
 
 import { describe, expect, test } from 'vitest';
 import { collectGarbage } from '../base/real/collect-garbage.ts';
@@ -71,7 +71,7 @@ describe('dns: names that an earlier process left', () => {
     ['cluster.local SOA', 'SOA cluster.local (3)'],
     ['7.0.96.10.in-addr.arpa PTR', 'web.shop.svc.cluster.local (3)'],
     ['checkout.shop.svc.clusterset.local A', '10.2.0.7 (3)'],
-    // What it did not have may exist by now.
+    // A name missing there may exist by now.
     ['new.shop.svc.cluster.local A', 'SERVFAIL (14)'],
     ['new.shop.svc.clusterset.local A', 'SERVFAIL (14)'],
     ['_https._tcp.web.shop.svc.cluster.local SRV', 'SERVFAIL (14)'],

@@ -1,4 +1,4 @@
-// What is answered for services of peers: under peers.local, at their FQDNs, and for their addresses.
+// Answers for services of peers: under peers.local, at their FQDNs, and for their addresses.
 
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// What the RFCs ask of any server, whatever it serves.
+// Requirements of the RFCs on any server.
 
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';

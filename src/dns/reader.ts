@@ -25,8 +25,8 @@ export class CatalogReader {
   }
 
   /**
-   * What an earlier process left, for zones that are not ready: no zone of it ever is, and it has those that are stale in it.
-   * A name that it does not have may exist by now.
+   * The copy of an earlier process, for zones that are not ready: all of its zones are stale. A name that it does not
+   * have may exist by now.
    */
   get old(): CatalogReader | undefined {
     return this.#old;
@@ -48,7 +48,7 @@ export class CatalogReader {
     return Atomics.load(this.#state, stateWord.serial) >>> 0;
   }
 
-  /** Whoever still holds on to it finds nothing in it, and its memory is free. */
+  /** Remaining references to it find it empty, and its memory is free. */
   #dropOld(): void {
     this.#old?.names.adopt(emptyMemory());
     this.#old?.places.adopt(emptyMemory());

@@ -1,5 +1,5 @@
-// From a packet to an answer: reads the query, walks the chain, completes the message. Knows no sockets. What the chain
-// answers at once is written into the memory it was given; what must ask somebody else comes later as a message of its own.
+// From a packet to an answer: reads the query, walks the chain, completes the message. Knows no sockets. Immediate
+// answers are written into the given memory; answers that need another server come later as messages of their own.
 
 import { rcode } from '../base/dns/codes.ts';
 import { nameBytesMax } from '../base/dns/name.ts';

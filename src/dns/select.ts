@@ -49,8 +49,8 @@ export class Selector {
   }
 
   /**
-   * Number of records written, or -1 if not all of them fit. Of an answer those that fit stay, and the message says that it
-   * is cut off (RFC 2181 section 9): clients without TCP use them. Anywhere else nothing of the set was written.
+   * Number of records written, or -1 if not all of them fit. A truncated answer keeps the records that fit and sets
+   * TC (RFC 2181 section 9): clients without TCP use them. Anywhere else nothing of the set was written.
    */
   write(answer: Answer, section: Section, bytes: Uint8Array, setAt: number, ttl: number, owner: number): number {
     this.#bytes = bytes;
@@ -119,7 +119,7 @@ export class Selector {
     const start = record + recordHeaderBytes;
     const target = this.#target;
     const labels = this.#places.labelsOf(this.#clusterOf(record));
-    // Nobody has told this thread of the cluster yet.
+    // This thread does not know the cluster yet.
     if (!labels) return true;
     let end = writeHostLabel(target, this.#bytes, start + srvHeadBytes, length - srvHeadBytes);
     target.set(labels, end);

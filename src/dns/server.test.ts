@@ -34,7 +34,7 @@ function sampleCatalog() {
   return catalog;
 }
 
-/** Of another clusterset, so that names of the first are forwarded. */
+/** A server of another clusterset, so that names of the first are forwarded. */
 function elsewhere() {
   const catalog = makeCatalog({ clustersetDomain: 'other.test' });
   syncAll(catalog);

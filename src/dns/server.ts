@@ -118,7 +118,7 @@ async function startHere(
   };
 }
 
-/** Whoever answers for the cluster's domain knows its addresses too. */
+/** The servers that answer for the cluster's domain know its addresses too. */
 function clusterStubs({ catalog, clusterDomainForward: nameservers = [] }: DnsOptions): StubZone[] {
   if (!catalog || nameservers.length === 0) return [];
   const zones = [catalog.clusterZone.name, 'in-addr.arpa', 'ip6.arpa'];

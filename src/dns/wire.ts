@@ -1,5 +1,6 @@
 // One query, read in place. A Query object is made once per socket and filled again for every packet, so that reading
-// allocates nothing. What cannot be read is told apart as the RFCs do: FORMERR for a query we can answer to, silence else.
+// allocates nothing. Unreadable queries are told apart as the RFCs do: FORMERR for a query we can answer to, silence
+// else.
 
 import { recordType } from '../base/dns/codes.ts';
 import { labelBytesMax, lowerCase, nameBytesMax } from '../base/dns/name.ts';
@@ -21,7 +22,7 @@ export const extendedError = {
 export const ednsOption = { NSID: 3, COOKIE: 10, TCP_KEEPALIVE: 11, PADDING: 12, EXTENDED_ERROR: 15 } as const;
 export const clientCookieBytes = 8;
 export const serverCookieBytes = 16;
-/** Of the range for local use; can be configured. */
+/** From the range for local use; can be configured. */
 export const defaultSourceOption = 65_001;
 
 export const headerBytes = 12;

@@ -1,6 +1,5 @@
-// Answers a name of a zone from the catalog: records, aliases, SRV with their addresses beside them, and two kinds
-// of "no" (no such type, no such name) with the SOA that RFC 2308 asks for. Who asks for what, and whether it is
-// known yet, is the affair of the handlers.
+// Answers a name of a zone from the catalog: records, aliases, SRV with their addresses beside them, and two kinds of
+// "no" (no such type, no such name) with the SOA that RFC 2308 asks for. Handlers decide about clients and readiness.
 
 import { rcode, recordType } from '../base/dns/codes.ts';
 import { hashBytes } from '../base/dns/name.ts';
@@ -19,7 +18,7 @@ export interface ZoneAnswersOptions {
   readonly zone: Zone;
   readonly soa: SoaTemplate;
   readonly reader: CatalogReader;
-  /** Who asks, as far as the order of answers goes. */
+  /** The client's place, for the order of answers. */
   readonly standpointOf: (query: Query, answer: Answer) => Standpoint;
   /** Resolves the target of an alias that leads out of our zones. */
   readonly follow: (query: Query, answer: Answer, target: Uint8Array) => Step | Later;
@@ -45,8 +44,8 @@ export function failNotReady(answer: Answer, zone: Zone): void {
 }
 
 /**
- * Answers a name that an earlier process knew, and says that this is old; undefined for any other. What was missing then may
- * exist by now: never NXDOMAIN from an old copy.
+ * Answers a name that an earlier process knew, and says that this is old; undefined for any other. A name missing
+ * then may exist by now: never NXDOMAIN from an old copy.
  */
 export function createOldAnswers(
   options: Omit<ZoneAnswersOptions, keyof OldView>,
@@ -174,7 +173,7 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
     return 'done';
   }
 
-  /** What this server itself answers for and does not find is not there, once it has been read. */
+  /** A name in one of our own zones that is not found does not exist, once the zone has been read. */
   function answerElsewhere(query: Query, answer: Answer, target: Uint8Array, targetAt: number): Step | Later {
     const own = options.ownZoneOf(target);
     if (own === undefined) return options.follow(query, answer, target.slice());

@@ -47,7 +47,7 @@ function checkedPort(port: number, text: string): number {
   return port;
 }
 
-/** What a slice carries, which anybody may have written. Throws with what is wrong. */
+/** Reads the annotation of a slice, which any client may have written. Throws with what is wrong. */
 export function decodeCheck(text: string): HealthCheck {
   const value = parseJson(text) as Partial<HealthCheck> | null;
   const { probe, intervalMs = 0, timeoutMs = 0, rise = 0, fall = 0 } = value ?? {};

@@ -22,9 +22,9 @@ export interface FederationStatusOptions {
   readonly stubZones: () => NonNullable<FederationStatus['stubZones']>;
   /** Undefined if nothing is published. */
   readonly publicRecords: () => number | undefined;
-  /** What keeps the public zone from being as it should; empty if nothing does. */
+  /** Why the public zone is not as wanted; empty if it is. */
   readonly publicProblem: () => string;
-  /** Whose keys cannot be read; empty if all can. */
+  /** The trusted servers whose keys cannot be read; empty if all can. */
   readonly trustProblem?: () => string;
 }
 

@@ -1,6 +1,6 @@
-// Whom a federation's authority believes: those given at start, and whom its Federation names. TSIG keys lie in Secrets at
-// the broker, which are looked at again and again: one that comes later, or is renewed, counts from then on. What cannot be
-// read keeps nothing else from being in force, and is said.
+// Servers and clusters that a federation's authority trusts: those given at start, and those that its Federation
+// names. TSIG keys lie in Secrets at the broker, which are looked at again and again: one that comes later, or is
+// renewed, counts from then on. An unreadable entry is reported and does not affect the others.
 
 import type { TsigKey } from '../base/dns/tsig.ts';
 import { errorText, type Log } from '../base/log.ts';

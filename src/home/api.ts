@@ -35,7 +35,7 @@ export interface ApiOptions {
   readonly authority?: AuthorityFacts;
   /** Definitions that are there from the first start on. */
   readonly definitions?: readonly AnyObject[];
-  /** What the schemas of definitions cannot express. */
+  /** Rules that the schemas of definitions cannot express. */
   readonly kindRules?: DefinedKindRules;
 }
 

@@ -1,4 +1,4 @@
-// What is held here: the files of deploy/ are those of the description, and no part has more rights than it needs.
+// Checks that the files of deploy/ match the description, and that no part has more rights than it needs.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

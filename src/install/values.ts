@@ -17,7 +17,7 @@ export interface Values {
   readonly agent: PartValues & { readonly replicas: number };
   readonly dns: PartValues & {
     readonly replicas: number;
-    /** Of the Service that Pods or CoreDNS ask; empty lets the cluster choose. */
+    /** Address of the Service that Pods or CoreDNS ask; empty lets the cluster choose. */
     readonly clusterIP: string;
     /** Nameserver for all other names; empty answers only our own zones. */
     readonly forward: string;

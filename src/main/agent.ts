@@ -30,7 +30,7 @@ export interface AgentRoleOptions {
   /** In place of the credentials that joining left: then nothing is renewed. */
   readonly brokerAccess?: HttpAccess;
   readonly leaderTimes?: LeaderTimes;
-  /** Of external services; the built-in ones when absent. */
+  /** Plugins of external services; the built-in ones when absent. */
   readonly plugins?: Plugins;
 }
 
@@ -87,7 +87,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
     const hadTerm = term !== undefined;
     await end();
     external.placeChanged();
-    // Who left has nothing of the broker any more.
+    // After leaving, a cluster keeps nothing of the broker.
     if (hadTerm && wanted === undefined && !isStopped) await removeCopies(home, systemNamespace);
     if (wanted !== undefined) term = begin(wanted);
   }

@@ -1,5 +1,5 @@
-// What the leading authority of a federation does for the others, against a simulated broker and resolvers whose stub-zone
-// endpoints are the real ones.
+// Work of a federation's leading authority, against a simulated broker and resolvers whose stub-zone endpoints are
+// the real ones.
 
 import { describe, expect, test } from 'vitest';
 import { SimHome } from '../../sim/home.ts';

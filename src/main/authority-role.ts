@@ -47,7 +47,7 @@ export interface ZoneWish {
   readonly ttlSeconds?: number;
   /** Code of the EDNS option that names the asking cluster. */
   readonly sourceOption?: number;
-  /** Of the servers that the zone names. */
+  /** Addresses of the servers that the zone names. */
   readonly serverAddresses?: readonly string[];
 }
 

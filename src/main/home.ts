@@ -103,7 +103,10 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   return { server, kubeconfig, certificateAuthority: pki.clientCa, transport, stop: () => parts.stop() };
 }
 
-/** What a Kubernetes would bring along: EndpointSlices from Services and Pods, and checks of registered processes. */
+/**
+ * Controllers that a Kubernetes would include: EndpointSlices from Services and Pods, and checks of registered
+ * processes.
+ */
 function startControllers(
   { world, log }: HomeOptions,
   { transport, metrics, parts }: { transport: HttpTransport; metrics: Metrics; parts: Parts },

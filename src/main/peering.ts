@@ -104,7 +104,7 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
   }
 }
 
-/** Of `host:port`; empty if there is none. */
+/** Host of `host:port`; empty if there is none. */
 function hostOf(address: string): string {
   const parts = /^(?:https:\/\/)?(?:\[([^\]]+)\]|([^:]+)):\d+$/.exec(address);
   return parts?.[1] ?? parts?.[2] ?? '';

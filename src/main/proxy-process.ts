@@ -119,7 +119,7 @@ const serviceCidrType = {
   isNamespaced: false,
 };
 
-/** Of a Kubernetes that has them; a home that is away or has none is served without. */
+/** Service ranges of a Kubernetes that publishes them; a home that is away or has none is served without. */
 async function serviceCidrs(home: Client): Promise<IpRange[]> {
   try {
     const { items } = await home.list<AnyObject & { spec?: { cidrs?: string[] } }>(serviceCidrType, {

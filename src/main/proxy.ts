@@ -36,7 +36,7 @@ export interface ProxyOptions {
 
 export interface ProxyRole {
   readonly state: ProxyState;
-  /** Of nftables mode: connections that go to a local port, in place of those it was started with. */
+  /** In nftables mode: replaces the connections that are redirected to a local port. */
   setRedirects(redirects: readonly Redirect[]): void;
   /** Resolves when what the home holds is served. */
   whenServing(): Promise<void>;
@@ -45,7 +45,7 @@ export interface ProxyRole {
   status(): object;
   /** In userspace mode it knows itself which endpoint a connection reached. */
   readonly identify?: Identify;
-  /** Of nftables mode: what differed in the kernel and was put right. */
+  /** In nftables mode: the differences that were found in the kernel and put right. */
   verify(): Promise<string[]>;
   stop(): Promise<void>;
 }

@@ -38,7 +38,7 @@ export interface ResolverOptions extends DnsConfig {
   readonly domains?: {
     readonly cluster?: string;
     readonly clusterset?: string;
-    /** Whatever the clusterset says while it runs. */
+    /** Ignores the clusterset's own setting while it runs. */
     readonly isClustersetFixed?: boolean;
     readonly ttlSeconds?: number;
   };
@@ -48,7 +48,7 @@ export interface ResolverOptions extends DnsConfig {
   readonly ignoresEmptyServices?: boolean;
   /** Where PeerServices lie. */
   readonly peersNamespace?: string;
-  /** Of this federation the server is an authority too. */
+  /** The federation that the server is an authority for as well. */
   readonly authority?: AuthoritySetup;
   /** Names on disk, for the next start; none are kept without it. */
   readonly namesCopy?: NamesCopy;
@@ -63,7 +63,7 @@ export interface Resolver {
   zones(): readonly Zone[];
   /** Port of the stub-zone endpoint, if there is one. */
   readonly stubPort: number | undefined;
-  /** What it answers at present, in words; empty when everything can be answered. */
+  /** The names it cannot answer at present, in words; empty when it can answer everything. */
   notReady(): string;
   /** Resolves when all zones can be answered; until then the answer is SERVFAIL. */
   whenSynced(): Promise<void>;
@@ -74,7 +74,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   const { world, log, home, cluster, authority } = options;
   const parts = new Parts(log);
   const catalog = makeCatalog(options);
-  // Who is no authority carries none of its code.
+  // Loaded only on authorities.
   const authorityParts = authority && (await import('./authority.ts'));
   const table = authority && authorityParts?.federationTable(catalog.table, authority, options.serverAddresses);
   const ownZones = () => [...catalog.zones, ...(table ? [table.zone] : [])];

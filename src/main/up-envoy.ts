@@ -31,7 +31,7 @@ export interface UpEnvoyOptions {
   readonly boundTo?: string;
   /** Where connections to external services arrive. */
   readonly outbound?: OutboundPorts;
-  /** Of external services; the built-in ones when absent. */
+  /** Plugins of external services; the built-in ones when absent. */
   readonly plugins?: Plugins;
 }
 

@@ -51,13 +51,13 @@ export interface XdsRoleOptions {
   readonly ports: { readonly virtual: number; readonly ingress: number; readonly outbound?: OutboundPorts };
   /** The sidecar listens on this address alone, and on those of peers' services: nothing redirects connections to it. */
   readonly boundTo?: string;
-  /** Of external services; the built-in ones when absent. */
+  /** Plugins of external services; the built-in ones when absent. */
   readonly plugins?: Plugins;
 }
 
 export interface XdsRole {
   readonly service: XdsService;
-  /** Of the listener with TLS; 0 without one. */
+  /** Port of the listener with TLS; 0 without one. */
   readonly port: number;
   /** Why it does not serve yet; empty once it does. */
   notReady(): string;

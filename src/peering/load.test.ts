@@ -151,7 +151,7 @@ test('load: one of ten consumers stalls -> the others’ deliveries are the same
   for (let n = 1; n < 10; n += 1) expect(stalled.consumers[n]?.arrivals).toEqual(calm.consumers[n]?.arrivals);
   expect(stalled.lag.services).toBe(100);
   expect(stalled.lag.unacknowledged).toBeLessThanOrEqual(256);
-  // What fits in the buffer, and one message for each service at most.
+  // The buffer's contents, and one message for each service at most.
   expect(stalled.stalledBytesMax).toBeLessThan(64 * 1024 + 100 * 1000);
   // It missed nothing that still counts, and saw few of the states in between.
   expect(stalled.consumers[0]?.held).toEqual(calm.consumers[0]?.held);

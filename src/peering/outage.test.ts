@@ -1,4 +1,4 @@
-// What is left of a catalog after somebody was away: under the virtual clock, with whole meshes.
+// The rest of a catalog after an outage: under the virtual clock, with whole meshes.
 
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';

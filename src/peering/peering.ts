@@ -77,12 +77,12 @@ export interface Peering {
   readonly owner: Owner;
   readonly catalog: OwnerCatalog;
   consumer(): Consumer | undefined;
-  /** What belongs to this cluster changed. */
+  /** A fact about this cluster changed. */
   ownChanged(): void;
   stop(): Promise<void>;
 }
 
-/** What a peer publishes on its own stream is as large as what is taken from an owner. */
+/** The size limit is the same for messages that a peer publishes on its own stream and for those of an owner. */
 const messageBytesMax = linkLimits.messageBytesMax;
 /** One for its stream, and some for the command line and for a stream that takes its place. */
 const connectionsPerPeer = 16;
@@ -270,8 +270,8 @@ class PeeringParts implements Peering {
     return all.every(({ hasSynced }) => hasSynced);
   }
 
-  // Of the two the one that is further back: older than this nothing in the catalog can be. Not the newest object's: that
-  // one may be deleted while nobody looks, and the next snapshot would seem older than the last.
+  // The older of the two revisions: nothing in the catalog can be older. Not the newest object's: that one may be
+  // deleted while nobody looks, and the next snapshot would seem older than the last.
   #revisionNow(): number {
     const positions = [this.#services, this.#exports].map((informer) => Number(informer.status().revision ?? 0));
     this.#revision = Math.max(this.#revision, Math.min(...positions) || 0);
@@ -512,7 +512,7 @@ class PeeringParts implements Peering {
   }
 }
 
-/** What an export can ask about. */
+/** The fields that an export can refer to. */
 function keepService({ apiVersion, kind, metadata, spec }: Service): Service {
   const { name, namespace, labels, annotations, resourceVersion, uid } = metadata;
   const ports = spec?.ports?.map(({ port, protocol, appProtocol }) => ({ port, protocol, appProtocol }));

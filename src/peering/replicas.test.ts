@@ -1,4 +1,4 @@
-// What stands between two meshes: balancers, replicas, names in place of addresses, rotated trust.
+// Between two meshes: balancers, replicas, names in place of addresses, rotated trust.
 
 import net from 'node:net';
 import { afterEach, expect, test } from 'vitest';

@@ -25,7 +25,7 @@ export interface AttachProxyOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly state: ProxyState;
-  /** From flags. Of these the home overrides nothing. */
+  /** From flags. The home cannot override these. */
   readonly view: ViewInput;
   /** Name of the Node object to read, if there is one. */
   readonly node?: string;

@@ -22,7 +22,7 @@ export interface PortChoice {
   readonly affinitySeconds: number;
 }
 
-/** What the choice depends on besides the service itself. */
+/** Inputs of the choice besides the service itself. */
 export interface View {
   readonly self: Place;
   readonly preference: LocalityChoice<unknown>['preference'];

@@ -30,7 +30,7 @@ export interface Address {
 export interface ServiceFacts {
   /** `namespace/name`. */
   readonly key: string;
-  /** Of two imports with one address the older one is served. */
+  /** If two imports have one address, the older one is served. */
   readonly createdAt: string;
   readonly ips: readonly Address[];
   readonly ports: readonly PortFacts[];

@@ -22,7 +22,7 @@ export function registerProxyMetrics({ metrics, size, problems, isStale }: Proxy
   gauge('proxy_stale', '1 while the home is unreachable and the last known state is served', () => (isStale() ? 1 : 0));
 }
 
-/** Of nftables mode. */
+/** Metrics of nftables mode. */
 export function transactionObserver(metrics: Metrics, status: () => ApplierStatus): (transaction: Transaction) => void {
   const durations = metrics.histogram({
     name: 'proxy_transaction_seconds',

@@ -7,7 +7,7 @@ export const xdsTypes = ['cluster', 'endpoints', 'listener', 'route', 'secret'] 
 
 export type XdsType = (typeof xdsTypes)[number];
 
-/** Of the protocol: `sotw` sends the state of the world, `delta` sends changes. */
+/** Variant of the protocol: `sotw` sends the state of the world, `delta` sends changes. */
 export type Variant = 'sotw' | 'delta';
 
 /** The object that made a resource necessary. A proxy's refusal becomes a condition on it. */

@@ -10,7 +10,7 @@ import type { Variant } from './resource.ts';
 import type { Answer, ClientRequest, NodeInfo, ServerResponse } from './session/messages.ts';
 
 const service = 'envoy.service.discovery.v3';
-/** What one request may name; more is an error of the sender. */
+/** Limit on the names in one request; more is an error of the sender. */
 const namesMax = 200_000;
 const errorLengthMax = 1024;
 

@@ -201,7 +201,7 @@ function judgeWatcher(history: History, watcher: Watcher, final: ReadonlyMap<str
     before = event.revision;
   }
   const byRevision = new Map(watcher.events.map((event) => [event.revision, event]));
-  // What lies between a break and a list is seen in the list alone; everything else must have come as an event.
+  // Changes between a break and a list are visible in the list alone; all others must have come as events.
   const isListed = (revision: number) => watcher.lists.some(({ after, upTo }) => revision > after && revision <= upTo);
   for (const { revision, name, value } of history.acknowledged) {
     if (!isListed(revision) && byRevision.get(revision)?.value !== value)

@@ -38,7 +38,7 @@ export class History {
       try {
         const connection = await server.connection();
         let seen = await this.#read(connection, name);
-        // What was just read may be old by now: then the write is refused, and that is recorded too.
+        // The last read may be old by now: then the write is refused, and that is recorded too.
         while (random() < 0.6) seen = await this.#change(connection, name, seen, random() < 0.2);
       } catch {
         // The server was killed: what was in flight is recorded as unanswered.

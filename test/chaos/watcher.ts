@@ -13,12 +13,12 @@ export interface WatchedEvent {
 
 export class Watcher {
   readonly events: WatchedEvent[] = [];
-  /** What the client believes is there, by name. */
+  /** The client's view, by name. */
   readonly state = new Map<string, string>();
   revision = 0;
   /** How often a watch went on from where it was after a break. */
   resumes = 0;
-  /** What was seen by listing: at first, and when the server said that the revision was too old. */
+  /** States seen by listing: at first, and after "the revision is too old". */
   readonly lists: { readonly after: number; readonly upTo: number }[] = [];
   #mustList = true;
 

@@ -7,9 +7,9 @@ import { deframe, type Fields, type ForeignService, fieldsOf, frame, response, t
 
 export interface ForeignOwner {
   readonly port: number;
-  /** What consumers said: `register`, `ack`, `nack 3 san: …`. */
+  /** Answers of the consumers: `register`, `ack`, `nack 3 san: …`. */
   readonly heard: string[];
-  /** What was said beside an ack, which is one all the same. */
+  /** Notes beside an ack, which still is one. */
   readonly notes: string[];
   /** Id to description of what a consumer acknowledged last; taken off when it acknowledged that it is gone. */
   readonly acknowledged: Map<string, string>;

@@ -14,7 +14,7 @@ export interface ApiProcess {
   readonly kubeconfig: string;
   readonly readyMs: number;
   readonly port: number;
-  /** What the process wrote to standard error so far. */
+  /** Standard error of the process so far. */
   errors(): string;
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
@@ -34,7 +34,7 @@ export function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
   const [program, ...programArgs] = [...(options.under ?? []), portolan, ...args];
   const isUnder = options.under !== undefined;
   const child = spawn(program!, programArgs, { stdio: ['ignore', 'pipe', 'pipe'], detached: isUnder });
-  // What runs under another program is reached as a group of its own.
+  // A process under another program is signalled as a group of its own.
   const signalAll = (signal: NodeJS.Signals) => process.kill(isUnder ? -child.pid! : child.pid!, signal);
   let out = '';
   let errors = '';

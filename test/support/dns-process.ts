@@ -15,7 +15,7 @@ export interface DnsProcess {
   readonly tlsPort: number;
   /** URL of the stub-zone endpoint, empty without. */
   readonly stubs: string;
-  /** What it wrote to standard error. */
+  /** Its standard error. */
   log(): string;
   /** Whether it has said so. */
   isReady(): boolean;

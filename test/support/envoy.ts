@@ -20,7 +20,10 @@ const typeUrls: Readonly<Record<XdsType, string>> = {
   secret: 'envoy.extensions.transport_sockets.tls.v3.Secret',
 };
 
-/** What Envoy finds wrong with the resources, empty if nothing: routes and secrets become part of what refers to them. */
+/**
+ * Envoy's complaints about the resources, empty if there are none: routes and secrets become part of what refers to
+ * them.
+ */
 export async function validateByEnvoy(directory: string, resources: readonly XdsResource[]): Promise<string> {
   const bodies = (type: XdsType) => resources.filter((one) => one.type === type).map(({ body }) => body);
   const routes = new Map(bodies('route').map((body) => [body['name'], body]));
@@ -83,7 +86,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
   };
   const writeAll = (resources: readonly XdsResource[]) => {
     applied += 1;
-    // What is referred to comes first. Envoy takes one route configuration or secret from a file.
+    // Referred resources come first. Envoy takes one route configuration or secret from a file.
     for (const one of resources)
       if (one.type === 'secret' || one.type === 'route') write(singleFile(one.type, one.name), [one], applied);
     for (const type of ['cluster', 'listener'] as const)

@@ -39,14 +39,14 @@ export class Kubectl {
     return new Promise((resolve) => child.once('close', (code) => resolve({ code, ...output() })));
   }
 
-  /** What it printed; fails the test if it did not succeed. */
+  /** Its output; fails the test if it did not succeed. */
   async ok(line: string | readonly string[], stdin = '', env: Record<string, string> = {}): Promise<string> {
     const { code, out, err } = await this.run(line, stdin, env);
     if (code !== 0) throw new Error(`kubectl ${asArgs(line).join(' ')} ended with ${code}: ${out}${err}`);
     return out.trim();
   }
 
-  /** What it complained about; fails the test if it succeeded. */
+  /** Its error; fails the test if it succeeded. */
   async refused(line: string | readonly string[], stdin = ''): Promise<string> {
     const { code, out, err } = await this.run(line, stdin);
     if (code === 0) throw new Error(`kubectl ${asArgs(line).join(' ')} should have failed and said: ${out}${err}`);

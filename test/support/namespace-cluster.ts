@@ -36,7 +36,7 @@ export interface ClusterTask {
   readonly id: string;
   readonly region: string;
   readonly zone: string;
-  /** Of this namespace, as the others reach it. */
+  /** Address of this namespace for the others. */
   readonly address: string;
   /** Where it holds service addresses; on its loopback device. */
   readonly clusterIP: string;

@@ -17,7 +17,7 @@ import { startPeeringProcess } from './peering-process.ts';
 export type Victim = 'peering' | 'home' | 'both';
 
 export interface CrashOptions {
-  /** Who is killed, in turn. */
+  /** The processes to kill, in turn. */
   readonly victims: readonly Victim[];
   readonly folder: string;
   readonly kills: number;

@@ -1,4 +1,4 @@
-// What the kernel of a namespace holds of the proxy's table, in a form that can be compared, and the nft processes there.
+// Reads the proxy's table in a namespace's kernel, in a form that can be compared, and the nft processes there.
 
 import type { Namespaces, Place } from './namespaces.ts';
 

@@ -30,7 +30,7 @@ export interface ProxyNodeTask {
   /** At the broker: who may join. */
   readonly members?: readonly { readonly id: string; readonly region: string; readonly zone: string }[];
   readonly leaseSeconds?: number;
-  /** Of a cluster. */
+  /** Membership of a cluster. */
   readonly join?: {
     readonly id: string;
     readonly region: string;

@@ -59,7 +59,7 @@ export class LineProcess {
 
 export interface NodeHome {
   readonly kubeconfig: string;
-  /** Of the proxies' account. */
+  /** Kubeconfig of the proxies' account. */
   readonly proxyKubeconfig: string;
   readonly tokens: Record<string, string>;
   order<T = AnyObject>(order: Order): Promise<T>;
@@ -138,7 +138,7 @@ export async function startServers(net: Namespaces, place: Place, servers: reado
 }
 
 export interface ClientReport {
-  /** What answered, and how often. */
+  /** The backends that answered, and how often. */
   readonly answers: Record<string, number>;
   readonly failures: Record<string, number>;
 }

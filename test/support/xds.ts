@@ -18,7 +18,7 @@ import type { ProxyRole } from '../../src/xds/identity/proxy-identity.ts';
 export interface XdsTest {
   readonly home: MemoryHome;
   readonly client: Client;
-  /** Of the server that runs now. */
+  /** Metrics of the present server. */
   metrics: Metrics;
   readonly socket: string;
   readonly folder: string;

@@ -1,7 +1,7 @@
 // DNS labels and host names as Kubernetes checks them. Pure. Lengths are checked before patterns, so that no pattern ever
 // sees a long text.
 
-/** What is wrong with a text; empty if nothing is. */
+/** Returns the problems of a text; empty if there are none. */
 export type TextRule = (text: string) => string[];
 
 const labelPattern = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;

@@ -1,5 +1,5 @@
-// Whole DNS messages as values, for everything that is not the query path: updates, zone transfers, tools. Names in records
-// come out uncompressed, so that rdata can be compared. What cannot be read is a MessageError.
+// Whole DNS messages as values, for everything that is not the query path: updates, zone transfers, tools. Names in
+// records come out uncompressed, so that rdata can be compared. Unreadable input throws a MessageError.
 
 import { ByteWriter } from './bytes.ts';
 import { decodeName, encodeName, lowerCase } from './name.ts';

@@ -8,7 +8,7 @@ export interface TcpExchange {
   readonly server: { readonly host: string; readonly port: number };
   readonly timers: Timers;
   readonly message: Uint8Array;
-  /** Called with every message that comes back until one was the last. What it throws ends the exchange. */
+  /** Called with every message that comes back until one was the last. An exception from it ends the exchange. */
   readonly onMessage: (reply: Buffer) => 'more' | 'end';
   /** `totalMs` for all of it, or `idleMs` without anything. */
   readonly limit: { readonly totalMs: number } | { readonly idleMs: number };

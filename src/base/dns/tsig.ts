@@ -63,7 +63,7 @@ export type Verdict =
 export interface VerifyOptions {
   readonly keys: readonly TsigKey[];
   readonly timeSeconds: number;
-  /** Of the request, when a reply is checked. */
+  /** The MAC of the request, when a reply is checked. */
   readonly requestMac?: Uint8Array;
 }
 

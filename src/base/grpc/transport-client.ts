@@ -33,7 +33,7 @@ export interface ClientHandlers {
   onMessage(message: Buffer): void;
   /** A message was too large to be read; this is how it began. */
   onOversized(oversized: { readonly length: number; readonly beginning: Buffer }): void;
-  /** What was sent went out, after there had been too much of it. */
+  /** Buffered data was sent, after a write had returned false. */
   onDrain?(): void;
   /** Any sign of life: a message, or an answer to keep-alive. */
   onAlive(): void;
@@ -58,7 +58,7 @@ export interface ClientCall {
 
 export type Dial = (options: DialOptions, handlers: ClientHandlers) => ClientCall;
 
-/** What the owner may have on its way to us. */
+/** Bytes that the owner may have in flight to us. */
 const windowBytes = 1 << 20;
 /** How long the reason of a failure may come after the failure. */
 const causeDelayMs = 50;

@@ -11,7 +11,7 @@ export interface AdminEndpointOptions {
   readonly metrics: Metrics;
   /** Empty while the role works; else why it does not. */
   readonly notReady: () => string;
-  /** What the role knows, for `GET /status` in JSON. */
+  /** The role's state, for `GET /status` in JSON. */
   readonly status: () => unknown;
   /** More paths that only some roles have. */
   readonly routes?: Readonly<Record<string, AdminRoute>>;

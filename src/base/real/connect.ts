@@ -12,8 +12,8 @@ export interface Connection {
 
 const connectTimeoutMs = 10_000;
 /**
- * The kernel repeats an unanswered SYN after 1, 3, 7 … s. Whoever was cut off would notice the mended line that late, so
- * another try is made beside it.
+ * The kernel repeats an unanswered SYN after 1, 3, 7 … s. Without a second attempt beside the first, a mended line
+ * would be noticed that late.
  */
 const unansweredMs = 500;
 /** With the kernel's ten probes one second apart a dead peer is noticed in 20 s, also where no PING can be sent. */

@@ -31,7 +31,7 @@ async function write(path: string, content: Content, options: WriteOptions = {})
     await rename(temporary, path);
     await syncDirectory(dirname(path));
   } catch (error) {
-    // Whatever stands in the way of tidying up too is not news.
+    // A failure to clean up is not reported; the first error is.
     await rm(temporary, { force: true }).catch(() => {});
     throw new Error(`write ${path}`, { cause: error });
   }

@@ -40,8 +40,8 @@ export function createHttpClient(access: HttpAccess, options: { pingTimes?: Ping
     if (isClosed) socket.destroy();
     else if (protocol === 'h2') {
       const session = createHttp2Session({ socket, server: origin, ...options });
-      // What is sent before it is known how many requests the server takes may have to wait for others to end, and a
-      // watch does not end.
+      // Until the server's limit of streams is known, a request may have to wait for others to end, and a watch does
+      // not end.
       sessions.push(session);
       await session.whenReady;
     } else http1 = createHttp1Sender({ server: origin, first: socket, open: reopen });

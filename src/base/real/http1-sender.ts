@@ -50,7 +50,7 @@ export function createHttp1Sender(options: Http1SenderOptions): Http1Sender {
   };
 }
 
-/** What opening a connection failed with says it all; the rest is told by what was asked. */
+/** A failed connect explains itself; other failures get the request as context. */
 function describeFailure(what: string, cause: unknown): Error {
   if (cause instanceof ConnectionError || cause instanceof UnprocessedError) return cause;
   return new ConnectionError(what, cause);

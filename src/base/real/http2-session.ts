@@ -27,7 +27,7 @@ export interface PingTimes {
 
 /** A dead connection is noticed within the sum of both. */
 const defaultPingTimes: PingTimes = { pingEveryMs: 10_000, pingAnswerMs: 15_000 };
-/** Whoever gave up sooner had its own reasons. */
+/** A caller that gave up sooner had its own reasons. */
 const unansweredMs = 500;
 const streamWindowBytes = 1024 * 1024;
 const connectionWindowBytes = 16 * 1024 * 1024;

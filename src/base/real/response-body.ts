@@ -1,5 +1,5 @@
-// A response's bytes as they come. Whoever does not read holds the sender back; whoever stops reading ends the stream;
-// a stream that was cut off throws, so that half an answer is never taken for a whole one.
+// A response's bytes as they come. A slow reader holds the sender back; a reader that stops ends the stream; a stream
+// that was cut off throws, so that half an answer is never taken for a whole one.
 
 import type { Readable } from 'node:stream';
 

@@ -26,7 +26,7 @@ function isAllowed(name: GeneralName, { permitted, excluded }: NameConstraints):
   const alike = (base: GeneralName) => isSameKind(base, name);
   const bases = permitted.filter(alike);
   if (bases.length > 0 && !bases.some((base) => isWithin(name, base))) return false;
-  // What cannot be compared is not let through.
+  // A name that cannot be compared is refused.
   return !excluded.filter(alike).some((base) => name.kind === 'other' || isUnreadable(name) || isWithin(name, base));
 }
 

@@ -14,7 +14,7 @@ export interface CopyKeeperOptions {
   readonly log: Log;
   readonly path: string;
   readonly table: NameTable;
-  /** Whose names these are. */
+  /** The owner of these names. */
   readonly owner: string;
   readonly zones: () => readonly Zone[];
   /** Whether everything has been read. Until then the copy that is there is better than any we could write. */
@@ -112,7 +112,7 @@ export interface LoadCopyOptions {
   readonly path: string;
   /** Somebody else's names are of no use. */
   readonly owner: string;
-  /** Of an older one nothing is used. */
+  /** An older copy is not used. */
   readonly maxAgeMs: number;
 }
 
@@ -178,9 +178,9 @@ function hours(ms: number): string {
 
 export interface NamesCopy {
   readonly path: string;
-  /** Whose names these are: `cluster east`, `federation world`. */
+  /** The owner of these names: `cluster east`, `federation world`. */
   readonly owner: string;
-  /** What an earlier server left, if it is of use. */
+  /** A usable copy left by an earlier server. */
   readonly loaded: LoadedCopy | undefined;
 }
 

@@ -19,7 +19,7 @@ const digestBytes = 32;
 const pieceBytes = 256 << 10;
 
 export interface CopyFacts {
-  /** Whose names these are: `cluster east`. */
+  /** The owner of these names: `cluster east`. */
   readonly owner: string;
   readonly zones: readonly CopiedZone[];
   /** Wall time at which they were last known to be right. */

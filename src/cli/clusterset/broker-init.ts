@@ -153,7 +153,7 @@ export function clusterSetSpec(flags: ClusterSetFlags): ClusterSetSpec {
   }) as ClusterSetSpec;
 }
 
-/** What was done, as lines for the person. */
+/** Returns one line per completed step. */
 export async function brokerInit(
   request: InitRequest & { readonly client: Client; readonly deps: Pick<ClusterSetDeps, 'host' | 'world'> },
 ): Promise<string[]> {
@@ -223,7 +223,7 @@ async function refuseForeign(client: Client, clusterset: string, name: string): 
   );
 }
 
-/** What to say besides. */
+/** Returns warnings. */
 async function refuseNonsense(client: Client, clusterset: string, spec: ClusterSetSpec): Promise<string[]> {
   const present = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
   const whole = { ...present?.spec, ...spec };

@@ -48,7 +48,7 @@ be reached. Examples:
   });
 }
 
-/** What was done, as a line for the person. */
+/** Returns the line to print. */
 export async function drainCluster(
   broker: Client,
   { id, clusterset, isDraining }: { readonly id: string; readonly clusterset: string; readonly isDraining: boolean },

@@ -17,7 +17,7 @@ export interface HomeExplanation {
   readonly brokerProblem: string;
   readonly import: ServiceImport['spec'] | undefined;
   readonly clusters: readonly { readonly cluster: string; readonly lease: string }[];
-  /** Of this cluster's own export; absent if it does not export the service. */
+  /** Conditions of this cluster's own export; absent if it does not export the service. */
   readonly conditions: readonly Condition[] | undefined;
 }
 

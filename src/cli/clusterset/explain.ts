@@ -62,7 +62,7 @@ export interface ServiceExplanation extends MergeExplanation {
   /** Why the decider decides what cannot be combined. */
   readonly why: string;
   readonly ports: string;
-  /** What the service's name cannot know, where it leads to endpoints. */
+  /** What a name that leads to endpoints cannot express, for the reader. */
   readonly nameNote: string | undefined;
   readonly standings: readonly ClusterStanding[];
 }

@@ -164,7 +164,7 @@ async function* warnings(
     yield `warning: ${conditionIn(foresight.conditions, why)?.message}`;
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    // Who exports need not be allowed to see the broker.
+    // Exporting does not require the right to read the broker.
     yield `note: cannot preview the effect on other clusters: ${errorText(error)}`;
   }
 }
@@ -185,7 +185,7 @@ export interface HereRequest {
   readonly ids: readonly string[];
 }
 
-/** What a change of one service in this cluster would do. */
+/** Foresees a change of one service in this cluster. */
 export async function foreseeHere(
   deps: ClusterSetDeps,
   { home, key, change, ids }: HereRequest,

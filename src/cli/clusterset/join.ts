@@ -165,7 +165,7 @@ async function tokenAsAdmin(deps: ClusterSetDeps, home: Client, flags: JoinFlags
   }
 }
 
-/** What was done, as lines for the person. */
+/** Returns one line per completed step. */
 export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<string[]> {
   const { home, token } = request;
   await refuseAtHome(home, token);
@@ -226,7 +226,7 @@ function findProperty(home: Client, name: string): Promise<ClusterProperty | und
   return getOrUndefined<ClusterProperty>(home, clusterPropertyType, { name });
 }
 
-/** What could not be checked, in lines for the person. */
+/** Returns one line per check that could not be made. */
 async function refuseAtBroker(broker: Client, { home, token, claims, found }: JoinRequest): Promise<string[]> {
   const { clusterset, clusterId: id } = token;
   const set = await readClusterSet(broker, clusterset);

@@ -29,7 +29,7 @@ export async function findServiceRanges(home: Client): Promise<string[]> {
   return distinct([...(await askFor(home, '192.0.2.1')), ...(await askFor(home, '2001:db8::1'))]);
 }
 
-/** Of its nodes, as many as there are now. */
+/** Pod ranges of the nodes that exist now. */
 export async function findPodRanges(home: Client): Promise<string[]> {
   const nodes = await known(async () => listAll<Node>(home, nodeType));
   return distinct(nodes.flatMap(({ spec }) => spec?.podCIDRs ?? (spec?.podCIDR === undefined ? [] : [spec.podCIDR])));
@@ -50,7 +50,7 @@ async function askFor(home: Client, clusterIP: string): Promise<string[]> {
   }
 }
 
-/** What we may not see, or what is not served, is not known. */
+/** A list that may not be read or is not served counts as empty. */
 async function known<T>(read: () => Promise<T[]>): Promise<T[]> {
   try {
     return await read();

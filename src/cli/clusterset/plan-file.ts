@@ -23,7 +23,7 @@ export interface PlannedObjects {
   readonly policies: ReadonlyMap<string, ServiceExportPolicy>;
   /** Namespaces that the file itself brings, by name. */
   readonly namespaces: ReadonlyMap<string, Namespace>;
-  /** What the file holds besides, which a plan does not look at. */
+  /** Other objects in the file, which a plan ignores. */
   readonly ignored: readonly string[];
 }
 

@@ -25,7 +25,7 @@ interface PlanFlags extends HomeFlags {
   readonly output: string;
 }
 
-/** What the command ends with. 1 is an error, as everywhere. */
+/** Exit codes of the command. 1 is an error, as everywhere. */
 export const planExit = { fine: 0, conflict: exitCodes.wouldConflict, notExported: exitCodes.notReady } as const;
 const worstFirst: readonly number[] = [planExit.notExported, planExit.conflict];
 

@@ -94,7 +94,7 @@ async function reportOf(deps: ClusterSetDeps, home: HomeFlags, isOneOfMany: bool
   }
 }
 
-/** Of a member the clusterset it is in; of a broker every clusterset it holds. */
+/** At a member: its clusterset; at a broker: every clusterset it holds. */
 function statusesOf(deps: ClusterSetDeps, flags: HomeFlags): Promise<Status[]> {
   const { world } = deps;
   return withHome(deps, flags, async ({ client: home, server }) => {
@@ -114,7 +114,7 @@ function statusesOf(deps: ClusterSetDeps, flags: HomeFlags): Promise<Status[]> {
   });
 }
 
-/** What could not be reached goes before what is wrong, and that before what is incomplete. */
+/** Unreachable ranks before wrong, and wrong before incomplete. */
 function worstOf(codes: readonly number[]): number {
   const order: readonly number[] = [exitCodes.unreachable, exitCodes.notReady, exitCodes.incomplete];
   return order.find((code) => codes.includes(code)) ?? codes.find((code) => code !== 0) ?? 0;

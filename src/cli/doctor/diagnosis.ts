@@ -7,7 +7,7 @@ import { exitCodes } from '../exit-codes.ts';
 import { type Code, codes, docsOf, type Severity, severities } from './codes.ts';
 import { type ClusterFacts, NotRead } from './facts.ts';
 
-/** What a check says; the rest follows from its code. */
+/** The result of a check; the rest follows from its code. */
 export interface Found {
   readonly subject: string;
   readonly message: string;

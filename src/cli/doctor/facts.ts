@@ -16,7 +16,7 @@ import type { PartStatus } from '../parts.ts';
 export type Read<T> = { readonly value: T } | { readonly why: string };
 
 export interface Health {
-  /** Of /readyz. */
+  /** Status of /readyz. */
   readonly status: number;
   readonly text: string;
   /** The home's clock minus ours; undefined if it sends no Date. */
@@ -70,7 +70,7 @@ export interface ClusterFacts {
   readonly peers: Read<readonly Peer[]>;
   readonly peerExports: Read<readonly PeerExport[]>;
   readonly certificates: Read<readonly CertificateFacts[]>;
-  /** What may not be read. */
+  /** Reads that were refused. */
   readonly forbidden: readonly string[];
   readonly asked: Read<readonly AskedName[]>;
   /** Problems of connections that were tried. */

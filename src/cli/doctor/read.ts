@@ -1,5 +1,5 @@
-// Reads what doctor checks of one cluster, within a bound of time. What cannot be read is a reason, never an error: one
-// cluster that does not answer must not hide the others.
+// Reads what doctor checks of one cluster, within a bound of time. A failed read becomes a reason, never an error:
+// one cluster that does not answer must not hide the others.
 
 import { addressClaimType } from '../../addresses/address-claim.ts';
 import { readBody } from '../../base/http.ts';
@@ -38,7 +38,7 @@ export interface ReadRequest {
   readonly connect: (client: Client) => Promise<readonly { service: string; problems: readonly string[] }[]>;
 }
 
-/** What lags for a moment is no finding: looked at again after this time. */
+/** A brief lag is no finding: it is checked again after this time. */
 const secondLookMs = 3_000;
 
 export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {

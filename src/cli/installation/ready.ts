@@ -40,7 +40,7 @@ export async function untilReady(
   }
 }
 
-/** What is missing in words; undefined if nothing is. */
+/** The missing Pods in words; undefined if none are missing. */
 export function missingPods({ kind, metadata, spec, status = {} }: Workload): string | undefined {
   if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0))
     return 'its controller has not seen the change yet';

@@ -1,4 +1,4 @@
-// What `portolan peer` refuses before anything is sent anywhere.
+// Refusals of `portolan peer` before anything is sent.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

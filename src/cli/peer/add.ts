@@ -83,8 +83,8 @@ export async function addByToken(home: PeerHome, text: string, request: AddReque
   if (token === undefined) throw usageError('--token: invalid; want the output of portolan peer token');
   const card = await ownCard(home);
   const { address, domain, bundle, secret } = token;
-  // Whoever dials a mesh that does not know it yet is refused and stops: so we first let the other in, then it us, and
-  // only then do we dial it.
+  // A mesh refuses an unknown peer, and the dialler then stops: so we first admit the other mesh, then it admits us,
+  // and only then do we dial it.
   await createPeer(home, { ...request, domain, bundle });
   const answer = await introduceOurselves(token, { ...card, secret }).catch(async (error: unknown) => {
     await home.client.delete(peerType, { namespace: home.namespace, name: request.name });

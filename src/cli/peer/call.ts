@@ -20,7 +20,7 @@ export interface PeerAnswer {
   readonly body: any;
 }
 
-/** Whoever answered speaks the protocol of peers, or something else, but not our own few requests. */
+/** The other side speaks the protocol of peers or another one, but does not serve our own requests. */
 export class NotPortolan extends Error {}
 
 const answerMsMax = 15_000;

@@ -35,7 +35,7 @@ export const ownCertificateSecret = 'portolan-peering-tls';
 
 export interface PeerReport {
   readonly lines: string[];
-  /** What is written about peers is old: no peering process reports. */
+  /** The status of peers is outdated: no peering process reports. */
   readonly isSilent: boolean;
 }
 
@@ -69,7 +69,7 @@ function withSilence(lines: string[], peers: readonly Peer[], nowMs: number): Pe
   return { lines: isSilent ? [...lines, problem] : lines, isSilent };
 }
 
-/** Of one peer, or of all. */
+/** Services of one peer, or of all. */
 export async function servicesOf({ client, namespace }: PeerHome, peer?: string): Promise<PeerService[]> {
   const selection = { namespace, labelSelector: peer === undefined ? peerLabel : `${peerLabel}=${peer}` };
   const services: PeerService[] = [];
@@ -139,7 +139,7 @@ export async function retryPeer(client: Client, namespace: string, name: string,
   return [`peer ${name} is tried again now; portolan peer status ${name} shows how it went`];
 }
 
-/** Of one peer, or of all. */
+/** Services of one peer, or of all. */
 export async function listServices(
   home: PeerHome,
   peer: string | undefined,

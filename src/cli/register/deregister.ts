@@ -48,7 +48,7 @@ export function addDeregisterCommand(program: Command, deps: CliDeps): void {
   });
 }
 
-/** What was done, as lines for the person. Nothing to do is no error: the outcome is the one that was wanted. */
+/** Returns one line per completed step. Nothing to do is no error: the outcome is the one that was wanted. */
 export async function deregister(client: Client, request: DeregisterRequest): Promise<string[]> {
   const { namespace, service, address } = request;
   const where = `${namespace}/${service}`;

@@ -11,7 +11,7 @@ export interface PortFlag {
   readonly protocol: Protocol;
   /** Where the process listens. */
   readonly port: number;
-  /** What the Service offers, if it is made; the same number unless told otherwise. */
+  /** Port of the Service, if one is created; the same number by default. */
   readonly servicePort: number;
 }
 

@@ -78,7 +78,7 @@ Examples:
   portolan register shop/checkout --address 10.0.0.7 --port http=8080 --port metrics=9090 --check http://checkout:8080/healthz
 `;
 
-/** What was done, as lines for the person. */
+/** Returns one line per completed step. */
 export async function register(client: Client, request: RegisterRequest): Promise<string[]> {
   const what = `register ${request.namespace}/${request.service}`;
   for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {

@@ -99,7 +99,7 @@ export function createAgent(options: AgentOptions): Agent {
     annotations: (present) => placementProblems.annotations(present),
     onVerdict: (clusterId) => {
       queues.add(merging, members.servicesOf(clusterId));
-      // Who writes a view, or clears it away, depends on who lives.
+      // The living members determine the writer of each view.
       viewsChanged();
       placementsChanged();
     },

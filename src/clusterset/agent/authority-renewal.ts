@@ -46,7 +46,7 @@ export function startAuthorityRenewal(options: AuthorityRenewalOptions): { stop(
 
 async function follow({ home, broker, log, membership }: AuthorityRenewalOptions): Promise<void> {
   const current = membership();
-  // Whoever trusts the system's own authorities goes on doing so.
+  // A home that is trusted through the system's authorities stays so.
   if (current === undefined || current.certificateAuthority === '') return;
   const certificateAuthority = await trustedBy(broker);
   if (certificateAuthority === undefined || certificateAuthority === current.certificateAuthority) return;

@@ -118,7 +118,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
   queues.add(['identity'], identity.names);
   run('legacy', [...exported, merged, keyed(copies.imports, legacyKey)], older.reconcile);
 
-  // What we wrote and somebody undid while our copies stood still has left no trace in them.
+  // If one of our objects was changed while our copies were outdated, the copies do not show it.
   const everyService = () => new Set(members.all().flatMap(({ id }) => [...members.servicesOf(id)]));
   const lookAgain = (informers: readonly Pick<Informer<unknown>, 'onReturn'>[], name: ControllerName, keys: Keys) => {
     for (const informer of informers) informer.onReturn(() => queues.add([name], keys()));

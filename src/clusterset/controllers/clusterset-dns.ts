@@ -20,7 +20,7 @@ export interface ClusterSetDnsOptions {
 }
 
 export interface ClusterSetDnsController {
-  /** What is wanted may have changed. */
+  /** The wanted options may have changed. */
   nudge(): void;
   stop(): Promise<void>;
 }

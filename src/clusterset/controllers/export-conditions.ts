@@ -21,7 +21,7 @@ export interface ConditionsOptions {
 
 export function createConditionsController({ context, publication, onOrder }: ConditionsOptions) {
   const { copies, membership, home, world } = context;
-  /** Who decided when a service was last looked at. */
+  /** The cluster whose export decided, when a service was last reconciled. */
   const deciders = new Map<string, string>();
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {

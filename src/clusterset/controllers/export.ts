@@ -24,7 +24,7 @@ import { planShard, publishedRecord, shardAddresses } from '../rules/shard-recor
 import { bringSlice } from './bring-slice.ts';
 import { createPublishingTurns } from './publishing-turns.ts';
 
-/** Of one service, to one home. */
+/** Writes for one service to one home. */
 const writes = { atOnceMax: 8 };
 
 export interface ExportController {

@@ -31,7 +31,7 @@ export interface ImportController {
   reconcile(key: string): Promise<WorkResult | undefined>;
 }
 
-/** Of one service, to one home. */
+/** Writes for one service to one home. */
 const writes = { atOnceMax: 8 };
 /** When a member's records have not all been listed yet, the key is looked at again after this time. */
 const unsyncedRetryMs = 1_000;
@@ -84,7 +84,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const waitMs = putBacks.waitMs(key, wanted);
     const written = await bringImport(key, { present: facts.present, wanted, mayWrite: waitMs === 0 }).catch(
       async (error: unknown) => {
-        // Nobody will use the addresses of an import that this home refuses.
+        // The addresses of an import that this home refuses stay unused.
         if (isInvalid(error) && facts.present === undefined) await allocator.release(importOwner(facts.service));
         throw error;
       },
@@ -115,7 +115,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
     return written;
   }
 
-  /** Whoever made an import by hand, or with another implementation, is told that it is not theirs any more. */
+  /** Records an Event on an import that was made by hand or by another implementation: we manage it from now on. */
   async function sayTakenOver(present: ServiceImport): Promise<void> {
     if (isOurImport(present)) return;
     const message =

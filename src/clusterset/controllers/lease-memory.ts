@@ -48,7 +48,7 @@ export class VerdictMemory {
     return recalled;
   }
 
-  /** Of all members there are; what is not known of one leaves what was known before. */
+  /** Covers all present members; an undefined record leaves the previous one. */
   async remember(records: ReadonlyMap<string, LeaseRecord | undefined>): Promise<void> {
     const { log, world } = this.#options;
     const next = new Map<string, LeaseMemory>();

@@ -33,7 +33,7 @@ export interface LeaseOptions {
   readonly namespace: string;
   readonly systemNamespace: string;
   readonly times: () => LeaseTimes & { readonly renewMs: number };
-  /** What our lease says besides that we live, in place of what it says now. */
+  /** Annotations of our lease, replacing the present ones. */
   readonly annotations: (present: Lease | undefined) => Record<string, string>;
   readonly onVerdict: (clusterId: string, verdict: LeaseVerdict) => void;
   /** The broker held something else than our last renewal: it was put back to an older copy, or somebody wrote it. */
@@ -53,7 +53,7 @@ export class LeaseController {
   readonly #told = new Map<string, LeaseVerdict>();
   /** Our own renewals before this run. */
   #earlier: readonly Renewal[] = [];
-  /** What our lease may say now: the last renewal that was acknowledged, and those tried since. */
+  /** Tokens that our lease may hold now: the last acknowledged renewal, and those tried since. */
   #ours = new Set<string>();
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
   #isStopped = false;
@@ -99,7 +99,7 @@ export class LeaseController {
     void this.#round();
   }
 
-  /** What was told last: who acts on a verdict before it is told would not hear that it was taken back. */
+  /** The last published verdict: a caller that acted on an unpublished one would miss its withdrawal. */
   verdict(clusterId: string): LeaseVerdict {
     return this.#told.get(clusterId) ?? 'alive';
   }

@@ -1,5 +1,5 @@
-// What this cluster could not place, and why: said in its lease at the broker, and as an Event to whoever is in the way.
-// What an earlier run has said already is not said again.
+// Placements that failed in this cluster, and why: written to its lease at the broker, and as an Event on the object
+// in the way. Problems that an earlier run reported are not reported again.
 
 import type { Log } from '../../base/log.ts';
 import type { EventRecorder } from '../../kube/controller/events.ts';
@@ -11,7 +11,7 @@ export interface PlacementProblems {
   /** By the name of the FederatedService. `about` is the object in the way, if there is one. */
   set(name: string, problem: PlacementProblem, about?: KubernetesObject): Promise<void>;
   clear(name: string): void;
-  /** What our lease is to say, after what it says now. */
+  /** The wanted annotations of our lease, given its present state. */
   annotations(present: Lease | undefined): Record<string, string>;
 }
 

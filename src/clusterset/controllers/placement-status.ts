@@ -1,5 +1,6 @@
-// Writes into each FederatedService what became of it in every cluster. One member writes, the first by id that lives;
-// people read it, nothing of ours derives from it. What it says comes from what members have in their own namespaces.
+// Writes into each FederatedService what became of it in every cluster. One member writes, the first by id that
+// lives; people read it, nothing of ours derives from it. It is computed from the objects in the members' own
+// namespaces.
 
 import { isSameJson } from '../../base/json.ts';
 import type { WorkResult } from '../../base/queue.ts';

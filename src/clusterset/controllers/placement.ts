@@ -1,5 +1,5 @@
-// Places the FederatedServices of the broker in this cluster: makes the Service and its ServiceExport where the template
-// says so, and takes them away again. What somebody else made under the same name is left alone, and said.
+// Places the FederatedServices of the broker in this cluster: makes the Service and its ServiceExport where the
+// template says so, and takes them away again. A foreign object of the same name is left alone and reported.
 
 import { errorText } from '../../base/log.ts';
 import type { WorkResult } from '../../base/queue.ts';
@@ -19,7 +19,7 @@ import { isPlacedIn, type PlacementProblem } from '../rules/placement.ts';
 import { serviceFor, whyMadeAnew, withTemplate } from '../rules/plan-service.ts';
 import type { PlacementProblems } from './placement-problems.ts';
 
-/** What keeps a service out may go away without a word: other address ranges, another version of the home. */
+/** The obstacle may disappear without an event: other address ranges, another version of the home. */
 const retryMs = 300_000;
 const lookAgainMs = 2_000;
 /** Imports, proxies and resolvers follow within seconds; answers may be remembered for their TTL. */
@@ -133,7 +133,7 @@ export function createPlacementController({ context, federated, problems }: Plac
     await context.events.record({ about: made, type: 'Normal', reason: 'ServiceReplaced', message });
   }
 
-  /** Of everything else somebody may have copied the label. */
+  /** On any other object the label may be a copy. */
   function isPlaced(object: KubernetesObject): boolean {
     const { name, namespace = '', labels } = object.metadata;
     return labels?.[placementLabel] === recordName({ name, namespace }) && isMadeHere(object, membership.clusterId);

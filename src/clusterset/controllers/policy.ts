@@ -15,9 +15,9 @@ import { exportOfPolicy, policyFor } from '../rules/export-policies.ts';
 import { parseServiceKey } from '../rules/names.ts';
 
 export interface PolicyController {
-  /** Of a service: makes, keeps or removes its export. */
+  /** Reconciles a service: creates, keeps or removes its export. */
   reconcile(key: string): Promise<WorkResult | undefined>;
-  /** Of a policy: says in its status how many exports it has made. */
+  /** Reconciles a policy's status: the number of exports it has made. */
   reconcileStatus(name: string): Promise<WorkResult | undefined>;
 }
 
@@ -29,7 +29,7 @@ export function createPolicyController(
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     const present = copies.exports.get(key);
-    // Of everything else somebody may have copied the label.
+    // On any other object the label may be a copy.
     const isOurs = present?.metadata.labels?.[policyLabel] !== undefined && isMadeHere(present, membership.clusterId);
     if (present !== undefined && !isOurs) return undefined;
     const policy = choose(key);

@@ -83,7 +83,7 @@ export function createScribeController(context: AgentContext, views: Informer<Se
     return present !== undefined && isAsWanted(present, wanted) && hasClusters(present, wanted);
   }
 
-  /** Living exporters, oldest first. What nobody exports is cleared away by the first members by id that live. */
+  /** Living exporters, oldest first. Entries that no cluster exports are removed by the first living members by id. */
   function scribes(records: readonly CountedRecord[]): string[] {
     const isAlive = (cluster: string) => context.verdict(cluster) === 'alive';
     const exporters = records.filter(({ cluster }) => isAlive(cluster)).map(({ shard }) => shard);

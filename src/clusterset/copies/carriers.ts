@@ -1,5 +1,5 @@
-// Whether something in this cluster carries connections to clusterset IPs: a node proxy whose Lease was renewed lately. What
-// is not known yet is undefined, and nothing is said of it.
+// Whether something in this cluster carries connections to clusterset IPs: a node proxy whose Lease was renewed
+// lately. An unknown value is undefined and no condition is derived from it.
 
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';

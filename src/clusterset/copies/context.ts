@@ -31,11 +31,11 @@ export interface AgentContext {
   readonly membership: Membership;
   readonly copies: HomeCopies;
   readonly members: Members;
-  /** What clusters that are not upgraded yet have published. */
+  /** Records published by clusters that are not upgraded yet. */
   readonly legacy: Pick<LegacyRecords, 'recordsOf' | 'hasSynced'>;
   readonly events: EventRecorder;
   readonly policy: () => SetPolicy;
-  /** What this cluster's own addresses must be and become. */
+  /** Rules for this cluster's own addresses. */
   readonly ownAddresses: () => OwnAddresses;
   /** Where the addresses of imports come from in this cluster. */
   readonly clusterSetIps: () => ClusterSetIpPolicy;

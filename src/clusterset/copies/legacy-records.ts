@@ -107,7 +107,7 @@ export class LegacyRecords {
     return member === undefined || !this.#upgrading.has(cluster) || hasArrived(member, service);
   }
 
-  // What was upgraded before we looked has been so for long enough.
+  // A cluster upgraded before we started has been so for long enough.
   #upgraded(cluster: string): void {
     const member = this.#options.members.get(cluster);
     const isNews = member?.shards.hasSynced === true && member.shards.size > 0;

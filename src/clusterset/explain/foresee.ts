@@ -22,7 +22,7 @@ import { planSpec } from '../rules/plan-import.ts';
 import type { SetPolicy } from '../rules/set-policy.ts';
 import { planShard, readShard, recordProblem, shardAddresses } from '../rules/shard-record.ts';
 
-/** What lies in one cluster's home, by `namespace/name`. */
+/** Contents of one cluster's home, by `namespace/name`. */
 export interface ClusterFacts {
   readonly id: string;
   readonly verdict: LeaseVerdict;
@@ -30,15 +30,15 @@ export interface ClusterFacts {
   readonly services: ReadonlyMap<string, Service>;
   readonly exports: ReadonlyMap<string, ServiceExport>;
   readonly slices: readonly EndpointSlice[];
-  /** What the set's admin says of its addresses. */
+  /** The set admin's settings for its addresses. */
   readonly addresses?: ClusterAddresses;
-  /** What it may export; all if absent. */
+  /** The namespaces it may export; all if absent. */
   readonly mayExport?: ClusterSpec['mayExport'];
   /** The set's admin takes it out of new connections. */
   readonly isDraining?: boolean;
   /** When the broker stored its records, by service; what is not here is stored when it is exported. */
   readonly storedAt?: ReadonlyMap<string, string>;
-  /** What it published before it fell silent: counts in place of what its home says now. */
+  /** Its records from before it fell silent: they count instead of the present contents of its home. */
   readonly left?: ReadonlyMap<string, ServiceShard>;
 }
 
@@ -56,7 +56,7 @@ export interface Foreseen {
   /** Those that take part in the merge; with a reader, those that it may import from. */
   counted(key: string, reader?: string): readonly CountedShard[];
   merge(key: string, reader?: string): MergeWithConflicts | undefined;
-  /** What the import says in that cluster, addresses aside; undefined if there is none. */
+  /** Spec of the import in that cluster, without addresses; undefined if there is none. */
   importSpec(cluster: string, key: string): ServiceImport['spec'] | undefined;
   /** Undefined if the cluster has no such export. */
   conditions(cluster: string, key: string): WantedCondition[] | undefined;
@@ -116,7 +116,7 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
 interface Published {
   readonly shard: ServiceShard;
   readonly plan?: SlicePlan;
-  /** What was left out, and why. */
+  /** The parts left out, and why. */
   readonly notes?: readonly string[];
 }
 

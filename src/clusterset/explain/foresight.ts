@@ -17,15 +17,15 @@ export interface ForesightRequest {
 
 export interface ServiceForesight {
   readonly service: string;
-  /** Of this cluster's export; absent if there would be none. */
+  /** Conditions of this cluster's export; absent if there would be none. */
   readonly conditions: readonly WantedCondition[] | undefined;
   /** In this cluster, addresses aside; absent if there would be none. */
   readonly import: ServiceImport['spec'] | undefined;
   readonly clusters: readonly string[];
   readonly conflicts: readonly Conflict[];
-  /** What an observer of the import would see change. */
+  /** Visible changes of the import. */
   readonly changes: readonly string[];
-  /** What would change on the exports of other clusters. */
+  /** Changes of the exports of other clusters. */
   readonly elsewhere: readonly ClusterChange[];
   /** Set if the import is there before and after, and its type would not be the same. */
   readonly flip: { readonly from: ImportType; readonly to: ImportType } | undefined;
@@ -41,7 +41,7 @@ export function foreseeChange(request: ForesightRequest, key: string): ServiceFo
   return foreseeChanges(request, [key])[0]!;
 }
 
-/** Of many services at the cost of each: what all of them need is worked out once. */
+/** Foresees many services; shared work is done once. */
 export function foreseeChanges(
   { state, present, next }: ForesightRequest,
   keys: readonly string[],
@@ -80,7 +80,7 @@ function changeIn(cluster: string, key: string, before: Foreseen, after: Foresee
   return JSON.stringify(change.before) === JSON.stringify(change.after) ? [] : [change];
 }
 
-/** Of an export in another cluster, which is valid: else it would have no record at the broker. */
+/** Conditions of an export in another cluster, which is valid: else it would have no record at the broker. */
 function conditionsOf(cluster: string, key: string, foreseen: Foreseen): WantedCondition[] {
   const merge = foreseen.merge(key);
   const readyCount = foreseen.shard(cluster, key)?.spec.readyEndpoints ?? 0;

@@ -30,7 +30,7 @@ import type { ClusterFacts } from './foresee.ts';
 export interface MemberState extends KnownMember {
   readonly lease: Lease | undefined;
   readonly verdict: LeaseVerdict;
-  /** What this cluster's agent has judged of it lately; absent if it lives and has not been away. */
+  /** The recent verdict of this cluster's agent; absent if the member lives and was not away. */
   readonly memory: LeaseMemory | undefined;
   /** By `namespace/name` of the service. */
   readonly shards: ReadonlyMap<string, ServiceShard>;
@@ -48,7 +48,7 @@ export interface SetStateRequest {
   readonly home: Client;
   readonly broker: Client;
   readonly membership: MembershipRecord;
-  /** Of which services; of all when absent. */
+  /** The wanted services; all when absent. */
   readonly keys?: readonly string[];
 }
 
@@ -63,7 +63,7 @@ export async function readSetState(request: SetStateRequest): Promise<SetState> 
   return { set, policy: readSetPolicy(set), members, older: await readOlder(broker, set, members) };
 }
 
-/** By cluster id. What the agent has judged is what counts here, whether its reasons still hold or not. */
+/** By cluster id. The agent's verdict counts here, whether its reasons still hold or not. */
 export async function readVerdicts(home: Client): Promise<Map<string, LeaseMemory>> {
   const found = await getOrUndefined<ConfigMap>(home, configMapType, {
     namespace: systemNamespace,
@@ -144,7 +144,7 @@ async function readOlder(broker: Client, set: ClusterSet, members: readonly Memb
 
 const nothing = { namespaces: new Set<string>(), services: new Map(), exports: new Map(), slices: [] };
 
-/** What lies at the broker, as it counts for everybody. With `except`, all but that cluster. */
+/** The records at the broker, as all clusters see them. With `except`, all but that cluster. */
 export function brokerFacts({ members, older }: SetState, except?: string): ClusterFacts[] {
   const facts: ClusterFacts[] = members.map(({ id, verdict, shards, cluster }) => ({
     id,
@@ -165,11 +165,11 @@ interface HomeRequest {
   readonly state: SetState;
   readonly id: string;
   readonly keys: readonly string[];
-  /** What has no record at the broker yet would get one now. */
+  /** Creation time for services that have no record at the broker yet. */
   readonly nowMs: number;
 }
 
-/** What the named services are in the own home of one of the set's clusters. */
+/** Reads the named services from the home of one of the set's clusters. */
 export async function homeFacts(home: Client, { state, id, keys, nowMs }: HomeRequest): Promise<ClusterFacts> {
   const member = state.members.find((one) => one.id === id);
   const addresses = member?.cluster.spec;

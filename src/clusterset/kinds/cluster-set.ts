@@ -28,7 +28,7 @@ export interface ClusterSetSpec {
   /** How long a released address is kept for the one who had it. */
   addressHoldSeconds?: number;
   dns?: ClusterSetDns;
-  /** What one member may hold at the broker. */
+  /** Limits on a member's objects at the broker. */
   memberQuota?: MemberQuota;
   /** Where agents of the older form keep one import per cluster; not read unless named. */
   legacyNamespace?: string;
@@ -60,7 +60,7 @@ export interface MemberQuota {
   /** Exported services. */
   services?: number;
   endpointSlices?: number;
-  /** Of everything in its namespace, as a quantity; enforced by an embedded broker. */
+  /** Total bytes in its namespace, as a quantity; enforced by an embedded broker. */
   bytes?: string;
 }
 

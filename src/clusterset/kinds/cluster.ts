@@ -17,7 +17,7 @@ export interface Cluster extends KubernetesObject {
 }
 
 export interface ClusterSpec {
-  /** What lies in this namespace of the broker is this cluster's, whatever it says. */
+  /** Every record in this namespace of the broker belongs to this cluster, whatever the record claims. */
   namespace: string;
   /** The member's account in the set's namespace of members. */
   serviceAccountName?: string;

@@ -64,7 +64,7 @@ export function brokerObjects({ clusterset, spec }: BrokerRequest): Manifest[] {
 
 const setRules: readonly PolicyRule[] = [
   { apiGroups: [own], resources: setKinds, verbs: [...readVerbs] },
-  // What became of a FederatedService. People read it; as with the merged view, nothing of ours derives from it.
+  // The status of a FederatedService. People read it; as with the merged view, nothing of ours derives from it.
   { apiGroups: [own], resources: ['federatedservices/status'], verbs: ['get', 'update', 'patch'] },
   // The merged view. Nothing of ours derives from it, so all members may write it.
   { apiGroups: [mcs], resources: ['serviceimports'], verbs: [...readVerbs, ...writeVerbs] },

@@ -83,7 +83,7 @@ const clusterRules: PolicyRule[] = [
 const systemRules: PolicyRule[] = [
   // The Leases of parts: it renews its own, and sees whether a proxy carries the traffic of an import.
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...readVerbs, 'create', 'update', 'delete'] },
-  // What it last judged of other members' leases, and the DNS options of the clusterset.
+  // Its last verdicts on other members' leases, and the DNS options of the clusterset.
   { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
   {
     apiGroups: [''],

@@ -11,7 +11,7 @@ export interface JoinToken {
   readonly server: string;
   /** PEM; empty where the system's own authorities are trusted. */
   readonly certificateAuthority: string;
-  /** Of the member's account, for a short time and until it is used. */
+  /** Token of the member's account; valid for a short time and for one use. */
   readonly token: string;
   /** RFC 3339. */
   readonly expiresAt: string;

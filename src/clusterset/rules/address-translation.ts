@@ -10,14 +10,14 @@ export interface Translation {
   readonly to: IpRange;
 }
 
-/** What a cluster goes by when it publishes addresses. */
+/** The rules by which a cluster publishes addresses. */
 export interface OwnAddressRules extends AddressRules {
   readonly translations?: readonly Translation[];
 }
 
 export interface ReadTranslations {
   readonly translations: readonly Translation[];
-  /** What was left out of them, and why, for people. */
+  /** Addresses left out, and why, for people. */
   readonly notes: readonly string[];
 }
 
@@ -49,14 +49,14 @@ export function inverse(translations: readonly Translation[]): Translation[] {
   return translations.map(({ from, to }) => ({ from: to, to: from }));
 }
 
-/** What the set's admin says of a cluster's addresses. */
+/** The set admin's settings for a cluster's addresses. */
 export type ClusterAddresses = Pick<ClusterSpec, 'allowedRanges' | 'translations'>;
 
 export interface OwnAddresses {
   readonly rules: OwnAddressRules;
   /** From what it published back to its own addresses. */
   readonly inverse: readonly Translation[];
-  /** What is wrong with what the admin said of it. */
+  /** Problems of the admin's settings. */
   readonly notes: readonly string[];
 }
 

@@ -45,7 +45,10 @@ export function joinSecretName(id: string): string {
   return `portolan-join.${id}`;
 }
 
-/** What is wrong with a name for a clusterset: `<name>-members` and `<name>-m-<slug>` must be names of namespaces too. */
+/**
+ * Returns why a text is no valid name of a clusterset: `<name>-members` and `<name>-m-<slug>` must be names of
+ * namespaces too.
+ */
 export function clusterSetNameProblem(name: string): string | undefined {
   if (name.length > clusterSetNameLengthMax) return `must be no more than ${clusterSetNameLengthMax} characters`;
   const [problem] = isDnsLabel(name);

@@ -38,7 +38,7 @@ export function dnsOptionsManifest(
   return manifest(configMapType, { name: clusterSetDnsName, namespace }, { data }) as Manifest<ConfigMap>;
 }
 
-/** What is missing or makes no sense there is as if nobody had said anything. */
+/** Missing and invalid values count as unset. */
 export function readDnsOptions({ data = {} }: Pick<ConfigMap, 'data'>): DnsOptions {
   const { zone, ttlSeconds, clusterNames } = data;
   return dnsOptionsOf({

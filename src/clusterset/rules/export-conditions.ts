@@ -27,7 +27,7 @@ export type Publication =
   | {
       readonly kind: 'published';
       readonly notes: readonly string[];
-      /** What others may send connections to. */
+      /** Endpoints that accept connections. */
       readonly readyCount: number;
       /** Addresses of endpoints that were refused, and why. */
       readonly refused: readonly string[];
@@ -37,7 +37,7 @@ export interface ExportFacts {
   readonly cluster: string;
   readonly validity: ExportValidity;
   readonly publication: Publication;
-  /** Of all clusters' shards; undefined while none is known. */
+  /** Merge of all clusters' shards; undefined while none is known. */
   readonly merge: MergeWithConflicts | undefined;
 }
 

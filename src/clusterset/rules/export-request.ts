@@ -21,7 +21,7 @@ export interface ExportRequest {
   readonly exportTo: string[] | undefined;
   readonly onStale: StalenessPolicy | undefined;
   readonly isDraining: boolean;
-  /** What could not be understood, and what was done instead. */
+  /** Parts that could not be read, and the values used instead. */
   readonly notes: readonly string[];
 }
 

@@ -8,13 +8,13 @@ import { isLabelValue, isQualifiedName } from '../../kube/objects/names.ts';
 export interface ExportedMetadata {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** What was left out, and why. */
+  /** The parts left out, and why. */
   readonly notes: readonly string[];
 }
 
 /** As Kubernetes has it, keys and values together. */
 export const annotationBytesMax = 256 * 1024;
-/** Of each; what more than these would be for nobody knows. */
+/** Limit for each of labels and annotations; no known use needs more. */
 export const pairsMax = 256;
 const notesMax = 5;
 

@@ -26,7 +26,7 @@ export interface LegacyOrigin {
   readonly service: ServiceKey;
 }
 
-/** Whose it is and of which service; undefined for imports of today's form. */
+/** The cluster and service it belongs to; undefined for imports of today's form. */
 export function legacyOrigin(object: ServiceImport): LegacyOrigin | undefined {
   const labels = object.metadata.labels ?? {};
   const name = labels[legacyNameLabel];
@@ -64,8 +64,8 @@ export function legacyShardSpec(object: ServiceImport): ServiceShardSpec {
 }
 
 /**
- * What stands behind it: the pods of a headless service, else the service's own address. Slices beside the latter only
- * say whether it has ready pods; without any it is taken to have some.
+ * The endpoints behind it: the pods of a headless service, else the service's own address. Slices beside the latter
+ * only say whether it has ready pods; without any it is taken to have some.
  */
 export function legacySlices(object: ServiceImport, beside: readonly EndpointSlice[]): EndpointSlice[] {
   if (object.spec.type === 'Headless') return [...beside];
@@ -84,7 +84,7 @@ export function legacySlices(object: ServiceImport, beside: readonly EndpointSli
   }));
 }
 
-/** What an older agent would publish of this service. */
+/** The record that an older agent would publish for this service. */
 export function planLegacyImport(service: Service, cluster: string, namespace: string): ServiceImport {
   const { name, namespace: ownNamespace = '' } = service.metadata;
   const spec = service.spec ?? {};

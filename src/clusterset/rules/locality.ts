@@ -32,7 +32,7 @@ export function localityData({ preference, clusters }: SetLocality): Record<stri
   return { locality: preference, places: JSON.stringify(Object.fromEntries(clusters)) };
 }
 
-/** What is missing or makes no sense there is as if nobody had said anything. */
+/** Missing and invalid values count as unset. */
 export function readLocality({ data }: Pick<ConfigMap, 'data'>): SetLocality {
   const preference = data?.['locality'] === 'NearestFirst' ? 'NearestFirst' : clusterSetDefaults.locality;
   const clusters = new Map<string, ClusterLocation>();

@@ -33,7 +33,7 @@ export function formatProblems(problems: ReadonlyMap<string, PlacementProblem>):
   return JSON.stringify(Object.fromEntries(first.map(([name, { state, message }]) => [name, [state, short(message)]])));
 }
 
-/** What makes no sense in it is left out: another cluster wrote it. */
+/** Invalid parts are left out: another cluster wrote it. */
 export function parseProblems(text: string | undefined): Map<string, PlacementProblem> {
   const problems = new Map<string, PlacementProblem>();
   for (const [name, value] of Object.entries(parseObject(text)).slice(0, problemsMax)) {
@@ -44,7 +44,7 @@ export function parseProblems(text: string | undefined): Map<string, PlacementPr
   return problems;
 }
 
-/** Of members in `unread` nothing is known yet: what was said of them stays. */
+/** Members in `unread` are unknown yet: their previous lines stay. */
 export function placedClusters(
   federated: FederatedService,
   members: readonly MemberPlacement[],

@@ -128,7 +128,7 @@ describe('plan slices', () => {
       { from: '10.96.0.0/16', to: '100.96.0.0/16' },
       { from: 'fd00::/64', to: 'fd99::/64' },
     ]);
-    // What must lie in the ranges that the cluster joined with is what others see.
+    // The published address must lie in the ranges that the cluster joined with.
     const allowedRanges = ['100.64.0.0/10', 'fd99::/64'].map((text) => parseRange(text)!);
     const sources = [slice('a', [ready('10.1.0.7'), ready('10.1.9.9'), ready('10.3.0.1')])];
     const request = { service: service(), sources, dns, rules: { ...rules, allowedRanges, translations } };

@@ -21,7 +21,7 @@ export interface SlicePlan {
   readonly slices: readonly PublishedSlice[];
   /** Endpoints that are ready and may be published; of a service published by its own address, ready pods. */
   readonly readyCount: number;
-  /** What was left out, and why, for people. */
+  /** The parts left out, and why, for people. */
   readonly notes: readonly string[];
   /** Addresses that were refused, and why. */
   readonly refused: readonly string[];

@@ -100,7 +100,7 @@ function planPorts(ports: readonly EndpointPort[], names: ReadonlyMap<string, st
   });
 }
 
-// What another cluster wrote is read field by field: nothing it adds reaches this home.
+// A slice of another cluster is read field by field: no other field reaches this home.
 function planEndpoint(endpoint: Endpoint, request: ImportedSliceRequest): Endpoint | undefined {
   const { isTrusted, isDraining = false, rules, translations } = request;
   const addresses = (endpoint.addresses ?? [])

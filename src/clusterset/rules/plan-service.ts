@@ -55,7 +55,7 @@ export function withTemplate(present: Service, wanted: Service): Service {
   };
 }
 
-/** What keeps a Service from being changed into the wanted one, in words; undefined if nothing does. */
+/** The reason why a Service cannot be changed into the wanted one; undefined if it can. */
 export function whyMadeAnew(present: Service, wanted: Service): string | undefined {
   const [is, should] = [present.spec ?? {}, wanted.spec ?? {}];
   if (is.type === 'ExternalName' || should.type === 'ExternalName') return undefined;
@@ -76,7 +76,7 @@ function portsOf(present: Service, wanted: Service, applied: Applied): ServicePo
   }));
 }
 
-// What the home filled in for another type or affinity would be refused beside this one.
+// Defaults that the home filled in for another type or affinity would be refused beside this one.
 function fitted(spec: ServiceSpec, said: ServiceSpec = {}): ServiceSpec {
   const gone: string[] = [];
   if (spec.sessionAffinity !== 'ClientIP') gone.push('sessionAffinityConfig');

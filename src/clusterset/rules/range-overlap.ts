@@ -45,7 +45,7 @@ export function findOutside(own: readonly NamedRange[], allowed: readonly string
 function isHarmless(one: NamedRange, other: NamedRange, areServicesPublished: boolean): boolean {
   const kinds = [one.kind, other.kind];
   if (kinds.every((kind) => kind === 'services')) return !areServicesPublished && one.whose !== other.whose;
-  // What a cluster is allowed to have holds what it has; of two clusters both are compared by what they say they have.
+  // The allowed ranges of a cluster contain its own; two clusters are compared by their declared ranges.
   return kinds.includes('allowed') && kinds.includes('services') && !areServicesPublished;
 }
 
@@ -61,7 +61,7 @@ function contains(outer: IpRange, inner: IpRange): boolean {
   );
 }
 
-/** Of renewals that one lease must outlast: one may be lost without the member being called dead. */
+/** A lease outlasts this many renewals: one may be lost without the member being called dead. */
 const renewalsPerLease = 2;
 /** How long it may take until another replica of an agent leads, and renews. */
 const takeoverSeconds = 16;
@@ -76,7 +76,7 @@ export function clusterSetProblems(spec: ClusterSetSpec): string[] {
   ];
 }
 
-/** What works, but not as somebody might expect. */
+/** Settings that work, but perhaps not as expected. */
 export function clusterSetWarnings(spec: ClusterSetSpec): string[] {
   const notes = (spec.addressRanges?.clusterSet ?? [])
     .filter((cidr) => isPartOfLoopback(parseRange(cidr) ?? defaultRange))

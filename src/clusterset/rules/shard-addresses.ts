@@ -7,7 +7,7 @@ import { type AddressRules, refusal } from './endpoint-address.ts';
 export interface ShardAddresses {
   readonly clusterIPs: readonly string[];
   readonly loadBalancer: readonly LoadBalancerAddress[];
-  /** What was left out, and why, for people. */
+  /** Addresses left out, and why, for people. */
   readonly notes: readonly string[];
 }
 

@@ -8,7 +8,7 @@ import { parseHostPort } from '../../base/text/host-port.ts';
 export interface TlsMaterial {
   readonly certificate: string;
   readonly key: string;
-  /** Whose client certificates are believed; clients without one are served all the same, as nobody in particular. */
+  /** CA of trusted client certificates; clients without one are served as anonymous. */
   readonly clientAuthority?: string;
 }
 
@@ -27,7 +27,7 @@ export interface ListenOptions {
 
 /** PEM texts. Plain data, so that a worker thread can be given it. */
 export interface TlsClient {
-  /** Who signs the server's certificate; the system's authorities if absent. */
+  /** CA of the server's certificate; the system's authorities if absent. */
   readonly authority?: string;
   /** In the server's certificate; its address if absent. */
   readonly serverName?: string;
@@ -145,7 +145,7 @@ export interface ForwardConfig {
   readonly tls?: TlsClient | undefined;
 }
 
-/** What flags say about the server: the resolver, the authority and the sockets take it as it is. */
+/** Server options from flags: the resolver, the authority and the sockets use it unchanged. */
 export interface DnsConfig {
   readonly listen: ListenOptions;
   /** Threads that share the ports; 0, the default, serves in the thread that calls. */

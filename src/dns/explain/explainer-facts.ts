@@ -39,7 +39,7 @@ export interface Facts {
   readonly policy?: string;
 }
 
-/** What a service of a peer has to do with a name. */
+/** Facts about a name from services of peers. */
 export function peerFacts({ peerTable, clock }: FactSources, name: string): Facts | undefined {
   const found = peerTable && explainPeerName(peerTable, name, clock);
   const whyNot = (_isNameMissing: boolean, type: string) =>
@@ -47,7 +47,7 @@ export function peerFacts({ peerTable, clock }: FactSources, name: string): Fact
   return found && { isVirtual: false, slices: [], shards: [], whyNot, ...found };
 }
 
-/** What an external service has to do with a name. */
+/** Facts about a name from external services. */
 function externalFacts({ externalTable }: FactSources, name: string): Facts | undefined {
   const found = externalTable?.report(name);
   if (found === undefined) return undefined;

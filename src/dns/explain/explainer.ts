@@ -79,7 +79,7 @@ function nearnessFrom({ service }: ExplainerOptions, from: string): (cluster: st
   return (cluster) => nearness[places.tierOf(asker, places.find('c', cluster))] ?? 'elsewhere';
 }
 
-/** Who was asked for a name that others answer. */
+/** The upstream servers for a name that others answer. */
 function upstreamOf({ service, forwardTo = [] }: ExplainerOptions, name: string): RecordSource[] {
   const bytes = tryEncodeName(name);
   const entry = bytes && service.stubZones.find(bytes, bytes.length);
@@ -103,7 +103,7 @@ async function ask(options: ExplainerOptions, name: string, type: number, from: 
   const result = responder.respond(query, 'tcp', explainerAddress, 0, '', answer, 0);
   const { zone } = answer;
   if (typeof result === 'number') return { message: answer.bytes.slice(0, result), handler: answer.handler, zone };
-  // What had to be asked elsewhere comes with a message of its own; the handler's name is known already.
+  // A forwarded answer is a message of its own; its handler is already known.
   const { handler } = answer;
   const message = await messageOf(result);
   if (!message) throw new Error(`explain ${name}: the server stays silent on this question`);
@@ -112,7 +112,7 @@ async function ask(options: ExplainerOptions, name: string, type: number, from: 
 
 interface Found {
   readonly options: ExplainerOptions;
-  /** What was asked for, who answered, and what stands behind it. */
+  /** The question, the handler that answered, and the sources of the answer. */
   readonly name: string;
   readonly handler: string;
   /** Its zone has not been read: what an earlier process left answers, and facts are not known. */

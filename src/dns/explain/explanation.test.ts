@@ -13,7 +13,7 @@ import { formatExplanation } from './explanation.ts';
 
 const clock = { wallMs: () => 0, monotonicMs: () => 6000 };
 
-/** Whoever is asked elsewhere says this. */
+/** The answer of upstream servers. */
 const elsewhere: Exchange = {
   ask: async ({ message }) => {
     const query = decodeMessage(message);

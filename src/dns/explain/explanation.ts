@@ -6,7 +6,7 @@ import { formatElapsed } from '../../base/text/elapsed.ts';
 export interface ExplainedRecord {
   /** `A 10.2.0.7`, `SRV 0 1 80 checkout.shop.svc.clusterset.local` */
   readonly text: string;
-  /** Whose record it is, if it is not the asked name's: it stands behind an alias. */
+  /** Owner of the record if it is not the asked name: it stands behind an alias. */
   readonly owner?: string;
   /** How near its cluster is to the one it was asked for; nearer ones come first. */
   readonly near?: Nearness;

@@ -17,11 +17,11 @@ export const reverseTrees: readonly Uint8Array[] = [encodeName('in-addr.arpa'), 
 
 export interface ReverseHandlerOptions {
   readonly reader: CatalogReader;
-  /** Whose addresses these are; its TTL is that of the answers. */
+  /** The zone of these addresses; its TTL is that of the answers. */
   readonly zone: Zone;
   /** Numbers of what must have been read before an address is taken for somebody else's. */
   readonly waitsFor: readonly number[];
-  /** What an earlier process left. */
+  /** The copy left by an earlier process. */
   readonly old?: CatalogReader;
   /** Ranges in which the cluster's addresses can lie. */
   readonly ownRanges?: readonly string[];

@@ -1,5 +1,5 @@
-// Names under a stub zone go to that zone's servers, with word of which cluster asks. What a pod wrote into that option is
-// dropped; a query that has been passed on too often goes round in circles and is refused.
+// Names under a stub zone go to that zone's servers, with word of which cluster asks. A value that a pod put into
+// that option is dropped; a query that was passed on too often is in a loop and is refused.
 
 import { rcode } from '../../base/dns/codes.ts';
 import type { Answer } from '../answer.ts';

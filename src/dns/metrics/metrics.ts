@@ -69,7 +69,7 @@ export function registerDnsMetrics({ metrics, counters, zones, workerRestarts }:
   });
 }
 
-/** Of the servers that are asked. */
+/** Metrics of upstream servers. */
 function registerServers(metrics: Metrics, counters: DnsMetricsOptions['counters']): void {
   const add = (what: string, help: string, type: string, valueIn: (server: ServerTotals) => number) =>
     register(metrics, {

@@ -1,4 +1,4 @@
-// What is counted and logged of queries that others answer.
+// Metrics and log lines of forwarded queries.
 
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';

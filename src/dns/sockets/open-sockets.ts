@@ -31,7 +31,7 @@ export interface Serving extends Sockets {
   /** A line per query in the log, from now on or no longer. */
   setQueryLog(isOn: boolean): void;
   setStubZones(zones: readonly StubZone[]): void;
-  /** Whom to believe from now on. */
+  /** Replaces the trusted servers and authorities. */
   setTrust(trust: TrustConfig): void;
   /** Names of zones, their TTLs, and how servers name the client's cluster, from now on. */
   changeZones(change: ZoneChange): void;

@@ -74,7 +74,7 @@ export async function listenFederations(options: FederationsServerOptions): Prom
   };
 }
 
-/** Undefined if its sender broke off. What is longer than allowed is cut one byte behind that, to be refused as too long. */
+/** Undefined if its sender broke off. A longer body is cut one byte behind the limit, and then refused as too long. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;

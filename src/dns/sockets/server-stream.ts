@@ -168,7 +168,7 @@ function serve(socket: Socket, { answer, options, onActive, drain }: ServeParts)
     });
   }
 
-  /** Whatever a query does, only its connection is lost. */
+  /** A fault in a query ends only its connection. */
   function onFault(error: unknown): void {
     options.tally.add('droppedFault');
     options.onError(error);
@@ -179,7 +179,7 @@ function serve(socket: Socket, { answer, options, onActive, drain }: ServeParts)
     frames.add(chunk);
     let isComplete = false;
     for (let packet = frames.next(); packet !== undefined; packet = frames.next()) {
-      // Nobody who speaks DNS sends less than a header.
+      // A packet shorter than a header is no DNS message.
       if (packet.length < headerBytes) {
         socket.destroy();
         return;

@@ -1,6 +1,6 @@
-// UDP, one socket. Answers are written into one large block that is used round and round, and sent from there: no buffer
-// per query. The kernel takes most datagrams at once; only if some are still waiting when the block comes round is a new
-// block taken instead. Whatever a packet does, only that packet is lost.
+// UDP, one socket. Answers are written into one large block that is used round and round, and sent from there: no
+// buffer per query. The kernel takes most datagrams at once; only if some are still waiting when the block comes
+// round is a new block taken instead. A fault in a packet loses only that packet.
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
@@ -70,7 +70,7 @@ export async function listenUdp(options: UdpOptions): Promise<Listening> {
   }
 
   function onMessage(packet: Buffer, client: RemoteInfo): void {
-    // Nobody can be answered there: sending throws.
+    // Port 0 cannot be answered: sending throws.
     if (client.port === 0) return tally.add('droppedPortZero');
     try {
       take(packet, client);

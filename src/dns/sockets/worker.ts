@@ -19,7 +19,7 @@ const log = createLog({ clock: world.clock, level: 'warn', write: (line) => send
 const exchange = createTransport(world);
 const writeLine = (fields: LogFields) => send({ kind: 'query', fields });
 const service = new DnsService({ ...setup, world, log, exchange, writeLine });
-// What was given at the start is held for as long as the thread lives: the reader alone has the old copy, and lets go of it.
+// Start-up data is held for as long as the thread lives: only the reader has the old copy, and releases it.
 Object.assign(setup.memory, { old: undefined });
 
 // News may come while the sockets are being opened: the first thing is to listen to it.

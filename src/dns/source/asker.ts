@@ -9,7 +9,7 @@ import { decodeSource } from './source-option.ts';
 import { sayDropped, type TrustedServers } from './trusted-servers.ts';
 
 const rememberedMax = 10_000;
-/** Whoever sends the option is another server, and no pod of this cluster: nothing here is its own. */
+/** The sender of the option is another server, and no pod of this cluster: no cluster is its own. */
 const nowhere: Standpoint = { cluster: 0, zone: 0, region: 0 };
 
 export interface AskerFinderOptions {
@@ -31,7 +31,7 @@ export function createAskerFinder({
     if (!source) return nowhere;
     const cluster = places.find('c', source.cluster);
     const known = places.standAt(cluster);
-    // What the server says of its place counts only where we know nothing ourselves.
+    // The place that the server reports counts only where ours is unknown.
     const region = known.region || places.find('r', source.region ?? '');
     const zone = known.zone || places.find('z', `${source.region ?? ''}/${source.zone ?? ''}`);
     return { cluster, zone, region };

@@ -30,7 +30,7 @@ export class TrustedServers {
     return this.#isInRange(query.clientAddress);
   }
 
-  /** What the option says, from one who may say it. */
+  /** The source cluster from the option, if the sender is trusted to set it. */
   sourceOf(query: Query): SourceCluster | undefined {
     return this.isBelieved(query) ? sourceIn(query) : undefined;
   }

@@ -186,7 +186,7 @@ function readPosted(text: string): Map<string, Posted> {
   return new Map(Object.entries(federations));
 }
 
-/** What was posted, or what is wrong with it. Keys without quotes, as the seed prints them, are read too. */
+/** The parsed zones, or the reason why they are refused. Keys without quotes, as the seed prints them, are read too. */
 function postedIn(text: string): Posted | string {
   let value: { nameservers?: unknown; suffix?: unknown; key?: unknown } | null;
   try {

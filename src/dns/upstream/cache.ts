@@ -11,7 +11,7 @@ export interface CachedReply {
   readonly reply: Reply;
   readonly storedMs: number;
   readonly freshUntilMs: number;
-  /** Nobody could be asked for it again: before then it is served as stale without another try (RFC 8767 section 5). */
+  /** No server could be asked again: until then it is served as stale without another try (RFC 8767 section 5). */
   retryMs: number;
   /** Moves on with every answer, so that clients are spread over addresses. */
   turn: number;
@@ -26,7 +26,7 @@ export interface CacheOptions {
 
 const defaultCacheOptions: CacheOptions = { bytesMax: 32 << 20, ttlSecondsMax: 3600, staleMs: 3_600_000 };
 
-/** What an entry takes besides its bytes: key, map slot, objects. */
+/** Cost of an entry besides its bytes: key, map slot, objects. */
 const entryOverheadBytes = 400;
 /** RFC 9520 section 3.2: a failure is remembered, briefly. */
 const failureMs = 5000;

@@ -57,7 +57,7 @@ export const defaultForwardTimes: ForwardTimes = {
 
 /** A federation's answers depend on who is healthy: failing over must not wait for a TTL that was meant for clients. */
 const federationFreshMs = 500;
-/** RFC 9520 section 3.2: a second at least. What keeps everybody from being asked ends for all names at once. */
+/** RFC 9520 section 3.2: a second at least. When the upstream servers are back, all names benefit at once. */
 const unreachableMs = 1000;
 const tcpMs = 2000;
 /** So long a loop is taken for one without another look. */
@@ -216,7 +216,7 @@ export class Forwarder {
     if (this.#isLoop()) return this.#end(asking, unkept(loopFailure, nowMs), 0);
     const reply = bad.find(({ isTruncated }) => isTruncated) ?? bad[0] ?? this.#nobody();
     const isBrief = source !== undefined || bad.length === 0;
-    // What a query of a strange way runs into is no news to those who ask here.
+    // A failure of a query over another transport does not concern the clients here.
     const isStrange = source !== undefined && source.way !== '';
     const cached = isStrange ? unkept(reply, nowMs) : cache.put(key, reply, nowMs, isBrief ? unreachableMs : undefined);
     const old = cache.answer(key, nowMs);

@@ -1,6 +1,6 @@
-// Whether what we pass on comes back to us. Plain forwarding carries no word of who has passed a query on, so a name that only
-// this server can answer is asked for: `<mark>.portolan-loop.<zone>`. Whoever asks us for it has it from us, and the answer
-// that then comes back to the one who sent it out says so. Pure.
+// Whether what we pass on comes back to us. Plain forwarding carries no word of who has passed a query on, so a name
+// that only this server can answer is asked for: `<mark>.portolan-loop.<zone>`. A client that asks us for the name
+// got it from us, so the answer reaches the sender and shows the loop. Pure.
 
 import { classIn, recordType } from '../../base/dns/codes.ts';
 import { encodeName } from '../../base/dns/name.ts';
@@ -17,7 +17,7 @@ export function loopProbeFor(options: { readonly mark: string; readonly zone: st
 
 export class LoopProbe {
   readonly #name: Uint8Array;
-  /** What stands in the answer and not in the question. */
+  /** The part of the answer that is not in the question. */
   readonly #seen: Buffer;
 
   constructor(options: { readonly mark: string; readonly zone: string }) {

@@ -4,7 +4,7 @@ import { classIn, recordType } from '../../base/dns/codes.ts';
 import type { World } from '../../base/world.ts';
 import { ednsOption, headerBytes, type Query, udpPayloadMax } from '../wire.ts';
 
-/** What is said of the one who asks: goes out as an option, and keeps answers for different askers apart. */
+/** Facts about the client: sent as an option, and kept apart in the cache. */
 export interface SourceTag {
   readonly optionCode: number;
   readonly payload: Uint8Array;

@@ -6,7 +6,7 @@ import type { Timer, World } from '../../base/world.ts';
 import type { RaceTimes } from '../config/config.ts';
 import { Deadline, type Deadlines } from './deadlines.ts';
 
-/** What all races of one kind have in common. */
+/** Settings shared by all races of one kind. */
 export interface RaceRules<Server, Reply> {
   readonly world: Pick<World, 'clock' | 'timers'>;
   readonly deadlines: Deadlines;
@@ -54,7 +54,7 @@ export class Race<Server, Reply> extends Deadline {
     if (this.#inFlight === 0) this.#end(undefined);
   }
 
-  /** Nobody wants to know any more. */
+  /** The result is no longer wanted. */
   stop(): void {
     this.#end(undefined);
   }

@@ -53,7 +53,10 @@ const emptyReply: Reply = {
   extendedText: '',
 };
 
-/** Of a reply that is nothing but a header, perhaps with an OPT: what old servers say to what they do not understand. */
+/**
+ * True for a reply that is only a header, perhaps with an OPT: old servers send it for queries that they do not
+ * understand.
+ */
 function isBareFailure(reply: Uint8Array): boolean {
   // No question, no answer, no authority.
   for (let i = 4; i < 10; i++) if (reply[i] !== 0) return false;
@@ -92,7 +95,7 @@ export function readReply(bytes: Uint8Array, options: ReadOptions = {}): Reply |
   if (!walk.readAll(new RelatedRecords(bytes, options.isOfOthers))) return undefined;
   if (walk.hasUnrelated) {
     const rest = withoutUnrelated(bytes, walk.kept);
-    // What is left belongs together: it need not be looked through again.
+    // The remaining records belong together and need no second check.
     return rest && readReply(rest, { keepsOrder: options.keepsOrder });
   }
   const isNegative = walk.isNegative(flags & 15);
@@ -128,7 +131,7 @@ class Walk {
   extendedError = -1;
   extendedText = '';
   hasUnrelated = false;
-  /** Of every record but OPT, whether it belongs to the question; empty while all do. */
+  /** For every record but OPT, whether it belongs to the question; empty while all do. */
   kept: boolean[] = [];
   #records = 0;
   readonly #bytes: Uint8Array;

@@ -69,7 +69,7 @@ export class ServerSet {
     this.#orders = undefined;
   }
 
-  /** Whatever it said: it is there. */
+  /** Any answer shows that the server is there. */
   answered(address: ServerAddress, nowMs: number): void {
     const server = this.#state(address);
     if (!server) return;

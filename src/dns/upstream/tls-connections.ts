@@ -18,7 +18,7 @@ interface Waiting {
 interface Connection {
   readonly socket: TLSSocket;
   readonly waiting: Map<number, Waiting>;
-  /** What is to be sent once the other side has shown who it is; undefined from then on. */
+  /** Data to send once the other side is authenticated; undefined from then on. */
   unsent: Buffer[] | undefined;
   /** Grows with every answer. */
   answers: number;

@@ -65,7 +65,7 @@ class PooledSocket {
       lookup: (address, _options, callback) => callback(null, address, isV6 ? 6 : 4),
     });
     this.#socket.on('message', (reply) => this.#take(reply));
-    // Nobody listens there: those who wait need not wait on.
+    // The port is closed: pending queries fail at once.
     this.#socket.on('error', () => this.#fail());
     this.#socket.connect(port, host, ((error?: Error) => this.#onConnected(error)) as () => void);
     this.#socket.unref();

@@ -159,7 +159,7 @@ export function fillFrom(query: Query, answer: Answer, cached: CachedReply, age:
   answer.rcode = reply.rcode & 15;
   // RFC 6840 section 5.8: for those who ask for it.
   answer.isAuthentic = reply.isAuthentic && !isStale && (query.isDnssecOk || query.wantsAuthentic);
-  // What is wrong with the answer is more than what was wrong with the query.
+  // An error of the answer takes precedence over one of the query.
   if (isStale || reply.extendedError !== -1) {
     answer.extendedError = isStale ? extendedError.staleAnswer : reply.extendedError;
     answer.extendedText = isStale ? '' : reply.extendedText;

@@ -1,5 +1,5 @@
-// Keeps the external services of a cluster: holds a virtual IP for each of their names and writes their status. Whatever
-// changes, everything is planned anew and only what differs is written: names and overlaps are matters of all together.
+// Keeps the external services of a cluster: holds a virtual IP for each of their names and writes their status. Every
+// change plans everything anew and writes only the differences: names and overlaps concern all resources together.
 
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
 import { type Allocator, claimsByOwner, createAllocator } from '../../addresses/allocator.ts';
@@ -45,9 +45,9 @@ export interface ExternalServicesOptions {
   readonly whenKnown: (signal?: AbortSignal) => Promise<void>;
 }
 
-/** What the cluster's other names and addresses leave to external services. */
+/** The names and addresses that the cluster leaves to external services. */
 export interface ExternalGround {
-  /** Of virtual IPs, at most one of each family. */
+  /** Ranges of virtual IPs, at most one of each family. */
   readonly ranges: readonly IpRange[];
   /** Zones in which external services have no names. */
   readonly zones: readonly string[];

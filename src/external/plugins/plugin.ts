@@ -23,7 +23,7 @@ export interface ExtensionPlugin {
 export interface ConfigField {
   readonly type: 'string' | 'integer' | 'boolean';
   readonly isRequired?: boolean;
-  /** What the whole text must look like. */
+  /** Pattern for the whole text. */
   readonly pattern?: RegExp;
   readonly description: string;
 }
@@ -48,7 +48,7 @@ export interface PluginResult {
 /** By type. */
 export type Plugins = ReadonlyMap<string, ExtensionPlugin>;
 
-/** What is wrong with a use of a plugin; each with its field. */
+/** Problems of a use of a plugin, each with its field. */
 export function pluginProblems(plugin: ExtensionPlugin, config: JsonObject, protocols: readonly Protocol[]): string[] {
   const problems = Object.keys(config)
     .filter((name) => !Object.hasOwn(plugin.config, name))

@@ -1,4 +1,4 @@
-// What the rules mean, as tables a person can read.
+// The meaning of the rules, as tables a person can read.
 
 import { describe, expect, test } from 'vitest';
 import { parseIp } from '../../base/ip.ts';

@@ -70,7 +70,7 @@ function sweep(group: RangeRule[], overlaps: Overlap[]): void {
   }
 }
 
-// Of equal ranges the one that loses comes first, so that the last one on the stack is always the winner.
+// Equal ranges are ordered with the loser first, so that the last one on the stack is always the winner.
 function outerFirst(one: RangeRule, other: RangeRule): number {
   const [a, b] = [one.match.range, other.match.range];
   if (a.first !== b.first) return a.first < b.first ? -1 : 1;

@@ -16,7 +16,7 @@ import { isPortHijack } from './validation/matches.ts';
 
 export interface Rule {
   readonly resource: RuleOwner;
-  /** Of its match in the resource. */
+  /** Index of its match in the resource. */
   readonly index: number;
   readonly port: number;
   readonly protocol: Protocol;

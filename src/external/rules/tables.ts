@@ -8,7 +8,7 @@ import { formatRange } from './overlaps.ts';
 import { byPrecedence, compareText } from './rule.ts';
 import type { Target, TargetedRule } from './target.ts';
 
-/** What a connection speaks, as far as rules tell it apart. */
+/** Protocol classes of a connection that rules tell apart. */
 export const speechClasses = ['tls', 'http1', 'http2', 'raw'] as const;
 export type SpeechClass = (typeof speechClasses)[number];
 

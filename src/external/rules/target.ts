@@ -16,11 +16,11 @@ import { readTls, type SecretReader, type TlsPlan } from './tls-plan.ts';
 import { externalServiceErrors } from './validation/external-service.ts';
 import { type Place, visibilityIn } from './visibility.ts';
 
-/** What the proxy speaks to the destination: `bytes` where it does not look inside. */
+/** Protocol between the proxy and the destination: `bytes` where it does not look inside. */
 export type Speech = 'http1' | 'http2' | 'bytes';
 
 export interface Target {
-  /** Of the cluster, or of what stands for several. */
+  /** Name of the cluster, or of the group that stands for several. */
   readonly name: string;
   readonly owner: RuleOwner;
   readonly port: number;

@@ -21,12 +21,12 @@ export interface FederationSpec {
   suffix?: string;
   /** Ids of its clusters; all members if absent. */
   clusters?: string[];
-  /** What resolvers are told: addresses, with a port if it is not 53. */
+  /** Name servers for resolvers: addresses, with a port if it is not 53. */
   nameservers?: string[];
   policy?: FederationPolicy;
   ttlSeconds?: number;
   source?: {
-    /** Of the EDNS option that names the asking cluster. */
+    /** Code of the EDNS option that names the asking cluster. */
     optionCode?: number;
     ranges?: string[];
     /** Names of Secrets. */

@@ -35,7 +35,7 @@ export interface FederationPublisherOptions {
 export interface FederationPublisher {
   /** Undefined while nothing is to be published. */
   publicRecords(): number | undefined;
-  /** What keeps the zone from being as it should; empty if nothing does. */
+  /** Why the zone is not as wanted; empty if it is. */
   problem(): string;
   stop(): void;
 }
@@ -52,7 +52,7 @@ interface Wish {
 }
 
 interface Running {
-  /** What it was started with; anything else needs a new one. */
+  /** The settings it was started with; different ones need a new publisher. */
   readonly settings: string;
   readonly publisher: Publisher;
 }

@@ -114,7 +114,7 @@ export type ChangeResult =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** What a DNS provider must be able to do. Small on purpose, so that others can be added beside RFC 2136. */
+/** The operations of a DNS provider. Small on purpose, so that others can be added beside RFC 2136. */
 export interface Provider {
   /** Everything in the zone, as it is now. */
   read(): Promise<readonly ZoneSet[]>;

@@ -31,7 +31,7 @@ interface NamedBalancer {
   timer: Timer | undefined;
 }
 
-/** Whoever has the name may point it anywhere: what no record may give, no name may either. */
+/** The owner of the name may point it anywhere: addresses refused in records are refused here too. */
 function isOrdinary(address: string): boolean {
   const ip = parseIp(address);
   return ip !== undefined && refusedRange(ip) === undefined;

@@ -33,7 +33,7 @@ const everything = '';
 
 export function runFederationRecords(options: FederationRecordsOptions): FederationRecordsController {
   const { world, log, shards, store } = options;
-  /** What etcd holds, as far as we know. */
+  /** The known contents of etcd. */
   const known = new Map<string, string>();
   let timer: Timer | undefined;
   let hasListed = false;

@@ -85,7 +85,7 @@ class Endpoint implements HttpTransport {
     this.data.watchers.add(watcher);
     signal.addEventListener('abort', () => wake());
     while (!signal.aborted) {
-      // What a frozen or deaf server has to say it says later, or never.
+      // A frozen or deaf server answers later or never.
       if (this.mode === 'well') for (const line of lines.splice(0)) yield Buffer.from(`${JSON.stringify(line)}\n`);
       await new Promise<void>((resolve) => (wake = resolve));
     }

@@ -99,7 +99,7 @@ export class EtcdRecords {
         log.warn('etcd does not answer, keeping the records known', { error: errorText(error) });
         sink.setStale(true);
         isAway = true;
-        // What comes back may have another history: everything is read again.
+        // After the reconnect the history may differ: everything is read again.
         revision = undefined;
         this.#client.leave(endpoint);
         await sleep(world.timers, backoff.nextMs(), signal).catch(() => {});

@@ -25,9 +25,9 @@ interface ShardPortRecord {
 }
 
 export interface ShardRecord {
-  /** What the shard's own cluster uses. */
+  /** Addresses for clients in the shard's own cluster. */
   readonly clusterIPs: readonly string[];
-  /** What everybody else uses. */
+  /** Addresses for all other clients. */
   readonly externalIPs: readonly string[];
   /** Load balancers that have a name instead of an address. */
   readonly hostnames: readonly string[];

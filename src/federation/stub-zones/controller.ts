@@ -21,7 +21,7 @@ export interface StubZonesOptions {
   readonly federation: string;
   readonly federations: InformerReader<Federation>;
   readonly clusters: InformerReader<Cluster>;
-  /** What we show resolvers: PEM. */
+  /** Client certificate for resolvers: PEM. */
   readonly identity: { readonly certificate: string; readonly key: string };
   readonly onState: () => void;
   /** If the authority was told otherwise than the Federation says. */
@@ -142,7 +142,7 @@ interface StubRequest {
   readonly body: object | undefined;
 }
 
-/** What the resolver forgot already counts as forgotten. */
+/** A zone that the resolver no longer has counts as removed. */
 async function request(
   { timers }: World,
   transport: HttpTransport,

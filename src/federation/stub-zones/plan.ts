@@ -25,7 +25,7 @@ export interface StubZoneFacts {
   readonly cluster: Cluster | undefined;
   /** Where it was posted before, as far as anybody remembers. */
   readonly posted: ResolverEndpoint | undefined;
-  /** What the federation's names end in, if the authority was told otherwise than the Federation says. */
+  /** Suffix of the federation's names, if the authority's differs from the Federation's. */
   readonly suffix?: string;
 }
 

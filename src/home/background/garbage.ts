@@ -98,8 +98,8 @@ class Garbage {
     return { served, namespace: place.namespace, name: place.name, object: parseStored(served, entry) };
   }
 
-  // A reference reaches an owner in its own namespace or a cluster-scoped one. Whoever learned a uid elsewhere must not be
-  // able to hold up a deletion there.
+  // A reference reaches an owner in its own namespace or a cluster-scoped one. A client that learned a uid elsewhere
+  // must not be able to hold up a deletion there.
   async *#dependents(owner: Found): AsyncGenerator<Found> {
     const uid = owner.object.metadata.uid!;
     for (const key of this.#index.dependents(uid)) {

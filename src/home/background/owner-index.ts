@@ -6,7 +6,7 @@ import { textOf } from '../encoding/stored.ts';
 import type { Entry, StoreEvent } from '../store/store.ts';
 
 export interface OwnerIndex {
-  /** What the event says about owners: see Change. */
+  /** The change of owners in the event: see Change. */
   apply(event: StoreEvent): OwnerChange;
   /** Keys of the objects that name this uid as an owner. */
   dependents(uid: string): readonly string[];

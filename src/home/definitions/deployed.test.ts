@@ -57,7 +57,7 @@ function kindOf(name: string): Kind {
   return kinds.find(({ kind }) => kind === name)!;
 }
 
-/** What a strict create would do: the object afterwards, or everything that is wrong with it. */
+/** The result of a strict create: the object afterwards, or all its problems. */
 function create(kindName: string, text: string): { object: AnyObject; wrong: string[] } {
   const { schema } = kindOf(kindName).versions[0]!;
   const object = parse(text) as AnyObject;

@@ -39,7 +39,7 @@ function versionOf(version: DefinitionVersion): KindVersion {
   };
 }
 
-// What a definition says of metadata can only narrow the names in it.
+// The definition's own schema of metadata can only narrow its names.
 function withObjectFields(schema: Schema): Schema {
   const { metadata, ...fields } = schema.properties ?? {};
   const narrowed = { ...objectMetaSchema.properties, ...metadata?.properties };

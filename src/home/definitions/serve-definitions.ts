@@ -130,7 +130,7 @@ class Serving {
     const state = JSON.stringify([uid, definition.spec, definition.status?.acceptedNames]);
     if (this.#served.get(name) === state) return;
     const kind = kindsFromDefinition(definition, this.#rules);
-    // Whatever a status says: two kinds in one place would be two sets of rules for the same objects.
+    // Regardless of the status: two kinds in one place would be two sets of rules for the same objects.
     if (isPlaceTaken(kind, registry.kindsExcept(name))) {
       if (this.#served.delete(name)) registry.remove(name);
       return;

@@ -10,7 +10,7 @@ import { isEstablished } from './accept.ts';
 import type { CustomResourceDefinition, DefinitionNames, DefinitionSpec } from './definition.ts';
 import { validateVersion } from './validate-version.ts';
 
-/** What is required and missing is told by the kind's own schema; of such a definition nothing else is said here. */
+/** The kind's own schema reports missing required fields; such a definition gets no further checks here. */
 export function validateDefinition(
   definition: CustomResourceDefinition,
   previous: CustomResourceDefinition | undefined,

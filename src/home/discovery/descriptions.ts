@@ -140,7 +140,7 @@ export function describeField(message: string, field: string): string | undefine
   return ofFields[`${message}.${field}`];
 }
 
-/** Of a field of a kind itself, where nothing better is said. */
+/** Fallback description of a field of a kind. */
 export function describeKindField(field: string): string | undefined {
   return ofCommonFields[field];
 }

@@ -43,7 +43,7 @@ export function componentName(message: string): string {
   return protobufName(message).replace('k8s.io.', 'io.k8s.').replaceAll('_', '-');
 }
 
-/** Of a kind: `dev.portolan.v1alpha1.Peer` for a custom one. */
+/** Component name of a kind: `dev.portolan.v1alpha1.Peer` for a custom one. */
 export function kindComponentName(kind: Kind, version: KindVersion): string {
   const message = builtinMessage(kind, version);
   if (message !== undefined) return componentName(message);

@@ -24,7 +24,7 @@ export interface OpenApi {
 
 export interface OpenApiDocument {
   readonly text: string;
-  /** Of the text; `?hash=` of the address in the index. */
+  /** Hash of the text; `?hash=` of the address in the index. */
   readonly hash: string;
 }
 

@@ -22,7 +22,7 @@ export interface ExchangeOptions {
   readonly auditId: string;
   readonly handle: (request: ApiRequest) => Promise<HttpResponse>;
   readonly limits: EdgeLimits;
-  /** What all exchanges of the server hold of request bodies, together. */
+  /** Bytes of request bodies held by all exchanges of the server together. */
   readonly bodies: { bytes: number };
   readonly log: Log;
   /** Never goes back. */
@@ -291,7 +291,7 @@ export class Exchange {
   }
 }
 
-/** What goes wrong with a carrier ends it; that is all an exchange needs to know. */
+/** A fault of a carrier ends it; an exchange needs no more than that. */
 function ignore(): void {}
 
 /** Everything that is ready in the same turn of the event loop leaves in one write. */

@@ -2,7 +2,7 @@
 
 export interface EdgeLimits {
   readonly bodyBytesMax: number;
-  /** What the bodies of all requests that are being received or handled may take together. */
+  /** Limit on the bodies of all requests being received or handled together. */
   readonly bodiesBytesMax: number;
   readonly headerBytesMax: number;
   readonly connectionsMax: number;

@@ -267,7 +267,7 @@ function protocolOptions(limits: EdgeLimits) {
   return {
     allowHTTP1: true,
     requestCert: true,
-    // Whoever comes without a certificate, or with a bad one, gets an answer that says so.
+    // A client without a certificate, or with a bad one, gets an answer that says so.
     rejectUnauthorized: false,
     handshakeTimeout: limits.headersMsMax,
     settings: {

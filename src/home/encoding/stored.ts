@@ -7,7 +7,7 @@ import { registryRoot } from '../kinds/kind.ts';
 import type { Served } from '../kinds/registry.ts';
 import type { Entry } from '../store/store.ts';
 
-/** What an answer is made of. Revision 0 is an object that was not stored: a dry run. */
+/** The parts of an answer. Revision 0 is an object that was not stored: a dry run. */
 export interface Stored {
   readonly value: Uint8Array;
   readonly revision: number;
@@ -70,7 +70,7 @@ export function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** What stands before the stored bytes in an answer. ASCII only. */
+/** The text before the stored bytes in an answer. ASCII only. */
 function openingOf(served: Served, revision: number): string {
   return revision === 0 ? served.openingUnstored : `${served.opening}${revision}",`;
 }

@@ -60,7 +60,7 @@ export interface KindBehaviour {
   readonly validatesAnyShape?: boolean;
   /** Beyond the schema. `previous` is absent on create. */
   validate?(object: AnyObject, previous: AnyObject | undefined): FieldError[];
-  /** What a writer should know of an object that is taken: texts for the Warning header. */
+  /** Warnings for the writer of an accepted object: texts for the Warning header. */
   warnings?(object: AnyObject): string[];
   /** Field selectors beyond metadata.name and metadata.namespace. */
   readonly selectableFields?: Readonly<Record<string, (object: AnyObject) => string>>;
@@ -89,7 +89,7 @@ export interface RequestContext {
 
 export interface Admission extends RequestContext {
   readonly operation: 'create' | 'update' | 'delete';
-  /** What will be stored; on delete, what is there. */
+  /** The object to be stored; on delete, the present one. */
   readonly object: AnyObject;
   readonly previous: AnyObject | undefined;
   /** Written in the same commit as the object, or not at all. A failed compare makes the request be tried again. */

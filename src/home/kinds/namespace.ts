@@ -1,4 +1,5 @@
-// The Namespace kind. What empties a deleted one is named in its spec.finalizers; only that may take itself out.
+// The Namespace kind. The emptying controller is named in the spec.finalizers of a deleted one; only that controller
+// may remove its entry.
 
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';

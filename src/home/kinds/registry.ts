@@ -13,7 +13,7 @@ export interface Served {
   /** As messages name it: `services`, `deployments.apps`. */
   readonly resource: string;
   readonly verbs: ReadonlySet<string>;
-  /** What an answer begins with; the revision and the stored bytes follow. */
+  /** The beginning of an answer; the revision and the stored bytes follow. */
   readonly opening: string;
   readonly openingUnstored: string;
   /** Set while the definition is being deleted: nothing new may be created. */

@@ -1,5 +1,5 @@
-// RFC 6902: JSON patch. Changes the document in place and returns it. What a patch gets wrong is a PatchError; after
-// one the document is of no use.
+// RFC 6902: JSON patch. Changes the document in place and returns it. A faulty patch throws a PatchError; the
+// document is useless afterwards.
 
 import { isObject, isSameJson, setMember } from '../../base/json.ts';
 import { isDeeperThan, nestingDepthMax } from '../schema/walk.ts';

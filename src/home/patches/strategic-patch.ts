@@ -94,7 +94,7 @@ function mergeKeyed(current: unknown[], patch: readonly unknown[], field: Field,
   return inOrder(merged.items(), { patch, current, identity });
 }
 
-/** A list whose items are found by their key. Of several with one key, the first counts until it is removed. */
+/** A list whose items are found by their key. Among duplicates of a key, the first counts until it is removed. */
 class KeyedList {
   readonly #items: unknown[];
   readonly #removed = new Set<number>();

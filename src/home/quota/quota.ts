@@ -1,5 +1,5 @@
-// Holds writes against the ResourceQuotas of their namespace. What is on its way to the store is reserved, so that many
-// writes at once do not all fit into the last free place. Keeps status.used up to date, once a second at most.
+// Holds writes against the ResourceQuotas of their namespace. Pending writes reserve their place, so that concurrent
+// writes do not all fit into the last free one. Keeps status.used up to date, once a second at most.
 
 import { errorText } from '../../base/log.ts';
 import type { Timer } from '../../base/world.ts';
@@ -180,7 +180,7 @@ function formatUsed({ resource }: Limit, used: number): string {
   return resource === '' ? `${Math.ceil(used / 1024)}Ki` : String(used);
 }
 
-/** What is enforced here: numbers of objects, and bytes. */
+/** The enforced limits: numbers of objects, and bytes. */
 function limitsOf({ spec }: ResourceQuota): Limit[] {
   return Object.entries(spec?.hard ?? {}).flatMap(([name, text]) => {
     const resource = resourceNamed(name);

@@ -15,8 +15,10 @@ export interface ApiRequest extends HttpRequest {
   readonly clientCertificate?: { readonly commonName: string; readonly organizations: readonly string[] };
   /** Why the client certificate that was presented counts for nothing. */
   readonly clientCertificateError?: string;
-  /** Fills in `body`, once. Who is not allowed to send one does not get to fill our memory with it, so this is called only
-   *  after that is known. Absent when the body is there already, or there is none. */
+  /**
+   * Fills in `body`, once. It is called only after authorisation, so that a client without the right cannot fill our
+   * memory. Absent when the body is there already, or there is none.
+   */
   readonly receiveBody?: () => Promise<void>;
   /** Where the edge wants to find out afterwards who asked: `authenticate` fills it. */
   readonly trail?: RequestTrail;
@@ -24,11 +26,11 @@ export interface ApiRequest extends HttpRequest {
 
 export interface RequestTrail {
   user?: User;
-  /** Who the user really is, where they act as somebody else. */
+  /** The real user, when they impersonate another. */
   impersonator?: User;
 }
 
-/** What is asked for, in the terms of RBAC. */
+/** The requested action, in the terms of RBAC. */
 export interface Attributes {
   /** get, list, watch, create, update, patch, delete, deletecollection; lower-case HTTP method for paths. */
   readonly verb: string;

@@ -25,7 +25,7 @@ export interface Engine {
   readonly quotas: QuotaKeeper;
 }
 
-/** What a namespace may still take in. */
+/** The remaining capacity of a namespace. */
 export interface QuotaKeeper {
   /** Throws StatusError Forbidden if there is no room. To be called back when the write is done or given up. */
   reserve(call: Call, name: string, added: { readonly count: number; readonly bytes: number }): () => void;
@@ -86,5 +86,5 @@ export function contextOf(engine: Engine, call: Pick<Call, 'user' | 'nowMs' | 'i
   return { user: call.user, nowMs: call.nowMs, isDryRun: call.isDryRun, store: engine.store };
 }
 
-/** Who the server's own parts act as. */
+/** The user of the server's own parts. */
 export const systemUser: User = { name: 'system:apiserver', groups: ['system:masters'] };

@@ -1,11 +1,11 @@
-// How much one request may ask for. Whoever sends more is refused; the others do not notice.
+// How much one request may ask for. A client that exceeds its share is refused; the others do not notice.
 
 export interface ApiLimits {
   readonly bodyBytesMax: number;
   /** Members of maps and items of lists in a body or a stored object, together. Each costs microseconds at every step. */
   readonly valuesMax: number;
   readonly openWatchesMax: number;
-  /** What a watcher that does not read may have waiting for it. */
+  /** Limit on events waiting for a slow watcher. */
   readonly watchQueueEventsMax: number;
   readonly watchQueueBytesMax: number;
   /** A watch without timeoutSeconds ends after a random time between this and twice this. */

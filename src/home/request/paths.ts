@@ -22,11 +22,11 @@ export interface PathParts {
   readonly authority: AuthorityFacts | undefined;
 }
 
-/** What the home says about its certificate authority. */
+/** Facts about the home's certificate authority. */
 export interface AuthorityFacts {
   /** PEM of all that are trusted. */
   certificates(): string;
-  /** What people should do about it, if anything. */
+  /** Advice for people, if there is any. */
   warning(): string | undefined;
 }
 
@@ -132,9 +132,9 @@ interface Check {
 
 export interface HealthState {
   readonly store: Store;
-  /** What readiness still waits for; undefined once everything is there. */
+  /** The missing condition of readiness; undefined once everything is there. */
   waitsFor(): string | undefined;
-  /** What does not make it unhealthy yet; shown with `?verbose`. */
+  /** Problems that do not make it unhealthy yet; shown with `?verbose`. */
   warnings?(): readonly string[];
 }
 

@@ -53,7 +53,7 @@ export interface StatusErrorOptions {
 export class StatusError extends Error {
   readonly reason: StatusReason;
   readonly details: StatusDetails | undefined;
-  /** Of the Status itself: an expired list says here how to go on. */
+  /** Metadata of the Status itself: for an expired list, how to continue. */
   readonly metadata: Readonly<Record<string, string>>;
 
   constructor(reason: StatusReason, message: string, options?: StatusErrorOptions) {

@@ -14,7 +14,7 @@ export function compositeChecks(schema: Schema, compile: Compile): Check[] {
   return checks.filter((check) => check !== undefined);
 }
 
-/** What trying a branch costs besides the patterns in it. */
+/** Cost of trying a branch, besides its patterns. */
 const branchCost = 20;
 
 function attempt(check: Check, value: unknown, walk: Walk): FieldError[] {

@@ -120,7 +120,7 @@ function asObject(item: unknown): JsonObject {
 interface Identity {
   /** Equal for items that are the same. */
   readonly textOf: (item: unknown) => string;
-  /** What is shown of an item that repeats. */
+  /** The part of a repeated item that messages show. */
   readonly identityOf: (item: unknown) => unknown;
 }
 

@@ -86,7 +86,7 @@ export const forbiddenKeywords: ReadonlyMap<string, string> = new Map([
   ['xml', 'xml is not supported'],
 ]);
 
-/** What a schema inside allOf, anyOf, oneOf or not must leave to the schema around it. */
+/** Keywords that a schema inside allOf, anyOf, oneOf or not must leave to the schema around it. */
 export const structureKeywords = [
   'type',
   'description',

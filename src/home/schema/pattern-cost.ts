@@ -1,5 +1,5 @@
-// What a pattern costs to compile, estimated from its text before that is done: about the steps of its program. Repetitions
-// inside repetitions multiply, so that a short text can stand for a million steps. Never far too low; the text need not be
+// Cost of compiling a pattern, estimated from its text beforehand: about the steps of its program. Repetitions inside
+// repetitions multiply, so that a short text can stand for a million steps. Never far too low; the text need not be
 // valid.
 
 /** Tables of Unicode are looked through and joined, for both cases where (?i) asks for it. */
@@ -42,7 +42,7 @@ function costOfOne(text: string): number {
   return 1 + classes * unicodeClassCost + text.length / 8;
 }
 
-/** What may be there or not takes a step more each time. */
+/** An optional repetition costs one step more each time. */
 function timesOf([, least, comma, most]: RegExpExecArray): number {
   if (most !== '') return Math.max(1, 2 * Number(most) - Number(least));
   return Math.max(1, Number(least) + (comma === '' ? 0 : 1));

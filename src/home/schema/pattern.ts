@@ -37,7 +37,8 @@ class Memo {
   }
 }
 
-// Of constants: a definition is compiled to be checked and again to be served, and many fields share a pattern.
+// Caches compiled patterns: a definition is compiled to be checked and again to be served, and many fields share a
+// pattern.
 const memo = new Memo();
 
 export function compilePattern(source: string): CompiledPattern {

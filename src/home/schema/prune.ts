@@ -12,7 +12,7 @@ interface Pruning {
   readonly removed: string[];
 }
 
-/** What is removed after this many is not named any more. */
+/** Names of removed fields are listed up to this number. */
 const removedNamesMax = 100;
 
 /** Paths of what was removed: `spec.foo`, `spec.ports[0].foo`. */

@@ -82,7 +82,7 @@ function codePoints(text: string): number {
   return count;
 }
 
-/** What a character costs whatever the pattern is. */
+/** Cost of a character for any pattern. */
 const patternCost = 10;
 
 function patternCheck(schema: Schema): Check | undefined {

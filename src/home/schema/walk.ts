@@ -10,7 +10,7 @@ export interface Walk {
   /** Names of properties and indexes of items, from the root of the value to where the walk is. */
   readonly path: (string | number)[];
   errors: FieldError[];
-  /** What patterns and choices may still cost. */
+  /** Remaining budget for patterns and choices. */
   readonly work: { left: number };
 }
 
@@ -49,7 +49,7 @@ export function report(walk: Walk, error: FieldError): void {
   if (walk.errors.length < errorsMax) walk.errors.push(error);
 }
 
-/** What a message shows of a value: all of a small one, the beginning of a large one. */
+/** The value as messages show it: a small one whole, a large one cut. */
 export function shown(value: unknown): unknown {
   if (typeof value === 'string') return value.length > 1024 ? `${value.slice(0, 1024)}...` : value;
   if (typeof value !== 'object' || value === null) return value;

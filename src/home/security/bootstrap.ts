@@ -1,5 +1,5 @@
-// Sees to it, at every start, that the roles and bindings of bootstrap-roles.ts are there. What somebody added to them
-// stays, what somebody took away comes back, and nothing is written where nothing is missing. An annotation
+// Sees to it, at every start, that the roles and bindings of bootstrap-roles.ts are there. Additions by users stay,
+// removed rights come back, and nothing is written if nothing is missing. An annotation
 // `rbac.authorization.kubernetes.io/autoupdate: "false"` keeps an object as it is.
 
 import type { HttpResponse } from '../../base/http.ts';

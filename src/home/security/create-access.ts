@@ -21,7 +21,7 @@ export interface AccessOptions {
   readonly log: Log;
   /** PEM; `pki.serviceAccountKey`. */
   readonly serviceAccountKey: string;
-  /** What tokens say they are from, and for whom when nobody asks for another audience. */
+  /** Issuer of tokens, and their audience by default. */
   readonly issuer?: string;
   readonly tokenLifetimeMsMax?: number;
   /** Other kinds of bearer tokens, asked in order after service accounts. Undefined: not one of ours. */

@@ -21,7 +21,7 @@ export function refuseRoleEscalation(access: ApiAccess, { operation, user, objec
   const isSame = before !== undefined && isSameJson(contentOf(role), contentOf(before));
   if (isSame || may(access, user, 'escalate', object)) return;
   if (role.aggregationRule !== undefined) {
-    // What it will grant is decided by labels others write, so it may be anything.
+    // Its grants depend on labels that others write, so they may be anything.
     const isAdmin = uncovered(access.rulesOf(user, ''), everyRule).length === 0;
     if (!isAdmin) throw escalation(object, 'must have cluster-admin privileges to use the aggregationRule');
   }

@@ -36,7 +36,7 @@ current-context: ${context}
 `;
 }
 
-/** What formatKubeconfig wrote; undefined if the text is anything else. */
+/** Parses the output of formatKubeconfig; undefined for any other text. */
 export function parseKubeconfig(text: string): KubeconfigContent | undefined {
   try {
     const content: KubeconfigContent = {

@@ -176,7 +176,7 @@ class ServingCertificate {
     this.#schedule();
   }
 
-  /** Whoever listens gets credentials of the authority in force, and looks at who is trusted again. */
+  /** Listeners get credentials of the current authority and read the trusted ones again. */
   async authorityChanged(): Promise<void> {
     const { certificate, key } = this.#credentials;
     if (!this.#isGood(certificate, key)) return this.#renew();

@@ -1,5 +1,5 @@
-// Whose rules are whose: roles and bindings as they are now, found by subject, so that a decision looks only at what is
-// bound to the one who asks. Kept up to date from outside, object by object.
+// Index of roles and bindings by subject, so that a decision looks only at rules bound to the client. Kept up to date
+// from outside, object by object.
 
 import type { LabelSelector } from '../../kube/objects/label-selector.ts';
 import type { User } from '../request/access.ts';

@@ -3,7 +3,7 @@
 
 import type { Entry, StoreEvent } from './store.ts';
 
-/** What a row costs beside its key and value, in memory and on disk, as a round number. */
+/** Overhead of a row beside its key and value, in memory and on disk, as a round number. */
 const overheadBytes = 64;
 
 export interface EntryFields {
@@ -80,7 +80,7 @@ export class StoredEvent implements StoreEvent {
     return rows;
   }
 
-  /** What is kept only because this event is: the value it replaced, and the deletion itself. */
+  /** Bytes kept only for this event: the replaced value, and the deletion itself. */
   get historyBytes(): number {
     const replaced = this.previous === undefined ? 0 : this.previous.sizeBytes;
     return replaced + (this.entry === undefined ? this.key.length + overheadBytes : 0);

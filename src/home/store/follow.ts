@@ -13,8 +13,8 @@ export interface FollowRequest {
   readonly log: Log;
   readonly prefix: string;
   /**
-   * An entry that was listed comes as if it had just been created. Of one that went while nothing could be told only the
-   * key is known.
+   * An entry that was listed comes as if it had just been created. For an object deleted during an interruption only
+   * the key is known.
    */
   readonly onEvent: (event: StoreEvent) => void;
   /** Whether all keys are remembered, so that the ones that went can be reported after a new list. Default: yes. */

@@ -22,7 +22,7 @@ export class History {
     return this.#events.length - this.#head;
   }
 
-  /** What is kept only for the sake of history. */
+  /** Bytes kept only for the history. */
   get sizeBytes(): number {
     return this.#sizeBytes;
   }
@@ -41,7 +41,7 @@ export class History {
     for (let index = this.#firstAfter(revision); index < this.#events.length; index++) yield this.#events[index]!;
   }
 
-  /** What the keys under the prefix that changed since held at the revision. */
+  /** Previous values, at the revision, of keys under the prefix that changed since. */
   undo(prefix: string, revision: number): Undo {
     const undo = new Map<string, StoredEntry | undefined>();
     for (let index = this.#firstAfter(revision); index < this.#events.length; index++) {

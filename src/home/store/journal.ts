@@ -43,7 +43,7 @@ export interface Journal {
   onBroken?: ((error: JournalBrokenError) => void) | undefined;
 }
 
-/** What a journal held when it was opened. */
+/** Contents of a journal when it was opened. */
 export interface JournalContents {
   readonly floor: number;
   /** Rows above the floor come in the order of their revisions. */
@@ -53,5 +53,5 @@ export interface JournalContents {
 /** There was no room. The batch was rolled back as a whole, and the journal can go on once there is room. */
 export class JournalFullError extends Error {}
 
-/** Nobody knows what of the batch is on disk. The journal takes nothing more until it is opened anew. */
+/** It is unknown which part of the batch is on disk. The journal takes nothing more until it is opened anew. */
 export class JournalBrokenError extends Error {}

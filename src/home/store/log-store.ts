@@ -30,7 +30,7 @@ import type { LandedBatch, StoreStats } from './store-metrics.ts';
 import { Sweep } from './sweep.ts';
 import { Watcher, Watchers } from './watchers.ts';
 
-/** What one batch writes at most, unless a single commit is larger. It also bounds how long the others wait. */
+/** Limit of one batch, unless a single commit is larger. It also bounds how long the others wait. */
 const batchBytesMax = 4 * 1024 * 1024;
 const evictionsPerBatchMax = 4096;
 /** Keys that a read of an older revision may find changed since: they are put back in order at every page. */

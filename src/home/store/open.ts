@@ -40,7 +40,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<LogS
 }
 
 export interface MemoryStoreOptions extends StoreOptions {
-  /** What earlier processes wrote; opening it takes it away from them. */
+  /** The disk of earlier processes; opening it takes it away from them. */
   readonly disk?: MemoryDisk;
 }
 

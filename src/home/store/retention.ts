@@ -10,7 +10,7 @@ export interface Limits {
   /** History is kept this long, unless one of the bounds below is reached first. */
   readonly historyMs: number;
   readonly historyEventsMax: number;
-  /** What database and log files may use beyond twice the live data. */
+  /** Space that database and log files may use beyond twice the live data. */
   readonly diskSlackBytes: number;
 }
 

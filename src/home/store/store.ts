@@ -23,7 +23,7 @@ export interface RangeRequest {
   /** Only keys after this one, which need not exist. */
   readonly after?: string;
   readonly limit?: number;
-  /** What remains is counted no further than this; to the end when absent, which costs what there is. */
+  /** Counting of the remainder stops here; absent counts to the end, at the cost of all entries. */
   readonly countMax?: number;
   /** Read as of this revision; the newest when absent. A revision above the newest fails with FutureRevisionError. */
   readonly revision?: number;
@@ -67,7 +67,7 @@ export interface StoreEvent {
   readonly key: string;
   /** Absent when the key was deleted. */
   readonly entry: Entry | undefined;
-  /** What was there before; absent when the key was created. */
+  /** The previous entry; absent when the key was created. */
   readonly previous: Entry | undefined;
 }
 

@@ -64,7 +64,7 @@ interface Range {
   readonly limit: number;
   readonly pinned: number | undefined;
   readonly after: string | undefined;
-  /** What the page before said would come after it: at one revision, that holds. */
+  /** The remainder that the previous page announced: it holds at the same revision. */
   readonly remainingBefore: number | undefined;
 }
 

@@ -86,7 +86,7 @@ function listField<T>(from: Raw, name: string, type: 'string' | 'object'): T[] |
   return value.length === 0 ? undefined : (value as T[]);
 }
 
-/** What a new object gets from the server and from nobody else. */
+/** Metadata that only the server sets on a new object. */
 export function setOnCreate(
   meta: ObjectMeta,
   given: { readonly uid: string; readonly nowMs: number; readonly hasGeneration: boolean },
@@ -99,7 +99,7 @@ export function setOnCreate(
   delete meta.deletionGracePeriodSeconds;
 }
 
-/** What an update may leave out or cannot change is taken from what is there. */
+/** Fields that an update may omit or cannot change are taken from the present object. */
 export function setOnUpdate(meta: ObjectMeta, before: ObjectMeta): void {
   meta.uid ??= before.uid;
   meta.creationTimestamp ??= before.creationTimestamp;

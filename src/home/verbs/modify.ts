@@ -115,7 +115,7 @@ function isUnchanged(entry: Entry, value: Uint8Array, before: AnyObject, after: 
   return isSameJson(before, after);
 }
 
-/** Takes the object out of the store. What is answered is its last state. */
+/** Takes the object out of the store. The response is its last state. */
 export async function removeNow(
   engine: Engine,
   call: Call,

@@ -121,7 +121,7 @@ function checked(term: LabelTerm, text: string): LabelTerm {
   return term;
 }
 
-/** What the JSON of every object that matches contains. Keys and values of labels need no escapes. */
+/** Texts contained in the JSON of every matching object. Keys and values of labels need no escapes. */
 function hintOf(term: LabelTerm): string[] {
   if (term.operator === 'exists') return [`"${term.key}":"`];
   if (term.operator !== 'in') return [];

@@ -175,7 +175,7 @@ describe('finalizers', () => {
     expect(refused.body.message).toContain(
       'metadata.finalizers: Forbidden: the object is being deleted, none can be added: "example.com/more"',
     );
-    // Whoever tries to bring it back does not.
+    // An attempt to revive it has no effect.
     const undead = { ...marked, metadata: { ...marked.metadata, deletionTimestamp: null, labels: { still: 'here' } } };
     expect((await ok(`PUT ${maps}/a`, undead)).metadata.deletionTimestamp).toBe('2026-01-01T00:00:00Z');
     const merge = { 'content-type': 'application/merge-patch+json' };

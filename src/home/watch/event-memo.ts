@@ -1,5 +1,5 @@
-// What was made of an event for one watcher is kept for the next one: the store hands all of them the same event, one
-// after the other. Only the most recent events are remembered, so the memory it takes is bounded.
+// Encodings of an event are shared between watchers: the store hands all of them the same event, one after the other.
+// Only the most recent events are remembered, so the memory it takes is bounded.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { parseStored } from '../encoding/stored.ts';

@@ -24,7 +24,7 @@ export function eventLine(memo: EventMemo, how: LineForm, type: EventType, event
   const name =
     form.kind === 'json' ? type + served.apiVersion : `${type} ${served.apiVersion} ${form.kind} ${includeObject}`;
   return memo.bytes(event, name, () => {
-    // What was deleted is shown in its last state, at the revision of its deletion.
+    // A deleted object is shown in its last state, at the revision of its deletion.
     const value = type === 'DELETED' ? event.previous!.value : event.entry!.value;
     return storedLine(how, type, { value, revision: event.revision });
   });

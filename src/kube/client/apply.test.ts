@@ -9,7 +9,7 @@ import type { Client } from './client.ts';
 
 const ref = { namespace: 'default', name: 'settings' };
 let sim: Simulation;
-/** Of somebody else, whose requests are not counted. */
+/** A second client, whose requests are not counted. */
 let other: Client;
 let client: Client;
 let requests: string[];

@@ -52,7 +52,7 @@ export interface List<T> {
     readonly remainingItemCount?: number;
   };
   readonly items: T[];
-  /** Of the items, if those are not whole. */
+  /** The newest item, if the items are not whole objects. */
   readonly newest?: T;
 }
 
@@ -224,7 +224,7 @@ async function* pages<T extends KubernetesObject>(
     const page: List<T> = await asked;
     const next = page.metadata.continue;
     asked = next ? ask(next) : undefined;
-    // Whoever stops here never hears how the next one ended.
+    // If the caller stops here, the result of the next request is not needed.
     asked?.catch(() => {});
     yield page;
   }

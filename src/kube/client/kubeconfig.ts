@@ -108,7 +108,7 @@ export function loadKubeconfig(text: string, options: KubeconfigOptions): Promis
   return accessFrom([{ text, path: options.path }], options);
 }
 
-/** Of several files the first to say something is believed, as in kubectl. */
+/** If several files set a field, the first one counts, as in kubectl. */
 async function accessFrom(sources: readonly Source[], options: Omit<KubeconfigOptions, 'path'>): Promise<HomeAccess> {
   const configs = sources.map((source) => ({ config: parseConfig(source), path: source.path }));
   const where = whereIs(sources.map(({ path }) => path ?? '').join(', '));

@@ -49,7 +49,7 @@ function eventOf({ about, type, reason, message }: Happening, now: string, id: s
   return {
     apiVersion: 'v1',
     kind: 'Event',
-    // What belongs to no namespace is told of in `default`, as everywhere.
+    // Events about cluster-scoped objects go to `default`, as everywhere.
     metadata: { name: `${name.slice(0, 200)}.${id}`, namespace: namespace ?? 'default' },
     type,
     reason,

@@ -53,7 +53,7 @@ export class HistoryWitness {
     return [...this.#sights.values()].at(-1);
   }
 
-  /** What must all still be so if the history is the same, the newest first; undefined if that cannot be told. */
+  /** Observations that still hold if the history is the same, the newest first; undefined if there are none. */
   sights(): Sight[] | undefined {
     const wanted: Sight[] = [];
     for (const sight of [...this.#sights.values()].reverse()) {

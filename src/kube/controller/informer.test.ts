@@ -269,7 +269,7 @@ describe('informer', () => {
     home.delete('a');
     sim.network.setLink('agent', server, 'up');
     await sim.time.until(() => informer.size === 0, { withinMs: 60_000 });
-    // What was seen last came with the list and is gone: whether the home is the same can only be told by another.
+    // The last seen object came with the list and is gone: only another object can show whether the home is the same.
     expect(home.count('list')).toBe(2);
   });
 

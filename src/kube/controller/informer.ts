@@ -31,7 +31,7 @@ export interface InformerStatus {
   readonly revision: string | undefined;
 }
 
-/** What readers of a copy need; an Informer is one, and a test can be another. */
+/** Interface for readers of a copy; an Informer is one, and a test can be another. */
 export interface InformerReader<Kept> {
   get(key: string): Kept | undefined;
   keys(): Iterable<string>;
@@ -53,8 +53,8 @@ export interface Informer<Kept> extends InformerReader<Kept> {
   relist(): void;
   status(): InformerStatus;
   /**
-   * Called when the home is back after it failed us, and after each list but the first. What we wrote meanwhile may be
-   * lost or undone without an event: whoever writes these objects looks again at all it wants to be there, or gone.
+   * Called when the home is back after it failed us, and after each list but the first. Our writes in between may be
+   * lost or undone without an event: writers of these objects check all their wanted objects again.
    */
   onReturn(handler: () => void): () => void;
   /** Called when the state's kind changes: `watching` to `failing` and back. */

@@ -59,7 +59,7 @@ export function standForLeader(options: LeaderOptions): Candidate {
   let leadsUntilMs: number | undefined;
   /** The Lease as we wrote it last, while nothing says that it is another. */
   let held: Lease | undefined;
-  /** Of the last try. */
+  /** Error of the last attempt. */
   let problem = '';
   /** Counts our terms. */
   let term = 0;

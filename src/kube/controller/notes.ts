@@ -1,5 +1,5 @@
-// What must be remembered beyond a restart, key by key, in one ConfigMap: where something was left that has to be taken back
-// some day. A note is written before what it is about is done, so that nothing is left behind without one.
+// Notes that survive a restart, key by key, in one ConfigMap: places where something must be removed later. A note is
+// written before what it is about is done, so that nothing is left behind without one.
 
 import { getOrUndefined } from '../client/absent.ts';
 import { apply } from '../client/apply.ts';

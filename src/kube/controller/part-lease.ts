@@ -56,7 +56,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
   let held: Lease | undefined;
   let timer: Timer | undefined;
   let isStopped = false;
-  /** Of the last renewal; nothing was written yet at the start. */
+  /** Error of the last renewal; nothing was written yet at the start. */
   let problem = 'the home has not answered yet';
   let isFailing = false;
   let writing: Promise<void> = Promise.resolve();

@@ -1,6 +1,6 @@
-// Putting back what somebody else changed: at once the first time, then later and later. Two who want different things in
-// one place (members of whom each takes itself for the scribe, another implementation in the same cluster) would otherwise
-// write as fast as the network carries it. Whoever wants something new is never held up.
+// Putting back what somebody else changed: at once the first time, then later and later. Two who want different
+// things in one place (members of whom each takes itself for the scribe, another implementation in the same cluster)
+// would otherwise write as fast as the network carries it. New wishes are never delayed.
 
 import { isSameJson } from '../../base/json.ts';
 import type { Clock } from '../../base/world.ts';
@@ -21,7 +21,7 @@ interface Written {
 
 const pauseMsFirst = 1_000;
 const pauseMsMax = 30_000;
-/** What was left alone for so long begins anew. */
+/** After this time without changes the count starts anew. */
 const calmMs = 120_000;
 
 export function createPutBacks(clock: Clock): PutBacks {

@@ -34,7 +34,7 @@ export interface ReflectorSink<T> {
   listBegins(history: 'same' | 'other'): void;
   upsert(object: T): void;
   remove(object: T): void;
-  /** Whatever the list did not bring is gone. */
+  /** Objects missing in the list are gone. */
   listEnds(): void;
 }
 
@@ -133,7 +133,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       newest = page.metadata.resourceVersion;
     }
     sink.listEnds();
-    // Whoever began to doubt meanwhile means what was listed before.
+    // Doubts raised meanwhile concern the earlier list.
     revision = hasDoubts ? undefined : newest;
     beforeLast = undefined;
     isFresh = true;
@@ -218,7 +218,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     revision = event.object.metadata.resourceVersion ?? revision;
   }
 
-  /** What we have seen already proves the history, and is told to nobody a second time. */
+  /** An event that we have seen before proves the history, and is not passed on again. */
   function takeFirst(event: WatchEvent<T>): void {
     const isGone = event.type === 'DELETED';
     if (event.type === 'ERROR' || event.type === 'BOOKMARK') throw new OtherHistory();
@@ -272,7 +272,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       return isAsSeen(sight, await client.get(type, { name, namespace }, { signal }));
     } catch (error) {
       if (isNotFound(error)) return isAsSeen(sight, undefined);
-      // Who may list but not get has no way to ask.
+      // A client that may list but not get cannot check.
       if (isForbidden(error)) return true;
       throw error;
     }

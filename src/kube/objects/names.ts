@@ -31,7 +31,7 @@ function wrongPrefix(prefix: string): string[] {
   return isDnsSubdomain(prefix).map((why) => `prefix part ${why}`);
 }
 
-/** What can stand between two slashes of a path: the names of roles and bindings. */
+/** A segment of a path: names of roles and bindings. */
 export const isPathSegment: TextRule = (text) => {
   if (text === '.' || text === '..') return [`must not be '${text}'`];
   if (text.length > pathSegmentLengthMax) return [`must be no more than ${pathSegmentLengthMax} characters`];

@@ -1,4 +1,4 @@
-// Roles, bindings and service accounts as we write them. What a rule allows is for the API server to say.
+// Roles, bindings and service accounts as we write them. The API server interprets the rules.
 
 import type { KubernetesObject, ResourceType } from './object.ts';
 

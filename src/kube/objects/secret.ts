@@ -86,7 +86,7 @@ function isJson(base64: string): boolean {
   }
 }
 
-/** What a Secret or ConfigMap that was made immutable still may change: its metadata. */
+/** An immutable Secret or ConfigMap can change only its metadata. */
 export function checkFrozen<T extends { immutable?: boolean }>(
   errors: FieldError[],
   now: T,

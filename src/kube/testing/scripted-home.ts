@@ -86,7 +86,7 @@ export class ScriptedHome {
     for (const watcher of this.#watchers) watcher.push({ type: 'BOOKMARK', object });
   }
 
-  /** What every open watch is sent next, then ended. */
+  /** Sends this to every open watch, then ends it. */
   endWatches(last?: object): void {
     for (const watcher of this.#watchers) {
       if (last !== undefined) watcher.push(last);

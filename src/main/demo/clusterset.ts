@@ -52,7 +52,7 @@ export interface RunningCluster {
 
 export const demoClusterSet = 'demo';
 export const demoFederation = { name: 'world', suffix: 'federation' };
-/** Who may post stub zones to the resolvers. */
+/** The identity that may post stub zones to the resolvers. */
 const federationIdentity = 'demo-federation';
 const tokenLifetimeMs = 7 * 24 * 3_600_000;
 

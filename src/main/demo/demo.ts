@@ -39,7 +39,7 @@ export interface DemoMember extends RunningCluster {
   readonly backends: readonly SampleBackend[];
 }
 
-/** What `demo.json` holds. */
+/** Contents of `demo.json`. */
 export interface DemoFile {
   readonly broker: { readonly kubeconfig: string };
   readonly clusters: Readonly<Record<string, DemoFileCluster>>;

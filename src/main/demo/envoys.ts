@@ -18,7 +18,7 @@ export interface EnvoysOptions {
   readonly outside: DemoOutside;
 }
 
-/** Of the listener that does not look at first bytes: nothing in the demo needs it. */
+/** Port of the listener that does not look at first bytes: nothing in the demo needs it. */
 const plainPort = 15_002;
 const lookMs = 50;
 

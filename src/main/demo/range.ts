@@ -4,9 +4,9 @@ import { createServer, type Server } from 'node:net';
 import type { World } from '../../base/world.ts';
 
 export interface DemoRange {
-  /** Of clusterset IPs: `127.100.0.0/17`. */
+  /** Range of clusterset IPs: `127.100.0.0/17`. */
   readonly clusterSet: string;
-  /** Of addresses of peers' services. */
+  /** Range of addresses of peers' services. */
   readonly peers: string;
   readonly external: string;
   /** Where connections from outside reach the second company. */

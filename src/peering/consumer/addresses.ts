@@ -25,7 +25,7 @@ export interface PeerAddressesOptions {
   readonly ranges: readonly string[];
 }
 
-/** What is kept of a service: 50,000 of them are in memory. */
+/** The kept fields of a service: 50,000 of them are in memory. */
 interface Kept {
   readonly isUsable: boolean;
   readonly ips: readonly string[];

@@ -1,6 +1,6 @@
-// Our side of one peer's catalog: dials, registers, stores what comes, answers, and comes back after a failure. While the
-// owner is away everything stays as it was; what is older than the retention time goes. What to do is decided by two pure
-// parts: `connection.ts` says when to dial, `consumer-session.ts` what to store and answer.
+// Our side of one peer's catalog: dials, registers, stores what comes, answers, and comes back after a failure. While
+// the owner is away everything stays as it was; what is older than the retention time goes. Two pure parts decide the
+// next step: `connection.ts` says when to dial, `consumer-session.ts` what to store and answer.
 
 import { X509Certificate } from 'node:crypto';
 import type { CallHandlers } from '../../base/grpc/server-options.ts';
@@ -43,7 +43,7 @@ export interface LinkOptions {
   /** How often the owner let itself be asked for a sign of life, if it objected before. */
   readonly keepAliveMs?: number;
   readonly limits?: Partial<LinkLimits>;
-  /** What the owner should know of a service that we took; empty if nothing. */
+  /** A note to the owner about an accepted service; empty if there is none. */
   readonly noteOf?: (id: string) => string;
   readonly onChanged?: () => void;
   readonly onRefused?: (refusal: { readonly id: string; readonly reason: string }) => void;
@@ -200,12 +200,12 @@ export class ConsumerLink {
     else this.#judge();
   }
 
-  /** What there is to say of this service may be something else now. */
+  /** The note about this service may have changed. */
   noted(id: string): void {
     this.#step({ kind: 'noted', id });
   }
 
-  /** Ends the stream and everything that was planned. What is stored stays. */
+  /** Ends the stream and everything that was planned. Stored services stay. */
   stop(): void {
     this.#isEnded = true;
     this.#timer?.cancel();
@@ -244,7 +244,7 @@ export class ConsumerLink {
   }
 
   #handlers(session: ConsumerSession, draft: Draft): ClientHandlers {
-    // Whatever belongs to an earlier stream comes too late.
+    // Events of an earlier stream are ignored.
     const isCurrent = () => this.#session === session;
     return {
       onOpened: (headers) => {
@@ -299,7 +299,7 @@ export class ConsumerLink {
       return this.#call?.cancel(codes.unavailable, 'the owner said too late that it marks the end of its catalog');
     if (this.#connection.openedMs === undefined) {
       this.#refusals.clear();
-      // What TLS has just let in under these roots is not for us to judge by other rules.
+      // TLS accepted the owner under these roots just now, so our own check must not differ.
       this.#isJudgeable = this.#whatIsWrongWithOwner() === undefined;
     }
     this.#connection.step({ kind: 'opened', nowMs });

@@ -53,7 +53,7 @@ interface Entry {
 }
 
 const retryMs = 2000;
-/** Whatever was written after all, by whomever, does not outlive its peer by much more than this. */
+/** Services written late by any process outlive their peer by little more than this. */
 const sweepMs = 300_000;
 /** A selector has room for so many names; with more peers than that all services are looked at. */
 const namesInSelectorMax = 100;
@@ -62,9 +62,9 @@ export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #names = new NameClaims();
-  /** What must have ended before anything of that peer is read or written again. */
+  /** Work that must end before anything of that peer is read or written again. */
   readonly #endings = new Map<string, Promise<void>>();
-  /** What was read from the home tells who was first: nobody is given or denied a name before all of it was read. */
+  /** The home's contents decide who came first: no name is given or denied before all of them were read. */
   readonly #loading = new Set<Entry>();
   readonly #untold = new Set<string>();
   readonly #stopping = new AbortController();
@@ -181,7 +181,7 @@ export class Consumer {
     for (const peer of gone) if (!isPeer(peer) && !this.#stopping.signal.aborted) await this.deregister(peer);
   }
 
-  // What belongs to peers that we take from need not be read.
+  // Services of peers that we consume need not be read.
   #selectorOfOthers(): string {
     const names = [...this.#entries.keys()];
     const isShort = names.length > 0 && names.length <= namesInSelectorMax;
@@ -275,7 +275,7 @@ export class Consumer {
     store.setStatus(id, { hostnames: isRule ? null : [...hostnames], conditions });
   }
 
-  /** For the owner. Who else has dealings with us is not its affair: another peer is not named. */
+  /** For the owner. The message does not name the other peer: our relations to others are not its concern. */
   #noteOf(peer: string, id: string): string {
     const { hostnames, lost, contested } = this.#names.verdict(keyOf(peer, id));
     const whose = (key: string) => (parseKey(key).peer === peer ? `your service ${parseKey(key).id}` : 'another peer');

@@ -1,4 +1,4 @@
-// What becomes of a service that the home itself will not have, and of what is said about it.
+// A service that the home itself refuses, and its status.
 
 import { afterEach, expect, test } from 'vitest';
 import { type Log, silentLog } from '../../base/log.ts';

@@ -1,7 +1,7 @@
-// Stores the services of one peer as PeerServices in the home. Many writes are in flight at once; those of one id keep
-// their order, and of several that wait only the newest is made. A write that the home cannot take now is tried again
-// until it can; one that it refuses for what is in it is told as refused. What somebody else changes or removes of it is
-// put back.
+// Stores the services of one peer as PeerServices in the home. Many writes are in flight at once; those of one id
+// keep their order, and of several that wait only the newest is made. A write that the home cannot take now is tried
+// again until it can; one that it refuses for what is in it is told as refused. Changes and deletions by others are
+// reverted.
 
 import type { Log } from '../../base/log.ts';
 import { errorText } from '../../base/log.ts';
@@ -66,7 +66,7 @@ export interface PeerServiceStoreOptions {
 const writesInFlight = 1024;
 /** How often we wait for a quiet moment to begin following the home. */
 const quietAttemptsMax = 24;
-/** Whoever changes what we write is not answered faster than this, so that two who disagree do not run hot. */
+/** A change by others is reverted no faster than this, so that two writers that disagree do not run hot. */
 const mendAfterMs = 500;
 /** A home that is starting may forbid what it allows a moment later. */
 const forbiddenMax = 4;
@@ -107,7 +107,7 @@ export class PeerServiceStore {
     this.#queue.start();
   }
 
-  /** Reads what is on disk, and follows it from a little later on. What may no longer be held is removed. */
+  /** Reads what is on disk, and follows it from a little later on. Services that may no longer be held are removed. */
   async load(isAllowed: (service: SharedService) => boolean): Promise<void> {
     if (!this.#hasLoaded) await this.#readAll();
     for (const { id, spec } of this.#stored.values()) {
@@ -187,8 +187,8 @@ export class PeerServiceStore {
     this.#isOtherHistory = false;
   }
 
-  // Most of what the home tells are our own writes, and what others say in the status. What we did not write ourselves is
-  // looked up before anything is done about it, because it may be old.
+  // Most of what the home tells are our own writes, and what others say in the status. Foreign changes are read from
+  // the home before a reaction, because the event may be old.
   #judge(id: string, told: Told): void {
     const stored = this.#stored.get(id);
     if ('goneIn' in told) {
@@ -231,7 +231,7 @@ export class PeerServiceStore {
     return this.#stored.values();
   }
 
-  /** What is on disk, as a session sees it: without what is about to go. */
+  /** The stored services as a session sees them: without those about to be removed. */
   readonly held: HeldServices = heldIn(this.#stored, this.#lanes, () => this.#bytes);
 
   put(service: SharedService, hash: Uint8Array, done: (result: PutResult) => void): void {
@@ -341,7 +341,7 @@ export class PeerServiceStore {
     const { client, namespace, peer } = this.#options;
     const metadata = { namespace, name: peerServiceName(peer, id) };
     const { resourceVersion = '' } = this.#stored.get(id) ?? {};
-    // Of the copy nothing counts but its version: what is wanted is written, whatever we take for stored.
+    // Only the version of the copy counts: the wanted state is written whatever we believe is stored.
     const copy = { metadata: { ...metadata, resourceVersion } } as PeerService;
     let isFirst = true;
     const { object } = await apply<PeerService>({
@@ -358,7 +358,7 @@ export class PeerServiceStore {
     return object;
   }
 
-  /** What there really is, after the home contradicted our version of it. */
+  /** Takes the actual object after the home refused our version. */
   #found(id: string, present: PeerService | undefined, lane: Lane): void {
     const before = this.#stored.get(id);
     if (present === undefined) this.#vanished(id, lane);
@@ -379,7 +379,7 @@ export class PeerServiceStore {
   async #writeStatus(id: string, lane: Lane): Promise<void> {
     const patch = lane.status;
     const present = this.#stored.get(id);
-    // Of something that is only about to be written it waits for that.
+    // Waits for a pending write of the same service.
     const isThere = present !== undefined && present.resourceVersion !== '';
     if (!isThere && lane.wanted !== undefined) return;
     lane.status = undefined;

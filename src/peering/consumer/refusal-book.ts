@@ -47,7 +47,7 @@ export class RefusalBook {
     const now = formatTime(wallMs);
     const wanted = { type: 'Accepted', status: 'False', reason: 'InvalidArgument', message: reason } as const;
     const conditions = [...withConditions(this.#store.statusOf(id).conditions ?? undefined, [wanted], { now })];
-    // Of a service that was good before, the last good form is what counts; the refusal is a note beside it.
+    // A service that was good before keeps its last good form; the refusal is a note beside it.
     if (present !== undefined && !present.isQuarantined) return this.#store.setStatus(id, { conditions });
     this.#store.quarantine(id, { state: 'Refused', message: reason, since: now, conditions });
   }

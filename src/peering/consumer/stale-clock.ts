@@ -1,8 +1,8 @@
-// How old what we hold is: marks services stale when their owner has been away for a while, and says when the retention
-// time is over. Marking is work for later: an owner that comes back soon costs no write at all.
+// The age of stored services: marks them stale when their owner has been away for a while, and reports the end of the
+// retention time. Marking is delayed: an owner that comes back soon costs no write at all.
 //
-// Counted is the time in which we looked and nobody vouched: not while the owner is heard, and not while we were away
-// ourselves. What people are told is the wall time at which the owner was last heard.
+// Time counts only while we are running and the owner does not confirm its services. The status shows the wall time of
+// the owner's last message.
 
 import type { Timer, World } from '../../base/world.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';

@@ -18,7 +18,7 @@ import type { HeldService } from '../session/held-services.ts';
 /** One service on disk, in the smallest form: there may be a great many of them. */
 export class StoredService implements HeldService {
   readonly id: string;
-  /** Of the content as it came; empty if it is not what its owner sent. */
+  /** Hash of the received content; empty if it differs from the owner's. */
   readonly hash: string;
   /** When this cluster first heard of it. */
   readonly firstSeenMs: number;

@@ -1,5 +1,5 @@
-// What is to be done for one service of a peer in our home: what is wanted of it, what is to be said of it, who waits, and
-// what the home told meanwhile. Pure.
+// The pending work for one service of a peer in our home: its wanted form, its wanted status, the waiting callers,
+// and events from the home. Pure.
 
 import { isSameJson } from '../../base/json.ts';
 import type { PeerService, PeerServiceSpec, PeerServiceStatus } from '../kinds/peer-service.ts';
@@ -34,7 +34,7 @@ export interface Lane {
   told: Told | undefined;
 }
 
-/** What the home tells of one object: as it is, or in which version it went. */
+/** An event about one object: its state, or the version in which it was deleted. */
 export type Told = { readonly object: PeerService } | { readonly goneIn: string };
 
 /** Null takes a field away. */

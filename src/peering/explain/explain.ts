@@ -76,7 +76,7 @@ function sideLines(title: string, side: PeerSideStatus | undefined, nowMs: numbe
 export interface OwnerEntry {
   readonly id: string;
   readonly service?: SharedService;
-  /** What the consumer said when it refused it. */
+  /** The consumer's reason for the refusal. */
   readonly refused?: string;
 }
 

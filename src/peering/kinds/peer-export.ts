@@ -44,7 +44,7 @@ export interface PeerExportStatus {
   conditions?: Condition[];
 }
 
-/** What holds for the whole mesh where an export leaves it open. */
+/** Defaults of the whole mesh for fields that an export leaves open. */
 export interface MeshDefaults {
   readonly trustDomain: string;
   /** Services get `<service>.<namespace>.<domain>`. */

@@ -126,7 +126,7 @@ function labelOf({ name = '', fqdn = '', id }: { name?: string; fqdn?: string; i
   return isLabel(first) ? first : `x-${digestOf(id)}`;
 }
 
-/** What it answers at when nobody else claims its name: its FQDN and its alias, unless its status says otherwise. */
+/** Its names unless another service claims them: its FQDN and its alias, or those in its status. */
 export function hostnamesOf({ spec, status }: PeerService): string[] {
   if (spec.fqdn === undefined || status?.state === 'Refused') return [];
   if (status?.hostnames !== undefined) return status.hostnames;

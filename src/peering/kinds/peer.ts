@@ -1,4 +1,4 @@
-// Peer: another mesh, with which services are shared. What it says of trust, and where its catalog is.
+// Peer: another mesh, with which services are shared. Its trust settings and the location of its catalog.
 
 import type { Condition, KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import type { SharedService } from './shared-service.ts';
@@ -92,7 +92,7 @@ export interface PeerConsumerStatus extends PeerSideStatus {
 
 export interface PeerOwnerStatus extends PeerSideStatus {
   identity?: string;
-  /** What the peer says of services that it took. */
+  /** The peer's notes on services that it accepted. */
   notes?: { id: string; note: string }[];
 }
 
@@ -100,7 +100,7 @@ export interface PeerOwnerStatus extends PeerSideStatus {
 export const retryAnnotation = 'portolan.dev/retry';
 export const refusalsShownMax = 20;
 
-/** What holds where the object leaves something out; as in its definition. */
+/** Defaults of absent fields; as in the definition. */
 export const peerDefaults = {
   versions: ['v1alpha1', 'v1alpha2'] as readonly PeerVersion[],
   retentionSeconds: 86_400,

@@ -1,4 +1,4 @@
-// What each peer is offered, from Services and PeerExports, change by change.
+// The offer to each peer, from Services and PeerExports, change by change.
 
 import { beforeEach, expect, test } from 'vitest';
 import type { Service } from '../../kube/objects/service.ts';

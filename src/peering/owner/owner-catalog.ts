@@ -9,7 +9,7 @@ import type { Offer } from '../session/messages.ts';
 import type { OwnerView } from '../session/owner-session.ts';
 import type { Draft } from '../transport/wire.ts';
 
-/** What one export says of one service. */
+/** The settings of one export for one service. */
 export interface Share {
   readonly exportKey: string;
   readonly createdAt: string;
@@ -80,7 +80,7 @@ export class OwnerCatalog {
     return this.#exportsTo.get(peer) ?? [];
   }
 
-  /** What one export shares, right or wrong. */
+  /** Services shared by one export, valid or not. */
   sharesOf(exportKey: string): Iterable<Share> {
     return this.#shares.get(exportKey)?.values() ?? [];
   }
@@ -189,7 +189,8 @@ function isSameShare(one: Share, other: Share): boolean {
   return isSameJson(one, other);
 }
 
-// Of two exports that claim one id the older keeps it, so that a newcomer cannot take over what peers already use.
+// If two exports claim one id, the older keeps it, so that a newcomer cannot take over a service that peers already
+// use.
 function byAge(one: Share, other: Share): number {
   if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? -1 : 1;
   return one.exportKey < other.exportKey ? -1 : 1;

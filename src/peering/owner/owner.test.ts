@@ -1,5 +1,5 @@
 import type { CallHandlers, ServerCall } from '../../base/grpc/server-options.ts';
-// What a consumer can make its owner keep and write, however it answers.
+// Limits on the memory and writes that a consumer's answers can cause at its owner.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

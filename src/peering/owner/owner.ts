@@ -36,7 +36,7 @@ export interface OwnerOptions {
 }
 
 export interface OwnerObserver {
-  /** What a peer made of something, or whether it is connected, changed. */
+  /** A peer's answers or its connection changed. */
   changed(peer: string): void;
   refused?(refusal: Refusal & { readonly peer: string }): void;
 }
@@ -47,7 +47,7 @@ export interface Refusal {
   readonly reason: string;
 }
 
-/** What is known of one peer as a consumer of ours. */
+/** State of one peer as a consumer of ours. */
 export interface ConsumerReport {
   readonly peer: string;
   readonly identity: string;
@@ -62,12 +62,12 @@ export interface ConsumerReport {
   /** Why the peer did not believe that it was told everything; empty if it did. */
   readonly snapshotRefused: string;
   readonly refusals: ReadonlyMap<string, Refusal>;
-  /** What it has to say of services that it took: of names that it cannot give them. */
+  /** Its notes on accepted services: on names that it cannot give them. */
   readonly notes: ReadonlyMap<string, string>;
   isPending(id: string): boolean;
 }
 
-/** What is left of a stream that ended. */
+/** The remaining state of a stream that ended. */
 export interface LeftConsumer {
   readonly endedMs: number;
   readonly aliveMs: number;
@@ -77,7 +77,7 @@ export interface LeftConsumer {
 /** A peer chooses what it says, and of how many services: both are kept within bounds. */
 const noteLengthMax = 1024;
 const reasonLengthMax = 1024;
-/** Of so many refusals the reason is kept at this length; of others, less. */
+/** The reasons of this many refusals are kept whole; later ones are cut. */
 const wholeReasonsMax = 1000;
 const shortReasonLengthMax = 100;
 const notesMax = 10_000;
@@ -140,7 +140,7 @@ export class Owner {
     for (const stream of this.#streams.values()) yield stream.report();
   }
 
-  /** Of the last stream of a peer that has none now. */
+  /** State of the last stream of a peer that has none now. */
   left(peer: string): LeftConsumer | undefined {
     return this.#streams.has(peer) ? undefined : this.#left.get(peer);
   }
@@ -183,7 +183,7 @@ interface StreamOptions extends OwnerOptions {
   readonly call: ServerCall<PeerCaller>;
   readonly draft: Draft;
   readonly served: ServedPeer;
-  /** Of the peer, across its streams. */
+  /** Log budget of the peer, across its streams. */
   readonly lines: LogBudget;
   readonly onClosed: () => void;
 }
@@ -231,7 +231,7 @@ class Stream implements CallHandlers {
     }
   }
 
-  // Nobody asked it to publish here: it hears so, once for each of its messages.
+  // We did not ask it to publish here: the answer says so, once for each of its messages.
   #refusePublished(bytes: Buffer): void {
     const { draft, call } = this.#options;
     const published = draft.decodeOwnerMessage(bytes);

@@ -1,5 +1,5 @@
-// Who came in the name of a peer of ours and was refused as Unauthenticated, so that its Peer can say so: the newest reason
-// of each peer and nothing more, told at most now and then, because anybody can knock.
+// Refused callers that claimed to be one of our peers (Unauthenticated), for the status of its Peer: the newest
+// reason of each peer, published at intervals, because any client can connect.
 
 import type { Clock } from '../../base/world.ts';
 

@@ -1,5 +1,5 @@
-// Which replica may say how it stands with a peer that takes from us: the one that has its stream. What another one wrote
-// is left alone for as long as it shows a sign of life; what nobody stands behind any more is put right by whoever is left.
+// Which replica may say how it stands with a peer that takes from us: the one that has its stream. Claims of another
+// replica are left alone while it shows signs of life; abandoned ones are corrected by the remaining replicas.
 
 import { formatTime } from '../../kube/objects/conditions.ts';
 import { signOfLifeMsMax } from '../explain/explain.ts';
@@ -11,7 +11,7 @@ export interface ReplicaClaimsOptions {
   readonly wallMs: () => number;
   /** The stream that this process has. */
   readonly report: (peer: string) => ConsumerReport | undefined;
-  /** What the Peer says, whoever wrote it. */
+  /** The status in the Peer, whichever replica wrote it. */
   readonly written: (peer: string) => PeerOwnerStatus | undefined;
 }
 
@@ -38,7 +38,7 @@ export class ReplicaClaims {
     return wallMs() - heardMs <= signOfLifeMsMax;
   }
 
-  /** What is written of a stream that this process never had. */
+  /** The status written for a stream that this process never had. */
   #claimed(peer: string): PeerOwnerStatus | undefined {
     const written = this.#options.written(peer);
     const isClaim = written !== undefined && written.state !== 'Idle' && written.since !== this.#had.get(peer);

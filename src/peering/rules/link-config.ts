@@ -3,7 +3,7 @@
 import type { PeerVersion } from '../kinds/peer.ts';
 import { type ClaimBounds, type SharedService, validateSharedService } from '../kinds/shared-service.ts';
 
-/** What belongs to this cluster, so that no peer may claim it. */
+/** Addresses and names of this cluster, which no peer may claim. */
 export interface OwnGround {
   readonly zones: readonly string[];
   /** Ranges that this cluster gives addresses from. */

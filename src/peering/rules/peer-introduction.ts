@@ -31,7 +31,7 @@ export const meshCardName = 'portolan-peering';
 export const introductionPath = '/portolan/v1/introduce';
 export const catalogPath = '/portolan/v1/catalog';
 
-/** What the mesh's own people need to know beside that: how exports name services, and where peers' connections come in. */
+/** Further facts for the mesh's own people: how exports name services, and where peers' connections arrive. */
 export function meshCardData(card: MeshCard, mesh: MeshDefaults): Record<string, string> {
   const { address, domain, bundle } = card;
   return { address, domain, bundle, serviceDomain: mesh.domain, ingress: JSON.stringify(mesh.ingress) };

@@ -24,14 +24,14 @@ export interface IngressRoute {
   /** Name that the workload's certificate has. */
   readonly san: string;
   readonly protocols: readonly string[];
-  /** Of the Service: the first that goes over TCP, because a service has one SNI and TLS goes over TCP. */
+  /** Port of the Service: the first over TCP, because a service has one SNI and TLS uses TCP. */
   readonly port: number;
   /** Ready endpoints behind that port. */
   readonly backends: readonly SharedEndpoint[];
   readonly clients: readonly RouteClient[];
 }
 
-/** Whose certificates workloads accept from clients: those that this peer's roots vouch for, of its own trust domain. */
+/** Client certificates that workloads accept: those issued under this peer's roots, in its own trust domain. */
 export interface RouteClient {
   readonly peer: string;
   readonly trustDomain: string;

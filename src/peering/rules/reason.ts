@@ -3,9 +3,9 @@
 
 import { ApiError } from '../../kube/objects/api-error.ts';
 
-/** What travels and is shown of a reason. */
+/** Longest reason that is sent and shown. */
 export const reasonLengthMax = 1024;
-/** What the key of a service may be long; longer ones are shown cut. */
+/** Longest key of a service; longer ones are shown cut. */
 export const idLengthMax = 255;
 
 const partLengthMax = 480;
@@ -29,7 +29,7 @@ export function cutText(text: string, lengthMax: number): string {
   return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1).toWellFormed()}…`;
 }
 
-/** What its owner may know of why our home would not have a service: the fields, and nothing of how we keep it. */
+/** The reason for the owner why our home refused a service: the fields, and nothing about our storage. */
 export function homeRefusal(error: ApiError): string {
   const causes = error.details?.causes ?? [];
   if (causes.length > 0) return reasonOf(causes.map(({ field, message }) => `${fieldOf(field)}: ${message ?? ''}`));

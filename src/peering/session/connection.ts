@@ -59,7 +59,7 @@ export class Connection {
   #state: LinkState;
   #versionIndex = 0;
   #keepAliveMs: number;
-  /** What we presented on the newest stream. */
+  /** Our certificate on the newest stream. */
   #certificate: string | undefined;
   #openedMs: number | undefined;
   #hasFailed = false;

@@ -1,9 +1,9 @@
-// One stream from an owner, as its consumer sees it: what to store, what to refuse, what to answer, and when what was not
-// mentioned again may go. Pure: `step` takes an input with its time and returns what to do. The states are those of the
-// protocol's client (Appendix A); dialing and backing off happen around it, in `consumer-link.ts`.
+// One stream from an owner, on the consumer's side: services to store or refuse, answers to send, and when services that
+// were not mentioned again may be removed. Pure: `step` takes an input with its time and returns outputs. The states are
+// those of the protocol's client (Appendix A); dialing and backing off happen around it, in `consumer-link.ts`.
 //
-// Nothing is acknowledged before the store said that it is on disk. Whoever stores must keep the order per id, and must
-// try again for as long as the fault is its own: a refusal would make the owner keep the service back.
+// Nothing is acknowledged before it is on disk. The store must keep the order per id, and must retry its own faults: a
+// refusal would make the owner withhold the service.
 
 import { type Code, codes } from '../../base/grpc/status.ts';
 import { type ClaimBounds, type SharedService, validateSharedService } from '../kinds/shared-service.ts';
@@ -28,13 +28,13 @@ export type ReconcileMode = 'exact' | 'quiescence';
 export type ConsumerInput =
   | { readonly kind: 'opened'; readonly nowMs: number; readonly hasSnapshotEnd: boolean }
   | { readonly kind: 'message'; readonly nowMs: number; readonly message: ReceivedMessage }
-  /** What was asked to be stored or removed under this ticket is on disk. */
+  /** The work of this ticket is on disk. */
   | { readonly kind: 'stored'; readonly ticket: number }
   /** The store will not have it, whatever we do: it is refused like anything else that is wrong. */
   | { readonly kind: 'storeRefused'; readonly ticket: number; readonly reason: string }
   /** The retention time is over: everything that the owner does not vouch for goes. */
   | { readonly kind: 'withdraw' }
-  /** What there is to say to the owner about this service may be something else now. */
+  /** The note to the owner about this service may have changed. */
   | { readonly kind: 'noted'; readonly id: string }
   /** `aliveMs` is when the owner last gave a sign of life, a keep-alive answer included. */
   | { readonly kind: 'tick'; readonly nowMs: number; readonly aliveMs: number };
@@ -58,7 +58,7 @@ export type ConsumerOutput =
   | { readonly kind: 'suspect'; readonly ids: readonly string[] }
   | { readonly kind: 'reconciled'; readonly mode: ReconcileMode; readonly removed: number; readonly end?: SnapshotEnd }
   | { readonly kind: 'nothingConfirmed' }
-  /** What was not named stays for now: it may be what the owner sent in so many messages that could not be read. */
+  /** Unnamed services stay for now: they may be among the messages that could not be read. */
   | { readonly kind: 'heldBack'; readonly unreadable: number }
   | { readonly kind: 'close'; readonly code: Code; readonly reason: string };
 
@@ -70,9 +70,9 @@ export interface ConsumerSessionOptions {
   /** How many ids may be held, those of refused services included, and how many bytes their content may take. */
   readonly servicesMax: number;
   readonly bytesMax: number;
-  /** What the owner should know of a service that we took; empty if nothing. */
+  /** A note to the owner about an accepted service; empty if there is none. */
   readonly noteOf?: (id: string) => string;
-  /** What is on disk from this owner. Changes with what is stored, before the session hears of it. */
+  /** The stored services of this owner. Changes with what is stored, before the session hears of it. */
   readonly held: HeldServices;
   /** The newest snapshot seen from this owner. */
   readonly lastEnd?: SnapshotEnd;
@@ -84,7 +84,9 @@ export interface ConsumerSessionOptions {
   readonly suspectForMs?: (id: string) => number | undefined;
 }
 
-/** What is said once something is on disk. Keyed by a ticket of our own, because some owners send empty nonces. */
+/**
+ * The answer to send once something is on disk. Keyed by a ticket of our own, because some owners send empty nonces.
+ */
 interface Pending {
   readonly ids: readonly string[];
   readonly bytes: number;
@@ -92,11 +94,11 @@ interface Pending {
   readonly onRefused: (reason: string) => ConsumerOutput[];
 }
 
-/** What is on its way to the disk for one id. */
+/** Pending writes for one id. */
 interface Unsettled {
   /** How many tickets are about it. */
   tickets: number;
-  /** What it will be; undefined if it goes. */
+  /** The pending form; undefined for a removal. */
   coming: { readonly hash: string; readonly bytes: number } | undefined;
 }
 
@@ -104,7 +106,7 @@ export class ConsumerSession {
   readonly #options: ConsumerSessionOptions;
   #state: ConsumerState = { kind: 'registering' };
   #mode: ReconcileMode = 'quiescence';
-  /** Ids of which something is on its way to the disk. What is held of them is not there yet. */
+  /** Ids of which something is on its way to the disk. Their stored form is not there yet. */
   readonly #unsettled = new Map<string, Unsettled>();
   /** Ids of refused services of which nothing else is held: a note on disk says why. */
   readonly #refusedIds = new Set<string>();
@@ -134,7 +136,7 @@ export class ConsumerSession {
   #isOneOfOurs = false;
   /** Under which nonce each service was last acknowledged; only for an owner of ours. */
   readonly #acknowledged = new Map<string, string>();
-  /** What the owner was last told of a service, if anything. */
+  /** The last note sent to the owner for each service. */
   readonly #notes = new Map<string, string>();
 
   constructor(options: ConsumerSessionOptions) {
@@ -162,7 +164,7 @@ export class ConsumerSession {
     return this.#pending.size;
   }
 
-  /** What their content takes. */
+  /** Bytes of their content. */
   get unacknowledgedBytes(): number {
     return this.#pendingBytes;
   }
@@ -255,7 +257,7 @@ export class ConsumerSession {
     return [{ kind: 'store', ticket, service, hash, bytes }];
   }
 
-  /** What will be on disk of this id when all is settled; undefined if nothing. */
+  /** The final stored form of this id once all writes are settled; undefined if there is none. */
   #willHold(id: string): { readonly bytes: number } | undefined {
     const unsettled = this.#unsettled.get(id);
     if (unsettled !== undefined) return unsettled.coming;
@@ -332,7 +334,7 @@ export class ConsumerSession {
     return this.#removeOne(nonce, id);
   }
 
-  // What an earlier message is still removing is not gone yet.
+  // A removal by an earlier message may still be pending.
   #removeOne(nonce: string, id: string): ConsumerOutput[] {
     const isThere = this.#unsettled.has(id) || this.#willHold(id) !== undefined;
     return isThere ? this.#remove([id], () => [this.#ack(nonce)]) : [this.#ack(nonce)];
@@ -431,7 +433,7 @@ export class ConsumerSession {
     return pending;
   }
 
-  // What is on disk counts from here on: the store may have refused what was coming.
+  // From here on the stored form counts: the store may have refused the pending one.
   #settle(id: string, { coming }: Unsettled): void {
     this.#unsettled.delete(id);
     const held = this.#options.held.get(id);

@@ -4,7 +4,7 @@
 export interface HeldService {
   /** The one copy of its id that is kept. */
   readonly id: string;
-  /** Of its content, as `hashText` has it; empty if that is not what its owner sent. */
+  /** Hash of its content, by `hashText`; empty if the content differs from the owner's. */
   readonly hash: string;
   /** About what it takes in the home. */
   readonly bytes: number;

@@ -48,7 +48,7 @@ export type ConsumerMessage =
       readonly kind: 'ack';
       readonly nonce: string;
       readonly resourceUrl: string;
-      /** What the owner should know of a service that was taken all the same: it travels as the message of status 0. */
+      /** A note for the owner of an accepted service: sent as the message of status 0. */
       readonly note?: string;
     }
   | {

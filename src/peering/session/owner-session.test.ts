@@ -299,7 +299,7 @@ test('owner: an ACK with a note -> accepted, with the note; said again under the
   expect(note('1', 'contested')).toEqual(['accepted a, but contested']);
   expect(ack('1')).toEqual(['accepted a']);
   expect(ack('2')).toEqual(['snapshotAccepted']);
-  // What was said of an earlier form says nothing of this one.
+  // Answers to an earlier form do not concern this one.
   expect(change(view.put(serviceOf('a', { tags: ['new'] })))).toEqual(['3 update a']);
   expect(note('1', 'held')).toEqual([]);
   expect(note('3', 'held')).toEqual(['accepted a, but held']);

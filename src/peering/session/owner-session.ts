@@ -7,7 +7,10 @@
 import { type Code, codes } from '../../base/grpc/status.ts';
 import { type ConsumerMessage, exclusiveOr, type Offer, type OwnerMessage } from './messages.ts';
 
-/** What this consumer may see now. Shared by all consumers with the same rights, and never changed during a step. */
+/**
+ * The services that this consumer may see now. Shared by all consumers with the same rights, and never changed during
+ * a step.
+ */
 export interface OwnerView {
   readonly hasSynced: boolean;
   readonly epoch: string;
@@ -58,7 +61,7 @@ export interface OwnerSessionOptions {
 interface InFlight {
   /** Undefined for the end of the snapshot. */
   readonly id: string | undefined;
-  /** What was offered; undefined when it was taken back. */
+  /** Hash of the offer; undefined for a withdrawal. */
   readonly hash: Uint8Array | undefined;
 }
 
@@ -69,7 +72,7 @@ export class OwnerSession {
   readonly #dirty = new Set<string>();
   /** Ids in flight that changed since they were sent. */
   readonly #changedInFlight = new Set<string>();
-  /** What the consumer was last told of each id on this stream. */
+  /** The last message about each id on this stream. */
   readonly #told = new Map<string, Offer>();
   readonly #refused = new Map<string, Uint8Array>();
   readonly #inFlight = new Map<string, InFlight>();

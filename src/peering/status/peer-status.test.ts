@@ -1,4 +1,4 @@
-// What a Peer's status says of both directions: never Synced on a stream that is not there.
+// The status of a Peer in both directions: never Synced without a stream.
 
 import { expect, test } from 'vitest';
 import type { LinkReport } from '../consumer/consumer-link.ts';

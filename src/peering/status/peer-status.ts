@@ -43,7 +43,7 @@ function consumerState({ state, staleSinceMs, fullSyncMs, services }: LinkReport
 export interface Absent {
   /** The last time that somebody came in its name and was turned away, since it was last served. */
   readonly refused?: RefusedCall | undefined;
-  /** What is amiss with it here. */
+  /** The local problem with it. */
   readonly why?: string;
 }
 

@@ -22,7 +22,7 @@ export interface Measured {
 /** A peer that takes from us, or should, and has no stream. */
 export interface AbsentConsumer {
   readonly peer: string;
-  /** What it should have. */
+  /** The wanted number of services. */
   readonly services: number;
   readonly sinceMs: number;
   /** It came since, and was turned away. */

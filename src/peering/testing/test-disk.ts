@@ -35,7 +35,7 @@ export class TestDisk implements HeldServices {
     if (output.kind === 'store' || output.kind === 'remove') this.#queued.set(output.ticket, output);
   }
 
-  /** What was asked for under this ticket is on disk now. */
+  /** Marks the work of this ticket as stored. */
   take(ticket: number): void {
     const output = this.#queued.get(ticket);
     this.#queued.delete(ticket);

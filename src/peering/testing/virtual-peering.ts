@@ -1,5 +1,6 @@
-// For tests under the virtual clock: peering's own sockets, simulated. Messages take a latency, a way that is full says so,
-// a consumer can stall, an owner can vanish with or without a word. Who calls is what its certificate text says.
+// For tests under the virtual clock: peering's own sockets, simulated. Messages take a latency, a way that is full
+// says so, a consumer can stall, an owner can vanish with or without a word. The caller's identity is its certificate
+// text.
 
 import type { CallHandlers, GrpcServer, ServerCall } from '../../base/grpc/server-options.ts';
 import { type Code, codes } from '../../base/grpc/status.ts';

@@ -10,7 +10,7 @@ import { snapshotHeader } from './wire.ts';
 
 interface Incoming {
   readonly call: ServerCall<PeerCaller>;
-  /** Whoever takes from the peer on this stream; undefined if nobody does. */
+  /** The consumer on this stream; undefined if there is none. */
   handlers: ClientHandlers | undefined;
 }
 
@@ -64,7 +64,7 @@ export class IncomingStreams {
         if (incoming === undefined) return handlers.onClosed(codes.unavailable, 'the peer has no stream to us');
         if (incoming.handlers !== handlers) return;
         handlers.onAlive();
-        // Who asks for the end of a snapshot to be marked knows how to mark it.
+        // A client that asks for the end of a snapshot to be marked can mark it itself.
         handlers.onOpened({ [snapshotHeader]: incoming.call.headers[snapshotHeader] });
       });
       return callOn(incoming, handlers);

@@ -28,7 +28,7 @@ export interface Draft {
   encodeOwnerMessage(message: OwnerMessage, context?: string): Uint8Array;
   /** Throws on bytes that are not a message at all; a resource that cannot be read comes as `unreadable`. */
   decodeOwnerMessage(bytes: Uint8Array): ReceivedMessage | undefined;
-  /** What an owner's message of which only the beginning is there says of itself; each empty if it does not come so far. */
+  /** Nonce and id of an owner's message that is cut off; each empty if it is missing. */
   namesIn(beginning: Uint8Array): { readonly nonce: string; readonly id: string };
   encodeConsumerMessage(message: ConsumerMessage, context?: string): Uint8Array;
   decodeConsumerMessage(bytes: Uint8Array): ConsumerMessage | undefined;
@@ -186,7 +186,7 @@ interface Resource {
   readonly nonce: string;
   readonly resource: Any;
   readonly isDelete: boolean;
-  /** Of one that cannot be read as a whole. */
+  /** Id in a resource that cannot be decoded as a whole. */
   readonly idIn: (resource: Any) => string;
   readonly decode: (value: Uint8Array) => SharedService;
 }
@@ -201,7 +201,7 @@ function readResource({ nonce, resource, isDelete, idIn, decode }: Resource): Re
   }
 }
 
-/** Of a resource that is refused, whatever else is wrong with it, so that its last good form can be told from what is gone. */
+/** Id of a refused resource, whatever its fault, so that its last good form is not taken for deleted. */
 function idOf1(resource: { readonly value: Uint8Array } | undefined): string {
   return textOf(leadingFields(resource?.value).get(FederatedServiceSchema.field.id.number));
 }
@@ -213,8 +213,8 @@ interface Field {
   readonly isWhole: boolean;
 }
 
-// The last of each, as decoders have it; as far as the bytes can be followed. Of a field that is not all there, what
-// there is of it.
+// The last of each, as decoders have it; as far as the bytes can be followed. A field that is cut off yields its
+// available part.
 function leadingFields(bytes: Uint8Array = noBytes): Map<number, Field> {
   const fields = new Map<number, Field>();
   const reader = new BinaryReader(bytes);
@@ -231,7 +231,7 @@ function leadingFields(bytes: Uint8Array = noBytes): Map<number, Field> {
       reader.pos += length;
     }
   } catch {
-    // What could be followed is what there is.
+    // The readable part is the result.
   }
   return fields;
 }

@@ -129,7 +129,7 @@ async function openAuthority(options: IdentityOptions): Promise<OwnCredentials> 
     ...validity(options, authorityLifetimeMs),
   });
   await writeSecret(options, authoritySecret, { 'tls.crt': certificate, 'tls.key': key });
-  // Of two processes that start at once, one wrote it.
+  // If two processes start at once, one of them wrote it.
   const kept = (await readSecret(options, authoritySecret))!;
   return { certificate: textIn(kept, 'tls.crt'), key: textIn(kept, 'tls.key') };
 }

@@ -31,7 +31,7 @@ export interface KnownPeer {
   readonly retry: string;
   /** Why nothing can be exchanged with it, if so. */
   readonly wrong: string;
-  /** What is amiss though the last good configuration still serves. */
+  /** A problem beside the last good configuration, which still serves. */
   readonly warning: string;
 }
 
@@ -232,7 +232,7 @@ interface Roots {
 interface Findings {
   readonly spec: PeerSpec;
   readonly wrongRoots: string;
-  /** What is wrong with them, if it is a text. */
+  /** The problem with them, if it is a text. */
   readonly credentials: OwnCredentials | string | undefined;
   readonly twin: string | undefined;
 }
@@ -294,7 +294,10 @@ function boundsOf(spec: PeerSpec, own: OwnGround): ClaimBounds {
   };
 }
 
-/** Of what a link depends on. New roots and certificates are for the next stream and do not end the one that is open. */
+/**
+ * Fingerprint of the inputs of a link. New roots and certificates are for the next stream and do not end the one that
+ * is open.
+ */
 export function fingerprintOf({ uid, spec }: KnownPeer): string {
   const { trust, certificateSecret: _certificate, window: _window, ...rest } = spec;
   const { domain, identities } = trust;

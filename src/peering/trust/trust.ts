@@ -1,4 +1,4 @@
-// Whom we believe: each peer's roots vouch for that peer's trust domain alone. Pure, with time passed in.
+// Trusted peers: the roots of each peer are valid for that peer's trust domain alone. Pure, with time passed in.
 //
 // A caller that is not trusted gets Unauthenticated, which it does not retry; one that may be served later, Unavailable.
 

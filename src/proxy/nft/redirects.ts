@@ -34,7 +34,7 @@ export function redirectElements(redirects: readonly Redirect[]): Element[] {
 
 /** Disjoint, in order. */
 function piecesOf(redirects: readonly Redirect[]): Piece[] {
-  // Ranges nest or are apart. Of the same range twice the first stays.
+  // Ranges nest or are apart. If a range occurs twice, the first stays.
   const sorted = [...redirects].sort((a, b) => Number(a.range.size - b.range.size));
   let pieces: Piece[] = [];
   for (const { range, toPort } of sorted) {

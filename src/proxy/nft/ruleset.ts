@@ -107,7 +107,7 @@ export class Ruleset {
   }
 }
 
-/** What changes in one transaction. */
+/** The changes of one transaction. */
 class Round {
   readonly #chainUses: Map<string, number>;
   readonly #hairpinUses: Map<string, number>;

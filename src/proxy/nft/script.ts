@@ -23,8 +23,8 @@ export function differenceScript({ newChains, oldChains, deleted, added }: Diffe
 }
 
 /**
- * Everything as planned, in one transaction, whatever of ours is there. What the table must not hold is removed; which
- * client stays with which backend is kept.
+ * Everything as planned, in one transaction, whatever of ours is there. Unwanted contents of the table are removed;
+ * the assignments of clients to backends are kept.
  */
 export function refillScript(ruleset: Ruleset, options: TableOptions, present: PresentTable | undefined): string {
   const picks = [...ruleset.chains()];

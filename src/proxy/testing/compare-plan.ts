@@ -90,7 +90,7 @@ function changeOne(chance: Chance, { imports, slices, state }: Catalog): void {
   }
 }
 
-/** Of an endpoint that two slices claim the first cluster by name is believed. */
+/** If two slices claim an endpoint, the first cluster by name counts. */
 function inOrder(slices: ReadonlyMap<string, EndpointSlice>): EndpointSlice[] {
   const cluster = ({ metadata }: EndpointSlice) => metadata.labels!['multicluster.kubernetes.io/source-cluster']!;
   return [...slices.values()].sort((a, b) => (cluster(a) < cluster(b) ? -1 : cluster(a) > cluster(b) ? 1 : 0));

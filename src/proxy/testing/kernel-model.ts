@@ -32,7 +32,7 @@ export class KernelModel {
     return [...this.#tables.chains.keys()];
   }
 
-  /** Of the first packet of a connection; with affinity, of a client that was never seen. */
+  /** The path of the first packet of a connection; with affinity, of a new client. */
   way({ ip, protocol, port }: { readonly ip: string; readonly protocol: string; readonly port: number }): Way {
     const version = ip.includes(':') ? 6 : 4;
     const verdict = this.elements(`svc${version}`).get(`${ip} . ${protocol} . ${port}`);

@@ -125,7 +125,7 @@ export class Listeners {
     else this.#problems.delete(key);
   }
 
-  /** What went wrong. */
+  /** Returns the error, if there is one. */
   async #listen(open: Open, { ip, port, protocol }: PortChoice): Promise<string | undefined> {
     const onConnection = (backend: Backend, clientPort: number) => this.#count(backend, clientPort);
     try {

@@ -36,7 +36,9 @@ export function clustersOf(target: Target): WeightedCluster[] {
   return [...cluster(hostnames, 'dns', dnsCluster), ...cluster(literals, 'static', staticCluster)];
 }
 
-/** What every proxy has: the way on for what no rule is about, and the end of connections to the proxy itself. */
+/**
+ * Clusters of every proxy: the way on for connections without a rule, and the end of connections to the proxy itself.
+ */
 export function sharedClusters(): JsonObject[] {
   const blackhole = { name: blackholeName, type: 'STATIC', load_assignment: { cluster_name: blackholeName } };
   return [originalDestination(passthroughName, 'bytes'), blackhole];

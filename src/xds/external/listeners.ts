@@ -16,7 +16,7 @@ export interface ListenerOptions {
   /** `::` takes IPv4 too. */
   readonly address: string;
   readonly ports: OutboundPorts;
-  /** Of other listeners of the same proxy: connections to them must not go round in circles either. */
+  /** Ports of other listeners of the same proxy: connections to them must not loop either. */
   readonly otherPorts?: readonly number[];
   readonly plugins: Plugins;
 }

@@ -58,7 +58,7 @@ export function inspectedPort(tables: PortTables, options: MatcherOptions): Json
   const { port } = tables;
   const fallback = fallbackOf(port, options);
   const raw = rangeTree(tables, 'raw', options.use, fallback);
-  // Of most ports all classes have the same ranges: then they share one tree.
+  // For most ports all classes have the same ranges: then they share one tree.
   const ranges = (one: SpeechClass) => () => {
     const isLikeRaw =
       !(isHttp(one) && hasNames(tables.classes[one])) && hasSameRanges(tables.classes[one], tables.classes.raw);

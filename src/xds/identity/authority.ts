@@ -38,7 +38,7 @@ export async function openAuthority(options: AuthorityOptions): Promise<Credenti
     ...validity(options, authorityMs),
   });
   await write(options, { certificate, key });
-  // Of two processes that start at once, one wrote it.
+  // If two processes start at once, one of them wrote it.
   return (await readPair(options))!;
 }
 

@@ -52,7 +52,7 @@ export function envoyBootstrap(options: BootstrapOptions): JsonObject {
   };
 }
 
-/** What a gRPC client without a proxy reads from GRPC_XDS_BOOTSTRAP. */
+/** The GRPC_XDS_BOOTSTRAP file of a gRPC client without a proxy. */
 export function grpcBootstrap(options: BootstrapOptions): JsonObject {
   const { server } = options;
   const server_uri = server.kind === 'socket' ? `unix:${server.path}` : `${server.host}:${server.port}`;

@@ -27,14 +27,14 @@ export interface ClientRequest {
   readonly names:
     | { readonly kind: 'all'; readonly names: readonly string[] }
     | { readonly kind: 'changes'; readonly subscribe: readonly string[]; readonly unsubscribe: readonly string[] };
-  /** What the proxy holds from an earlier stream: one version for everything (sotw), or one for each resource (delta). */
+  /** The proxy's state from an earlier stream: one version for everything (sotw), or one for each resource (delta). */
   readonly held: { readonly version: string } | { readonly versions: Readonly<Record<string, string>> };
 }
 
 export interface ServerResponse {
   readonly type: XdsType;
   readonly nonce: string;
-  /** Of everything the proxy holds once it accepts. */
+  /** Version of the proxy's whole state once it accepts. */
   readonly version: string;
   readonly entries: readonly Entry[];
   /** Only in `delta`. */
@@ -58,7 +58,7 @@ export interface Refusal {
   readonly lastGood: Entry | undefined;
 }
 
-/** What is remembered of a proxy between its streams: its refusals, by type and name. */
+/** State of a proxy kept between its streams: its refusals, by type and name. */
 export type Refusals = Map<string, Refusal>;
 
 export function refusalKey(type: XdsType, name: string): string {

@@ -42,7 +42,7 @@ export interface SessionOptions {
 const additionOrder: readonly XdsType[] = ['cluster', 'endpoints', 'listener', 'route', 'secret'];
 const removalOrder: readonly XdsType[] = ['listener', 'route', 'cluster', 'endpoints', 'secret'];
 
-/** Who can refer to a resource of each type. */
+/** The types that can refer to a resource of each type. */
 const referrers: Readonly<Record<XdsType, readonly XdsType[]>> = {
   listener: [],
   route: ['listener'],
@@ -261,7 +261,7 @@ export class XdsSession {
     return batch;
   }
 
-  /** What the proxy lacks under this name; what it should no longer have is noted as a removal. */
+  /** The resource under this name that the proxy lacks; an unwanted one is noted as a removal. */
   #due(state: TypeState, name: string): Entry | undefined {
     const entry = this.#wanted(state.type, name);
     if (entry === undefined) {

@@ -18,9 +18,9 @@ export class TypeState {
   isWildcard = false;
   /** Subscribed by name. */
   readonly names = new Set<string>();
-  /** What the proxy has if it accepts all that is in flight. */
+  /** The proxy's state if it accepts all that is in flight. */
   readonly current = new Map<string, Entry>();
-  /** What it had before, for names in flight only; undefined if it had nothing. */
+  /** Its earlier state, for names in flight only; undefined if it had nothing. */
   readonly before = new Map<string, Entry | undefined>();
   readonly flights = new Map<string, Flight>();
   /** Names to look at. */

@@ -16,7 +16,7 @@ export interface Subscription {
   readonly isWildcard: boolean;
 }
 
-/** Of these a state-of-the-world response holds all there are, and what is missing is gone. */
+/** A state-of-the-world response holds all resources of these types, and missing ones are gone. */
 export const wholeTypes: ReadonlySet<XdsType> = new Set(['cluster', 'listener']);
 
 const wildcard = '*';

@@ -95,7 +95,7 @@ function serviceKeyOf({ metadata }: EndpointSlice): string {
   return `${metadata.namespace ?? ''}/${metadata.labels?.[importedServiceNameLabel] ?? ''}`;
 }
 
-// Of metadata only what is read; a slice of a hundred endpoints is large enough.
+// Keeps only the used part of metadata; a slice of a hundred endpoints is large enough.
 function trimmed(slice: EndpointSlice): EndpointSlice {
   const { name, namespace, labels, uid, resourceVersion } = slice.metadata;
   return { ...slice, metadata: { name, namespace, labels, uid, resourceVersion } };

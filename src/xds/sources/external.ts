@@ -41,7 +41,7 @@ export function startExternalSource(options: ExternalSourceOptions): XdsSource {
     type: meshExternalServiceType,
   });
   const properties = createInformer<ClusterProperty>({ client, world, log, type: clusterPropertyType });
-  /** What was handed over last, by owner. */
+  /** The last published resources, by owner. */
   let sent = new Map<string, string>();
 
   const batch = new Batch(world.timers, () => {

@@ -40,7 +40,7 @@ const againMs = 5000;
 
 export class ConditionWriter {
   readonly #options: ConditionWriterOptions;
-  /** What was written last for each object that has a complaint, by key. */
+  /** The last written condition of each object with a complaint, by key. */
   readonly #written = new Map<string, { readonly cause: Cause; readonly text: string }>();
   #timer: Timer | undefined;
   #isWriting = false;
@@ -91,7 +91,7 @@ export class ConditionWriter {
   async #put(cause: Cause, condition: WantedCondition): Promise<void> {
     const { home, world } = this.#options;
     const type = types.find(({ kind }) => kind === cause.kind);
-    // What lies on the broker is not ours to write: its members have no right to.
+    // Members have no right to write objects on the broker.
     if (type === undefined || cause.at === 'broker') return;
     try {
       const { name, namespace } = cause;

@@ -38,7 +38,7 @@ function cause(name: string) {
   return { at: 'home', kind: 'ServiceImport', namespace: 'shop', name } as const;
 }
 
-/** What lies at a path such as `endpoints.*.priority`; `*` stands for each item of a list. */
+/** The values at a path such as `endpoints.*.priority`; `*` stands for each item of a list. */
 export function at(value: unknown, path: string): unknown {
   const [key = '', ...rest] = path.split('.');
   if (key === '') return value;

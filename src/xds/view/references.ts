@@ -1,5 +1,5 @@
-// Which other resources a resource names: a listener its routes and clusters, a cluster its endpoints and secrets. What
-// is still named by something a proxy uses must not be taken away from it.
+// Which other resources a resource names: a listener its routes and clusters, a cluster its endpoints and secrets. A
+// resource that a proxy still refers to must not be removed from it.
 
 import { isObject } from '../../base/json.ts';
 import type { XdsResource, XdsType } from '../resource.ts';

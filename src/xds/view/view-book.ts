@@ -31,7 +31,7 @@ export class ViewBook {
   readonly peers = new ResourceSet();
   readonly external = new ResourceSet();
   readonly ingress = new ResourceSet();
-  /** What every sidecar has, such as the listener that redirected connections arrive at. */
+  /** Resources of every sidecar, such as the listener for redirected connections. */
   readonly sidecar = new ResourceSet();
   readonly #places = new Map<string, PlaceEndpoints>();
   #fill: FillPlace = () => {};

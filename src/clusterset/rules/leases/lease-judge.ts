@@ -17,7 +17,7 @@ export interface LeaseTimes {
 
 export type LeaseVerdict = 'alive' | 'stale';
 
-/** What one run knows of a member and a later one must not forget. */
+/** Facts about a member that must survive a restart. */
 export interface LeaseRecord {
   readonly verdict: LeaseVerdict;
   /** How often it came back lately. */
@@ -78,7 +78,7 @@ export class LeaseJudge {
     this.#renewedAtMs = undefined;
   }
 
-  /** What an earlier run knew. `aliveMs` is how long it had been alive, if it was. */
+  /** Restores a record of an earlier run. `aliveMs` is how long it had been alive, if it was. */
   recall(cluster: string, record: LeaseRecord & { readonly aliveMs?: number }): void {
     this.#leases.set(cluster, {
       token: record.token,

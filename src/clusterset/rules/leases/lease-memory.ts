@@ -9,7 +9,7 @@ export interface LeaseMemory {
   /** RFC 3339: since when that is the verdict. */
   readonly since: string;
   readonly returns: number;
-  /** Of a stale member that is not held down: the lease as it was when it ran out. */
+  /** For a stale member that is not held down: the lease at its expiry. */
   readonly token?: string;
   /** RFC 3339: set while it has come back and is not trusted yet. */
   readonly heldUntil?: string;
@@ -25,7 +25,7 @@ export function rememberLease(
   const isHeld = heldMs !== undefined;
   const isSameVerdict = before?.verdict === verdict;
   const kept = verdict === 'stale' && !isHeld ? token : undefined;
-  // What lasts is not written again: how long a hold-down still lasts follows from when it ends.
+  // A lasting verdict is not written again: the rest of a hold-down follows from its end.
   const isSame = isSameVerdict && before.returns === returns && before.token === kept;
   if (isSame && (before.heldUntil !== undefined) === isHeld) return before;
   return {

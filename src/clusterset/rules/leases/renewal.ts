@@ -43,7 +43,7 @@ export function formatRenewals(renewals: readonly Renewal[], { wallMs, spanMs }:
 }
 
 export interface UnchangedRequest {
-  /** Of the other lease. */
+  /** Revision of the other lease. */
   readonly revision: number;
   /** When that revision was seen. */
   readonly wallMs: number;
@@ -69,7 +69,7 @@ export class PatientTimes {
   #current: LeaseTimes | undefined;
   #earlier: { readonly times: LeaseTimes; readonly untilMs: number }[] = [];
 
-  /** What to judge by now, when the clusterset says `times`. */
+  /** The times to judge by now, when the clusterset specifies `times`. */
   judgeBy(times: LeaseTimes, nowMs: number): LeaseTimes {
     const before = this.#current;
     this.#current = times;

@@ -47,7 +47,7 @@ export function explainMerge(request: MergeRequest): MergeExplanation | undefine
   };
 }
 
-/** What an observer of the import would see change if the cluster stopped exporting; empty if nothing. */
+/** Visible changes of the import if the cluster stopped exporting; empty if there are none. */
 export function changesIfLeft(cluster: string, merge: Merge, request: MergeRequest): string[] {
   const next = mergeOutcome({ ...request, shards: request.shards.filter((shard) => shard.cluster !== cluster) });
   if (next === undefined) return ['the import would be removed: nobody else exports this service'];

@@ -1,5 +1,5 @@
 // Merges all exports of one service into what its import says. Pure; the order of the input never matters, and the
-// merge has no memory. Who holds which address, and whose lease lives, is decided elsewhere.
+// merge has no memory. Addresses and leases are decided elsewhere.
 
 import { compareText } from '../../../base/compare-text.ts';
 import type { PortPolicy } from '../../kinds/cluster-set.ts';

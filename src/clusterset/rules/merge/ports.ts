@@ -59,7 +59,7 @@ export class PortIndex<Port extends ShardPort> {
   }
 }
 
-/** What the API would not have let in twice is taken once, whoever wrote it. */
+/** Duplicates that the API would refuse are taken once, whoever wrote them. */
 export function indexPorts(ports: readonly ShardPort[]): PortIndex<ShardPort> {
   const index = new PortIndex<ShardPort>();
   for (const port of [...ports].sort(byNumber)) index.add(port);

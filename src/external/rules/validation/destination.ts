@@ -16,7 +16,7 @@ import { type Fields, fieldsOf, isAbsent, listOf, textOf } from './loose.ts';
 import { isPort } from './matches.ts';
 
 export const unixPrefix = 'unix://';
-/** What fits into a socket address of Linux. */
+/** Longest path in a socket address of Linux. */
 const unixPathBytesMax = 107;
 
 const excluded: Readonly<Record<DestinationType, readonly string[]>> = {

@@ -11,7 +11,7 @@ export interface Field {
   readonly name: string;
   readonly number: number;
   readonly shape: 'single' | 'list' | 'map';
-  /** Of the value, of an item, or of a map's values; map keys are strings. */
+  /** Type of the value, of an item, or of a map's values; map keys are strings. */
   readonly type: { readonly scalar: Scalar } | { readonly message: string };
   /** The message's own fields stand in the parent's JSON object. */
   readonly isInline: boolean;

@@ -1,5 +1,5 @@
-// Defaults and rules of a Pod or a template of one, as far as names and references go. What only a machine that runs Pods
-// could judge (images, devices, security) is kept as it was given.
+// Defaults and rules of a Pod or a template of one, as far as names and references go. Fields that only a machine
+// running Pods could judge (images, devices, security) are stored unchanged.
 
 import { isDnsLabel, isDnsSubdomain } from '../../../base/dns/labels.ts';
 import { parseIp } from '../../../base/ip.ts';

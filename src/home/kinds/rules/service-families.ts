@@ -65,7 +65,7 @@ export function settleServiceFamilies(spec: ServiceSpec, configured: readonly Ip
   return [];
 }
 
-// Nobody here makes its endpoints, so it may have addresses of a family that the server has none of.
+// No controller here makes its endpoints, so it may have addresses of a family that the server has none of.
 function settleHeadlessWithoutSelector(spec: ServiceSpec, configured: readonly IpFamily[]): FieldError[] {
   spec.ipFamilyPolicy ??= 'RequireDualStack';
   const families: IpFamily[] = spec.ipFamilies?.length ? [...spec.ipFamilies] : [configured[0] ?? 'IPv4'];

@@ -1,5 +1,5 @@
-// What only the store on disk promises: it is there after a restart, one process has it, its files stay small, and a
-// full disk is survived.
+// Promises of the store on disk alone: data survives a restart, one process owns it, its files stay small, and it
+// survives a full disk.
 
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -172,7 +172,7 @@ function missingNft(): Error {
   );
 }
 
-/** What nft said in one line, with advice where there is some. */
+/** The error of nft in one line, with advice if there is some. */
 function nftProblem(said: string): string {
   const line = said.split('\n').find((each) => /Error:|not permitted|denied/.test(each)) ?? said.split('\n')[0] ?? '';
   const text = line.replace(/^.*?\bError: /, '').slice(0, 300);

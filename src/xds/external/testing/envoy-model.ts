@@ -30,7 +30,7 @@ export class EnvoyModel {
     for (const resource of resources) if (resource.type === 'route') checkRoute(resource.body);
   }
 
-  /** What happens to a connection that arrives at the listener with this port. */
+  /** The outcome of a connection that arrives at the listener with this port. */
   connect(listenerPort: number, connection: ModelConnection): ModelOutcome {
     const listener = this.#all('listener').find(({ address }) => address.socket_address.port_value === listenerPort);
     if (listener === undefined) return { kind: 'closed' };
@@ -85,7 +85,7 @@ function act(onMatch: Json, connection: ModelConnection): string | undefined {
   return evaluate(onMatch.matcher, connection);
 }
 
-/** What fits, the best first. */
+/** The matches, the best first. */
 function matchesIn(tree: Json, connection: ModelConnection): Json[] {
   const kind: string = tree.input.typed_config['@type'].split('.').at(-1);
   if (tree.exact_match_map !== undefined) {
