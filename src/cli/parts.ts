@@ -7,40 +7,19 @@ import type { Client } from '../kube/client/client.ts';
 import { isForbidden } from '../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
-import { partLabel, partState } from '../kube/objects/part-lease.ts';
+import { partLabel } from '../kube/objects/part-lease.ts';
+import { type PartStatus, partStatusOf } from '../kube/objects/part-status.ts';
 import { formatTable } from './table.ts';
-
-export interface PartStatus {
-  readonly part: string;
-  readonly node: string;
-  readonly mode: string;
-  readonly version: string;
-  readonly state: 'reporting' | 'silent';
-  /** Since its last report; absent if it never gave a valid time. */
-  readonly reportedAgoMs: number | undefined;
-}
 
 /** Undefined if the caller may not read Leases there. */
 export async function readParts(home: Client, nowMs: number): Promise<PartStatus[] | undefined> {
   try {
     const leases = await listAll<Lease>(home, leaseType, { namespace: systemNamespace, labelSelector: partLabel });
-    return leases.map((lease) => statusOf(lease, nowMs));
+    return leases.map((lease) => partStatusOf(lease, nowMs));
   } catch (error) {
     if (isForbidden(error)) return undefined;
     throw error;
   }
-}
-
-function statusOf(lease: Lease, nowMs: number): PartStatus {
-  const { kind, part, node, mode, version, reportedMs } = partState(lease, nowMs);
-  return {
-    part,
-    node: node || lease.metadata.name,
-    mode,
-    version,
-    state: kind === 'reported' ? 'reporting' : 'silent',
-    reportedAgoMs: reportedMs === undefined ? undefined : Math.max(0, nowMs - reportedMs),
-  };
 }
 
 export function formatParts(parts: readonly PartStatus[]): string[] {

@@ -2,13 +2,14 @@
 // member lie in its own home, so nothing is known of them here.
 
 import { foresee } from '../../clusterset/explain/foresee.ts';
+import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
 import { brokerFacts, listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { readParts } from '../parts.ts';
-import { clusterStatus, mergedStatus, problemsOf, refusedRecords } from './status-clusters.ts';
+import { clusterStatus, mergedStatus, problemsOf } from './status-clusters.ts';
 import type { Status } from './status-report.ts';
 
 /** One for each clusterset that this home is the broker of; none if it is no broker. */

@@ -5,9 +5,8 @@ import { formatElapsed } from '../../base/text/elapsed.ts';
 import type { Foreseen } from '../../clusterset/explain/foresee.ts';
 import type { MemberState } from '../../clusterset/explain/set-state.ts';
 import type { LeaseVerdict } from '../../clusterset/rules/leases/lease-judge.ts';
-import { recordProblem } from '../../clusterset/rules/shard-record.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
-import type { ClusterStatus, RefusedRecord, ServiceStatus, Status } from './status-report.ts';
+import type { ClusterStatus, ServiceStatus, Status } from './status-report.ts';
 
 /** One sentence for each thing that is wrong, with the next step. */
 export function problemsOf(status: Omit<Status, 'problems'>): string[] {
@@ -25,13 +24,6 @@ export function problemsOf(status: Omit<Status, 'problems'>): string[] {
         return `${part} on ${node} ${since}; start it again, or delete its Lease if it is gone for good`;
       }),
   ];
-}
-
-export function refusedRecords({ id, shards }: MemberState): RefusedRecord[] {
-  return [...shards].flatMap(([service, record]) => {
-    const why = recordProblem(record);
-    return why === undefined ? [] : [{ cluster: id, service, why }];
-  });
 }
 
 export function clusterStatus(member: MemberState, nowMs: number): ClusterStatus {

@@ -1,9 +1,11 @@
 // The report that `portolan status` prints, and how it looks as text. Pure.
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
+import type { RefusedRecord } from '../../clusterset/explain/refused-records.ts';
 import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
+import type { PartStatus } from '../../kube/objects/part-status.ts';
 import { formatOutside, type OutsideStatus } from '../outside.ts';
-import { formatParts, type PartStatus } from '../parts.ts';
+import { formatParts } from '../parts.ts';
 import { formatCount, formatTable } from '../table.ts';
 
 export interface Status {
@@ -29,12 +31,6 @@ export interface Status {
   readonly outside?: OutsideStatus;
   /** Everything that is not as it should be, one line each; empty if nothing is. */
   readonly problems: readonly string[];
-}
-
-export interface RefusedRecord {
-  readonly cluster: string;
-  readonly service: string;
-  readonly why: string;
 }
 
 export interface StaleCluster {

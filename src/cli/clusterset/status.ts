@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { isSameJson } from '../../base/json.ts';
 import { consultBroker, findMembership, requireMembership } from '../../clusterset/explain/consult.ts';
 import { type Foreseen, foresee } from '../../clusterset/explain/foresee.ts';
+import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
 import { brokerFacts, byKey, listAll, type MemberState, readSetState } from '../../clusterset/explain/set-state.ts';
 import type { StalenessPolicy } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
@@ -30,7 +31,7 @@ import {
   withHome,
 } from '../with-home.ts';
 import { readBrokerStatus } from './status-broker.ts';
-import { clusterStatus, mergedStatus, problemsOf, refusedRecords } from './status-clusters.ts';
+import { clusterStatus, mergedStatus, problemsOf } from './status-clusters.ts';
 import { clustersOf, readHomeStatus } from './status-home.ts';
 import { type ServiceStatus, type StaleCluster, type Status, statusText } from './status-report.ts';
 

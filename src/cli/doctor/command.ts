@@ -4,6 +4,10 @@ import type { Command } from 'commander';
 import { listAll } from '../../clusterset/explain/set-state.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
+import { allChecks } from '../../doctor/checks/index.ts';
+import { type Severity, severities } from '../../doctor/codes.ts';
+import { diagnose } from '../../doctor/diagnosis.ts';
+import type { AskedName } from '../../doctor/facts.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
@@ -17,11 +21,8 @@ import { usageError } from '../exit-codes.ts';
 import { formatOutput, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
 import { addHomesOptions, type ClusterSetDeps, type HomesFlags, homesOf } from '../with-home.ts';
-import { allChecks } from './checks/index.ts';
-import { type Severity, severities } from './codes.ts';
-import { diagnose, diagnosisText, exitOf } from './diagnosis.ts';
-import type { AskedName } from './facts.ts';
 import { readCluster } from './read.ts';
+import { diagnosisText, exitOf } from './report.ts';
 
 interface DoctorFlags extends HomesFlags {
   readonly failOn: string;

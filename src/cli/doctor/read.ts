@@ -7,11 +7,13 @@ import { errorText } from '../../base/log.ts';
 import { version } from '../../base/version.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { findMembership, withBroker } from '../../clusterset/explain/consult.ts';
+import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
 import { listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import type { AskedName, BrokerFacts, CertificateFacts, ClusterFacts, Health, Read } from '../../doctor/facts.ts';
 import { type Federation, federationType } from '../../federation/kinds/federation.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
@@ -27,7 +29,6 @@ import { peerExportType } from '../../peering/kinds/peer-export.ts';
 import { readStatus } from '../clusterset/status.ts';
 import { readParts } from '../parts.ts';
 import { ownCertificateSecret } from '../peer/show.ts';
-import type { AskedName, BrokerFacts, CertificateFacts, ClusterFacts, Health, Read, SetFacts } from './facts.ts';
 
 export interface ReadRequest {
   readonly world: World;
@@ -159,7 +160,8 @@ async function readBroker(world: World, home: Client, member: MembershipRecord |
       const state = await readSetState(request);
       const status = await readStatus({ world }, request);
       const first = [...status.behind, ...status.unpublished];
-      const set = (behind: readonly string[]): BrokerFacts => ({ kind: 'answers', set: { state, status, behind } });
+      const { refused } = status;
+      const set = (behind: readonly string[]): BrokerFacts => ({ kind: 'answers', set: { state, refused, behind } });
       if (first.length === 0) return set([]);
       await sleep(world.timers, secondLookMs);
       const again = await readStatus({ world }, request);
@@ -181,12 +183,8 @@ async function readAsBroker(home: Client): Promise<BrokerFacts> {
   const [first] = sets;
   if (first === undefined) return { kind: 'none' };
   const membership = { clusterset: first.metadata.name } as MembershipRecord;
-  const set: SetFacts = {
-    state: await readSetState({ home, broker: home, membership }),
-    status: undefined,
-    behind: [],
-  };
-  return { kind: 'answers', set };
+  const state = await readSetState({ home, broker: home, membership });
+  return { kind: 'answers', set: { state, refused: state.members.flatMap(refusedRecords), behind: [] } };
 }
 
 async function readFederations(

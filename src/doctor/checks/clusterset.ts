@@ -1,8 +1,8 @@
 // Checks of membership: broker, agents, leases, credentials, lag. Pure.
 
-import { formatElapsed } from '../../../base/text/elapsed.ts';
-import { formatTime } from '../../../kube/objects/conditions.ts';
-import type { PartStatus } from '../../parts.ts';
+import { formatElapsed } from '../../base/text/elapsed.ts';
+import { formatTime } from '../../kube/objects/conditions.ts';
+import type { PartStatus } from '../../kube/objects/part-status.ts';
 import type { Checks, Found } from '../diagnosis.ts';
 import { type ClusterFacts, need, needSet } from '../facts.ts';
 
@@ -42,7 +42,7 @@ export const clusterSetChecks: Checks = {
   PTL0304: (facts) =>
     (needSet(facts)?.behind ?? []).map((service) => ({ subject: service, message: 'it is behind the broker here' })),
   PTL0306: (facts) =>
-    (needSet(facts)?.status?.refused ?? []).map(({ cluster, service, why }) => ({
+    (needSet(facts)?.refused ?? []).map(({ cluster, service, why }) => ({
       subject: `${service} of cluster ${cluster}`,
       message: `the record ${why}`,
     })),

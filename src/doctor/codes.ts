@@ -212,5 +212,5 @@ export function codesPage(): string {
     ([code, { title, severity, means, fix }]) =>
       `## ${code}\n**${title}** (${severity})\n\n${means}\n\nWhat to do: ${fix}\n`,
   );
-  return `# Codes of portolan doctor\n\nWritten from src/cli/doctor/codes.ts. A code is never used for something else.\n\n${entries.join('\n')}`;
+  return `# Codes of portolan doctor\n\nWritten from src/doctor/codes.ts. A code is never used for something else.\n\n${entries.join('\n')}`;
 }

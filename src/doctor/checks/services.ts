@@ -1,9 +1,9 @@
 // Checks of exports: a Service behind each, no conflict, a target that exists, a ready endpoint. Pure.
 
-import { exportToOf, type ServiceExport } from '../../../clusterset/kinds/service-export.ts';
-import { conditionOf } from '../../../kube/objects/conditions.ts';
-import { serviceNameLabel } from '../../../kube/objects/endpoint-slice.ts';
-import { keyOf } from '../../../kube/objects/object.ts';
+import { exportToOf, type ServiceExport } from '../../clusterset/kinds/service-export.ts';
+import { conditionOf } from '../../kube/objects/conditions.ts';
+import { serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
+import { keyOf } from '../../kube/objects/object.ts';
 import type { Checks, Found } from '../diagnosis.ts';
 import { type ClusterFacts, need, needSet } from '../facts.ts';
 

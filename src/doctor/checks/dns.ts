@@ -1,7 +1,7 @@
 // Checks of names: resolvers report and answer as the objects say, and federations are known to them. Pure.
 
-import { conditionOf } from '../../../kube/objects/conditions.ts';
-import { keyOf } from '../../../kube/objects/object.ts';
+import { conditionOf } from '../../kube/objects/conditions.ts';
+import { keyOf } from '../../kube/objects/object.ts';
 import type { Checks } from '../diagnosis.ts';
 import { need } from '../facts.ts';
 import { silentParts } from './clusterset.ts';

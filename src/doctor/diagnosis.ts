@@ -1,9 +1,8 @@
 // Runs the checks over what was read of each cluster, and makes one document of what they found and what could not be
 // checked. Pure.
 
-import { errorText } from '../../base/log.ts';
-import { formatTime } from '../../kube/objects/conditions.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { errorText } from '../base/log.ts';
+import { formatTime } from '../kube/objects/conditions.ts';
 import { type Code, codes, docsOf, type Severity, severities } from './codes.ts';
 import { type ClusterFacts, NotRead } from './facts.ts';
 
@@ -79,28 +78,4 @@ function findingOf(code: Code, found: Found, { cluster, nowMs }: ClusterFacts): 
 function worstFirst(a: Finding, b: Finding): number {
   const rank = (one: Finding) => severities.indexOf(one.severity);
   return rank(b) - rank(a) || (a.code < b.code ? -1 : Number(a.code > b.code));
-}
-
-export function exitOf({ clusters, findings, complete }: Diagnosis, failOn: Severity): number {
-  if (clusters.every(({ reached }) => !reached)) return exitCodes.unreachable;
-  const bar = severities.indexOf(failOn);
-  if (findings.some(({ severity }) => severities.indexOf(severity) >= bar)) return exitCodes.notReady;
-  return complete ? 0 : exitCodes.incomplete;
-}
-
-export function diagnosisText({ clusters, findings, skipped, complete }: Diagnosis): string[] {
-  const silent = new Map<string, Set<string>>();
-  for (const { code, cluster, why } of skipped) {
-    const key = `${cluster}: ${why}`;
-    silent.set(key, (silent.get(key) ?? new Set()).add(code));
-  }
-  const names = clusters.map(({ cluster }) => cluster).join(', ');
-  return [
-    ...findings.flatMap(({ code, severity, cluster, subject, message, since, fix, docs }) => [
-      `${code} ${severity} ${cluster} ${subject}: ${message}${since === undefined ? '' : `, since ${since}`}`,
-      `        ${fix} (${docs})`,
-    ]),
-    ...[...silent].map(([key, list]) => `not checked in ${key} (${[...list].join(', ')})`),
-    findings.length === 0 && complete ? `nothing found in ${names}` : `${findings.length} found in ${names}`,
-  ];
 }

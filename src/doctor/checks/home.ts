@@ -1,9 +1,9 @@
 // Checks of the home itself: reachable, writable, readable, its clock, certificates and versions. Pure.
 
-import { formatElapsed } from '../../../base/text/elapsed.ts';
-import { certificateFacts } from '../../../base/x509/certificates.ts';
-import { formatTime } from '../../../kube/objects/conditions.ts';
-import { splitPem } from '../../../peering/kinds/peer.ts';
+import { formatElapsed } from '../../base/text/elapsed.ts';
+import { certificateFacts } from '../../base/x509/certificates.ts';
+import { formatTime } from '../../kube/objects/conditions.ts';
+import { splitPem } from '../../peering/kinds/peer.ts';
 import type { Checks, Found } from '../diagnosis.ts';
 import { type ClusterFacts, need } from '../facts.ts';
 

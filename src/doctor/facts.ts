@@ -1,17 +1,17 @@
 // The facts of one cluster that doctor has read, or the reason why it could not. Pure.
 
-import type { AddressClaim } from '../../addresses/address-claim.ts';
-import type { SetState } from '../../clusterset/explain/set-state.ts';
-import type { ServiceExport } from '../../clusterset/kinds/service-export.ts';
-import type { ServiceExportPolicy } from '../../clusterset/kinds/service-export-policy.ts';
-import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
-import type { Federation } from '../../federation/kinds/federation.ts';
-import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
-import type { Service } from '../../kube/objects/service.ts';
-import type { Peer } from '../../peering/kinds/peer.ts';
-import type { PeerExport } from '../../peering/kinds/peer-export.ts';
-import type { Status } from '../clusterset/status-report.ts';
-import type { PartStatus } from '../parts.ts';
+import type { AddressClaim } from '../addresses/address-claim.ts';
+import type { RefusedRecord } from '../clusterset/explain/refused-records.ts';
+import type { SetState } from '../clusterset/explain/set-state.ts';
+import type { ServiceExport } from '../clusterset/kinds/service-export.ts';
+import type { ServiceExportPolicy } from '../clusterset/kinds/service-export-policy.ts';
+import type { MembershipRecord } from '../clusterset/membership/membership.ts';
+import type { Federation } from '../federation/kinds/federation.ts';
+import type { EndpointSlice } from '../kube/objects/endpoint-slice.ts';
+import type { PartStatus } from '../kube/objects/part-status.ts';
+import type { Service } from '../kube/objects/service.ts';
+import type { Peer } from '../peering/kinds/peer.ts';
+import type { PeerExport } from '../peering/kinds/peer-export.ts';
 
 export type Read<T> = { readonly value: T } | { readonly why: string };
 
@@ -25,8 +25,8 @@ export interface Health {
 
 export interface SetFacts {
   readonly state: SetState;
-  /** Undefined where this home is the broker and no member. */
-  readonly status: Status | undefined;
+  /** Records that are not counted. */
+  readonly refused: readonly RefusedRecord[];
   /** Services whose import or record was behind in two looks. */
   readonly behind: readonly string[];
 }

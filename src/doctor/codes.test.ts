@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { exitOf } from '../cli/doctor/report.ts';
 import { allChecks } from './checks/index.ts';
 import { codes, codesPage } from './codes.ts';
-import { type Check, diagnose, exitOf } from './diagnosis.ts';
+import { type Check, diagnose } from './diagnosis.ts';
 import { type ClusterFacts, NotRead } from './facts.ts';
 
-const root = join(import.meta.dirname, '../../..');
+const root = join(import.meta.dirname, '../..');
 
 describe('codes', () => {
   test('docs/codes.md: -> has every code as the table has it (vitest -u writes it)', async () => {
@@ -54,8 +55,7 @@ describe('checks', () => {
 
   test('a record of a member is not counted -> PTL0306; it is gone -> nothing', () => {
     const refused = [{ cluster: 'east', service: 'shop/huge', why: 'has 1001 ports, more than 1000' }];
-    const at = (status: object) =>
-      ({ broker: { value: { kind: 'answers', set: { status } } } }) as Partial<ClusterFacts>;
+    const at = (status: object) => ({ broker: { value: { kind: 'answers', set: status } } }) as Partial<ClusterFacts>;
     expect(found('PTL0306', at({ refused })).findings[0]).toMatchObject({
       subject: 'shop/huge of cluster east',
       message: 'the record has 1001 ports, more than 1000',

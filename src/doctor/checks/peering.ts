@@ -1,9 +1,9 @@
 // Checks of peering: the process reports, peers are connected and not refused, exports share something. Pure.
 
-import { keyOf } from '../../../kube/objects/object.ts';
-import { signOfLifeMsMax } from '../../../peering/explain/explain.ts';
-import type { Peer, PeerSideStatus } from '../../../peering/kinds/peer.ts';
-import { exportsService } from '../../../peering/kinds/peer-export.ts';
+import { keyOf } from '../../kube/objects/object.ts';
+import { signOfLifeMsMax } from '../../peering/explain/explain.ts';
+import type { Peer, PeerSideStatus } from '../../peering/kinds/peer.ts';
+import { exportsService } from '../../peering/kinds/peer-export.ts';
 import type { Checks, Found } from '../diagnosis.ts';
 import { type ClusterFacts, need } from '../facts.ts';
 import { silentParts } from './clusterset.ts';

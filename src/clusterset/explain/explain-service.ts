@@ -1,0 +1,116 @@
+// Explains one service of a clusterset: every field, what each cluster exports, who takes part in the merge and why. Pure.
+
+import type { ServiceShard } from '../kinds/service-shard.ts';
+import { type LeaseMemory, whyNotTrusted } from '../rules/leases/lease-memory.ts';
+import { explainMerge, type MergeExplanation } from '../rules/merge/explain-merge.ts';
+import { readShard, recordProblem } from '../rules/shard-record.ts';
+import { type ClusterFacts, foresee } from './foresee.ts';
+import { brokerFacts, type SetState } from './set-state.ts';
+
+/** Nothing of it is imported: no cluster exports it, or all that do are withdrawn. */
+export class NotExported extends Error {
+  readonly kind: 'unknown' | 'withdrawn';
+
+  constructor(kind: NotExported['kind'], message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+export interface ServiceExplanation extends MergeExplanation {
+  readonly service: string;
+  readonly type: string;
+  /** Why the decider decides what cannot be combined. */
+  readonly why: string;
+  readonly ports: string;
+  /** What a name that leads to endpoints cannot express, for the reader. */
+  readonly nameNote: string | undefined;
+  readonly standings: readonly ClusterStanding[];
+}
+
+export interface ClusterStanding {
+  readonly cluster: string;
+  readonly lease: 'alive' | 'stale';
+  /** Since when it is stale, until when it is held down; absent if it lives and has not been away lately. */
+  readonly memory: LeaseMemory | undefined;
+  /** Whether its export takes part in the merge. */
+  readonly isCounted: boolean;
+  /** Set if its record cannot be counted, whatever its lease: why. */
+  readonly problem: string | undefined;
+  readonly readyEndpoints: number | undefined;
+  readonly exportTo: readonly string[] | undefined;
+  /** Whether new connections go elsewhere. */
+  readonly isDraining: boolean;
+}
+
+export function explainService(state: SetState, key: string): ServiceExplanation {
+  const facts = brokerFacts(state);
+  const foreseen = foresee(facts, state.policy);
+  const counted = foreseen.counted(key);
+  const memories = new Map(state.members.map(({ id, memory }) => [id, memory]));
+  const shards = counted.map(({ cluster, record }) => readShard(record, cluster));
+  const explanation = explainMerge({ shards, ports: state.policy.ports });
+  if (explanation === undefined) throw notExported(state, key);
+  return {
+    service: key,
+    type: foreseen.merge(key)?.type ?? '',
+    why: whyDecides(explanation),
+    ports: state.policy.ports,
+    nameNote: nameNote(state, explanation),
+    ...explanation,
+    standings: facts.flatMap((one) =>
+      standingOf(one, key, { counted: new Set(counted.map(({ cluster }) => cluster)), memory: memories.get(one.id) }),
+    ),
+  };
+}
+
+function notExported({ members }: SetState, key: string): Error {
+  const withdrawn = members.filter(({ shards, verdict }) => shards.has(key) && verdict === 'stale');
+  const why = withdrawn.map(({ id, memory }) => `cluster ${id} exports it, and ${whyNotTrusted(memory)}`);
+  for (const { id, shards } of members) {
+    const record = shards.get(key);
+    const problem = record && recordProblem(record);
+    if (problem !== undefined) why.push(`cluster ${id} exports it, and its record ${problem}`);
+  }
+  const unread = members.filter(({ problem }) => problem !== undefined).map(({ id }) => `cluster ${id} cannot be read`);
+  if (why.length > 0) {
+    return new NotExported('withdrawn', `service ${key} is withdrawn: ${[...why, ...unread].join('; ')}`);
+  }
+  const but = unread.length === 0 ? '' : ` (but ${unread.join(', ')})`;
+  return new NotExported('unknown', `service ${key}: no cluster of the clusterset exports it${but}`);
+}
+
+interface StandingFacts {
+  readonly counted: ReadonlySet<string>;
+  readonly memory: LeaseMemory | undefined;
+}
+
+function standingOf(facts: ClusterFacts, key: string, { counted, memory }: StandingFacts): ClusterStanding[] {
+  const record: ServiceShard | undefined = facts.left?.get(key);
+  if (record === undefined) return [];
+  const { readyEndpoints, exportTo } = record.spec;
+  const isCounted = counted.has(facts.id);
+  const problem = recordProblem(record);
+  const isDraining = facts.isDraining === true || record.spec.draining === true;
+  return [
+    { cluster: facts.id, lease: facts.verdict, memory, isCounted, problem, readyEndpoints, exportTo, isDraining },
+  ];
+}
+
+// Without a clusterset IP the name leads to endpoints, and each listens on the port that its own cluster has.
+function nameNote({ policy }: SetState, { clusters }: MergeExplanation): string | undefined {
+  if (policy.clusterSetIps !== 'none') return undefined;
+  const serving = clusters.filter(({ isPartOfImport }) => isPartOfImport);
+  const isUneven = new Set(serving.map(({ serves }) => serves.join())).size > 1;
+  const but = isUneven ? ' Clusters serve different ports: an address may be of one that lacks the port you want.' : '';
+  return `A and AAAA of this name are endpoints and do not say their ports: ask for SRV of the port you want.${but}`;
+}
+
+function whyDecides({ clusters, decider }: MergeExplanation): string {
+  const [first, second] = clusters;
+  if (second === undefined) return 'nobody else exports it';
+  const isTie = Date.parse(first?.exportedAt ?? '') === Date.parse(second.exportedAt);
+  return isTie
+    ? `exported at ${first?.exportedAt} like that of ${second.cluster}, and ${decider} is first by cluster id`
+    : `the oldest export, of ${first?.exportedAt}`;
+}

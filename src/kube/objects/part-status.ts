@@ -1,0 +1,26 @@
+// A serving part by its Lease, as commands and pages show it. Pure.
+
+import type { Lease } from './lease.ts';
+import { partState } from './part-lease.ts';
+
+export interface PartStatus {
+  readonly part: string;
+  readonly node: string;
+  readonly mode: string;
+  readonly version: string;
+  readonly state: 'reporting' | 'silent';
+  /** Since its last report; absent if it never gave a valid time. */
+  readonly reportedAgoMs: number | undefined;
+}
+
+export function partStatusOf(lease: Lease, nowMs: number): PartStatus {
+  const { kind, part, node, mode, version, reportedMs } = partState(lease, nowMs);
+  return {
+    part,
+    node: node || lease.metadata.name,
+    mode,
+    version,
+    state: kind === 'reported' ? 'reporting' : 'silent',
+    reportedAgoMs: reportedMs === undefined ? undefined : Math.max(0, nowMs - reportedMs),
+  };
+}
