@@ -1,4 +1,4 @@
-// A consumer that keeps what it is told in memory, so that many of them measure the owner and the wire, not our disk.
+// A consumer that keeps services in memory, so that many of them measure the owner and the wire, not our disk.
 
 import { type ClientCall, dial } from '../src/base/grpc/transport-client.ts';
 import { ConsumerSession } from '../src/peering/session/consumer-session.ts';

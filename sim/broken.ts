@@ -70,7 +70,7 @@ function missingDeletes(client: Client): Client {
   };
 }
 
-/** An address that somebody else has claimed is taken all the same. */
+/** An address that another owner has claimed is taken all the same. */
 function ignoringClaims(client: Client): Client {
   return {
     ...client,

@@ -1,5 +1,5 @@
 // A simulated clusterset: a broker, and for each cluster a home and an agent process that can be killed and started
-// again. Agents reach both homes over the virtual network and are at the broker nobody but themselves.
+// again. Agents reach both homes over the virtual network and use their own accounts at the broker.
 
 import { createLog, type LogLevel, silentLog } from '../src/base/log.ts';
 import { type Agent, createAgent } from '../src/clusterset/agent/agent.ts';
@@ -63,7 +63,7 @@ export class SimClusterSet {
     return this.simulation.time;
   }
 
-  /** Everything up, with the namespaces given in every cluster. Agents are started too unless told otherwise. */
+  /** Everything up, with the namespaces given in every cluster. Agents are started too by default. */
   async start(
     options: {
       readonly namespaces?: readonly string[];

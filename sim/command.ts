@@ -25,7 +25,7 @@ export interface CommandDesk {
   exitCode: number;
 }
 
-/** The desk of whoever runs commands in this cluster, with the rights of its agent at the broker. */
+/** A desk for running commands in this cluster, with the rights of its agent at the broker. */
 export async function openDesk(set: SimClusterSet, id: string): Promise<CommandDesk> {
   const home = set.home(id).admin;
   await keepMembership(set, id, home);

@@ -9,7 +9,7 @@ export interface Fault {
   readonly method: string;
   /** Part of the path. */
   readonly path: string;
-  /** Only for requests of this process, such as `agent-east`; for everybody's when absent. */
+  /** Only for requests of this process, such as `agent-east`; for all requests when absent. */
   readonly from?: string;
   /** How often it strikes; once when absent. */
   times?: number;

@@ -1,6 +1,6 @@
 // A simulated home: the real api over a store in memory whose disk outlives the process. The bearer token identifies
 // the client; a function decides what it may do, so that a scenario can set it in one line. `startHome` is for tests
-// that need no more than one home where everybody may do everything.
+// that need one home without access control.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

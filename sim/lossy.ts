@@ -1,5 +1,5 @@
 // A network that loses, repeats and delays, and processes that die between two writes: stands between the virtual
-// network and a home's handler. Quiet until told otherwise; all chance comes from one seeded stream.
+// network and a home's handler. Quiet by default; all chance comes from one seeded stream.
 
 import type { HttpRequest, HttpResponse } from '../src/base/http.ts';
 import type { Random } from '../src/base/world.ts';

@@ -33,7 +33,7 @@ export interface ScheduleResult {
 
 // Longer than a request may hang, and a copy may wait before it lists again.
 const calmMsMax = 120_000;
-// Longer than a lease and its renewal: whoever is dead has been noticed.
+// Longer than a lease and its renewal: every dead member has been noticed.
 const calmMsMin = 25_000;
 const outageMs = 40_000;
 // Two who disagree about an object must not write it in turns for ever. Leases are written all the time.

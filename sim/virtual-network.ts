@@ -43,7 +43,7 @@ export class VirtualNetwork {
     if (state === 'refused') this.breakStreams({ from, server });
   }
 
-  /** Breaks connections as a reset does; whoever waits on them gets an error. */
+  /** Breaks connections as a reset does; pending reads fail. */
   breakStreams(which: { readonly from?: string; readonly server?: string }): void {
     for (const stream of [...this.#open]) {
       if (which.from !== undefined && which.from !== stream.from) continue;

@@ -16,7 +16,7 @@ export interface SimulationOptions {
 export interface VirtualWorldOptions {
   /** How far this process's wall clock is off when virtual time begins. */
   readonly wallSkewMs?: number;
-  /** Seconds its clocks count in a true second: 1 unless told otherwise. Its timers drift with them. */
+  /** Seconds its clocks count in a true second: 1 by default. Its timers drift with them. */
   readonly clockRate?: number;
 }
 

@@ -658,7 +658,7 @@ describe('leaving', () => {
       async () => (await importLine(east.client, key)) === 'ClusterSetIP http:81/TCP from north',
     );
     expect((await atBroker('remove west-2')).lines).toEqual(['cluster west-2 is not a member of clusterset prod']);
-    // The cluster comes back and is told; leaving cleans its home.
+    // The cluster comes back and is notified; leaving cleans its home.
     expect((await at(west, 'leave')).lines).toEqual(['this cluster has left clusterset prod']);
   });
 

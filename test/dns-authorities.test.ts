@@ -155,7 +155,7 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
     let isLoading = true;
     const load = async (lane: number) => {
       while (isLoading) {
-        // A name of its own each time, so that the cache helps nobody.
+        // A new name each time, so that the cache does not help.
         const answer = await askUdp(resolver.target, `x${lane}-${asked++}.${name} A`).catch(String);
         if (answer !== 'NXDOMAIN') failed.push(answer);
       }

@@ -70,8 +70,8 @@ describe.skipIf(why !== '')(`three network namespaces as three clusters${why} [0
       sh(`ip netns add ${name} && ip -n ${name} link set lo up`);
       sh(`ip -n ${name} link add eth0 type veth peer name ${id} netns ${hub.name}`);
       sh(`ip -n ${hub.name} link set ${id} master br0 up`);
-      // Each a network of its own: inside one network clients prefer the address that is most like their own (RFC 6724
-      // rule 9), whatever order they are told.
+      // Each a network of its own: inside one network clients prefer the address that is most like their own (RFC
+      // 6724 rule 9), whatever the order of the answer.
       sh(`ip -n ${name} addr add ${address}/32 dev eth0 && ip -n ${name} link set eth0 up`);
       sh(`ip -n ${name} route add 10.88.0.0/24 dev eth0 src ${address}`);
       sh(`ip -n ${name} addr add ${clusterIP}/32 dev lo`);
@@ -229,7 +229,7 @@ X`);
       order(place, 'unready');
       await until('its own is gone', async () => !(await hosts(place, federated)).includes(place.clusterIP));
       const addresses = await hosts(place, federated);
-      // Within a tier the order is nobody's; between tiers it is.
+      // Within a tier the order is arbitrary; between tiers it is not.
       expect(tiers.map((tier) => addresses.splice(0, tier.length).sort())).toEqual(tiers);
       const nearest = others.filter(({ address }) => tiers[0]!.includes(address)).map(({ id }) => id);
       expect(nearest).toContain(await fetchBy(place, federated));

@@ -1,5 +1,5 @@
-// A resolver that signs what it asks a federation's authority, or asks over TLS, as two processes and a real etcd: believed by
-// its key or its certificate alone.
+// A resolver that signs its queries to a federation's authority, or asks over TLS, as two processes and a real etcd:
+// trusted by its key or its certificate alone.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

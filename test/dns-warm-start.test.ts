@@ -49,7 +49,7 @@ async function resolver(state: string, ...args: string[]): Promise<DnsProcess> {
   return dns;
 }
 
-/** Runs until it has read everything, and stops as it is told to. */
+/** Runs until it has read everything, then stops on a signal. */
 async function runOnce(state: string, ...args: string[]): Promise<void> {
   const dns = await resolver(state, ...args);
   await dns.whenReady();

@@ -170,7 +170,7 @@ describeWith(['etcd', 'dig'], 'federated DNS on a real etcd', () => {
     const target = { host: '127.0.0.1', port: resolvers.get('foo')!.udpPort };
     const answers = new Map<string, number>();
     const ask = async (n: number) => {
-      // A name of its own each time, so that the cache helps nobody.
+      // A new name each time, so that the cache does not help.
       const answer = await askUdp(target, `x${n}.${name} A`);
       answers.set(answer, (answers.get(answer) ?? 0) + 1);
     };

@@ -67,7 +67,7 @@ describe.skipIf(!isReady)('a fresh clone (needs a git checkout, Node and npm)', 
       const connection = await connect(broker.kubeconfig);
       expect((await connection.request('GET', '/readyz')).status).toBe(200);
       connection.close();
-      // As a terminal does it: the whole group hears of it.
+      // As a terminal does it: the whole group gets the signal.
       process.kill(-child.pid!, 'SIGINT');
       // npm ends itself by the signal it was sent; what it ran has stopped by then, its database closed in good order.
       expect(await exited).toBeOneOf([0, null]);
@@ -114,7 +114,7 @@ describe.skipIf(!isReady)('a fresh clone (needs a git checkout, Node and npm)', 
 });
 
 describe('.ci/run', () => {
-  /** An npm that only says how it was called, and fails when told to. */
+  /** An npm that only prints its arguments, and fails on demand. */
   async function runWithNpm(failing: string): Promise<{ code: number | null; out: string }> {
     const tools = mkdtempSync(join(directory, 'tools-'));
     const script = `#!/bin/sh\necho "npm $* skips=$PORTOLAN_FORBID_SKIPS"\n[ "$1" != "${failing}" ]\n`;

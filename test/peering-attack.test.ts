@@ -70,7 +70,7 @@ test('strangers: 150 connections without a certificate, 16 unfinished POSTs each
   await new Promise((resolve) => setTimeout(resolve, 3000));
   expect(memory() - before).toBeLessThan(80);
   expect((await ours.peer('list')).code).toBe(0);
-  // They are cut off: nobody keeps a connection whose calls are all refused.
+  // They are cut off: a connection whose calls are all refused does not stay.
   await eventually(connections).toBe(0);
 });
 

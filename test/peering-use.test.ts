@@ -153,6 +153,6 @@ test('the owner goes away -> its names go on; the resolver starts anew meanwhile
     seen.add(answer);
     return answer;
   }).toBe(address);
-  // Never a "no" on the way, which somebody would remember.
+  // Never a "no" on the way, which a resolver would cache.
   expect([...seen].filter((answer) => answer !== 'SERVFAIL' && answer !== address)).toEqual([]);
 });

@@ -435,7 +435,7 @@ describeWith(['named', 'dig'], 'a federation with a public domain on BIND', () =
     const ref = { namespace: 'prod', name: 'portolan-public-zones.myfederation' };
     return Object.keys((await client.get<ConfigMap>(configMapType, ref)).data ?? {});
   };
-  /** Name, TTL, type and value of every record below `.svc.` that is not somebody else's. */
+  /** Name, TTL, type and value of every record below `.svc.` that is ours. */
   const ours = (where: string) =>
     transfer(server.port, where)
       .filter((line) => line.includes('.svc.') && !line.startsWith('taken.') && !line.includes('TXT'))

@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const blocks = [...readme.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1]!);
 
-/** The commands of a block without what is said about them. */
+/** The commands of a block without the text around them. */
 const commandsOf = (block: string) =>
   block
     .split('\n')
@@ -40,7 +40,7 @@ describe('README', () => {
 });
 
 describeWith(['kubectl'], 'README and portolan up', () => {
-  // A folder that looks like the checkout, so that nobody's own .portolan is touched.
+  // A folder that looks like the checkout, so that no real .portolan is touched.
   const checkout = mkdtempSync(join(tmpdir(), 'portolan-readme-'));
   const tools = join(checkout, 'tools');
   const stops: (() => Promise<unknown>)[] = [];

@@ -1,4 +1,4 @@
-// The certificate authority of a running home is replaced; nobody who follows the steps is refused on the way.
+// The certificate authority of a running home is replaced; clients that follow the steps are never refused.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -24,7 +24,7 @@ function rotate(step: string): string {
   return execFileSync(portolan, ['api', 'rotate-ca', step, '--data', directory], { encoding: 'utf8' });
 }
 
-/** A kubeconfig as somebody copied it at this moment. */
+/** A kubeconfig as copied at this moment. */
 function copied(name: string): string {
   const path = join(directory, name);
   copyFileSync(api.kubeconfig, path);

@@ -173,7 +173,7 @@ describeWith(['envoy', 'ip', 'nft'], 'xds: a real Envoy', () => {
     expect(await inside.ask({ ...gate, ...own })).toContain('database');
     expect(await inside.ask({ ...gate, ...own, sni: 'other.shop.acme.example' })).toMatch(/^refused/);
     expect(await inside.ask(gate)).toMatch(/^refused/);
-    // Its own mesh's certificate names the right trust domain to nobody here.
+    // The certificate of its own mesh is not trusted here.
     const foreign = await owner.client.get<Secret>(secretType, { namespace, name: certificateSecret });
     const foreignText = (key: string) => Buffer.from(foreign.data![key]!, 'base64').toString();
     const stranger = { certificate: foreignText('tls.crt'), key: foreignText('tls.key') };

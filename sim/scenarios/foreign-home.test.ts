@@ -1,4 +1,4 @@
-// Homes that nobody here wrote: null for empty lists, conflicts, one home that is a member and the broker.
+// Homes of other implementations: null for empty lists, conflicts, one home that is a member and the broker.
 
 import { describe, expect, test } from 'vitest';
 import type { HttpResponse } from '../../src/base/http.ts';

@@ -229,7 +229,7 @@ describe('placement', () => {
       { kind: 'merge', body },
     );
     await set.time.advance(120_000);
-    // Nothing is ready in west: whoever uses it is still served by east.
+    // Nothing is ready in west: its clients are still served by east.
     expect(await find(east, serviceType, 'shop/checkout')).toBeDefined();
     expect(await sliceLines(west, 'shop/checkout')).toContain('east: 10.1.0.1 on http>8080');
     await west.create(endpointSliceType, slice('shop/checkout', { endpoints: ['10.2.0.1'] }));

@@ -34,7 +34,7 @@ const leftovers: readonly Leftover[] = [
 async function remember(client: Client, { type, namespace }: Leftover): Promise<KubernetesObject> {
   const { items } = await client.list(type, { namespace });
   const found = items.find(({ metadata }) => metadata.name.startsWith('checkout'))!;
-  // Without its owner, so that nobody but us could clean it away.
+  // Without its owner, so that only the agent could clean it away.
   const { uid: _uid, resourceVersion: _rv, ownerReferences: _owner, ...metadata } = found.metadata;
   return { ...found, metadata };
 }

@@ -97,7 +97,7 @@ describe('clusterset policy changes while everything runs', () => {
     const faults: Fault[] = [];
     const { set, change, west } = await bothExport({}, withFaults(faults));
     const both = await sliceLines(west, key);
-    // east hears of the change later: its watch is cut, and it cannot list again at once.
+    // east receives the change later: its watch is cut, and it cannot list again at once.
     faults.push({ home: 'broker', method: 'GET', path: '/clustersets', from: 'agent-east', times: 3 });
     set.simulation.network.breakStreams({ from: 'agent-east' });
     await change({ lease: { renewSeconds: 1, durationSeconds: 3 } }, 0);

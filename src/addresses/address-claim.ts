@@ -16,7 +16,7 @@ export interface AddressClaim extends KubernetesObject {
     /** In its canonical form. */
     address: string;
     owner: { kind: string; namespace?: string; name: string };
-    /** Since when nobody uses it; absent while it is held. */
+    /** When it was released; absent while it is held. */
     releasedAt?: string;
   };
 }

@@ -34,8 +34,8 @@ export type Held = { readonly kind: 'held'; readonly address: string } | { reado
 
 export interface Allocator {
   /**
-   * Returns the address that the owner holds, taking one of the range if it has none of that family. One it holds stays
-   * although the range may have been changed since: whoever uses it would notice.
+   * Returns the address that the owner holds, taking one of the range if it has none of that family. One it holds
+   * stays although the range may have changed since: its users would notice.
    */
   hold(request: HoldRequest): Promise<Held>;
   /** The address of that family that the owner holds, if any; the most preferred one if it holds several. */

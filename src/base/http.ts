@@ -18,11 +18,11 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** A stream ends when its iterator ends; the carrier calls `return()` when the other side has gone away. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
-  /** A stream that goes on until somebody ends it, such as a watch; others are finished when the server stops. */
+  /** A stream without an end of its own, such as a watch; others are finished when the server stops. */
   readonly isEndless?: boolean;
 }
 
-/** Where a server is and how to be somebody there. PEM texts, not paths. */
+/** A server's address and the credentials for it. PEM texts, not paths. */
 export interface HttpAccess {
   /** `https://host:port`, without a trailing slash. */
   readonly server: string;
@@ -33,7 +33,7 @@ export interface HttpAccess {
   readonly insecureSkipVerify?: boolean;
   /** Asked before each request, so that a renewed token is used at once. */
   readonly bearerToken?: () => Promise<string | undefined>;
-  /** Asked before each connection, for certificates that somebody renews; stands in for the two texts above. */
+  /** Called before each connection, for certificates that are renewed; replaces the two texts above. */
   readonly clientCertificatePair?: () => Promise<{ readonly certificate: string; readonly key: string } | undefined>;
   /** Called when the server answered 401, so that remembered credentials are asked for afresh. */
   readonly onUnauthorized?: () => void;

@@ -83,7 +83,7 @@ export function parseIpv4Number(text: string): number | undefined {
       digits = 0;
       value = 0;
     } else {
-      // A leading zero is octal to some readers and decimal to others: nobody gets to choose.
+      // A leading zero is octal to some readers and decimal to others: it is refused.
       if (code < 0x30 || code > 0x39 || (digits > 0 && value === 0) || digits === 3) return undefined;
       value = 10 * value + code - 0x30;
       digits += 1;

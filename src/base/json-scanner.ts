@@ -19,7 +19,7 @@ const char = {
 const rememberedTexts = 512;
 const rememberedLengthMax = 32;
 
-/** One pass over one text: whoever enters an object or an array goes through all of it. */
+/** One pass over one text: after entering an object or an array, the caller must read all of it. */
 /** So many decimal digits always fit into a number whole. */
 const exactDigits = 15;
 

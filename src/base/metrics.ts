@@ -12,7 +12,7 @@ export interface MetricOptions {
 
 export interface Metrics {
   counter(options: MetricOptions): Counter;
-  /** With `collect`, the value is asked for when somebody reads the metrics. */
+  /** With `collect`, the value is computed when the metrics are read. */
   gauge(options: MetricOptions & { readonly collect?: (gauge: Gauge) => void }): Gauge;
   histogram(options: MetricOptions & { readonly buckets?: readonly number[] }): Histogram;
   /** The text that `/metrics` answers, and its content type. */

@@ -61,7 +61,7 @@ export function createQueue(options: QueueOptions): Queue {
     pumpSoon();
   }
 
-  /** Not at once: whoever adds goes on undisturbed, and what it adds in one go folds. */
+  /** Not at once: the caller goes on undisturbed, and keys added in one go are merged. */
   function pumpSoon(): void {
     if (isPumpPlanned || state !== 'running') return;
     isPumpPlanned = true;

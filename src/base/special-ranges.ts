@@ -1,5 +1,5 @@
-// Address ranges with a meaning of their own, as IANA's special-purpose registries and the clouds have them, and whether an
-// address in one may stand for a service of somebody else. Pure; the table is to be read by people.
+// Address ranges with a meaning of their own, from IANA's special-purpose registries and the clouds, and whether an
+// address in one may stand for a foreign service. Pure; the table is to be read by people.
 
 import { doRangesOverlap, type Ip, type IpRange, isInRange, parseRange } from './ip.ts';
 

@@ -1,5 +1,5 @@
-// Ties names outside our zones to a home: one watch on the kind that has them, PeerServices or MeshExternalServices. A
-// home that does not have the kind, or does not let us read it, keeps nobody waiting; the kind is noticed when it comes.
+// Ties names outside our zones to a home: one watch on the kind that has them, PeerServices or MeshExternalServices.
+// A home that does not have the kind, or does not let us read it, delays nothing; the kind is noticed when it comes.
 // Until it has been read, names outside our zones are held back for a few seconds: a resolver would remember another
 // server's NXDOMAIN long after we know better.
 

@@ -1,6 +1,6 @@
-// Every name of a cluster's two zones and what stands behind it. Facts come in one object at a time; a change recomputes
-// the names of the one service it belongs to, and only names that came out different are written. No I/O: somebody else
-// watches the home (attach.ts) and somebody else answers (src/dns).
+// Every name of a cluster's two zones and what stands behind it. Facts come in one object at a time; a change
+// recomputes the names of the one service it belongs to, and only names that came out different are written. No I/O:
+// attach.ts watches the home and src/dns answers.
 
 import { ByteWriter } from '../base/dns/bytes.ts';
 import { isSameJson } from '../base/json.ts';
@@ -38,7 +38,7 @@ import { fixedNames, makeZone, type Zone, type ZoneSource } from './zones.ts';
 
 export interface CatalogOptions {
   readonly clock: Clock;
-  /** Changes that come within one batch time are written together. Without timers somebody must call `flush`. */
+  /** Changes that come within one batch time are written together. Without timers the caller must call `flush`. */
   readonly timers?: Timers;
   readonly batchMs?: number;
   readonly cluster: ClusterPlace;
@@ -81,9 +81,9 @@ type Side = 's' | 'i';
 const dirtyMax = 2048;
 /** Few: what is kept here for long would be taken for something that stays, and be collected late. */
 const unsettledMax = 16;
-/** How many services get their names before somebody else has a turn: a few milliseconds of work. */
+/** How many services get their names before other work has a turn: a few milliseconds of work. */
 const ownersPerTurn = 500;
-/** How long names stay in a zone that has got another name: far more than a thread takes to hear of it. */
+/** How long names stay in a renamed zone: far longer than a thread needs to learn of it. */
 const oldZoneMs = 1000;
 const noNames = new OwnerNames('');
 
@@ -267,7 +267,7 @@ export class Catalog {
     for (const listener of this.#listeners) listener(changes);
   }
 
-  /** Writes an owner's names where they lie now. Those in the zone before lie there on, held by nobody. */
+  /** Writes an owner's names where they lie now. Those in the old zone stay without an owner. */
   #move(ownerKey: string, before: Zone): string[] {
     const names = this.namesOf(ownerKey);
     const [namespace, service] = splitKey(ownerKey.slice(2));

@@ -26,7 +26,7 @@ export interface FederationTableOptions {
   /** Its number among the table's zones. */
   readonly zoneId?: number;
   readonly ttlSeconds?: number;
-  /** Where its servers are found; the first ones are kept while nothing else is said. */
+  /** Addresses of its servers; the first ones are kept while no others are given. */
   readonly serverAddresses?: readonly string[];
   readonly policy?: FederationPolicy;
 }
@@ -57,7 +57,7 @@ export class FederationTable implements FederationSink {
     for (const [name, sets] of fixedNames(this.zone)) this.#table.put(name, this.zone.id, sets);
   }
 
-  /** The server that answers for it must be told when it changes. */
+  /** The server that answers for it must be notified when it changes. */
   get zone(): Zone {
     return this.#zone;
   }

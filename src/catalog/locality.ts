@@ -1,5 +1,5 @@
-// The locality rule, one for DNS, the node proxy and xDS: how near an endpoint is to whoever wants to reach it, and which of
-// several endpoints are used. Pure, and stable: endpoints stay in the order they came in.
+// The locality rule, one for DNS, the node proxy and xDS: how near an endpoint is to its client, and which of several
+// endpoints are used. Pure, and stable: endpoints stay in the order they came in.
 
 import type { LocalityPreference } from '../clusterset/kinds/cluster-set.ts';
 

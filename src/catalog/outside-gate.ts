@@ -1,9 +1,9 @@
-// Several kinds have names outside our zones, in one place of the table. It is ready when all of them have been read, and
-// names that are nobody's may be asked for elsewhere when none of them is waited for any longer.
+// Several kinds have names outside our zones, in one place of the table. It is ready when all of them have been read;
+// unknown names may be forwarded when none of them is waited for any longer.
 
 import type { NameTable } from './name-table.ts';
 
-/** Not a zone: ready when a name that is nobody's here may be asked for elsewhere. */
+/** Not a zone: ready when unknown names may be forwarded. */
 export const namesOutside = 9;
 
 export type OutsideParty = 'peers' | 'external';

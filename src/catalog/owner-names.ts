@@ -81,7 +81,7 @@ function parentOf(name: string): string {
   return name.slice(name.indexOf('.') + 1);
 }
 
-/** An answer that does not fit into a message would never reach anybody. */
+/** An answer that does not fit into a message would never arrive. */
 function keepWhatFits<T>(names: OwnerNames, what: string, items: readonly T[], bytesOf: (item: T) => number) {
   const kept = spreadToFit(items, bytesOf);
   const left = items.length - kept.length;
@@ -130,7 +130,7 @@ function areSameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length;
 }
 
-/** The name of a port exists whether anybody serves it at the moment or not. */
+/** The name of a port exists whether an endpoint serves it at the moment or not. */
 export function existPorts(names: OwnerNames, name: string, ports: readonly PortFacts[]): void {
   for (const port of ports) if (port.name !== '') names.exist(serviceLabel(port, name));
 }

@@ -23,14 +23,14 @@ const emptySlot = 0;
 const deletedSlot = -1;
 const slotsMin = 1024;
 const bytesMin = 1 << 16;
-/** A block that is no longer small is taken large at once: pages nobody has touched cost nothing, copying does. */
+/** A block that is no longer small is taken large at once: untouched pages cost nothing, copying does. */
 const spaciousFrom = 2 << 20;
 const spaciousBytes = 128 << 20;
 
 /** The reading side: finds entries, never changes anything. */
 export class PackedReader {
   bytes!: Uint8Array;
-  /** The same memory, for whoever makes text of it. */
+  /** The same memory, for conversion to text. */
   buffer!: Buffer;
   protected slots!: Int32Array;
   protected mask = 0;

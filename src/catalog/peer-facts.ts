@@ -26,7 +26,7 @@ export interface PeerFacts extends Seen {
   readonly since: string;
   /** Names it claims or was given. */
   readonly hostnames: readonly string[];
-  /** Its status says which names it has; otherwise the rule does, and somebody else may have been first. */
+  /** Its status has its names; otherwise the rule does, and another service may have been first. */
   readonly hasVerdict: boolean;
   readonly firstSeenMs: number;
   readonly ips: readonly Uint8Array[];
@@ -108,7 +108,7 @@ export interface PeerNameOptions {
 
 export function namesOfPeer(name: string, facts: PeerFacts, options: PeerNameOptions = {}): OwnerNames {
   const names = new OwnerNames(name);
-  // It exists before it has an address: nobody else is asked meanwhile.
+  // It exists before it has an address, so it is not forwarded meanwhile.
   names.exist(name);
   addAddresses(
     names,

@@ -32,7 +32,7 @@ export interface PeerTableOptions {
   readonly otherZones: () => readonly Zone[];
   /** Others that have names outside our zones; none when absent. */
   readonly otherParties?: readonly OutsideParty[];
-  /** Whether somebody of another kind has this name. */
+  /** Whether a service of another kind has this name. */
   readonly isTaken?: (name: string) => boolean;
 }
 
@@ -46,7 +46,7 @@ export interface Claimant {
 export interface PeerNameReport {
   readonly holder: Claimant | undefined;
   readonly others: readonly Claimant[];
-  /** Why nobody can have this name; empty if somebody can. */
+  /** Why this name is unavailable to all; empty if it is available. */
   readonly why: string;
 }
 
@@ -99,7 +99,7 @@ export class PeerTable {
     this.gate.setSynced('peers');
   }
 
-  /** Names that are nobody's here may be asked for elsewhere from now on: what peers share is known, or not waited for. */
+  /** Unknown names may be forwarded from now on: peers' services are known, or not waited for. */
   passOthers(): void {
     this.gate.pass('peers');
   }
@@ -237,7 +237,7 @@ export class PeerTable {
 
 interface PeerNames {
   readonly sets: OwnerNames['sets'];
-  /** The zone's number and what is to be said of the name. */
+  /** The zone's number and the flags of the name. */
   readonly mark: number;
 }
 

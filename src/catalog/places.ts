@@ -15,13 +15,13 @@ export const tier = { own: 0, zone: 1, region: 2, rest: 3 } as const;
 
 export interface PlacesMemory {
   readonly index: PackedMemory;
-  /** For each cluster ordinal its zone's and its region's. Ordinal 0 is nobody: its words hold the version. */
+  /** For each cluster ordinal its zone's and its region's. Ordinal 0 is unused: its words hold the version. */
   readonly table: SharedArrayBuffer;
 }
 
 const ordinalMax = 65_535;
 
-/** Where somebody who asks stands; 0 for what is not known. */
+/** Place of a client; 0 for unknown parts. */
 export interface Standpoint {
   cluster: number;
   zone: number;
@@ -46,7 +46,7 @@ export class PlacesReader {
     return this.#table[0]!;
   }
 
-  /** The ordinal of a cluster, zone (`region/zone`) or region; 0 if nobody knows it. */
+  /** The ordinal of a cluster, zone (`region/zone`) or region; 0 if it is unknown. */
   find(kind: 'c' | 'z' | 'r', name: string): number {
     const value = this.#index.get(keyOf(kind, name));
     return value ? (value[0]! << 8) | value[1]! : 0;

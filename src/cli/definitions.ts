@@ -1,5 +1,5 @@
-// Brings the definitions of a home up to date: those that are missing are made, our own that differ are upgraded, and those
-// of the Multi-Cluster Services API that somebody else installed are left as they are.
+// Brings the definitions of a home up to date: missing ones are created, our own that differ are upgraded, and
+// foreign definitions of the Multi-Cluster Services API are left as they are.
 
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
@@ -45,7 +45,7 @@ export async function installDefinitions(request: DefinitionsRequest): Promise<s
 
 const ourGroup = 'portolan.dev';
 
-/** Definitions of the Multi-Cluster Services API belong to whoever installed them first. */
+/** Definitions of the Multi-Cluster Services API belong to their first installer. */
 function isOutdated(present: AnyObject, wanted: AnyObject): boolean {
   const spec = wanted['spec'] as { group?: string } | undefined;
   return spec?.group === ourGroup && !holds(present['spec'], spec);

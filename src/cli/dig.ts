@@ -67,7 +67,7 @@ export async function dig(deps: CliDeps, request: DigRequest): Promise<Explanati
 interface Places {
   readonly admin: string;
   readonly authorityAdmin: string | undefined;
-  /** For whom that endpoint is to answer: nobody in particular where it stands in that cluster itself. */
+  /** The cluster that endpoint shall answer for: none if it stands in that cluster itself. */
   readonly asks: string | undefined;
 }
 

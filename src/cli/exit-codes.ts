@@ -77,7 +77,7 @@ function listenProblem(error: unknown): string | undefined {
 
 const rawRequest = /\b(GET|POST|PUT|PATCH|DELETE) \/\S*: /g;
 
-/** The message of an error and of its causes. Requests and system calls are left out, and nothing is said twice. */
+/** The message of an error and of its causes. Requests and system calls are left out, and no cause is printed twice. */
 export function describeError(error: unknown): string {
   const listening = listenProblem(error);
   if (listening !== undefined) return listening;

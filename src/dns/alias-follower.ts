@@ -1,5 +1,6 @@
-// Finds the end of an alias that leads out of our own zones: asks for its target as a client would, through the handlers that
-// ask others, and puts what they say behind the alias. Without anybody to ask, the alias alone is the answer.
+// Finds the end of an alias that leads out of our own zones: asks for its target as a client would, through the
+// handlers that ask others, and puts what they say behind the alias. Without upstream servers, the alias alone is the
+// answer.
 
 import { classIn, rcode, recordType } from '../base/dns/codes.ts';
 import { decodeMessage } from '../base/dns/message.ts';

@@ -145,8 +145,10 @@ export class Answer {
     this.#counts.fill(0);
   }
 
-  /** A record owned by the name at `owner`, a compression pointer. False if it does not fit. Takes the rdata where it lies:
-   *  this is the hot path, and nobody makes an object to say where that is. */
+  /**
+   * A record owned by the name at `owner`, a compression pointer. False if it does not fit. Takes the rdata where it
+   * lies: this is the hot path, and no object is allocated.
+   */
   recordAt(
     section: Section,
     type: number,

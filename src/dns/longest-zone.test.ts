@@ -1,4 +1,4 @@
-// The longest zone that fits a name decides who answers, whoever holds it: ourselves or somebody else's servers.
+// The longest matching zone decides, whether we or other servers hold it.
 
 import { describe, expect, test } from 'vitest';
 import { decodeMessage, encodeMessage } from '../base/dns/message.ts';

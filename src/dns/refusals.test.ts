@@ -139,7 +139,7 @@ describe('dns refuses with an extended error, and serves the rest', () => {
     expect(summary(await both.askPacket(federated, edns(encodeSource({ cluster: 'west', hops: 1 }))))).toBe(
       `104.0.0.1; ${dropped}`,
     );
-    // A believed peer whose option cannot be read is still no pod of this cluster.
+    // A trusted server whose option cannot be read is still no pod of this cluster.
     const garbled = { ...edns(Uint8Array.of(1, 255, 255)), address: '127.0.0.9' };
     expect(summary(await both.askPacket(federated, garbled))).toBe('104.0.0.1; undefined');
     // Our own pods say nothing.

@@ -62,7 +62,7 @@ export class Selector {
     const count = (bytes[setAt + 3]! << 8) | bytes[setAt + 4]!;
     const mark = answer.mark();
     const isWritten = this.#writeOrdered(answer, bytes[setAt + 2]!, setAt + setHeaderBytes, count);
-    // Held on to, it would keep a whole generation of the catalog in memory until somebody asks for this zone again.
+    // A reference would keep a whole generation of the catalog in memory until the next query for this zone.
     this.#bytes = noBytes;
     this.#service = noBytes;
     if (isWritten) return this.#written;

@@ -208,7 +208,7 @@ describe('dns server with workers', () => {
     };
     subscribe('worker_threads', onStart);
     const { server, catalog, target } = await start({ workers: 2 });
-    // A new generation of memory, told only to threads that live.
+    // A new generation of memory, sent only to living threads.
     for (let i = 0; i < 3000; i++) addImport(catalog, `shop/extra-${i}`, { ips: [`243.1.${i >> 8}.${i & 255}`] });
     catalog.flush();
     await askUdp(target, `${name} A`);

@@ -29,7 +29,7 @@ export interface DnsServiceOptions {
   readonly writeLine: (fields: LogFields) => void;
 }
 
-/** Settings that may change while the server runs. Plain data, so that a worker thread can be told. */
+/** Settings that may change while the server runs. Plain data, so that it can be sent to a worker thread. */
 export type ZoneChange = Partial<Pick<ChainConfig, 'clustersetZone' | 'federationZones' | 'sourceOption'>>;
 
 export class DnsService {

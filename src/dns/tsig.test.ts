@@ -1,4 +1,4 @@
-// Signed queries (RFC 8945): who signs is believed, who signs wrongly is refused.
+// Signed queries (RFC 8945): a good signature is trusted, a bad one refused.
 
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';

@@ -26,7 +26,7 @@ export const serverCookieBytes = 16;
 export const defaultSourceOption = 65_001;
 
 export const headerBytes = 12;
-/** RFC 9715 and everybody since 2020: larger answers risk fragments. */
+/** RFC 9715, and usual since 2020: larger answers risk fragments. */
 export const udpPayloadMax = 1232;
 export const udpPayloadMin = 512;
 export const messageBytesMax = 65_535;
@@ -155,7 +155,10 @@ export class Query {
     return true;
   }
 
-  /** A question that is wrong only in the length of its name: its sender is told so if it speaks EDNS. */
+  /**
+   * A question that is wrong only in the length of its name: its sender gets that as an extended error if it speaks
+   * EDNS.
+   */
   #hasLongName(): boolean {
     let at = headerBytes;
     while (at < this.length && this.packet[at] !== 0) {

@@ -11,7 +11,7 @@ export interface ServiceFacts {
   readonly name: string;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Never empty: a Service without one is somebody else's business. */
+  /** Never empty: Services without one are not handled here. */
   readonly selector: Readonly<Record<string, string>>;
   readonly ports: readonly ServicePort[];
   readonly families: readonly IpFamily[];

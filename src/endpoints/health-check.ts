@@ -1,8 +1,8 @@
-// How to find out whether a registered process is well, as a person writes it and as a slice carries it; and what a row
-// of answers says about its readiness. Pure.
+// How to find out whether a registered process is well, as a person writes it and as a slice carries it; and what a
+// row of answers says about its readiness. Pure.
 //
-// A probe always goes to the registered address itself: whoever may register a process must not be able to make the
-// controller knock on other doors. The host in a URL is only what the process is told it was called by.
+// A probe always goes to the registered address itself: a registration must not make the controller connect
+// elsewhere. The host in a URL is only sent as the Host header.
 
 export type Probe =
   | { readonly kind: 'tcp'; readonly port: number }

@@ -2,7 +2,7 @@
 //
 // Endpoints stay in the slice they are in. New ones go where something changes anyway, else where they just fit, else
 // into a new slice: one Pod that comes, goes or changes writes one slice. A family without endpoints keeps one empty
-// slice, which says that there are none, rather than that nobody has looked yet.
+// slice, which shows that there are none, rather than that they are unknown.
 
 import type { IpFamily } from '../base/ip.ts';
 import { isSameJson } from '../base/json.ts';

@@ -1,5 +1,5 @@
 // Probes registered processes and writes their readiness into their slices. One runs per home: two would only do the
-// same work twice, so whoever starts it makes sure that it leads.
+// same work twice, so the caller makes sure that it leads.
 
 import { errorText, type Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';

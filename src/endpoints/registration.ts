@@ -1,5 +1,5 @@
-// A process on some machine that somebody put behind a Service by hand: how it is named, what its EndpointSlice looks
-// like, and how it wants to be checked. Pure; `register` writes it, the registration controller keeps its readiness.
+// A process on some machine that a person put behind a Service: its name, its EndpointSlice, and its health check.
+// Pure; `register` writes it, the registration controller keeps its readiness.
 
 import { parseIp } from '../base/ip.ts';
 import { digestOf } from '../kube/objects/bounded-name.ts';

@@ -76,7 +76,7 @@ export function followTrust(options: FollowTrustOptions): FollowedTrust {
       return 'problem' in found ? { name, why: found.problem } : { name, key: found, why: '' };
     } catch (error) {
       if (isNotFound(error)) return { name, why: `secret ${clusterset}/${name}: there is none` };
-      // The broker is away: what was believed before is still.
+      // The broker is away: the keys known before stay trusted.
       return { name, key: known.get(name), why: `secret ${clusterset}/${name}: ${errorText(error)}` };
     }
   }

@@ -1,8 +1,8 @@
 // The parts of a cluster's agent: its membership, a candidate for leading, and while it leads the controllers and the
 // renewal of its token. It may be started before the cluster joins and outlives leaving and joining again.
 //
-// The agents of one cluster share a lease at the broker, not at home: whoever cannot reach its home still says at the
-// broker that the cluster lives, and a broker that is away has nothing for a leader to do.
+// The agents of one cluster share a lease at the broker, not at home: an agent without its home still shows the
+// broker that the cluster lives, and without a broker a leader has nothing to do.
 
 import type { HttpAccess } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
@@ -54,7 +54,7 @@ interface Term {
   readonly membership: MembershipRecord;
   readonly candidate: Candidate;
   readonly broker: Client;
-  /** Whether the last we heard of the broker was that it does not know us. */
+  /** Whether the broker's last answer was that it does not know us. */
   isRefused: boolean;
 }
 

@@ -144,7 +144,7 @@ async function setUp() {
   };
 }
 
-/** A public DNS server whose zone is empty; keeps what it is told to write. */
+/** A public DNS server whose zone is empty; records the updates it receives. */
 function publicServer(clock: Clock, written: Buffer[]): DnsConnection {
   const timeSeconds = Math.floor(clock.wallMs() / 1000);
   const keys = [{ name: 'public', algorithm: 'hmac-sha256' as const, secret: new Uint8Array(32).fill(1) }];

@@ -1,6 +1,6 @@
-// The authority role of a DNS server: where its records come from (the broker's shards, or etcd), whom it
-// believes, and, for the one of several authorities that leads, what it does for the others: the records in etcd, the
-// resolvers of members, the public zone and the status.
+// The authority role of a DNS server: the source of its records (the broker's shards, or etcd), the servers it
+// trusts, and, on the leading one of several authorities, the work for the others: the records in etcd, the resolvers
+// of members, the public zone and the status.
 
 import type { EtcdAccess } from '../base/etcd.ts';
 import type { Log } from '../base/log.ts';
@@ -156,7 +156,7 @@ function policyOnly(table: FederationTable): FederationSink {
   };
 }
 
-/** Suffix, TTL and option: given at start, or said by the Federation, or left to whoever knows the default. */
+/** Suffix, TTL and option: given at start, else from the Federation, else the caller's default. */
 export function zoneWish({ fixed }: Pick<AuthoritySetup, 'fixed'>, said: Federation | undefined): ZoneWish {
   const { suffix, ttlSeconds, source, nameservers = [] } = said?.spec ?? {};
   return {

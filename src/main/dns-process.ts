@@ -228,7 +228,7 @@ async function etcdAt(flags: DnsFlags, { world, host, parts }: Hands): Promise<E
 }
 
 const firstLookMs = 3000;
-/** Threads without being told: more would seldom be busy, and each takes memory. */
+/** Default threads: more would seldom be busy, and each takes memory. */
 const workersMax = 16;
 
 /** Its suffix and TTL before it is followed. A broker that is away must not keep us from answering what etcd knows. */

@@ -124,8 +124,10 @@ const endpointsConcurrency = 16;
 
 const self = { commonName: 'system:portolan', organizations: ['system:masters'] };
 
-/** Calls the API server of this process directly, as one of its own. Each call waits for a turn of the event loop: without
- *  a socket in between, a controller with much to do would let nobody else be heard. */
+/**
+ * Calls the API server of this process directly, as one of its own. Each call waits for a turn of the event loop:
+ * without a socket in between, a busy controller would block all others.
+ */
 function localTransport(api: Api): HttpTransport {
   return {
     send: async (request) => {

@@ -25,7 +25,7 @@ export const kindRules: DefinedKindRules = {
   },
 };
 
-/** A copy of a broker's object is kept whatever it says: its condition tells what is wrong with it. */
+/** A copy of a broker's object is accepted in any case: its condition shows its problems. */
 function ownObjects(validate: (object: KubernetesObject) => FieldError[]) {
   return (object: KubernetesObject) => (originOf(object) === 'broker' ? [] : validate(object));
 }

@@ -42,7 +42,7 @@ function hastyWorld(): World {
   return { ...real, timers: { ...real.timers, after } };
 }
 
-/** Where the certificate of the mesh lies, and how somebody replaces it. */
+/** The place of the mesh's certificate, and how it is replaced. */
 const places = {
   'PEM files': (_home: MemoryHome) => {
     const folder = mkdtempSync(join(tmpdir(), 'peering-role-'));
@@ -123,13 +123,13 @@ test.each(['PEM files', 'a Secret'] as const)(
       const { data } = await home.client.get(card, { namespace, name: meshCardName });
       return (data as Record<string, string>)['bundle'];
     }).toBe(second.certificate);
-    // Files are replaced one by one: the bundle may be told before certificate and key fit together again.
+    // Files are replaced one by one: the bundle may be published before certificate and key fit together again.
     await eventually(() => isShownBy(role.advertised, second.certificate)).toBe(true);
     expect(stream()?.sinceMs).toBe(sinceMs);
 
     const body = { spec: { trust: ownerTrust(second.certificate) } };
     await consumer.client.patch(peerType, { namespace, name: 'owner' }, { kind: 'merge', body });
-    // The old root vouched for the open stream: a new one takes its place at once, with the new certificate.
+    // The open stream was authenticated by the old root: a new one takes its place at once, with the new certificate.
     await eventually(() => (stream()?.sinceMs ?? 0) > (sinceMs ?? 0) && stream()?.state).toBe('waiting');
     await consumer.restart();
     await eventually(() => (stream()?.sinceMs ?? 0) > (sinceMs ?? 0) && stream()?.state).toBe('waiting');

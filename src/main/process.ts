@@ -13,8 +13,8 @@ export function processLog(world: World, level: LogLevel): Log {
 const sameKeyPressMs = 500;
 
 /**
- * Resolves when the process was asked to stop and has stopped. A second signal ends it at once. Call it before saying
- * `ready`: whoever reads that may send a signal the next moment.
+ * Resolves when the process was asked to stop and has stopped. A second signal ends it at once. Call it before
+ * printing `ready`: a signal may follow the next moment.
  */
 export function untilStopped(log: Log, stop: (signal: NodeJS.Signals) => Promise<void>): Promise<void> {
   return new Promise((resolve) => {

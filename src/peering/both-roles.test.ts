@@ -13,7 +13,7 @@ afterEach(async () => {
 const eventually = <T>(read: () => Promise<T> | T) => expect.poll(read, { timeout: 15_000, interval: 20 });
 const idsAt = async (node: TestMeshNode) => (await node.peerServices()).map(({ spec }) => spec.id).sort();
 
-/** `edge` dials `centre`; nobody can dial `edge`. */
+/** `edge` dials `centre`; `edge` cannot be dialled. */
 async function edgeAndCentre() {
   const [edge, centre] = await Promise.all(['edge', 'centre'].map((name) => startMesh(name)));
   if (edge === undefined || centre === undefined) throw new Error('not started');

@@ -1,4 +1,4 @@
-// A Peer that goes, goes and comes back, or went while nobody looked: what is left of its services. Under the virtual
+// A Peer that is deleted, re-created, or deleted during a downtime: the fate of its services. Under the virtual
 // clock, with a home that is slow at the worst moment.
 
 import { expect, test } from 'vitest';

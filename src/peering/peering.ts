@@ -271,14 +271,14 @@ class PeeringParts implements Peering {
   }
 
   // The older of the two revisions: nothing in the catalog can be older. Not the newest object's: that one may be
-  // deleted while nobody looks, and the next snapshot would seem older than the last.
+  // deleted during a downtime, and the next snapshot would seem older than the last.
   #revisionNow(): number {
     const positions = [this.#services, this.#exports].map((informer) => Number(informer.status().revision ?? 0));
     this.#revision = Math.max(this.#revision, Math.min(...positions) || 0);
     return this.#revision;
   }
 
-  // A peer that is not known yet must not hear that it is not trusted: it would not come back.
+  // A peer that is not known yet must not be refused as untrusted: it would not come back.
   #judge(presented: readonly X509Certificate[]): PeerVerdict {
     if (!this.#hasSynced())
       return { kind: 'refused', code: codes.unavailable, reason: "the owner's catalog has not synced yet" };
@@ -415,7 +415,7 @@ class PeeringParts implements Peering {
     else if (before !== undefined && before.trust !== asked.trust) consumer.trustChanged(name);
   }
 
-  /** As it is written now: whoever took from this peer before may have been another process. */
+  /** As it is written now: an earlier process may have consumed from this peer. */
   #lastContact(peer: string): Pick<ConsumedPeer, 'lastContactMs' | 'awayMs' | 'keepAliveMs'> {
     const {
       lastContact,

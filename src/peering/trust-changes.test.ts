@@ -1,4 +1,4 @@
-// Trust that changes while meshes talk to each other: whom that ends, whom it only holds up, and who is told.
+// Trust that changes while meshes are connected: which streams end, which only wait, and who is notified.
 
 import { afterEach, expect, test } from 'vitest';
 import { codes } from '../base/grpc/status.ts';

@@ -29,7 +29,7 @@ export interface View {
   readonly placeOf: (cluster: string) => { readonly zone?: string; readonly region?: string } | undefined;
   /** Why an endpoint cannot be used here; undefined if it can. */
   readonly refusal: (address: string, cluster: string) => string | undefined;
-  /** Whether an endpoint runs on this node; undefined if nobody knows which addresses this node has. */
+  /** Whether an endpoint runs on this node; undefined if the node's addresses are unknown. */
   readonly isOnNode?: (address: string) => boolean;
 }
 

@@ -22,7 +22,7 @@ export interface ChaosResult {
   readonly operations: number;
   readonly acknowledged: number;
   readonly compactions: number;
-  /** Watches that went on from where they were after a break, and those that were told to list again. */
+  /** Watches that resumed after a break, and those that had to list again. */
   readonly resumes: number;
   readonly relists: number;
   readonly problems: readonly string[];

@@ -1,4 +1,4 @@
-// Writers that fight over a few ConfigMaps through plain HTTP/2, and the record of what they asked and were told.
+// Writers that fight over a few ConfigMaps through plain HTTP/2, and the record of their requests and responses.
 
 import type { Connection } from '../support/api-process.ts';
 import type { Content, Operation } from './linearizability.ts';

@@ -1,5 +1,5 @@
-// `npm run chaos:peering [kills] [peering|home|both]`: the consumer killed with -9 at random moments, 200 times unless told
-// otherwise; its peering process, its home and both in turn.
+// `npm run chaos:peering [kills] [peering|home|both]`: the consumer killed with -9 at random moments, 200 times by
+// default; its peering process, its home and both in turn.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// A foreign consumer: registers, keeps what it is told in a map, and answers each message without a resource URL, and
-// without a nonce if it is told to be that lazy.
+// A foreign consumer: registers, keeps services in a map, and answers each message without a resource URL, and
+// optionally without a nonce.
 
 import http2 from 'node:http2';
 import { ack, deframe, fieldsOf, frame, nack, path, registerConsumer, text, url } from './wire.ts';
@@ -26,7 +26,7 @@ export interface ForeignConsumerOptions {
   /** Services with this in their id are refused. */
   readonly refuses?: string;
   readonly firstMessage?: Buffer;
-  /** Answers only when it is told to. */
+  /** Answers only on demand. */
   readonly isSlow?: boolean;
 }
 

@@ -21,7 +21,7 @@ export class KubectlHome {
     return this.#api!;
   }
 
-  /** Another kubectl, or the same one as somebody else. */
+  /** Another kubectl, or the same one as another user. */
   kubectl(path: string, kubeconfig = this.api.kubeconfig): Kubectl {
     const directory = join(this.directory, `kubectl-${this.#kubectls.length}`);
     const kubectl = new Kubectl({ path, kubeconfig, directory });

@@ -1,6 +1,6 @@
-// One process of the proxy's tests, run inside its network namespace and told what to be by JSON in its argument: the
-// broker, or a cluster's home, with its agent and resolver if it joins. It prints one line of JSON when it is ready; then
-// each line of standard input is an order, answered by a line.
+// One process of the proxy's tests, run inside its network namespace with its role as JSON in its argument: the
+// broker, or a cluster's home, with its agent and resolver if it joins. It prints one line of JSON when it is ready;
+// then each line of standard input is an order, answered by a line.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';

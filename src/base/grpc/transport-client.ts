@@ -1,5 +1,5 @@
-// gRPC as a consumer calls it: one HTTP/2 connection to an owner, one bidirectional stream on it. An edge. Never stops
-// reading in order to write; stops reading only when told to, while what was read is being stored.
+// gRPC as a consumer calls it: one HTTP/2 connection to an owner, one bidirectional stream on it. An edge. Never
+// stops reading in order to write; stops reading only on request, while received messages are being stored.
 
 import type { X509Certificate } from 'node:crypto';
 import http2 from 'node:http2';
@@ -18,7 +18,7 @@ export interface DialOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly certificate: string;
   readonly key: string;
-  /** This owner's roots and nobody else's. */
+  /** This owner's roots only. */
   readonly roots: readonly string[];
   /** Whether the owner may have this SPIFFE identity. */
   readonly isExpected: (identity: string) => boolean;
@@ -100,8 +100,8 @@ export const dial: Dial = (options, handlers) => {
     clearTimeout(connecting);
     // Node announces a connection a moment after it is made; the call may have been cancelled meanwhile.
     if (session.destroyed) return;
-    // The stream's window alone is not enough: the connection has one of its own, of 64 KB, which far away is used up
-    // long before the owner hears that we read on.
+    // The stream's window alone is not enough: the connection has one of its own, of 64 KB, which over a long
+    // distance is used up long before the owner receives our updates.
     session.setLocalWindowSize(windowBytes);
     keepAlive(session, { intervalMs: options.keepAliveMs, onAlive });
     onAlive();

@@ -53,6 +53,6 @@ function answer(stream: http2.ServerHttp2Stream, { status, body }: PlainAnswer):
   if (stream.destroyed) return;
   stream.respond({ ':status': status, 'content-type': 'application/json' });
   stream.end(body);
-  // The rest of a body that nobody reads must not keep the stream open.
+  // The unread rest of a body must not keep the stream open.
   if (!stream.readableEnded) stream.once('finish', () => stream.close(http2.constants.NGHTTP2_NO_ERROR));
 }

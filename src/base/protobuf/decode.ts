@@ -1,5 +1,5 @@
-// From the bytes of a message to its value in proto3's JSON, over a table of messages. The bytes may come from
-// anybody: what cannot be read is a MalformedError, and fields that the table does not have are skipped.
+// From the bytes of a message to its value in proto3's JSON, over a table of messages. The bytes are untrusted:
+// unreadable ones throw a MalformedError, and fields that the table does not have are skipped.
 
 import { setMember } from '../json.ts';
 import type { Field, FieldType, Schema } from './schema.ts';

@@ -1,5 +1,5 @@
-// Reads protobuf's wire format from bytes that anybody may have sent: every read is checked against the end of what
-// is being read, and anything that cannot be is a MalformedError. The caller interprets the fields.
+// Reads protobuf's wire format from untrusted bytes: every read is checked against the end, and a failed check throws
+// a MalformedError. The caller interprets the fields.
 
 export const wireTypes = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 

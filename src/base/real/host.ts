@@ -31,7 +31,7 @@ function run(command: Command): Promise<CommandResult> {
       const code = (error as NodeJS.ErrnoException).code;
       resolve({ kind: 'not started', reason: error.message, isMissing: code === 'ENOENT' });
     });
-    // The other program must not wait for a person: there is nobody at this end.
+    // The other program must not wait for input: there is no person at this end.
     child.stdin?.end();
   });
 }

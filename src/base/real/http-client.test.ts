@@ -367,7 +367,7 @@ async function http1Server() {
   return { port, access: { server: `https://127.0.0.1:${port}`, certificateAuthority: pki.clientCa } };
 }
 
-/** Carries bytes both ways until told to freeze: then old connections stay open and say nothing more. */
+/** Carries bytes both ways until it is frozen: then old connections stay open and silent. */
 async function relayTo(port: number) {
   const pairs: [Socket, Socket][] = [];
   const relay = createTcpServer((near) => {

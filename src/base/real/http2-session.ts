@@ -51,7 +51,7 @@ export function createHttp2Session({
   });
   let openStreams = 0;
   let isReady = false;
-  /** A request was given up without an answer, and the peer has not been heard since: nothing new goes this way. */
+  /** A request was given up without an answer, and the peer has been silent since: nothing new goes this way. */
   let isSuspect = false;
   let failure: Error | undefined;
   session.once('connect', () => session.setLocalWindowSize(connectionWindowBytes));

@@ -37,8 +37,8 @@ export function responseBody(source: BodySource): AsyncIterable<Uint8Array> {
 }
 
 /**
- * Not the stream's own iterator: an HTTP/2 stream counts as closed when its last frame has come, and whoever begins to
- * iterate only then is told that it closed too soon, though all its bytes are there to be read.
+ * Not the stream's own iterator: an HTTP/2 stream counts as closed after its last frame, and an iteration that begins
+ * only then throws "premature close", though all its bytes are there to be read.
  */
 async function* chunksOf(stream: Readable): AsyncGenerator<Uint8Array> {
   let wake = () => {};

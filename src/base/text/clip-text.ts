@@ -1,6 +1,6 @@
 // Text for people that must not be longer than a field holds.
 
-/** At most `lengthMax` characters; what was cut is said. */
+/** At most `lengthMax` characters; a cut is marked. */
 export function clipText(text: string, lengthMax: number): string {
   if (text.length <= lengthMax) return text;
   const mark = `… (${text.length} characters)`;

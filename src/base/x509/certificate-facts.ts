@@ -29,7 +29,7 @@ export interface CertificateDetails {
   readonly emails: readonly string[];
   readonly commonNames: readonly string[];
   readonly alternativeNames: readonly GeneralName[];
-  /** Critical extensions that nobody here understands. */
+  /** Unknown critical extensions. */
   readonly unknownCritical: readonly string[];
   readonly signature: { readonly algorithm: string; readonly parameters: Buffer };
   /** Its subject is its issuer. */

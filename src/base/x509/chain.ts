@@ -1,5 +1,5 @@
-// Whether certificates that somebody presented lead to a root, as RFC 5280 section 6 and `openssl verify -partial_chain
-// -auth_level 2` have it: signatures, times, authorities, path lengths, key usages, purposes, name constraints, critical
+// Whether presented certificates lead to a root, as RFC 5280 section 6 and `openssl verify -partial_chain -auth_level
+// 2` have it: signatures, times, authorities, path lengths, key usages, purposes, name constraints, critical
 // extensions, strength. Pure, with time passed in. Policies and revocation lists are not asked for.
 
 import type { X509Certificate } from 'node:crypto';
@@ -63,7 +63,7 @@ export function whatIsWrongWithChain(options: ChainOptions): string | undefined 
     return found === undefined;
   }
 
-  // A root that is itself presented needs nobody above it.
+  // A presented root needs no issuer.
   const isRoot = options.roots.some((root) => root.fingerprint256 === leaf.fingerprint256);
   return (isRoot && isGood([leaf])) || climb([leaf]) ? undefined : wrong;
 }

@@ -76,7 +76,7 @@ export function objectIdentifierIn(content: Buffer): string {
   return parts.join('.');
 }
 
-/** A small number; Infinity if it is larger than anybody means. */
+/** A small number; Infinity if it is implausibly large. */
 export function smallInteger(content: Buffer): number {
   return content.length > 4 ? Number.POSITIVE_INFINITY : content.readUIntBE(0, content.length);
 }

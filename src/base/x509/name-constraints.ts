@@ -1,5 +1,4 @@
-// Name constraints (RFC 5280 section 4.2.1.10): whether the names of a certificate are ones that an authority above it may
-// vouch for. Pure.
+// Name constraints (RFC 5280 section 4.2.1.10): whether an authority may issue for the names of a certificate. Pure.
 
 import type { CertificateDetails, GeneralName, NameConstraints } from './certificate-facts.ts';
 

@@ -25,7 +25,7 @@ export interface CopyKeeperOptions {
 
 const lookMs = 2000;
 const defaultEveryMs = 30_000;
-/** Names that do not change are as good as new while the home is heard; the copy should say so from time to time. */
+/** While the home is reachable, unchanged names are as good as new; the copy's time is refreshed at this interval. */
 const refreshMs = 3_600_000;
 
 export class CopyKeeper {
@@ -192,7 +192,7 @@ export interface FindCopyOptions {
   readonly maxAgeMs?: number;
 }
 
-/** After a day, addresses are likely to be somebody else's. */
+/** After a day, addresses are likely to be reused. */
 const defaultMaxAgeMs = 24 * 3_600_000;
 
 export async function findNamesCopy(options: FindCopyOptions): Promise<NamesCopy> {

@@ -55,7 +55,7 @@ export function* copyPieces(snapshot: CatalogSnapshot, facts: CopyFacts): Genera
   yield* piecesOf(startOf(header), digest);
   for (const name of sectionNames) {
     yield* piecesOf(sections[name], digest);
-    // Waiting for somebody to collect it would be waiting for long.
+    // Freed at once, because garbage collection would come late.
     if (name === 'slots') snapshot.names.slots.buffer.transfer(0);
   }
   yield digest.digest();

@@ -128,7 +128,7 @@ async function readFile(host: Host, path: string): Promise<Partial<ClusterSet>> 
   return object;
 }
 
-/** Only what was said: the rest stays as it is, or as the definition has it. */
+/** Only the given flags: other fields stay as they are, or as the definition has it. */
 export function clusterSetSpec(flags: ClusterSetFlags): ClusterSetSpec {
   const lease = compact({
     renewSeconds: seconds('--lease-renew', flags.leaseRenew),

@@ -68,7 +68,7 @@ export async function brokerRemove(request: RemoveRequest): Promise<string[]> {
   await refuseAlive(request, namespace);
   const accounts = membersNamespace(clusterset);
   const role = memberRoleName(id);
-  // The Cluster first: from here on nobody counts what is still in its namespace.
+  // The Cluster first: from here on the objects in its namespace do not count.
   const things: [ResourceType, { namespace?: string; name: string }][] = [
     [clusterType, { namespace: clusterset, name: id }],
     [serviceAccountType, { namespace: accounts, name: id }],
@@ -127,7 +127,7 @@ async function untilGone({ client, deps }: RemoveRequest, name: string): Promise
   throw new Error(`namespace ${name}: still being deleted at the broker; look what holds it`);
 }
 
-/** Members clear the merged view away; where none is left, nobody would. */
+/** Members clear the merged view away; without members this does. */
 async function removeViewsOfNobody(client: Client, clusterset: string): Promise<void> {
   if ((await client.list(clusterType, { namespace: clusterset })).items.length > 0) return;
   await removeViews(client, clusterset);

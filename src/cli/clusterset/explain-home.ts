@@ -1,5 +1,5 @@
-// Explains one service from a cluster's own home, while the broker is unreachable: the last import, and what the
-// cluster's own export was last told.
+// Explains one service from a cluster's own home, while the broker is unreachable: the last import, and the last
+// conditions of the cluster's own export.
 
 import { readVerdicts } from '../../clusterset/explain/set-state.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';

@@ -95,7 +95,7 @@ export interface ExportRequest {
   readonly to?: readonly string[] | 'all';
 }
 
-/** Lines for the person; what would go wrong is said before anything is written. */
+/** Lines to print; problems are reported before anything is written. */
 export async function* exportService(deps: ClusterSetDeps, request: ExportRequest): AsyncGenerator<string> {
   const { home, namespace, name } = request;
   const key = `${namespace}/${name}`;

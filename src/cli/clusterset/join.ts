@@ -193,7 +193,7 @@ export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<
   ];
 }
 
-/** Definitions that somebody else installed may serve an older version alone: nothing here would work. */
+/** Definitions of another installation may serve an older version alone: nothing here would work. */
 async function refuseOlderApi(home: Client): Promise<void> {
   for (const type of [serviceExportType, serviceImportType]) {
     if (await isServed(home, type)) continue;
@@ -240,7 +240,7 @@ async function refuseAtBroker(broker: Client, { home, token, claims, found }: Jo
     );
   }
   const own = ownRanges(claims);
-  // Where its services are is nobody's business unless they are published; who names them wants them checked.
+  // Service ranges are private unless they are published; explicit ones are checked.
   const areServicesHidden = found?.areServices === true && !areServicesPublished(set);
   const compared = own.filter(({ kind }) => kind !== 'services' || !areServicesHidden);
   const outside = findOutside(compared, cluster.spec.allowedRanges ?? []);
@@ -337,7 +337,7 @@ async function useUp(deps: ClusterSetDeps, token: JoinToken): Promise<void> {
   }
 }
 
-/** As everybody does who needs to tell clusters apart. */
+/** The usual way to identify a cluster. */
 async function homeUid(home: Client): Promise<string> {
   const namespace = await getOrUndefined<Namespace>(home, namespaceType, { name: 'kube-system' });
   if (namespace?.metadata.uid === undefined) throw new Error('this home has no namespace kube-system to be known by');

@@ -39,7 +39,7 @@ export async function cleanHome(home: Client, clusterId: string): Promise<void> 
     await deleteIfPresent(home, configMapType, { namespace: systemNamespace, name });
   for (const name of [clusterIdProperty, clusterSetProperty]) {
     const property = await getOrUndefined(home, clusterPropertyType, { name });
-    // One that was there before us belongs to somebody else.
+    // One that was there before us is not ours.
     if (property !== undefined && isOurs(property)) await deleteIfPresent(home, clusterPropertyType, { name });
   }
 }

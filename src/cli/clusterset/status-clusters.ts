@@ -45,7 +45,7 @@ export function clusterStatus(member: MemberState, nowMs: number): ClusterStatus
   };
 }
 
-/** The agent's verdict, unless its own clock shows that the lease has run out since: a dead agent judges nobody. */
+/** The agent's verdict, unless its own clock shows that the lease has run out since: a dead agent gives no verdicts. */
 function leaseState(lease: Lease | undefined, verdict: LeaseVerdict, agoMs: number): ClusterStatus['lease'] {
   const seconds = lease?.spec?.leaseDurationSeconds;
   return verdict === 'alive' && seconds !== undefined && agoMs > seconds * 1000 ? 'silent' : verdict;

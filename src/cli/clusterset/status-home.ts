@@ -1,5 +1,5 @@
 // The state of the clusterset in a cluster's own home, while the broker is unreachable: imports and their slices, and
-// what its agent last judged of the others. Nothing of it is younger than the last time the broker was heard of.
+// what its agent last judged of the others. Nothing of it is younger than the last contact with the broker.
 
 import { byKey, listAll, readVerdicts } from '../../clusterset/explain/set-state.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';

@@ -60,7 +60,7 @@ export async function* unexportService(deps: ClusterSetDeps, request: UnexportRe
 }
 
 function refuseMadeByOthers({ metadata: { labels = {}, annotations } }: ServiceExport, key: string): void {
-  // A copy of what an agent made carries the label too, and nobody would make it again.
+  // A copy of an agent's object carries the label too, and would not be made again.
   if (!annotations?.[madeAnnotation]?.endsWith(`/${key}`)) return;
   const policy = labels[policyLabel];
   if (policy !== undefined) {

@@ -126,7 +126,7 @@ async function isInstalled(client: Client, { type, object }: Manifest): Promise<
   return present?.metadata.annotations?.[digestAnnotation] === digest;
 }
 
-/** Everything that would fail later is said now, before anything is changed. */
+/** Everything that would fail later is reported now, before anything is changed. */
 async function refuseBefore(client: Client, objects: readonly Manifest[]): Promise<void> {
   const { minor } = await client.getPath<{ minor: string }>('/version');
   if (Number.parseInt(minor, 10) < oldestMinor) {

@@ -40,7 +40,7 @@ export interface TokenRequest {
   readonly secret: string;
 }
 
-/** Good once, until it expires, for whoever holds it. */
+/** Valid once, until it expires, for its holder. */
 export async function makeToken(home: PeerHome, request: TokenRequest): Promise<string> {
   const { peer, allowedDomains, expiresMs, secret } = request;
   mustBeName(peer);

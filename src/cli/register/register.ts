@@ -36,7 +36,7 @@ export interface RegisterRequest {
   readonly zone?: string;
 }
 
-/** A Service that vanished under us is made anew; more often than this somebody is working against us. */
+/** A Service that vanished is created anew; more often than this, another writer is working against us. */
 const attemptsMax = 3;
 
 export function addRegisterCommands(program: Command, deps: CliDeps): void {

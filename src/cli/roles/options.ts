@@ -5,7 +5,7 @@ import type { LogLevel } from '../../base/log.ts';
 import { type HostPort, parseHostPort } from '../../base/text/host-port.ts';
 import { usageError } from '../exit-codes.ts';
 
-/** The host is said outright: whoever wants all addresses writes 0.0.0.0 or [::]. */
+/** The host is explicit: 0.0.0.0 or [::] for all addresses. */
 export function parseListen(text: string, flag = '--listen'): HostPort {
   const address = parseHostPort(text);
   if (address === undefined) {

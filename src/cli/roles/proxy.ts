@@ -89,7 +89,7 @@ The rules stay when it stops, and are updated when it starts again. --cleanup re
     .action(run);
 }
 
-/** A flag that takes several values; without any it means what is said. */
+/** A flag with several values, and the meaning of none. */
 function list(flags: string, description: string, without = 'none'): Option {
   return new Option(flags, description).default([], without);
 }

@@ -199,7 +199,7 @@ export function createAgent(options: AgentOptions): Agent {
     if (clusterId === membership.clusterId) return policyChanged();
     queues.add(merging, members.servicesOf(clusterId));
     placementsChanged();
-    // Views that nobody exports any more may have been for this one to clear away.
+    // Views without exports may have been for this one to clear away.
     if (member === undefined) viewsChanged();
     if (policy.current.legacyNamespace !== undefined) queues.add(['legacy'], copies.exports.keys());
   }

@@ -1,6 +1,6 @@
-// Follows the certificate authority of an embedded broker: while it is being replaced the broker names both, over a
-// connection that the old one vouches for, and this cluster keeps them with its membership. A Kubernetes has no such path;
-// there the admin joins the cluster again.
+// Follows the certificate authority of an embedded broker: during a rotation the broker publishes both, over a
+// connection authenticated by the old one, and this cluster stores them with its membership. A Kubernetes has no such
+// path; there the admin joins the cluster again.
 
 import { errorText, type Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';

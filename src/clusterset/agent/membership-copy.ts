@@ -46,7 +46,7 @@ export class MembershipCopy {
     this.#informer.stop();
   }
 
-  /** Resolves when the home has told whether the cluster is a member. */
+  /** Resolves when it is known whether the cluster is a member. */
   whenSynced(signal?: AbortSignal): Promise<void> {
     return this.#informer.whenSynced(signal);
   }

@@ -139,7 +139,7 @@ export function runControllers(queues: ControllerQueues, options: WiringOptions)
     return recordKeys(federated).filter((key) => key.startsWith(`${namespace}/`));
   }
 
-  /** Owner of the claim; when an address has become free, everybody who waits for one too. */
+  /** Owner of the claim; when an address has become free, all waiting owners too. */
   function claimKeys(_key: string, next: AddressClaim | undefined, previous: AddressClaim | undefined): string[] {
     const { owner } = (next ?? previous)!.spec;
     const ownKey = owner.kind === serviceImportType.kind ? [`${owner.namespace}/${owner.name}`] : [];

@@ -151,7 +151,7 @@ export function createExportController({ context, onPublication }: ExportControl
     return 0;
   }
 
-  // The shard first: without it nobody looks at the slices.
+  // The shard first: without it the slices are not read.
   async function withdraw(key: string, self: Member): Promise<void> {
     turns.forget(key);
     const shard = ownShard(key, self);

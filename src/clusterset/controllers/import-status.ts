@@ -27,7 +27,7 @@ export async function writeImportStatus(
   const stamp = { now: formatTime(context.world.clock.wallMs()), observedGeneration: object.metadata.generation };
   const present = conditionOf(object.status?.conditions, 'Ready');
   const judged = readyCondition(facts, context.hasProxy());
-  // Until the proxies of this cluster have been listed, what was said last stands.
+  // Until the proxies of this cluster have been listed, the last condition stays.
   const wanted = judged.status === 'Unknown' ? (present ?? judged) : judged;
   const status: ServiceImport['status'] = {
     ...object.status,
@@ -44,7 +44,10 @@ export async function writeImportStatus(
   }
 }
 
-/** Ready only if connections to it are carried: imported, with an address, and somebody here who serves that address. */
+/**
+ * Ready only if connections to it are carried: imported, with an address, and served by a proxy or a derived Service
+ * here.
+ */
 export function readyCondition({ held, source }: ImportStatusFacts, hasProxy: boolean | undefined): WantedCondition {
   const notReady = (reason: string, message: string): WantedCondition => ({
     type: 'Ready',

@@ -188,7 +188,7 @@ export interface Facts {
   readonly isDerived?: boolean;
 }
 
-// A cluster none of whose ports is part of the import serves nobody. One that declares none has no port to be wrong.
+// A cluster none of whose ports is part of the import serves nothing. One that declares none has no port to be wrong.
 function servesSomething(merge: Merge, shard: CountedRecord['shard']): boolean {
   const names = merge.portNames.get(shard.cluster);
   return names !== undefined && (names.size > 0 || shard.ports.length === 0);

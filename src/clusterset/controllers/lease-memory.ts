@@ -1,5 +1,5 @@
-// Keeps what was judged of the other members in a ConfigMap of the home. Written only when something has changed; what
-// could not be written is tried again the next time, and harms nobody until then.
+// Keeps what was judged of the other members in a ConfigMap of the home. Written only after a change; a failed write
+// is repeated the next time, and is harmless until then.
 
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';

@@ -1,6 +1,6 @@
-// Renews this member's lease at the broker and judges those of the others. Tells who died and who came back; what that
-// means for their records is for the importers to say. Verdicts, hold-downs and how often somebody came back survive a
-// restart in a ConfigMap of the home; the trouble of reading one member, or of remembering, is nobody else's.
+// Renews this member's lease at the broker and judges those of the others. Tells who died and who came back; what
+// that means for their records is for the importers to say. Verdicts, hold-downs and the number of returns survive a
+// restart in a ConfigMap of the home; a failure to read one member, or to remember, does not affect the others.
 
 import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
@@ -36,7 +36,7 @@ export interface LeaseOptions {
   /** Annotations of our lease, replacing the present ones. */
   readonly annotations: (present: Lease | undefined) => Record<string, string>;
   readonly onVerdict: (clusterId: string, verdict: LeaseVerdict) => void;
-  /** The broker held something else than our last renewal: it was put back to an older copy, or somebody wrote it. */
+  /** The broker's copy differs from our last renewal: it was restored from a backup, or another writer changed it. */
   readonly onOtherHistory: () => void;
 }
 
@@ -142,7 +142,7 @@ export class LeaseController {
     this.#isJudging = false;
     if (this.#isStopped) return;
     const { members } = this.#options;
-    // Remembered before it is told: whoever is killed in between would begin by taking it back.
+    // Remembered before it is published: otherwise a process killed in between would begin by withdrawing it.
     await this.#memory.remember(new Map(members.all().map(({ id }) => [id, this.#judge.record(id)])));
     for (const { id } of members.all()) this.#tellOne(id);
   }

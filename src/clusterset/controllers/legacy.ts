@@ -46,7 +46,7 @@ export function createLegacyController(context: AgentContext, legacy: LegacyReco
     return undefined;
   }
 
-  /** The older form goes only after everybody has had time to see the new one, which travels on other ways. */
+  /** The older form goes only after all members have had time to see the new one, which travels on other ways. */
   function untilSeenMs(key: string): number {
     const self = members.get(membership.clusterId);
     if (self === undefined || shardOf(self, parseServiceKey(key)) === undefined) return overlapMs;
@@ -60,7 +60,7 @@ export function createLegacyController(context: AgentContext, legacy: LegacyReco
   async function clearLocalCopies(key: string): Promise<void> {
     const shared = new Set((legacy.imports?.byIndex(legacyByService, key) ?? []).map(({ metadata }) => metadata.uid));
     for (const object of copies.imports.byIndex(legacyImports, key)) {
-      // Where this home is the broker too, these are everybody's.
+      // Where this home is the broker too, these belong to all members.
       if (shared.has(object.metadata.uid)) continue;
       const cluster = legacyOrigin(object)?.cluster ?? '';
       const isStale = cluster === membership.clusterId || members.isUpgraded(cluster);

@@ -38,7 +38,7 @@ export function createPlacementProblems({ events, log, exists }: PlacementProble
       await events.record({ about, type: 'Warning', reason: 'PlacementRefused', message });
     },
     clear: (name) => {
-      // Every service of the cluster comes by here; only those that somebody wants placed are remembered.
+      // Every service of the cluster passes here; only those wanted for placement are remembered.
       if (exists(name) === false) decided.delete(name);
       else decided.set(name, undefined);
     },

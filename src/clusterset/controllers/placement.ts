@@ -52,7 +52,10 @@ export function createPlacementController({ context, federated, problems }: Plac
     return problem && { requeueAfterMs: retryMs };
   }
 
-  /** A service that moves goes only when it can be reached where it moves to, and everybody has had time to see that. */
+  /**
+   * A service that moves goes only when it can be reached where it moves to, and all members have had time to see
+   * that.
+   */
   function untilTakenOverMs(key: string, template: FederatedService): number {
     const service = parseServiceKey(key);
     const isReadyAt = (id: string) => {

@@ -1,6 +1,6 @@
-// Keeps the order of exporters when their records are stored anew, as after a broker was put back to an older copy: the age
-// of a record counts from when the broker stored it, so whoever came later waits for those it had come after. Only what is
-// made again waits; the first time a service is exported nobody does.
+// Keeps the order of exporters when their records are stored anew, as after a restore of the broker: the age of a
+// record counts from when the broker stored it, so a later exporter waits for the earlier ones. Only re-created
+// records wait; the first export of a service does not.
 
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { AgentContext } from '../copies/context.ts';

@@ -1,6 +1,7 @@
-// Keeps the merged view of seed 002 on the broker: one ServiceImport per service in the clusterset's namespace, and nothing
-// that nobody exports. One scribe writes it, the oldest exporter whose lease lives; a view that stays wrong is for the next. People and older tools read it; nothing of ours derives from it. Only
-// upgraded clusters are in it: to be named there is how a cluster is known to be one (seed 002, Migration).
+// Keeps the merged view of seed 002 on the broker: one ServiceImport per service in the clusterset's namespace, and
+// none without an export. One scribe writes it, the oldest exporter whose lease lives; a view that stays wrong is for
+// the next. People and older tools read it; nothing of ours derives from it. Only upgraded clusters are in it: to be
+// named there is how a cluster is known to be one (seed 002, Migration).
 
 import { isSameJson } from '../../base/json.ts';
 import type { WorkResult } from '../../base/queue.ts';

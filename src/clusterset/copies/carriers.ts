@@ -32,7 +32,7 @@ export class Carriers {
 
   start(): void {
     this.#leases.start();
-    // Where there is none, nothing would be heard of that.
+    // Without one, there would be no event for that.
     this.#leases.whenSynced().then(
       () => this.look(),
       () => {},

@@ -1,6 +1,6 @@
 // Foresees what a clusterset comes to, from what lies in its homes: the shards and slices each member publishes, the
-// import in each cluster, the conditions on each export. Pure: the agents arrive at the same by the same rules, and
-// whoever plans a change, explains a state or checks a simulation asks here.
+// import in each cluster, the conditions on each export. Pure: the agents use the same rules; planning, explaining
+// and checking simulations use this.
 
 import type { WantedCondition } from '../../kube/objects/conditions.ts';
 import { type EndpointSlice, serviceNameLabel, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';

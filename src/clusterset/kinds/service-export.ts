@@ -24,7 +24,7 @@ export interface ServiceExport extends KubernetesObject {
   status?: { conditions?: Condition[] };
 }
 
-/** An annotation that names nobody limits the export to nobody else. Undefined without the annotation. */
+/** An annotation without names does not limit the export. Undefined without the annotation. */
 export function exportToOf(serviceExport: ServiceExport): string[] | undefined {
   const text = serviceExport.metadata.annotations?.[exportToAnnotation];
   if (text === undefined) return undefined;

@@ -1,5 +1,5 @@
 // ServiceShard: what one cluster exports of one service, at the broker in that cluster's namespace. Its name is
-// `<service>.<namespace>`; whose it is, is said by the namespace it lies in.
+// `<service>.<namespace>`; its namespace identifies the cluster.
 
 import type { IpFamily } from '../../base/ip.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';

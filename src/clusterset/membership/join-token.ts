@@ -1,5 +1,5 @@
-// A join token: everything a cluster needs to become a member, in one string that survives copying. It begins with its
-// version and ends with a checksum, so that a token cut short is told from one that is refused. Pure.
+// A join token: everything a cluster needs to become a member, in one string that survives copying. It begins with
+// its version and ends with a checksum, so that a truncated token is told from a refused one. Pure.
 
 import { createHash } from 'node:crypto';
 

@@ -1,5 +1,5 @@
-// The report of a member at the broker when it joins: a ConfigMap in its own namespace, which every member may
-// read. Making it takes the cluster id: whoever comes second finds it made, by another home. Pure.
+// The report of a member at the broker when it joins: a ConfigMap in its own namespace, which every member may read.
+// Creating it takes the cluster id: a second home finds it taken. Pure.
 
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';

@@ -1,5 +1,5 @@
-// The labels by which what an agent makes in its home is told from what people make: so that leaving takes the one away
-// and keeps the other. Pure.
+// The labels by which objects of an agent are told from those of people, so that leaving removes the former and keeps
+// the latter. Pure.
 
 import type { KubernetesObject } from '../../kube/objects/object.ts';
 
@@ -15,8 +15,10 @@ export const sliceManager = 'portolan.dev';
 /** Conditions that an agent writes on a ServiceExport. */
 export const exportConditionTypes: readonly string[] = ['Valid', 'Ready', 'Conflict'];
 
-/** On what an agent made for a policy or a placement: as what, and in which cluster. A copy under another name, in another
- * namespace or cluster says something that it is not, and is somebody else's. */
+/**
+ * On what an agent made for a policy or a placement: as what, and in which cluster. A copy under another name, in
+ * another namespace or cluster has wrong labels and is not ours.
+ */
 export const madeAnnotation = 'portolan.dev/made-as';
 
 interface Named {

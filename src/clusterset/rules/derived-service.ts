@@ -51,7 +51,7 @@ export function planDerivedService({ service, merge, ips }: DerivedRequest): Ser
   };
 }
 
-/** As it is there, with what the exports say of its traffic: its addresses and whatever the home filled in stay. */
+/** The present Service with the exports' traffic settings: its addresses and defaults stay. */
 export function withTraffic(present: Service, { merge, service }: DerivedRequest): Service {
   const { sessionAffinityConfig: _config, trafficDistribution: _distribution, ...kept } = present.spec ?? {};
   const labels = { ...present.metadata.labels, [managedByLabel]: managerName, [derivedForLabel]: service.name };

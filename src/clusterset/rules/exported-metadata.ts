@@ -1,5 +1,5 @@
-// Labels and annotations that an export gives to its import: only those that an object can have. Pure. Exporters say
-// what they leave out; readers leave out the same of what others wrote, so that nobody's record spoils an import.
+// Labels and annotations that an export gives to its import: only those that an object can have. Pure. Exporters
+// report what they leave out; readers leave out the same, so that no record spoils an import.
 
 import { compareText } from '../../base/compare-text.ts';
 import { clipText } from '../../base/text/clip-text.ts';

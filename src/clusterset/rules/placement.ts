@@ -8,7 +8,7 @@ import type { FederatedService } from '../kinds/federated-service.ts';
 export const placementsAnnotation = 'portolan.dev/placements';
 
 export interface PlacementProblem {
-  /** `Pending` mends itself when what is missing comes; `Refused` needs somebody to decide. */
+  /** `Pending` mends itself when the missing part comes; `Refused` needs a person's decision. */
   readonly state: 'Pending' | 'Refused';
   readonly message: string;
 }
@@ -22,7 +22,7 @@ export interface MemberPlacement {
 
 export type PlacedClusters = NonNullable<NonNullable<FederatedService['status']>['clusters']>;
 
-/** A lease is renewed every few seconds and read by everybody: it says no more than this. */
+/** A lease is renewed every few seconds and read by all members: it holds no more than this. */
 const problemsMax = 50;
 const messageLengthMax = 256;
 

@@ -156,7 +156,7 @@ function planClusterIp(
   const slices = addresses.map((address) => {
     const addressType = address.includes(':') ? ('IPv6' as const) : ('IPv4' as const);
     const endpoint = { addresses: [address], conditions: { ready: true, serving: true, terminating: false } };
-    // No ready pod: nobody is sent there (seed 002, EndpointSlice behaviour).
+    // No ready pod: no endpoint (seed 002, EndpointSlice behaviour).
     const endpoints = readyPods > 0 ? [endpoint] : [];
     return { name: `${name}.${namespace}.${addressType.toLowerCase()}`, addressType, endpoints, ports };
   });

@@ -22,7 +22,7 @@ export function planImport({ service, merge, ips }: ImportPlanRequest): ServiceI
     metadata: {
       name: service.name,
       namespace: service.namespace,
-      // Exported metadata comes first: nobody can export away the label that says whose this is.
+      // Exported metadata comes first: no export can override the label that shows the manager.
       labels: { ...merge.labels, [managedByLabel]: manager },
       annotations: { ...merge.annotations },
     },

@@ -15,7 +15,7 @@ export interface NamedRange {
 export interface OverlapRequest {
   readonly own: readonly NamedRange[];
   readonly others: readonly NamedRange[];
-  /** Service addresses of clusters may be the same as long as nobody is sent there from outside. */
+  /** Service addresses of clusters may be the same as long as no traffic goes there from outside. */
   readonly areServicesPublished: boolean;
 }
 

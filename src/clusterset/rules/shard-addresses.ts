@@ -1,5 +1,5 @@
-// The addresses that a record may give for its service, cluster IPs and load balancers alike, by the one address rule: what
-// an exporter publishes and what a reader believes. Pure.
+// The addresses that a record may give for its service, cluster IPs and load balancers alike, by the one address
+// rule: for exporters and readers. Pure.
 
 import type { LoadBalancerAddress, ServiceShardSpec } from '../kinds/service-shard.ts';
 import { type AddressRules, refusal } from './endpoint-address.ts';
@@ -21,7 +21,7 @@ export function usableAddresses(
   const notes: string[] = [];
   const isUsable = (what: string, address: string) => {
     const why = refusal(address, rules);
-    // Which address it is may not be known yet to whoever foresees this, and is in the Service for everybody else.
+    // A plan may not know the address yet, and otherwise it is in the Service.
     if (why !== undefined) notes.push(`${what} left out: ${why}`);
     return why === undefined;
   };

@@ -105,7 +105,7 @@ export function shardAddresses(service: Service, rules: OwnAddressRules): ShardA
   const clusterIPs = own
     .map((address) => translate(address, rules.translations))
     .filter((address) => address !== undefined);
-  // A service changed to another type may keep the status of its last load balancer, whose address is nobody's by now.
+  // A service changed to another type may keep the status of its last load balancer, whose address is free by now.
   const isBalanced = service.spec?.type === 'LoadBalancer';
   const ingress = isBalanced ? (service.status?.loadBalancer?.ingress ?? []) : [];
   const loadBalancer = ingress.map(({ ip, hostname }) => ({

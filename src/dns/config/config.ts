@@ -40,7 +40,7 @@ export interface StubZone {
   readonly zone: string;
   /** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353` */
   readonly nameservers: readonly string[];
-  /** Whether the servers are told which cluster asks: a federation's are, others are not. */
+  /** Whether the servers receive the asking cluster: a federation's do, others do not. */
   readonly sendsSource: boolean;
   /** Signs what is sent there. */
   readonly key?: TsigKey;
@@ -154,7 +154,7 @@ export interface DnsConfig {
   readonly clients?: readonly string[];
   /** Where the server is found, as far as that is known. */
   readonly serverAddresses?: readonly string[];
-  /** Where names go that are nobody's here; without it they are refused. */
+  /** Upstream for unknown names; without it they are refused. */
   readonly forward?: ForwardConfig;
   /** How long other servers may take, those of stub zones too. */
   readonly forwardTimes?: Partial<ForwardTimes>;

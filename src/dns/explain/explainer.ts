@@ -19,7 +19,7 @@ import { rdataText } from './record-text.ts';
 export interface ExplainerOptions extends FactSources {
   readonly service: DnsService;
   readonly sourceOption: number;
-  /** Where names go that are nobody's here. */
+  /** Upstream for unknown names. */
   readonly forwardTo?: readonly string[];
 }
 
@@ -121,7 +121,7 @@ interface Found {
   readonly nearnessOf: (cluster: string) => Nearness;
 }
 
-/** A record behind an alias is not the alias's: what stands behind its own name does, here or with somebody else. */
+/** A record behind an alias is not the alias's: it is explained by its own name. */
 function explainRecord(record: ResourceRecord, found: Found): ExplainedRecord {
   const { options, name, handler, nearnessOf } = found;
   const isBehindAlias = record.name !== name;
@@ -171,7 +171,7 @@ function leftOutOf(
   { type, rcode }: { readonly type: string; readonly rcode: string },
 ): Explanation['leftOut'] {
   if (isFromCopy) return [];
-  // A name that went to somebody else may still be one that a peer wanted.
+  // A forwarded name may still be one that a peer wanted.
   const known = facts ?? peerFacts(options, name);
   if (!known) return [];
   const last = records.findLast(({ owner }) => owner !== undefined)?.owner;

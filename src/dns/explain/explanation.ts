@@ -31,7 +31,7 @@ export interface RecordSource {
   readonly name: string;
   readonly cluster?: string;
   readonly peer?: string;
-  /** Whether its peer vouches for it, and if not, since when. */
+  /** Whether its peer confirms it, and if not, since when. */
   readonly state?: string;
   readonly revision?: string;
   readonly ageMs?: number;

@@ -1,5 +1,5 @@
-// Lets a running server explain its own answers: a second chain beside the serving ones, over the same catalog memory, that
-// believes the explainer when it says for which cluster it asks. Its queries are not counted.
+// Lets a running server explain its own answers: a second chain beside the serving ones, over the same catalog
+// memory, that trusts the explainer to name the asking cluster. Its queries are not counted.
 
 import { type Log, silentLog } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';

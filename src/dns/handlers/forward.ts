@@ -1,4 +1,4 @@
-// Everything that is nobody's here goes upstream, for those who ask for recursion.
+// Unknown names go upstream, for clients that ask for recursion.
 
 import { classIn } from '../../base/dns/codes.ts';
 import type { Answer } from '../answer.ts';

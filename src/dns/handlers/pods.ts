@@ -1,5 +1,5 @@
-// Names of Pods by their address, without a look at Pods: `10-244-0-7.shop.pod.cluster.local` is 10.244.0.7, whoever has it.
-// For clusters that had it so before; verified names lie in the catalog (pod-names.ts).
+// Names of Pods by their address, without a look at Pods: `10-244-0-7.shop.pod.cluster.local` is 10.244.0.7, whether
+// a Pod has it or not. For clusters that had it so before; verified names lie in the catalog (pod-names.ts).
 
 import { classIn, rcode, recordType } from '../../base/dns/codes.ts';
 import { encodeName, isWithin } from '../../base/dns/name.ts';

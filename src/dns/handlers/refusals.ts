@@ -1,5 +1,5 @@
-// The handlers that only refuse: an EDNS version we do not speak, types that are not data, and, at the end of the chain,
-// names that nobody here answers for.
+// The handlers that only refuse: an EDNS version we do not speak, types that are not data, and, at the end of the
+// chain, names outside all zones.
 
 import { rcode, recordType } from '../../base/dns/codes.ts';
 import type { Answer } from '../answer.ts';

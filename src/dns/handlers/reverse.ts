@@ -1,6 +1,6 @@
-// PTR of the cluster's own addresses, those it gives to others' services among them. An address that is not ours is
-// left to the next handler: somebody else knows it. Until they have been read, those that an earlier process knew are
-// answered, as old; of the rest only addresses in the ranges that can be ours wait.
+// PTR of the cluster's own addresses, those it gives to others' services among them. A foreign address is left to the
+// next handler. Until they have been read, those that an earlier process knew are answered, as old; of the rest only
+// addresses in the ranges that can be ours wait.
 
 import { rcode, recordType } from '../../base/dns/codes.ts';
 import { addressOfReverse, encodeName, isWithin } from '../../base/dns/name.ts';
@@ -19,7 +19,7 @@ export interface ReverseHandlerOptions {
   readonly reader: CatalogReader;
   /** The zone of these addresses; its TTL is that of the answers. */
   readonly zone: Zone;
-  /** Numbers of what must have been read before an address is taken for somebody else's. */
+  /** Numbers of the zones that must have been read before an address counts as foreign. */
   readonly waitsFor: readonly number[];
   /** The copy left by an earlier process. */
   readonly old?: CatalogReader;
@@ -27,7 +27,7 @@ export interface ReverseHandlerOptions {
   readonly ownRanges?: readonly string[];
 }
 
-/** Addresses that clusters give out: private, shared, link-local and benchmarking ones, and those nobody else has. */
+/** Addresses that clusters give out: private, shared, link-local, benchmarking and reserved ones. */
 const defaultOwnRanges: readonly string[] = [
   '10.0.0.0/8',
   '172.16.0.0/12',

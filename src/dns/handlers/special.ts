@@ -40,7 +40,7 @@ export function specialHandler({ stubZones }: { readonly stubZones: StubZones })
 
   function handle(query: Query, answer: Answer): Step {
     const found = find(query);
-    // A zone that somebody was told about is theirs, whatever it is called.
+    // A stub zone takes precedence, whatever its name.
     if (!found || query.class !== classIn || stubZones.find(query.name, query.nameLength)) return 'next';
     answer.isAuthoritative = true;
     const isApex = query.nameLength === found.bytes.length;

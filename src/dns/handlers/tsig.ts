@@ -1,5 +1,5 @@
-// A signed query is checked before anybody looks at what it asks. A good signature makes the peer known and the answer
-// signed; a bad one is answered with NOTAUTH and says why (RFC 8945 section 5.2).
+// A signed query is checked before its question is read. A good signature makes the peer known and the answer signed;
+// a bad one is answered with NOTAUTH and says why (RFC 8945 section 5.2).
 
 import { rcode } from '../../base/dns/codes.ts';
 import { type TsigKey, tsigErrorRecord, verifyMessage } from '../../base/dns/tsig.ts';

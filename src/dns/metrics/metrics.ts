@@ -17,7 +17,7 @@ export interface DnsMetricsOptions {
   readonly workerRestarts?: () => number;
 }
 
-/** A metric whose value lies elsewhere and is read when somebody asks. */
+/** A metric whose value lies elsewhere and is read on demand. */
 function register(
   metrics: Metrics,
   metric: { name: string; help: string; type: string; values: () => unknown[] },

@@ -11,7 +11,7 @@ import { readServerStats, ServerStats, type ServerTotals, serverStatsCells } fro
 import type { Query } from '../wire.ts';
 
 export const tallyNames = [
-  /** Packets from port 0, which nobody could be answered at. */
+  /** Packets from port 0, which cannot be answered. */
   'droppedPortZero',
   /** Packets and queries that ended in an error of ours. */
   'droppedFault',

@@ -1,6 +1,6 @@
-// The connections of one listening socket, as the kernel accepted them: one over TLS is the connection below it, found by the
-// port it comes from. One too many pushes out the one that has been idle longest, so that nobody can keep others out by
-// holding connections; a handshake that takes too long ends.
+// The connections of one listening socket, as the kernel accepted them: one over TLS is the connection below it,
+// found by the port it comes from. One too many pushes out the one that has been idle longest, so that held
+// connections cannot keep others out; a handshake that takes too long ends.
 
 import type { Socket } from 'node:net';
 import type { Timer } from '../../base/world.ts';

@@ -35,7 +35,7 @@ const defaultHandshakeMs = 3000;
 const defaultConnectionsMax = 1000;
 /** Answers that a client has asked for and does not read. */
 const unreadBytesMax = 1 << 20;
-/** Queries of one connection that wait for somebody else's answer. */
+/** Queries of one connection that wait for upstream servers. */
 const waitingMax = 256;
 
 export async function listenStream(options: StreamOptions): Promise<Listening> {

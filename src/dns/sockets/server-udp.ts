@@ -46,7 +46,7 @@ export async function listenUdp(options: UdpOptions): Promise<Listening> {
   const answer = new Answer(new Uint8Array(blockBytes));
   answer.nsid = options.nsid;
   let at = 0;
-  /** Queries that wait for somebody else's answer. */
+  /** Queries that wait for upstream servers. */
   let waiting = 0;
   let onDrained = () => {};
   let isClosed = false;

@@ -1,6 +1,6 @@
-// Several threads on the same ports: the kernel spreads clients over their sockets. The catalog's memory is shared, so a
-// change is visible in every thread at once and nothing is copied; only new generations and stub zones are told. A thread
-// that dies is replaced and reads the same memory.
+// Several threads on the same ports: the kernel spreads clients over their sockets. The catalog's memory is shared,
+// so a change is visible in every thread at once and nothing is copied; only new generations and stub zones are sent.
+// A thread that dies is replaced and reads the same memory.
 
 import { Worker } from 'node:worker_threads';
 import type { Log, LogFields } from '../../base/log.ts';

@@ -1,5 +1,6 @@
-// Where the one who asks stands: what a trusted server says in its option; nowhere if somebody else says it, or if it cannot be
-// read; here if nothing is said. The same few options come again and again, so what they mean is remembered by their bytes.
+// The client's place: from the option of a trusted server; unknown if another client sent the option, or if it cannot
+// be read; here without an option. The same few options come again and again, so what they mean is remembered by
+// their bytes.
 
 import { hashBytes } from '../../base/dns/name.ts';
 import type { PlacesReader, Standpoint } from '../../catalog/places.ts';

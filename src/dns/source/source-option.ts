@@ -14,7 +14,7 @@ export interface SourceCluster {
 const version = 1;
 const markBytes = 4;
 const field = { cluster: 1, zone: 2, region: 3, hops: 4, passed: 5 } as const;
-/** More servers in a row than any federation has: somebody points back at us. */
+/** More servers in a row than any federation has: a loop. */
 export const hopsMax = 8;
 
 export function encodeSource(source: SourceCluster): Uint8Array {

@@ -36,7 +36,7 @@ export class TrustedServers {
   }
 }
 
-/** For the log: the cluster that asks, and whether that is believed. */
+/** For the log: the asking cluster, and whether the sender is trusted. */
 export function describeSource(query: Query, trusted: TrustedServers): { source?: string; isSourceDropped?: true } {
   const said = sourceIn(query);
   if (said === undefined || said.cluster === '') return {};
@@ -88,7 +88,7 @@ export class SourceTagger {
     return query.sourceLength >= 0 && !this.#trusted.isBelieved(query);
   }
 
-  /** The way a query says it has come is taken from anybody: the worst a lie can do is refuse the liar. */
+  /** The hop count is taken from any client: a false one can only refuse its sender. */
   tagFor(query: Query): SourceTag | 'loop' {
     const said = sourceIn(query);
     const { hops = 0, passed = [] } = said ?? {};

@@ -1,6 +1,6 @@
 // The endpoint by which a federation tells this cluster's resolver where its nameservers are: POST, GET and DELETE of
-// /federations/<name>. It reaches the stub zones and nothing else, believes only listed certificates, and writes to disk
-// before it says yes.
+// /federations/<name>. It reaches the stub zones and nothing else, trusts only listed certificates, and writes to
+// disk before it accepts.
 
 import { isIP } from 'node:net';
 import { isDnsLabel, isDnsSubdomain } from '../../base/dns/labels.ts';
@@ -20,7 +20,7 @@ export interface FederationsOptions {
   readonly allowed: readonly string[];
   /** `<name>.svc.<suffix>` becomes the stub zone, unless the post names another suffix. */
   readonly suffix?: string;
-  /** Zones in which nobody may post: the cluster's own. */
+  /** Zones that are closed to posts: the cluster's own. */
   readonly reserved?: readonly string[];
   /** Zones of federations this server answers for itself; they may move while it runs. */
   readonly ownZones?: () => readonly string[];
@@ -82,7 +82,7 @@ export class Federations {
     return [...fixed.filter(({ zone }) => !isPosted(zone)), ...posted];
   }
 
-  /** `identity` is the name in a certificate the authority signed; empty for everybody else. */
+  /** `identity` is the name in a certificate the authority signed; empty for other clients. */
   async handle(request: HttpRequest, identity: string): Promise<HttpResponse> {
     if (identity === '') return reply(401, "want a client certificate that this resolver's authority signed");
     if (!this.#options.allowed.includes(identity)) {
@@ -106,7 +106,7 @@ export class Federations {
     return json(200, this.#withNote(this.#zoneOf(name, posted.suffix), posted));
   }
 
-  /** A federation whose authority this very server is needs nobody else's servers; its members are all told alike. */
+  /** A federation whose authority is this very server needs no other servers; all its members get the same. */
   #withNote(zone: string, posted: Posted): object {
     const isOwn = this.#options.ownZones?.().includes(zone) ?? false;
     return isOwn

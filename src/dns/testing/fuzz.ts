@@ -5,7 +5,7 @@ import { Asker, addImport, addService, encodeQuestion, makeCatalog, syncAll } fr
 export interface FuzzOptions {
   readonly count: number;
   readonly seed: number;
-  /** Throws or says no if somebody else cannot read our answer. */
+  /** Throws or returns false if an independent parser cannot read our answer. */
   readonly isReadable: (answer: Buffer) => boolean;
 }
 

@@ -1,4 +1,4 @@
-// For tests: services of peers from a few words, and somebody to ask for their names.
+// For tests: services of peers from a few words, and a way to ask for their names.
 
 import type { Catalog } from '../../catalog/catalog.ts';
 import { PeerTable } from '../../catalog/peer-table.ts';

@@ -1,5 +1,5 @@
-// Replies of other servers, kept as long as they say and a while longer in case nobody can be asked. The key holds all
-// that an answer can depend on; for federations that includes the cluster that asks. Pure but for the time it is told.
+// Replies of other servers, kept for their TTL and a while longer in case no server answers. The key holds all that
+// an answer can depend on; for federations that includes the cluster that asks. Pure; time is passed in.
 
 import { rcode } from '../../base/dns/codes.ts';
 import { nameBytesMax } from '../../base/dns/name.ts';
@@ -20,7 +20,7 @@ export interface CachedReply {
 export interface CacheOptions {
   readonly bytesMax: number;
   readonly ttlSecondsMax: number;
-  /** How long after its end an answer may still be served when nobody can be asked (RFC 8767). */
+  /** How long after its end an answer may still be served when no server answers (RFC 8767). */
   readonly staleMs: number;
 }
 
@@ -77,7 +77,7 @@ export class ReplyCache {
     return undefined;
   }
 
-  /** `freshMsMax` makes it be asked for again earlier than its TTL says; what clients are told stays. */
+  /** `freshMsMax` makes it be refreshed earlier than its TTL; the TTL for clients stays. */
   put(key: string, reply: Reply, nowMs: number, freshMsMax = Number.POSITIVE_INFINITY): CachedReply {
     const ttlMs = isAnswer(reply) ? 1000 * Math.min(reply.ttlSeconds, this.#options.ttlSecondsMax) : failureMs;
     const freshUntilMs = nowMs + Math.min(ttlMs, freshMsMax);

@@ -4,7 +4,7 @@ import type { ServerAddress, TlsClient } from '../config/config.ts';
 
 export interface ExchangeOptions {
   readonly server: ServerAddress;
-  /** A whole query; its id is set by the transport, which must choose one that nobody can guess. */
+  /** A whole query; its id is set by the transport, which must choose an unpredictable one. */
   readonly message: Uint8Array;
   readonly timeoutMs: number;
   readonly isTcp: boolean;

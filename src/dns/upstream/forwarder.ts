@@ -1,6 +1,7 @@
-// Answers a query by asking other servers, through a cache. Equal questions that wait at the same time are asked once;
-// a truncated reply is fetched again over TCP; when nobody answers, an answer that has run out is better than none and is
-// marked as such (RFC 8767, RFC 8914). No client can make a server look dead, or keep others from waiting (waiting-room.ts).
+// Answers a query by asking other servers, through a cache. Equal questions that wait at the same time are asked
+// once; a truncated reply is fetched again over TCP; when no server answers, an expired answer is better than none
+// and is marked as such (RFC 8767, RFC 8914). No client can make a server look dead, or keep others from waiting
+// (waiting-room.ts).
 
 import { rcode } from '../../base/dns/codes.ts';
 import { signMessage, type TsigKey, verifyMessage } from '../../base/dns/tsig.ts';
@@ -273,7 +274,7 @@ export class Forwarder {
   #try(server: ServerAddress, message: Uint8Array, timeoutMs: number, done: TakeRead): void {
     this.#exchange(server, message, timeoutMs, false, (reply) => {
       if (reply === undefined) return done(undefined);
-      // Where TCP is blocked, the client is told to try for itself.
+      // Where TCP is blocked, the client gets TC to try for itself.
       if (reply.isTruncated)
         return this.#exchange(server, message, Math.min(tcpMs, timeoutMs), true, (whole) => done(whole ?? reply));
       if (reply.rcode !== rcode.FORMERR && reply.rcode !== rcode.NOTIMP) return done(reply);

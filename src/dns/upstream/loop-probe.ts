@@ -21,7 +21,7 @@ export class LoopProbe {
   readonly #seen: Buffer;
 
   constructor(options: { readonly mark: string; readonly zone: string }) {
-    // RFC 6761 section 6.4: nobody else answers this but with "no such name".
+    // RFC 6761 section 6.4: other servers answer this with "no such name".
     this.#name = encodeName(`${options.mark}.portolan-loop.${options.zone === '' ? 'invalid' : options.zone}`);
     this.#seen = Buffer.from(`came back to ${options.mark}`);
   }

@@ -15,7 +15,7 @@ export interface SourceTag {
 }
 
 const flagRd = 0x0100;
-/** RFC 6840 section 5.7: asks to be told whether the answer was validated. */
+/** RFC 6840 section 5.7: asks whether the answer was validated. */
 const flagAd = 0x0020;
 const flagCd = 0x0010;
 const paddingBlock = 128;

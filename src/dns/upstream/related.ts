@@ -1,6 +1,6 @@
-// Which records of a reply belong to its question: the answer and what its aliases lead to, the zone above that says no,
-// and the addresses of servers that the answer names. Everything else is left out, and so is whatever lies in zones that
-// others answer, our own above all: nobody upstream has a say there. Pure.
+// Which records of a reply belong to its question: the answer and what its aliases lead to, the zone above that says
+// no, and the addresses of servers that the answer names. Everything else is left out, and so are records in zones
+// that others answer, our own above all: upstream servers have no authority there. Pure.
 
 import { recordType } from '../../base/dns/codes.ts';
 import { decodeMessage, encodeMessage, MessageError, type ResourceRecord } from '../../base/dns/message.ts';

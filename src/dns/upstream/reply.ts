@@ -30,10 +30,10 @@ export interface Reply {
 
 const flagTc = 0x0200;
 const flagAd = 0x0020;
-/** Nothing is told to clients for longer than this, whatever an upstream says. */
+/** Upper limit of TTLs for clients, whatever an upstream sets. */
 const ttlSecondsMax = 86_400;
 
-/** Stands for an answer that nobody gave. */
+/** Stands for a missing answer. */
 export function failureOf(code: number, extendedError: number, extendedText: string): Reply {
   return { ...emptyReply, rcode: code, extendedError, extendedText };
 }
@@ -233,7 +233,10 @@ class Walk {
     return this.#soaMinimum >= 0 || this.counts[0] === 0;
   }
 
-  /** RFC 2308 section 5: kept, and told to clients, for the smaller of the SOA's TTL and its minimum; not at all without. */
+  /**
+   * RFC 2308 section 5: kept, and passed to clients, for the smaller of the SOA's TTL and its minimum; not at all
+   * without.
+   */
   limitNegative(): number {
     if (this.#soaMinimum < 0) return 0;
     const ttl = Math.min(u32(this.#bytes, this.#soaTtlAt), this.#soaMinimum);

@@ -1,6 +1,6 @@
-// Which of several servers to ask, and in which order: those that are known to be silent come last, but nobody is ever left
-// out, for all that is known may be wrong by now. A server is silent when it does not even answer a probe; a name that takes
-// long to resolve says nothing about the server, or any client could take it away from all others. Pure but for the time.
+// Which of several servers to ask, and in which order: silent ones come last, but none is ever left out, because the
+// state may be outdated. A server is silent when it does not even answer a probe; a name that takes long to resolve
+// says nothing about the server, or any client could take it away from all others. Pure but for the time.
 
 import type { ServerAddress } from '../config/config.ts';
 
@@ -21,7 +21,7 @@ export class ServerSet {
   /** Where the next query starts, if they take turns. */
   #turn = -1;
   readonly #takesTurns: boolean;
-  /** By where they start, until somebody falls silent or speaks again. */
+  /** By their start, until a server falls silent or returns. */
   #orders: readonly ServerAddress[][] | undefined;
   #silentCount = 0;
   readonly addresses: readonly ServerAddress[];

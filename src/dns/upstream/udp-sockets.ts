@@ -1,6 +1,6 @@
-// Questions to other servers over UDP. Each leaves from a port and under an id that nobody can guess (RFC 5452): for each
-// server there is a large pool of sockets on ports that the kernel chose, thrown away after a while. Sockets are
-// connected, so the kernel drops what others send, and tells at once that nobody listens there. A reply counts only if id
+// Questions to other servers over UDP. Each leaves from an unpredictable port with an unpredictable id (RFC 5452):
+// for each server there is a large pool of sockets on ports that the kernel chose, thrown away after a while. Sockets
+// are connected, so the kernel drops packets of others, and reports a closed port at once. A reply counts only if id
 // and question are right to the letter; anything else is ignored and the wait goes on.
 
 import { createSocket, type Socket } from 'node:dgram';
@@ -183,7 +183,7 @@ export class UdpSockets {
     return pool;
   }
 
-  /** Servers that nobody asks any more; looked for when a new one comes. */
+  /** Unused servers; looked for when a new one comes. */
   #closeIdle(): void {
     const sinceMs = this.#world.clock.monotonicMs() - idlePoolMs;
     for (const [key, pool] of this.#pools) {

@@ -122,7 +122,7 @@ export function runBrokerCopies(options: BrokerCopiesOptions): BrokerCopies {
   };
 }
 
-/** Copies that an earlier membership left are no longer anybody's. */
+/** Copies that an earlier membership left have no owner. */
 export async function removeCopies(home: Client, namespace: string): Promise<void> {
   for (const type of [meshExternalServiceType, hostnameGeneratorType, secretType] as ResourceType[]) {
     const { items } = await home.list(type, { namespace, labelSelector: originSelector });

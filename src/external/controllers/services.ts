@@ -158,7 +158,9 @@ function ignoreGone(error: unknown): void {
   if (!isNotFound(error)) throw error;
 }
 
-/** The owner is the name itself: whatever the number of resources that share it, and the same in every cluster. */
+/**
+ * The owner is the name itself: independent of the number of resources that share it, and the same in every cluster.
+ */
 function ownerOfName(hostname: string): AddressOwner {
   return { kind: meshExternalServiceType.kind, namespace: '', name: hostname };
 }
@@ -188,7 +190,7 @@ async function hold(
   return { ips, exhausted };
 }
 
-/** Logs each overlap once, as long as it lasts, and not more lines than somebody would read. */
+/** Logs each overlap once, as long as it lasts, and only a readable number of lines. */
 class OverlapReporter {
   readonly #log: Log;
   readonly #budget: LogBudget;

@@ -127,7 +127,7 @@ export function ownName(object: KubernetesObject): string {
   return originOf(object) === 'broker' && name.endsWith(copySuffix) ? name.slice(0, -copySuffix.length) : name;
 }
 
-/** When it was made, wherever that was; 0 if nobody knows. */
+/** Its creation time, in any cluster; 0 if unknown. */
 export function createdMs(object: KubernetesObject): number {
   const { annotations, creationTimestamp } = object.metadata;
   return Date.parse(annotations?.[createdAnnotation] ?? creationTimestamp ?? '') || 0;

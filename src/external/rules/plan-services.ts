@@ -1,5 +1,5 @@
-// Plans the external services of a cluster: the names that get a virtual IP, and the status of each object. Pure;
-// addresses are taken in between, by whoever has the allocator.
+// Plans the external services of a cluster: the names that get a virtual IP, and the status of each object. Pure; the
+// caller allocates addresses in between.
 
 import { parseIp } from '../../base/ip.ts';
 import type { WantedCondition } from '../../kube/objects/conditions.ts';
@@ -164,7 +164,7 @@ function expiredIn(object: MeshExternalService, { plan, nowMs }: Findings): stri
   return reading.kind === 'tls' ? expiredCertificates(reading.plan, nowMs) : [];
 }
 
-/** True is what somebody should look at. */
+/** True needs a person's attention. */
 function flag(type: string, reason: string, texts: readonly string[]): WantedCondition {
   const message = texts.join('; ');
   return texts.length === 0

@@ -117,7 +117,7 @@ function checkPair(certificate: string, key: string, problems: string[]): void {
     problems.push('tls.clientKey: must be RSA of 2048 bits or more, or EC P-256, P-384, P-521');
 }
 
-/** Certificates that are over, or not valid yet: they are used, and it is said. */
+/** Certificates that are expired, or not valid yet: they are used, and reported. */
 export function expiredCertificates(plan: TlsPlan, nowMs: number): string[] {
   const texts: [SourceField, string | undefined][] = [
     ['caCert', plan.ca],

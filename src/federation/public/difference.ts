@@ -1,5 +1,5 @@
-// The changes that bring a zone to the wanted records. A name is ours exactly if the TXT record at its sibling name says
-// so; a name somebody else holds is left as it is and reported. Pure.
+// The changes that bring a zone to the wanted records. A name is ours exactly if the TXT record at its sibling name
+// shows it; a foreign name is left as it is and reported. Pure.
 
 import { createHash } from 'node:crypto';
 import type { PublicSet, PublicType } from './wanted.ts';
@@ -22,7 +22,7 @@ export interface NameChange {
 
 export interface Difference {
   readonly changes: readonly NameChange[];
-  /** Wanted names that somebody else holds. */
+  /** Wanted names with another owner. */
   readonly conflicts: readonly string[];
 }
 

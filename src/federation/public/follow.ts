@@ -1,6 +1,6 @@
-// The public zone of one federation: follows what its Federation says about it, reads the TSIG key from the Secret it names,
-// and runs a publisher over the shards while there is something to publish. Every zone written to is noted first, so that
-// what was published is taken back when the Federation no longer wants it, also if it went while nobody looked.
+// The public zone of one federation: follows what its Federation says about it, reads the TSIG key from the Secret it
+// names, and runs a publisher over the shards while there is something to publish. Every zone written to is noted
+// first, so that its records are removed when the Federation no longer wants them, also if it was deleted meanwhile.
 
 import { errorText, type Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
@@ -28,7 +28,7 @@ export interface FederationPublisherOptions {
   /** `host`, `host:port` or `[address]:port` to a way there. */
   readonly connect: (server: string) => DnsConnection;
   readonly onState: () => void;
-  /** If the authority was told otherwise than the Federation says. */
+  /** If the authority's suffix differs from the Federation's. */
   readonly suffix?: string;
 }
 
@@ -152,7 +152,7 @@ export function publishFederation(options: FederationPublisherOptions): Federati
     options.onState();
   }
 
-  /** Once nothing of ours is left there, nobody needs to look again. */
+  /** Once nothing of ours is left there, it is not read again. */
   function emptied(zone: string, problem: string): void {
     ran(zone, problem);
     if (problem !== '' || isStopped) return;

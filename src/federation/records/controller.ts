@@ -1,5 +1,5 @@
-// Writes the shards of a federation to where its authorities read them. Starts from a list, then one write per change; a
-// record that somebody else changed or lost is put back by the list that comes round now and then.
+// Writes the shards of a federation to where its authorities read them. Starts from a list, then one write per
+// change; a record that others changed or lost is put back by the periodic list.
 
 import { errorText, type Log } from '../../base/log.ts';
 import { createQueue } from '../../base/queue.ts';
@@ -73,7 +73,7 @@ export function runFederationRecords(options: FederationRecordsOptions): Federat
     backoff: { firstMs: 200, delayMsMax: 10_000 },
     work: async (key) => {
       if (key === everything) await compareAll();
-      // Before the first list nobody knows what is there; the list brings every key that differs.
+      // Before the first list the contents are unknown; the list brings every key that differs.
       else if (hasListed) await write(key);
       return undefined;
     },

@@ -140,7 +140,7 @@ export class EtcdRecords {
       const reply = line as EtcdWatchReply;
       if (signal.aborted) break;
       if (reply.error !== undefined) throw new Error(`etcd ended the watch: ${JSON.stringify(reply.error)}`);
-      // Compacted away: what happened in between cannot be told any more.
+      // Compacted away: the events in between are lost.
       if (reply.result?.canceled) return undefined;
       onLife();
       for (const { type, kv } of reply.result?.events ?? []) {

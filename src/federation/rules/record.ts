@@ -44,14 +44,14 @@ export interface ShardSeen {
   readonly seenMs: number;
 }
 
-/** Takes what a federation consists of, one shard at a time, from whoever watches it. */
+/** Receives the contents of a federation, one shard at a time, from their watcher. */
 export interface FederationSink {
   upsertShard(key: ShardKey, record: ShardRecord, seen?: ShardSeen): void;
   removeShard(key: ShardKey): void;
   /** A cluster whose lease has run out is not healthy, whatever its shards say. */
   setClusterAlive(cluster: string, isAlive: boolean): void;
   setPolicy(federation: string, policy: FederationPolicy): void;
-  /** Everything there is has been told once. */
+  /** All shards have been delivered once. */
   setSynced(): void;
   /** The source cannot be asked at present. */
   setStale(isStale: boolean): void;

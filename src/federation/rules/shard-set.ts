@@ -16,12 +16,15 @@ export class FederationShardSet implements FederationSink {
   readonly #listeners = new Set<(keyText: string) => void>();
   #hasSynced = false;
 
-  /** False until everything has been told once: before that, what is missing proves nothing. */
+  /** False until all shards have been delivered once: before that, a missing one proves nothing. */
   get hasSynced(): boolean {
     return this.#hasSynced;
   }
 
-  /** Hears the key of every shard that came, changed or went, and an empty text when all have been told once. */
+  /**
+   * Called with the key of every shard that came, changed or went, and with an empty text when all have been
+   * delivered once.
+   */
   onChange(listener: (keyText: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

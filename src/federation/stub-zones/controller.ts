@@ -24,9 +24,9 @@ export interface StubZonesOptions {
   /** Client certificate for resolvers: PEM. */
   readonly identity: { readonly certificate: string; readonly key: string };
   readonly onState: () => void;
-  /** If the authority was told otherwise than the Federation says. */
+  /** If the authority's suffix differs from the Federation's. */
   readonly suffix?: string;
-  /** A resolver that lost its memory is told again this often. */
+  /** A resolver that lost its memory gets its zones again this often. */
   readonly repeatMs?: number;
 }
 
@@ -114,7 +114,7 @@ export function runStubZones(options: StubZonesOptions): StubZonesController {
     ],
     reconcile,
   });
-  // Those who left while nobody looked.
+  // Members that left meanwhile.
   posted.all().then(
     (all) => {
       for (const cluster of all.keys()) controller.queue.add(cluster);

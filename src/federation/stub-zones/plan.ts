@@ -23,7 +23,7 @@ export type StubZoneOrder =
 export interface StubZoneFacts {
   readonly federation: Federation | undefined;
   readonly cluster: Cluster | undefined;
-  /** Where it was posted before, as far as anybody remembers. */
+  /** Where it was posted before, as far as is known. */
   readonly posted: ResolverEndpoint | undefined;
   /** Suffix of the federation's names, if the authority's differs from the Federation's. */
   readonly suffix?: string;
@@ -34,7 +34,7 @@ export function planStubZone({ federation, cluster, posted, suffix }: StubZoneFa
   const to = isMember(federation, cluster) ? cluster?.spec.resolver : undefined;
   const nameservers = federation?.spec?.nameservers ?? [];
   const isWanted = to !== undefined && nameservers.length > 0;
-  // A resolver that moved does not keep what its old address was told.
+  // A resolver that moved loses the zones at its old address.
   if (posted && (!isWanted || posted.endpoint !== to.endpoint)) orders.push({ kind: 'delete', to: posted });
   if (isWanted)
     orders.push({ kind: 'post', to, nameservers, suffix: suffix ?? federation?.spec?.suffix ?? 'federation' });

@@ -132,7 +132,7 @@ class Garbage {
   async #deleteDependent(dependent: Found): Promise<void> {
     const { metadata } = dependent.object;
     const dependents = this.#index.dependents(metadata.uid!);
-    // Owners in a circle would wait for each other for ever: as in Kubernetes, one that closes it blocks nobody.
+    // Owners in a circle would wait for each other for ever: as in Kubernetes, the one that closes it does not block.
     const closesCircle = dependents.some((key) => this.#waitingKeys.has(key));
     const current = closesCircle ? await this.#unblockOwners(dependent) : dependent;
     if (metadata.deletionTimestamp !== undefined || current === undefined) return;
@@ -163,7 +163,7 @@ class Garbage {
     else await this.#dropOwners(dependent, new Set(absent.map((owner) => owner.uid)));
   }
 
-  /** Undefined if that cannot be said: the kind is not served here, or the owner lies where it cannot be seen from. */
+  /** Undefined if unknown: the kind is not served here, or the owner cannot be seen from there. */
   async #isThere(owner: OwnerReference, dependent: Found): Promise<boolean | undefined> {
     if (this.#gone.has(owner.uid)) return false;
     const served = this.#engine.registry.findKind(parseApiVersion(owner.apiVersion).group, owner.kind);

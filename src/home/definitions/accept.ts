@@ -1,5 +1,5 @@
-// Decides which names a definition gets and whether its kind is served. Pure; whoever stores the result says when it is,
-// and which other kinds there are.
+// Decides which names a definition gets and whether its kind is served. Pure; the caller passes in the time and the
+// other kinds.
 
 import { type WantedCondition, withConditions } from '../../kube/objects/conditions.ts';
 import type { Kind } from '../kinds/kind.ts';
@@ -15,7 +15,7 @@ interface Refusal {
   readonly message: string;
 }
 
-/** `otherKinds` are those of everybody else: built-in ones and those of other definitions. */
+/** `otherKinds` are all others: built-in ones and those of other definitions. */
 export function acceptDefinition(
   definition: CustomResourceDefinition,
   otherKinds: readonly Kind[],
@@ -75,7 +75,7 @@ interface NameDecision {
   readonly isPlaceTaken: boolean;
 }
 
-/** A name that is in use stays what it was before; of all that are, the first one found is told. */
+/** A name in use stays as it was before; the first conflict found is reported. */
 function decideNames({ spec, status }: CustomResourceDefinition, otherKinds: readonly Kind[]): NameDecision {
   const sameGroup = otherKinds.filter(({ group }) => group === spec.group);
   const resources = new Set(sameGroup.flatMap(({ plural, singular, shortNames }) => [plural, singular, ...shortNames]));

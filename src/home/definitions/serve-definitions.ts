@@ -100,7 +100,7 @@ class Serving {
     // A create that was under way when the emptying began may have come in behind it.
     await this.#removeInstances(name);
     registry.remove(name);
-    // Its names are free now: whoever was refused them may have them.
+    // Its names are free now: definitions that were refused them may have them.
     const { entries } = await this.#engine.store.range({ prefix: definitionKeyPrefix });
     const others = entries.map((entry) => entry.key.slice(definitionKeyPrefix.length));
     for (const other of others) if (!this.#served.has(other)) await this.#reconcile(other);

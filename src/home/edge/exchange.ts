@@ -46,7 +46,7 @@ export class Exchange {
   /** Then the other side may never end its part, and the exchange is over once the answer has left. */
   #isRestRefused = false;
   #iterator: AsyncIterator<Uint8Array> | undefined;
-  /** Ends whatever is being waited for: the other side has gone. */
+  /** Ends a pending wait: the other side has gone. */
   #wake: (() => void) | undefined;
   /** The status that was sent; 0 until then. */
   status = 0;
@@ -236,7 +236,7 @@ export class Exchange {
     else output.end(from === 0 ? sent : sent.subarray(from));
   }
 
-  // The next chunk is asked for only when the last one was taken, so whoever produces them sees a slow reader.
+  // The next chunk is requested only after the last one was sent, so the producer notices a slow reader.
   async #sendStream(body: AsyncIterable<Uint8Array>): Promise<void> {
     const { output, method } = this.carrier;
     const iterator = body[Symbol.asyncIterator]();
@@ -301,7 +301,7 @@ function corkForThisTurn(output: Exchange['carrier']['output']): void {
   process.nextTick(() => output.uncork());
 }
 
-/** An answer that nobody waits for any more may hold something that must be let go. */
+/** An abandoned answer may hold resources that must be released. */
 function discard({ body }: HttpResponse): void {
   if (!(body instanceof Uint8Array)) void body[Symbol.asyncIterator]().return?.();
 }

@@ -618,7 +618,7 @@ function resetFrame(id: number): Buffer {
   return Buffer.from([0, 0, 4, 3, 0, 0, 0, id >> 8, id & 0xff, 0, 0, 0, 8]);
 }
 
-/** A paused socket does not hear of its end: a write tells. */
+/** A paused socket does not report its end: a write does. */
 function isGone(socket: { write(data: Buffer): boolean; destroyed: boolean }): boolean {
   if (!socket.destroyed) socket.write(Buffer.from([0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]));
   return socket.destroyed;

@@ -96,7 +96,7 @@ function listMetadata({ revision, continueToken, remainingItemCount }: ListAnswe
   };
 }
 
-/** Parsing so many objects or bytes keeps nobody waiting. */
+/** Parsing this many objects or bytes does not delay others. */
 const chunk = { length: 500, bytes: 64 * 1024 };
 
 /** An answer whose last member is an empty list, with that list filled. A long one is made chunk by chunk, as it is read. */

@@ -93,7 +93,7 @@ function splice(opening: string, value: Uint8Array, closing: string): Buffer {
   return bytes;
 }
 
-/** Encoding a chunk of so many entries or bytes keeps nobody waiting. */
+/** Encoding a chunk of this many entries or bytes does not delay others. */
 const chunkLength = 1000;
 const chunkBytes = 1024 * 1024;
 

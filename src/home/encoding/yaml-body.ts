@@ -1,5 +1,5 @@
 // A request body in YAML, as the value that the same body would have been in JSON. Reading YAML costs a hundred times
-// what reading JSON does: what would keep everybody else waiting is refused after a look at its tokens.
+// what reading JSON does: a document that would delay others is refused after a look at its tokens.
 
 import { yaml } from '../../base/yaml.ts';
 import { StatusError } from '../request/status.ts';

@@ -149,7 +149,7 @@ export function validateNewEvent(event: NewEvent): FieldError[] {
 function checkNamespace(errors: FieldError[], field: string, about: string | undefined, event: KubernetesObject): void {
   const expected = about || 'default';
   if (event.metadata.namespace === expected || event.metadata.namespace === undefined) return;
-  // Things that belong to no namespace are told of in any.
+  // Events about cluster-scoped objects may lie in any namespace.
   if (!about) return;
   errors.push(invalid(field, about, 'does not match event.namespace'));
 }

@@ -1,5 +1,5 @@
 // Which kinds are served at this moment. Built-in kinds stay; those of CustomResourceDefinitions come and go, and
-// whoever holds an open watch on one that goes is told.
+// open watches on a removed one end.
 
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import { type Kind, type KindVersion, keyPrefixOf } from './kind.ts';

@@ -1,5 +1,5 @@
-// Questions put as objects: may somebody do something, what may I do, who am I, whose token is this. Each is answered
-// at once and stored nowhere.
+// Questions as objects: access reviews, rules of the user, the user itself, token reviews. Each is answered at once
+// and stored nowhere.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Attributes, User } from '../request/access.ts';

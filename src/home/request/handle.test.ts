@@ -85,7 +85,7 @@ describe('access', () => {
       'namespaces "y" is forbidden: User "ann" cannot get resource "namespaces" in API group "" in the namespace "y"',
     ],
     ['GET /metrics', 'forbidden: User "ann" cannot get path "/metrics"'],
-    // Whether something exists is not told to those who may not see it.
+    // The existence of an object is hidden from users who may not see it.
     [
       'GET /api/v1/nosuchthings',
       'nosuchthings is forbidden: User "ann" cannot list resource "nosuchthings" in API group "" at the cluster scope',

@@ -1,5 +1,5 @@
-// One request, from its arrival to its answer: routed, authenticated, authorized, handed to its verb, and put into the
-// form that was asked for. Never rejects: whatever goes wrong becomes a Status.
+// One request, from its arrival to its answer: routed, authenticated, authorized, handed to its verb, and put into
+// the form that was asked for. Never rejects: every error becomes a Status.
 
 import type { HttpResponse } from '../../base/http.ts';
 import { errorText } from '../../base/log.ts';
@@ -95,7 +95,7 @@ async function answerResource(
   return respond(engine, call, form, await dispatch(engine, call, route, form));
 }
 
-/** Everything anew: the credentials, the account, whoever acts as somebody else, and the right. */
+/** Everything is checked anew: the credentials, the account, impersonation, and the right. */
 async function isAllowed(access: Access, request: ApiRequest, route: ResourceRoute): Promise<boolean> {
   try {
     const user = await access.authenticate(request);

@@ -94,7 +94,7 @@ export function tooManyRequests(message: string): StatusError {
   return new StatusError('TooManyRequests', message, { details: { retryAfterSeconds: 1 } });
 }
 
-/** One table from what was thrown to what is said. */
+/** One table from errors to Status. */
 export function asStatusError(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof CompactedError) {

@@ -1,4 +1,4 @@
-// A request that the server makes to itself: its own parts change objects in the same way as everybody else does.
+// A request that the server makes to itself: its own parts change objects in the same way as clients do.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { encodeJson } from '../encoding/respond.ts';

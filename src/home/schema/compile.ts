@@ -1,5 +1,5 @@
-// Turns a schema into checks once, so that patterns are compiled and keywords are looked at only when a kind is loaded.
-// A compiled schema never changes and may be used by everybody at once.
+// Turns a schema into checks once, so that patterns are compiled and keywords are looked at only when a kind is
+// loaded. A compiled schema never changes and may be used concurrently.
 
 import { compositeChecks } from './composite-checks.ts';
 import { arrayChecks, objectChecks } from './container-checks.ts';

@@ -52,7 +52,7 @@ function descend(check: Check, step: string | number, value: unknown, walk: Walk
   walk.path.pop();
 }
 
-// A whole object inside another one names its own type; the rest of its metadata is for whoever makes it real.
+// A whole object inside another one names its own type; its other metadata is checked when it is created.
 function embeddedCheck(schema: Schema): Check | undefined {
   if (schema['x-kubernetes-embedded-resource'] !== true) return undefined;
   return (value, walk) => {

@@ -1,5 +1,5 @@
 // Which schemas a CustomResourceDefinition may bring: structural ones, as Kubernetes defines them for v1. Every level
-// says its type, nothing is said by reference, and what allOf, anyOf, oneOf and not say about is also said outside them.
+// has a type, there are no references, and fields in allOf, anyOf, oneOf and not are also specified outside them.
 
 import { type FieldError, forbidden, invalid, required } from '../../kube/objects/field-error.ts';
 import { compileSchema } from './compile.ts';

@@ -1,7 +1,7 @@
-// The certificate authority of a home, and its replacement by a new one without a moment in which anybody is refused:
-// first the new one is trusted beside the old (begin), then it issues certificates (switch), then the old one is forgotten
-// (finish). The files say how far it has come, so that a running home and a command see the same:
-// `ca-next.crt` is there after begin, `ca-old.crt` after switch.
+// The certificate authority of a home, and its replacement by a new one without refusing any client: first the new
+// one is trusted beside the old (begin), then it issues certificates (switch), then the old one is removed (finish).
+// The files say how far it has come, so that a running home and a command see the same: `ca-next.crt` is there after
+// begin, `ca-old.crt` after switch.
 
 import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';

@@ -126,7 +126,7 @@ async function send(
   return await parse(await raw(handle, method, path, body), `${method} ${path}`);
 }
 
-// As the server itself, which may do everything: whoever could do less could not give it to others.
+// As the server itself, which may do everything: a lesser user could not grant it to others.
 function raw(
   handle: BootstrapOptions['handle'],
   method: string,

@@ -150,7 +150,7 @@ function certified({ commonName, organizations }: NonNullable<ApiRequest['client
   return { name: commonName, groups: [...organizations, 'system:authenticated'] };
 }
 
-// A good token counts even beside a bad certificate: it may belong to somebody else's mesh.
+// A good token counts even beside a bad certificate: the certificate may belong to another mesh.
 async function authenticateRequest(
   request: ApiRequest,
   authenticateToken: (token: string) => Promise<TokenIdentity>,
@@ -196,7 +196,7 @@ async function bearer({ token, audiences, accounts, options }: BearerRequest): P
   }
 }
 
-// Why a credential was refused goes to the log by way of the cause, and not to whoever is trying them out.
+// The reason for a refused credential goes to the log by way of the cause, and not to the client.
 function unauthorized(why: string, cause: unknown = new Error(why)): StatusError {
   return new StatusError('Unauthorized', 'Unauthorized', { cause });
 }

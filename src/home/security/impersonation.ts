@@ -1,4 +1,4 @@
-// Acting as somebody else: who the Impersonate headers name, and every permission that takes. Pure.
+// Impersonation: the user that the Impersonate headers name, and every permission that takes. Pure.
 
 import type { Attributes, User } from '../request/access.ts';
 import { StatusError } from '../request/status.ts';

@@ -41,7 +41,7 @@ interface Bound {
 /** Bindings of one subject, each with the words that say so. */
 type Bounds = Map<Bound, string>;
 
-/** A rule that holds for somebody, and why. */
+/** A rule that holds for a subject, and why. */
 export interface Grant {
   readonly rule: PolicyRule;
   readonly binding: string;

@@ -110,7 +110,7 @@ function length(list: readonly string[] | undefined): number {
   return list?.length ?? 0;
 }
 
-/** As Kubernetes prints it where somebody gives away what they do not have. */
+/** As Kubernetes prints it when users grant rights that they do not have. */
 export function formatRule(rule: PolicyRule): string {
   const fields: [string, readonly string[] | undefined][] = [
     ['APIGroups', rule.apiGroups],

@@ -59,7 +59,7 @@ export class TokenKey {
     return claims;
   }
 
-  // The header has one value only: whoever signs with another algorithm or key is not us.
+  // The header has one value only: a token with another algorithm or key is not ours.
   #verifySignature(token: string): TokenClaims {
     if (token.length > tokenLengthMax) throw new TokenError('token is too long');
     const [header, payload, signature, ...rest] = token.split('.');

@@ -73,7 +73,7 @@ export class StoredEvent implements StoreEvent {
     this.#tombstoneRow = fields.tombstoneRow;
   }
 
-  /** The rows nobody needs any more once this event is below the floor. */
+  /** Rows that are obsolete once this event is below the floor. */
   supersededRows(): number[] {
     const rows = this.previous === undefined ? [] : [this.previous.row];
     if (this.entry === undefined) rows.push(this.#tombstoneRow);

@@ -8,7 +8,7 @@ export interface Eviction {
   readonly count: number;
   /** The floor once they have left. */
   readonly floor: number;
-  /** The journal rows that nobody needs then. */
+  /** Journal rows that are obsolete then. */
   readonly rows: readonly number[];
 }
 

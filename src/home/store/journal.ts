@@ -39,7 +39,7 @@ export interface Journal {
   /** Resolves if there is room to write again; changes nothing. */
   probe(): Promise<void>;
   close(): Promise<void>;
-  /** Set by whoever uses the journal: called when it breaks, also between two calls. */
+  /** Set by the user of the journal: called when it breaks, also between two calls. */
   onBroken?: ((error: JournalBrokenError) => void) | undefined;
 }
 

@@ -11,7 +11,7 @@ export interface Loaded {
   readonly revision: number;
   readonly floor: number;
   readonly nextRow: number;
-  /** Rows at or below the floor that were superseded there: nobody can ever read them. */
+  /** Rows at or below the floor that were superseded there: they can never be read. */
   readonly strayRows: readonly number[];
 }
 

@@ -6,7 +6,7 @@ import type { DiskUse, Journal, JournalBatch, JournalContents, JournalRow } from
 export class MemoryDisk {
   readonly rows = new Map<number, JournalRow>();
   floor = 0;
-  /** Counts the openings: whoever had it open before has lost it, as a killed process has. */
+  /** Counts the openings: an earlier opener has lost it, as a killed process has. */
   openings = 0;
 }
 

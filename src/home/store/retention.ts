@@ -45,7 +45,7 @@ export class Retention {
   readonly #marks: TimeMark[] = [];
   /** Above a bound history is cut to nine tenths of it, so that it happens in lumps. */
   #isTrimming = false;
-  /** Before the first sweep nobody knows what an earlier process has forgotten. */
+  /** Before the first sweep the amount left by an earlier process is unknown. */
   #forgottenBytesSinceSweep = Number.POSITIVE_INFINITY;
 
   constructor(limits: Limits, clock: Clock) {

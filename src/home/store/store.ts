@@ -40,8 +40,10 @@ export interface RangeResult {
 
 export interface Write {
   readonly key: string;
-  /** Absent: delete the key. Deleting a key that is not there changes nothing. The bytes are given away: nobody may
-   *  change them afterwards, and the ones handed out by reads and watches neither. */
+  /**
+   * Absent: delete the key. Deleting a key that is not there changes nothing. The bytes are given away: they must not
+   * be changed afterwards, and neither must those returned by reads and watches.
+   */
   readonly value?: Uint8Array;
 }
 

@@ -18,7 +18,7 @@ export class Watchers {
   readonly #byPrefix = new Map<string, Set<Watcher>>();
   /** How many registered prefixes have this length: the only lengths worth cutting a key at. */
   readonly #prefixLengths = new Map<number, number>();
-  /** Those that asked to be told of progress. */
+  /** Watchers that asked for progress. */
   readonly #progressing = new Set<Watcher>();
 
   constructor(log: Log) {
@@ -48,7 +48,7 @@ export class Watchers {
     else this.#prefixLengths.delete(prefix.length);
   }
 
-  /** Tells everybody of a batch that is on disk now. */
+  /** Passes a batch that is on disk now to all watchers. */
   publish(events: readonly StoreEvent[], revision: number): void {
     for (const [group, matching] of this.#matching(events)) {
       for (const watcher of group) this.deliver(watcher, matching);

@@ -188,11 +188,11 @@ function tooOld(token: ContinueToken | undefined): StatusError {
 }
 
 export interface ContinueToken {
-  /** -1 continues at whatever the newest revision is: an inconsistent list, for those who accept one. */
+  /** -1 continues at the newest revision: an inconsistent list, for clients that accept one. */
   readonly revision: number;
   /** Below the prefix of the list, so that a token never leads out of it. */
   readonly after: string;
-  /** How many items come after it, if that is known. It is only for showing: anybody can write it. */
+  /** How many items come after it, if that is known. It is only for display: any client can write it. */
   readonly remaining?: number;
 }
 

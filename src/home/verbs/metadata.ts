@@ -147,7 +147,7 @@ export function validateMetadata(meta: ObjectMeta, behaviour: KindBehaviour): Fi
   return errors;
 }
 
-/** Far above what anybody needs. Each finalizer and each owner is work for garbage collection at every change. */
+/** Far above real needs. Each finalizer and each owner is work for garbage collection at every change. */
 const namedMax = 100;
 
 /** `before` is absent on create. A list that an earlier version let grow longer may stay as it is, or become shorter. */

@@ -9,7 +9,7 @@ import type { Entry, StoreEvent } from '../store/store.ts';
 export interface EventMemo {
   /** The bytes made of an event in one form; `make` is called once per event and form. */
   bytes(event: StoreEvent, form: string, make: () => Buffer): Buffer;
-  /** Shared by everybody who asks: not to be changed. */
+  /** Shared by all callers: not to be changed. */
   object(served: Served, entry: Entry): AnyObject;
 }
 

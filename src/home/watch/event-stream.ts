@@ -1,5 +1,5 @@
 // The body of a watch: what is there at first is fetched page by page as the reader takes it; what happens meanwhile
-// waits in a queue. The queue is bounded: a reader that is too slow loses it, is told why, and the stream ends.
+// waits in a queue. The queue is bounded: a reader that is too slow loses it, gets the reason, and the stream ends.
 
 export interface EventStreamOptions {
   readonly eventsMax: number;

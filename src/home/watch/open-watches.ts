@@ -5,7 +5,7 @@ import { sleep, type Timers } from '../../base/world.ts';
 import type { OpenWatch, OpenWatches } from '../request/call.ts';
 import { tooManyRequests } from '../request/status-errors.ts';
 
-/** So many are looked at in one turn: nobody waits for it. */
+/** This many are checked in one turn, without delaying others. */
 const reviewedAtOnce = 200;
 
 export function createOpenWatches(openMax: number, timers: Timers): OpenWatches {

@@ -1,4 +1,4 @@
-// A watch: what is there now if that is asked for, then every change, for as long as somebody reads.
+// A watch: the present objects if requested, then every change, while the client reads.
 
 import type { Timer } from '../../base/world.ts';
 import type { Form } from '../encoding/negotiate.ts';

@@ -123,7 +123,7 @@ export function isAsWanted<T extends KubernetesObject>(present: T, wanted: T): b
   return isSameJson(replaceWith(wanted)(present), present);
 }
 
-/** For what is somebody else's once it is there, such as a namespace: an object that exists is left as it is. */
+/** For objects that others own once they exist, such as a namespace: an existing object is left as it is. */
 export async function createIfAbsent<T extends KubernetesObject>(
   client: Client,
   type: ResourceType,

@@ -80,7 +80,7 @@ export interface Client {
   get<T extends KubernetesObject = AnyObject>(type: ResourceType, ref: ObjectRef, options?: RequestOptions): Promise<T>;
   /** One page, or everything if no limit is given. */
   list<T extends KubernetesObject = AnyObject>(type: ResourceType, options?: ListOptions): Promise<List<T>>;
-  /** Page after page of one consistent list, 500 objects each unless told otherwise. */
+  /** Page after page of one consistent list, 500 objects each by default. */
   listPaged<T extends KubernetesObject = AnyObject>(type: ResourceType, options?: ListOptions): AsyncIterable<List<T>>;
   /** Resolves when the home has begun to answer. The stream ends when the home ends it and throws when it broke. */
   watch<T extends KubernetesObject = AnyObject>(

@@ -20,7 +20,7 @@ export interface ExecOptions {
   readonly clock: Clock;
   /** The kubeconfig and user this belongs to, for error messages. */
   readonly where: string;
-  /** The cluster, of which the program is told if the section asks for it. */
+  /** The cluster, passed to the program if the section asks for it. */
   readonly access: HttpAccess;
 }
 

@@ -1,5 +1,5 @@
-// Makes responses of homes safe to read: null is absent, and required lists are present. Homes written in Go say
-// null for an empty list, and whoever wrote an object may have said null anywhere. Pure.
+// Makes responses of homes safe to read: null is absent, and required lists are present. Homes written in Go send
+// null for an empty list, and any writer may have set null anywhere. Pure.
 
 import type { KubernetesObject, ResourceType } from '../objects/object.ts';
 

@@ -1,5 +1,5 @@
-// A kubeconfig, or a Pod's service account, as the access to a home: where it is, whom to trust, who we are. Files and
-// programs are read through the Host that is passed in. Everything that is wrong is said with the field it is in.
+// A kubeconfig, or a Pod's service account, as the access to a home: where it is, whom to trust, who we are. Files
+// and programs are read through the Host that is passed in. Every error names its field.
 
 import type { Host } from '../../base/host.ts';
 import type { HttpAccess } from '../../base/http.ts';
@@ -210,7 +210,7 @@ async function userAccess(user: AuthInfo, context: UserContext): Promise<Partial
   if (clientCertificate !== undefined) return { clientCertificate, clientKey };
   if (user.tokenFile !== undefined) {
     const { tokenFile } = user;
-    // Read each time: whoever renews the token replaces the file.
+    // Read each time: a renewal replaces the file.
     return { bearerToken: async () => (await reader(tokenFile, 'tokenFile')).trim() };
   }
   if (user.token !== undefined) {

@@ -1,10 +1,10 @@
 // A local copy of one kind (or of what a selector chooses of it), kept current by list and watch.
 //
-// - Never a missed delete: whatever vanished while we were not looking is told as a delete after the next list.
-// - Fail static: while the home is away, refuses us or answers nonsense, everything known stays, and `status()` says
-//   since when it is old. A kind that the home's discovery twice says is gone took its objects with it: those are told as
-//   deletes, and the informer counts as synced with nothing in it until the kind comes back.
-// - One object with one resourceVersion is told once. Handlers run synchronously, before the next event is looked at.
+// - Never a missed delete: an object that vanished during an interruption is reported as deleted after the next list.
+// - Fail static: while the home is away, refuses us or sends invalid data, everything known stays, and `status()` shows
+//   since when it is old. If the home's discovery twice lacks the kind, its objects are reported as deleted, and the
+//   informer counts as synced and empty until the kind comes back.
+// - One object with one resourceVersion is reported once. Handlers run synchronously, before the next event is read.
 // - A new list is applied page by page on top of the old copy and its deletes come last: during a re-list readers see a
 //   mixture of old and new, never less than either, and memory peaks at one page above the copy.
 
@@ -41,7 +41,7 @@ export interface InformerReader<Kept> {
   countByIndex(name: string, value: string): number;
   readonly hasSynced: boolean;
   whenSynced(signal?: AbortSignal): Promise<void>;
-  /** The handler first hears of everything that is known already. Returns what takes it off again. */
+  /** The handler is first called for all known objects. Returns what takes it off again. */
   on(handler: InformerHandler<Kept>): () => void;
 }
 
@@ -49,7 +49,7 @@ export interface Informer<Kept> extends InformerReader<Kept> {
   readonly type: ResourceType;
   start(): void;
   stop(): void;
-  /** The home may have been put back to an older copy: lists everything anew, and believes no revision it knows. */
+  /** The home may have been restored from a backup: lists everything anew, and trusts no known revision. */
   relist(): void;
   status(): InformerStatus;
   /**
@@ -116,7 +116,7 @@ export function createInformer<T extends KubernetesObject = AnyObject, Kept = T>
       previous.listNumber = listNumber;
       return;
     }
-    // Deleted and made anew while we were not looking: the delete is told too.
+    // Deleted and re-created during an interruption: the delete is reported too.
     if (previous !== undefined && previous.uid !== uid) remove(key);
     const value = tryKeep(key, object);
     if (value === undefined) {

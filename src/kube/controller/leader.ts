@@ -1,9 +1,9 @@
 // One leader at a time among those who share a Lease.
 //
-// A holder is taken for gone when its Lease has not changed for the lease time on our own monotonic clock since we saw
-// it change last; timestamps written by others are never compared. A leader steps down by its own clock before anybody
-// else may step up: it counts from the moment it sent its last successful renewal, the others from when they saw it.
-// `isLeader()` asks the clock at each call, so a process that was asleep does not believe what was true before.
+// A holder is taken for gone when its Lease has not changed for the lease time on our own monotonic clock since we
+// saw it change last; timestamps written by others are never compared. A leader steps down by its own clock before
+// another may step up: it counts from the moment it sent its last successful renewal, the others from when they saw
+// it. `isLeader()` asks the clock at each call, so a process that was asleep does not rely on an old result.
 
 import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type World } from '../../base/world.ts';
@@ -55,7 +55,7 @@ export function standForLeader(options: LeaderOptions): Candidate {
   const times = options.times ?? defaultTimes;
   const stopping = new AbortController();
   let observed: Observation | undefined;
-  /** Set while we lead: the moment until which nobody else can. */
+  /** Set while we lead: the moment until which no other can. */
   let leadsUntilMs: number | undefined;
   /** The Lease as we wrote it last, while nothing says that it is another. */
   let held: Lease | undefined;
@@ -130,14 +130,14 @@ export function standForLeader(options: LeaderOptions): Candidate {
       problem = '';
       return isHeld;
     } catch (error) {
-      // A conflict says that somebody else was first; everything else that we could not ask.
+      // A conflict shows that another was first; any other error, that we could not ask.
       problem = isConflict(error) || isAlreadyExists(error) ? '' : errorText(error);
       log.debug('lease was not written', { error: errorText(error) });
       return false;
     }
   }
 
-  /** Renews until it has failed for too long, or we are told to stop. */
+  /** Renews until it has failed for too long, or we stop. */
   async function renew(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && isLeader()) {
       const restMs = leadsUntilMs! - nowMs();

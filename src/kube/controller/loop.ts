@@ -48,7 +48,7 @@ export function runController(options: ControllerOptions): Controller {
     work: options.reconcile,
     onFailure: ({ key, error, failures, retryMs }) => {
       const fields = { key, failures, retryMs: Math.round(retryMs), error: errorText(error) };
-      // Somebody else wrote first: look again with fresh eyes, it is nobody's fault.
+      // Another writer was first: retry with fresh data, this is no error.
       if (isConflict(error) || isAlreadyExists(error) || failures < quietFailures) log.debug('reconcile again', fields);
       else log.warn('reconcile failed', fields);
     },

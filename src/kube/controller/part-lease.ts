@@ -36,7 +36,7 @@ export interface PartLeaseOptions {
 }
 
 export interface PartLease {
-  /** Why the home could not be told at the last try; empty if it could. */
+  /** Why the last write to the home failed; empty if it did not. */
   problem(): string;
   /** Removes the Lease, unless another process has taken it over. */
   stop(): Promise<void>;

@@ -1,6 +1,6 @@
-// Putting back what somebody else changed: at once the first time, then later and later. Two who want different
-// things in one place (members of whom each takes itself for the scribe, another implementation in the same cluster)
-// would otherwise write as fast as the network carries it. New wishes are never delayed.
+// Reverts changes by others: at once the first time, then later and later. Two who want different things in one place
+// (members of whom each takes itself for the scribe, another implementation in the same cluster) would otherwise
+// write as fast as the network carries it. New wishes are never delayed.
 
 import { isSameJson } from '../../base/json.ts';
 import type { Clock } from '../../base/world.ts';
@@ -8,7 +8,7 @@ import type { Clock } from '../../base/world.ts';
 export interface PutBacks {
   /** How long to wait before `wanted` is written; 0 is now. */
   waitMs(key: string, wanted: unknown): number;
-  /** It has been: finding it changed afterwards means that somebody disagrees. */
+  /** It has been written: a later difference means that another writer disagrees. */
   wrote(key: string, wanted: unknown): void;
 }
 

@@ -19,7 +19,7 @@ export interface ApiErrorOptions {
 
 export class ApiError extends Error {
   readonly code: number;
-  /** As in Kubernetes: `NotFound`, `Conflict`, …; empty when whoever answered did not speak Status. */
+  /** As in Kubernetes: `NotFound`, `Conflict`, …; empty when the answer was no Status. */
   readonly reason: string;
   readonly details: ApiErrorDetails | undefined;
   readonly retryAfterMs: number | undefined;

@@ -18,7 +18,7 @@ export const sliceManagedByLabel = 'endpointslice.kubernetes.io/managed-by';
 /** On imported slices: the ServiceImport they stand behind, and the cluster their endpoints run in. */
 export const importedServiceNameLabel = 'multicluster.kubernetes.io/service-name';
 export const sourceClusterLabel = 'multicluster.kubernetes.io/source-cluster';
-/** Tells kube-proxy to leave a slice to somebody else. */
+/** Makes kube-proxy leave a slice alone. */
 export const serviceProxyNameLabel = 'service.kubernetes.io/service-proxy-name';
 
 export interface EndpointSlice extends KubernetesObject {

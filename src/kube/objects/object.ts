@@ -1,4 +1,4 @@
-// The shape every fact has, whatever its kind, and the names by which kinds are found.
+// The shape of every object, and the names by which kinds are found.
 
 export interface ObjectMeta {
   name: string;
@@ -31,7 +31,7 @@ export interface KubernetesObject {
   metadata: ObjectMeta;
 }
 
-/** An object whose fields nobody has looked at yet. */
+/** An unchecked object. */
 export interface AnyObject extends KubernetesObject {
   [field: string]: unknown;
 }

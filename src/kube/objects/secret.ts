@@ -1,4 +1,4 @@
-// The Kubernetes Secret: small amounts of data that not everybody may read, in base64.
+// The Kubernetes Secret: small amounts of confidential data, in base64.
 
 import { isSameJson } from '../../base/json.ts';
 import { checkText, checkUnchanged } from './checks.ts';

@@ -71,7 +71,7 @@ export class ScriptedHome {
     this.#record({ revision: this.revision, type: 'DELETED', object });
   }
 
-  /** As from a backup: whatever came after the revision has never happened. */
+  /** As from a backup: everything after the revision never happened. */
   putBack(revision: number): void {
     for (const [name, { metadata }] of this.objects) {
       if (Number(metadata.resourceVersion) > revision) this.objects.delete(name);

@@ -153,7 +153,7 @@ async function startDemoResolver(
   return resolver;
 }
 
-/** Until every resolver has been told, as the Federation's status shows it. */
+/** Waits until every resolver has the zone, by the Federation's status. */
 export async function untilPosted({ world }: DemoDeps, { client }: DemoBroker, count: number): Promise<void> {
   for (let tries = 0; ; tries += 1) {
     const ref = { namespace: demoClusterSet, name: demoFederation.name };

@@ -38,7 +38,7 @@ export interface LinkOptions {
   readonly credentials: () => { readonly certificate: string; readonly key: string } | undefined;
   /** Wall time of the last sign of life before this process started, if it is known. */
   readonly lastContactMs?: number;
-  /** How long the owner had been away then, as far as anybody looked. */
+  /** How long the owner had been away then, as far as we were running. */
   readonly awayMs?: number;
   /** How often the owner let itself be asked for a sign of life, if it objected before. */
   readonly keepAliveMs?: number;
@@ -62,7 +62,7 @@ export interface LinkReport {
   readonly unacknowledged: number;
   readonly behindSinceMs: number | undefined;
   readonly staleSinceMs: number | undefined;
-  /** How long nobody vouched for what we hold, not counting the time we were away ourselves. */
+  /** How long our services were unconfirmed, not counting the time we were away ourselves. */
   readonly awayMs: number;
   readonly refusals: RefusalBook;
 }
@@ -70,7 +70,7 @@ export interface LinkReport {
 const tickMs = 1000;
 /** Looking at an owner's certificate again costs some signatures. */
 const judgeMs = 5000;
-/** After a start an owner has this long to answer before what it shared goes, however long it was not heard of. */
+/** After a start an owner has this long to answer before its services are removed, however long it was away. */
 const firstChanceMs = 60_000;
 /** Above `pendingPause` there can only be what was on its way already. */
 const pendingFactor = 64;
@@ -92,7 +92,7 @@ export class ConsumerLink {
   #connectedMs: number | undefined;
   #judgedMs = 0;
   #isJudgeable = true;
-  /** When the owner was last heard on a stream that it had taken up. */
+  /** Time of the owner's last message on an accepted stream. */
   #heard: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
   #aliveMs: number | undefined;
   #fullSyncMs: number | undefined;
@@ -138,7 +138,7 @@ export class ConsumerLink {
       state: this.state,
       version: this.#connection.version,
       keepAliveMs: this.#connection.keepAliveMs,
-      // Before the owner's first word nobody knows which it will be.
+      // Before the owner's first message the mode is unknown.
       mode: this.#connection.openedMs === undefined ? undefined : session?.mode,
       suspects: session?.suspects ?? 0,
       services: this.#options.store.size - this.#options.store.quarantined,
@@ -499,7 +499,7 @@ export class ConsumerLink {
     this.#connect({ kind: 'closed', nowMs, code, reason, certificate: this.#certificate(), hadTooManyPings });
   }
 
-  /** The retention time is over: everything that nobody vouches for goes. */
+  /** The retention time is over: all unconfirmed services are removed. */
   #withdraw(): boolean {
     const { store, log } = this.#options;
     if (this.#session === undefined ? !this.#mayGiveUp() : !this.#session.isSnapshotOver) return false;

@@ -142,7 +142,7 @@ export class Consumer {
     this.#entries.get(name)?.link?.trustChanged();
   }
 
-  /** Our own certificate is another one: whoever refused the old one may take this. */
+  /** Our own certificate changed: a peer that refused the old one may accept this. */
   credentialsChanged(): void {
     for (const { link } of this.#entries.values()) if (link?.state.kind === 'stopped') link.retry();
   }
@@ -159,7 +159,7 @@ export class Consumer {
     return this.#entries.get(name)?.store;
   }
 
-  /** From now on removes what belongs to peers that are no more: they may have gone while nobody was looking. */
+  /** From now on removes services of deleted peers: they may have been deleted while we were away. */
   startSweeping(): void {
     const { signal } = this.#stopping;
     const sweepAndWait = async () => {

@@ -1,6 +1,6 @@
 // Stores the services of one peer as PeerServices in the home. Many writes are in flight at once; those of one id
-// keep their order, and of several that wait only the newest is made. A write that the home cannot take now is tried
-// again until it can; one that it refuses for what is in it is told as refused. Changes and deletions by others are
+// keep their order, and of several that wait only the newest is made. A write that the home cannot take now is
+// retried until it can; one refused for its content is reported as refused. Changes and deletions by others are
 // reverted.
 
 import type { Log } from '../../base/log.ts';
@@ -117,7 +117,7 @@ export class PeerServiceStore {
     if (this.#following === undefined) this.#followSoon();
   }
 
-  // The most that there ever is to write comes first, and is not worth being told of again.
+  // The first batch is the largest, and its events need not be read back.
   #followSoon(attempt = 1): void {
     const { world, followAfterMs = 5000 } = this.#options;
     this.#following = world.timers.after(followAfterMs, () => {
@@ -164,7 +164,7 @@ export class PeerServiceStore {
     return spec.peer === peer && metadata.name === peerServiceName(peer, spec.id);
   }
 
-  // By its name, if somebody changed what is in it.
+  // By its name, if another writer changed its content.
   #idOf(object: PeerService): string | undefined {
     if (this.#isOurs(object)) return object.spec.id;
     const id = object.metadata.name.slice(this.#options.peer.length + 1);
@@ -272,7 +272,7 @@ export class PeerServiceStore {
     return this.#queue.whenIdle();
   }
 
-  /** Writes under way end; those that wait are not made, and nobody is told. */
+  /** Writes under way end; waiting ones are dropped without a report. */
   stop(): Promise<void> {
     this.#isStopped = true;
     this.#following?.cancel();
@@ -393,7 +393,7 @@ export class PeerServiceStore {
       if (!isAsStored(object, present)) lane.isDoubtful = true;
       this.#refresh(object, present);
     } catch (error) {
-      // Somebody removed it: it is put back, and then this is said of it.
+      // Another client removed it: it is put back, and then gets this status.
       if (isNotFound(error)) lane.isDoubtful = true;
       lane.status = { ...patch, ...(lane.status as PeerServiceStatusPatch | undefined) };
       if (!isNotFound(error)) throw error;
@@ -405,7 +405,7 @@ export class PeerServiceStore {
   /** Somebody else may have written, removed or made it: what is there now decides what there is to mend. */
   async #look(id: string, lane: Lane): Promise<void> {
     const object = await this.#get(id);
-    // Its owner wants something else meanwhile: that is written, whatever is there.
+    // Its owner has a newer form meanwhile: that is written, whatever is stored.
     if (lane.wanted !== undefined) return;
     lane.isDoubtful = false;
     const before = this.#stored.get(id);
@@ -434,7 +434,7 @@ export class PeerServiceStore {
     return getOrUndefined<PeerService>(client, peerServiceType, { namespace, name: peerServiceName(peer, id) });
   }
 
-  // It keeps its age and its names, and what was said of it is said again.
+  // It keeps its age, its names and its status.
   #vanished(id: string, lane: Lane): void {
     const before = this.#stored.get(id);
     if (before === undefined) return;
@@ -442,7 +442,7 @@ export class PeerServiceStore {
     this.#stored.set(id, before.vanished());
   }
 
-  // Its spec stays what we wrote last, whatever somebody else made of it.
+  // Its spec stays as we wrote it last, whatever others changed.
   #refresh(object: PeerService, before: StoredService): void {
     this.#stored.set(before.id, before.refreshed(object));
   }

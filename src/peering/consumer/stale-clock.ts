@@ -14,7 +14,7 @@ export interface StaleClockOptions {
   /** 0 is for ever. */
   readonly retentionMs: number;
   readonly staleAfterMs: number;
-  /** Takes off what nobody vouches for. False if that must wait, because the owner may be about to vouch for it. */
+  /** Removes unconfirmed services. False if that must wait, because the owner may be about to confirm them. */
   readonly withdraw: () => boolean;
 }
 
@@ -32,7 +32,7 @@ const timerMsMax = 24 * 3_600_000;
 export class StaleClock {
   readonly #options: StaleClockOptions;
   #sinceMs: number | undefined;
-  /** Monotonic time from which the absence is counted; undefined while the owner is heard. */
+  /** Monotonic time from which the absence is counted; undefined while the owner answers. */
   #awayFromMs: number | undefined;
   /** The same for an owner that is there and names nothing of what we hold. */
   #unnamedFromMs: number | undefined;
@@ -43,12 +43,12 @@ export class StaleClock {
     this.#options = options;
   }
 
-  /** Wall time since when nobody vouches for what we hold. */
+  /** Wall time since when our services are unconfirmed. */
   get sinceMs(): number | undefined {
     return this.#sinceMs;
   }
 
-  /** Undefined while the owner is there, or what we hold is vouched for. */
+  /** Undefined while the owner is there, or our services are confirmed. */
   get absence(): Absence | undefined {
     if (this.#sinceMs === undefined || this.#awayFromMs === undefined) return undefined;
     return { sinceMs: this.#sinceMs, awayMs: this.#nowMs() - this.#awayFromMs };
@@ -62,13 +62,13 @@ export class StaleClock {
     this.#wait(awayMs);
   }
 
-  /** The owner speaks to us again; what it vouches for shows later. */
+  /** The owner answers again; the services it confirms follow later. */
   heard(): void {
     this.#awayFromMs = undefined;
     this.#cancel();
   }
 
-  /** The owner is there and has told what it has: nothing that we hold is part of it. */
+  /** The owner is there and has sent its whole catalog: none of our services is part of it. */
   unnamed(): void {
     this.#unnamedFromMs ??= this.#nowMs();
     this.#sinceMs ??= this.#options.world.clock.wallMs();
@@ -95,7 +95,7 @@ export class StaleClock {
     for (const id of ids) this.#options.store.setStatus(id, { state: 'Suspect', since, message });
   }
 
-  /** The owner's catalog is complete: whatever is left is vouched for. */
+  /** The owner's catalog is complete: the remaining services are confirmed. */
   reset(): void {
     this.stop();
     this.#sinceMs = undefined;

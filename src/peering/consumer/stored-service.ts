@@ -1,5 +1,5 @@
-// One service of a peer as it lies in our home: what is remembered of the object, how the object is written, and whether
-// somebody else has changed it since. Pure.
+// One service of a peer as stored in our home: the remembered fields, the written object, and whether another writer
+// has changed it since. Pure.
 
 import { isSameJson } from '../../base/json.ts';
 import {
@@ -20,13 +20,13 @@ export class StoredService implements HeldService {
   readonly id: string;
   /** Hash of the received content; empty if it differs from the owner's. */
   readonly hash: string;
-  /** When this cluster first heard of it. */
+  /** When this cluster first received it. */
   readonly firstSeenMs: number;
   /** Nothing good is known of it: it exists to say why it was refused. */
   readonly isQuarantined: boolean;
   /** Empty if it is not there any more, and is about to be put back. */
   readonly resourceVersion: string;
-  /** The spec in JSON, to put it back after somebody else changed or removed it. */
+  /** The spec in JSON, to put it back after others changed or removed it. */
   readonly #specText: string;
   readonly #statusText: string;
 

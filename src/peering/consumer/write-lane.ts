@@ -13,7 +13,7 @@ export type Wanted =
       readonly kind: 'present';
       readonly spec: PeerServiceSpec;
       readonly hash: Uint8Array;
-      /** Written whatever we take for stored. */
+      /** Written whatever we believe is stored. */
       readonly isRepair?: boolean;
     }
   | { readonly kind: 'absent' };
@@ -30,7 +30,7 @@ export interface Lane {
   forbidden: number;
   /** The home must be asked what there is. */
   isDoubtful: boolean;
-  /** The newest that the home told of it while it was being worked on. */
+  /** The newest event from the home while it was being worked on. */
   told: Told | undefined;
 }
 

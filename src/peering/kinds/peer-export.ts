@@ -52,7 +52,7 @@ export interface MeshDefaults {
   readonly ingress: readonly SharedEndpoint[];
 }
 
-/** On a Service: told to peers. Tags are separated by commas. */
+/** On a Service: passed on to peers. Tags are separated by commas. */
 export const descriptionAnnotation = 'portolan.dev/description';
 export const tagsAnnotation = 'portolan.dev/tags';
 

@@ -34,7 +34,7 @@ export interface PeerServiceSpec {
   instances?: SharedInstance[];
 }
 
-/** Absent is Active: the owner vouches for it. */
+/** Absent is Active: the owner confirms it. */
 export type PeerServiceState = 'Active' | 'Stale' | 'Suspect' | 'Refused';
 
 export interface PeerServiceStatus {
@@ -50,9 +50,9 @@ export const peerLabel = 'portolan.dev/peer';
 /** SHA-256 of the content as its owner sent it, and of the spec as we wrote it, in base64. */
 export const contentHashAnnotation = 'portolan.dev/content-hash';
 export const specHashAnnotation = 'portolan.dev/spec-hash';
-/** When this cluster first heard of it, in milliseconds: of two that claim one name the older keeps it. */
+/** When this cluster first received it, in milliseconds: of two that claim one name the older keeps it. */
 export const firstSeenAnnotation = 'portolan.dev/first-seen';
-/** The domain of the names that nobody but this cluster gives, and where in it services are. */
+/** The domain of the names that only this cluster gives, and where in it services are. */
 export const peersDomain = 'peers.local';
 const peersZone = `svc.${peersDomain}`;
 
@@ -111,7 +111,7 @@ function canonical(value: unknown): string {
   return `{${entries.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(',')}}`;
 }
 
-/** `<name>.<peer>.svc.peers.local`: always the peer's own, so nobody can take it from it. */
+/** `<name>.<peer>.svc.peers.local`: always the peer's own, so no other can take it. */
 export function aliasOf(
   peer: string,
   service: { readonly name?: string; readonly fqdn?: string; readonly id: string },

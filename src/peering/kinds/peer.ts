@@ -61,7 +61,10 @@ export interface PeerStatus {
   conditions?: Condition[];
 }
 
-/** Idle: nothing to do. Stale: the other side is away. Refused: stopped until something changes or somebody retries. */
+/**
+ * Idle: nothing to do. Stale: the other side is away. Refused: stopped until something changes or a retry is
+ * requested.
+ */
 export type PeerState = 'Idle' | 'Connecting' | 'Syncing' | 'Synced' | 'Stale' | 'Refused';
 
 export interface PeerSideStatus {
@@ -86,7 +89,7 @@ export interface PeerConsumerStatus extends PeerSideStatus {
   suspects?: number;
   /** How often it is asked for a sign of life. */
   keepAliveSeconds?: number;
-  /** How long it has been away, not counting the time in which nobody looked. */
+  /** How long it has been away, not counting the time in which we did not run. */
   awaySeconds?: number;
 }
 

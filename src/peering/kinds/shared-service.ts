@@ -1,5 +1,5 @@
-// A service that one mesh shares with another: what its owner must say of it, and what a consumer checks before it
-// believes a word. Pure. The key is (peer, id).
+// A service that one mesh shares with another: the required fields, and the consumer's checks. Pure. The key is
+// (peer, id).
 
 import { isDnsUnder, withoutFinalDot } from '../../base/dns/labels.ts';
 import { parseIp } from '../../base/ip.ts';

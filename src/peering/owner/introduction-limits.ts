@@ -1,5 +1,5 @@
-// How often somebody may try an introduction token: a few times from one address, and not much more often from all of them
-// together, so that guessing leads nowhere. Pure, with time passed in.
+// Rate limit for introduction tokens: a few attempts from one address, and not many more from all of them together,
+// so that guessing leads nowhere. Pure, with time passed in.
 
 import { BoundedCache } from '../../base/bounded-cache.ts';
 import type { Clock } from '../../base/world.ts';

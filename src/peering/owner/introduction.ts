@@ -1,5 +1,5 @@
-// A one-use introduction between two meshes: whoever holds its secret may tell us its address and trust bundle once, and
-// becomes a Peer. The token carries ours to it. An introduction from which no Peer comes can be used again.
+// A one-use introduction between two meshes: the holder of its secret may send us its address and trust bundle once,
+// and becomes a Peer. The token carries ours to it. An introduction from which no Peer comes can be used again.
 
 import { createHash } from 'node:crypto';
 import type { PlainAnswer } from '../../base/grpc/server-options.ts';
@@ -29,7 +29,7 @@ export async function introduce(options: IntroduceOptions): Promise<PlainAnswer>
   if (reply === undefined) return refuse(400, 'not an introduction: secret, address, domain and bundle are needed');
   const found = await findSecret(client, namespace, reply.secret);
   if (found === undefined) return refuse(401, 'this introduction is unknown, or was used already');
-  // Taken first, on condition that nobody else took it: of two that come at once one is refused.
+  // Taken first, on condition that it is unused: of two concurrent holders one is refused.
   const isTaken = await take(client, found);
   if (!isTaken) return refuse(401, 'this introduction is unknown, or was used already');
   const terms = termsIn(found);

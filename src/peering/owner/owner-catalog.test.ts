@@ -6,7 +6,7 @@ import type { PeerExport, PeerExportSpec } from '../kinds/peer-export.ts';
 import { OwnerCatalog } from './owner-catalog.ts';
 
 let catalog: OwnerCatalog;
-/** `peer id` of each change that was told. */
+/** `peer id` of each published change. */
 let told: string[];
 let generation = 0;
 

@@ -29,7 +29,7 @@ export interface OwnerCatalogOptions {
 
 export interface ViewOptions {
   readonly epoch: string;
-  /** How far into the home's history the catalog has come: what was deleted moves it on too, whoever saw that happen. */
+  /** How far into the home's history the catalog has come: deletions count too, whichever watch saw them. */
   readonly revision: () => number;
   readonly hasSynced: () => boolean;
 }

@@ -1,5 +1,5 @@
 // The owner's side of every stream: one session for each peer that is connected, fed with the changes of its catalog.
-// A second stream of the same peer replaces the first. A consumer that is slow or stalls holds up nobody but itself.
+// A second stream of the same peer replaces the first. A slow or stalled consumer delays only itself.
 
 import type { CallHandlers, ServerCall } from '../../base/grpc/server-options.ts';
 import { type Code, codes } from '../../base/grpc/status.ts';
@@ -59,7 +59,7 @@ export interface ConsumerReport {
   readonly behindSinceMs: number | undefined;
   readonly unacknowledged: number;
   readonly fullSyncMs: number | undefined;
-  /** Why the peer did not believe that it was told everything; empty if it did. */
+  /** Why the peer refused the end of the snapshot; empty if it did not. */
   readonly snapshotRefused: string;
   readonly refusals: ReadonlyMap<string, Refusal>;
   /** Its notes on accepted services: on names that it cannot give them. */
@@ -311,7 +311,7 @@ class Stream implements CallHandlers {
     const { catalog, observer } = this.#options;
     const lengthMax = this.#refusals.size < wholeReasonsMax ? reasonLengthMax : shortReasonLengthMax;
     const refusal = { id, code, reason: beginningOf(whole, lengthMax) };
-    // That something is gone can be refused too; nothing is left of which that could be told.
+    // A removal can be refused too; then nothing is left to report on.
     if (catalog.offered(this.peer, id) === undefined) this.#refusals.delete(id);
     else this.#refusals.set(id, refusal);
     this.#warn('a peer refused a service', { id, reason: refusal.reason });

@@ -23,7 +23,7 @@ export class NameClaims {
   /** Oldest first. A name with one claimant is the rule, and needs no list. */
   readonly #names = new Map<string, Claimant | readonly Claimant[]>();
 
-  /** Returns everybody else whose verdict may be another one now. */
+  /** Returns the others whose verdict may have changed. */
   set(claimant: Claimant): string[] {
     const before = this.#claimants.get(claimant.key);
     const touched = before === undefined ? new Set<string>() : this.#drop(before);

@@ -30,9 +30,9 @@ export type ConsumerInput =
   | { readonly kind: 'message'; readonly nowMs: number; readonly message: ReceivedMessage }
   /** The work of this ticket is on disk. */
   | { readonly kind: 'stored'; readonly ticket: number }
-  /** The store will not have it, whatever we do: it is refused like anything else that is wrong. */
+  /** A permanent refusal of the store: it is refused like any other invalid service. */
   | { readonly kind: 'storeRefused'; readonly ticket: number; readonly reason: string }
-  /** The retention time is over: everything that the owner does not vouch for goes. */
+  /** The retention time is over: everything that the owner does not confirm is removed. */
   | { readonly kind: 'withdraw' }
   /** The note to the owner about this service may have changed. */
   | { readonly kind: 'noted'; readonly id: string }
@@ -72,7 +72,7 @@ export interface ConsumerSessionOptions {
   readonly bytesMax: number;
   /** A note to the owner about an accepted service; empty if there is none. */
   readonly noteOf?: (id: string) => string;
-  /** The stored services of this owner. Changes with what is stored, before the session hears of it. */
+  /** The stored services of this owner. Changes with the store, before the session is notified. */
   readonly held: HeldServices;
   /** The newest snapshot seen from this owner. */
   readonly lastEnd?: SnapshotEnd;
@@ -115,7 +115,7 @@ export class ConsumerSession {
   #bytes: number;
   /** Held, and not mentioned on this stream yet. */
   readonly #unconfirmed: Set<string>;
-  /** Mentioned on this stream, with what was said; forgotten when the snapshot is over. */
+  /** Mentioned on this stream, with its content; forgotten when the snapshot is over. */
   #mentioned: Map<string, string> | undefined = new Map();
   readonly #digest = new Uint8Array(32);
   readonly #pending = new Map<number, Pending>();
@@ -491,7 +491,7 @@ export class ConsumerSession {
     return this.#ack(nonce, note);
   }
 
-  // A service that waits for its acknowledgement is told with that.
+  // For a service that waits for its acknowledgement, the note goes with that.
   #noted(id: string): ConsumerOutput[] {
     const nonce = this.#acknowledged.get(id);
     const isOld = (this.#options.noteOf?.(id) ?? '') === (this.#notes.get(id) ?? '');

@@ -1,5 +1,5 @@
-// One consumer's subscription, as its owner sees it: what it was told, what is in flight, what it must be told next.
-// Pure: `step` takes an input and returns what to do; the states are those of the protocol's server (Appendix A).
+// One consumer's subscription, on its owner's side: what was sent, what is in flight, what is next. Pure: `step`
+// takes an input and returns what to do; the states are those of the protocol's server (Appendix A).
 //
 // Memory is bounded by the number of services: ids that changed are kept once, however often they changed, and one
 // message per id is in flight at a time, so a slow consumer gets the newest state and not every state in between.
@@ -43,7 +43,7 @@ export type OwnerInput =
 export type OwnerOutput =
   | { readonly kind: 'send'; readonly message: OwnerMessage }
   | { readonly kind: 'refused'; readonly id: string; readonly code: number; readonly reason: string }
-  /** `note` is what the consumer has to say of it; empty if nothing. It may come again, with another note. */
+  /** `note` is the consumer's remark; empty if there is none. It may come again, with another note. */
   | { readonly kind: 'accepted'; readonly id: string; readonly note: string }
   | { readonly kind: 'snapshotAccepted' }
   | { readonly kind: 'snapshotRefused'; readonly reason: string }
@@ -68,7 +68,7 @@ interface InFlight {
 export class OwnerSession {
   readonly #options: OwnerSessionOptions;
   #state: OwnerState = { kind: 'accepting' };
-  /** Ids to be told, oldest first; none of them is in flight. */
+  /** Ids to send, oldest first; none of them is in flight. */
   readonly #dirty = new Set<string>();
   /** Ids in flight that changed since they were sent. */
   readonly #changedInFlight = new Set<string>();
@@ -277,7 +277,7 @@ export class OwnerSession {
     this.#sent.set(nonce, id);
   }
 
-  // The marker says what was told so far, which is what the consumer can check.
+  // The marker covers what was sent so far, which is what the consumer can check.
   #endSnapshot(view: OwnerView, outputs: OwnerOutput[]): void {
     if (this.#snapshot === undefined || this.#snapshot.size > 0) return;
     if (this.#options.hasSnapshotEnd && !this.#hasRoom()) return;

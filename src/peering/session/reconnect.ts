@@ -8,7 +8,7 @@ export type AfterClose =
   | { readonly kind: 'backOff' }
   /** The owner does not speak this version; we know another one. */
   | { readonly kind: 'nextVersion' }
-  /** State 7 or 9 of the client: stops until configuration or certificates change, or somebody asks for a retry. */
+  /** State 7 or 9 of the client: stops until configuration or certificates change, or a retry is requested. */
   | { readonly kind: 'stop' };
 
 const fatal: ReadonlySet<Code> = new Set([

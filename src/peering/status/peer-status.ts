@@ -20,7 +20,7 @@ export function consumerStatus(report: LinkReport, nowMs: number): PeerConsumerS
     refused: refusals.size,
     unacknowledged: report.unacknowledged,
     lag: report.unacknowledged,
-    // While the owner is away or refuses us we fall behind it, by as much as nobody can say but how long.
+    // While the owner is away or refuses us we fall behind it, by an amount known only as time.
     lagSeconds: Math.max(secondsSince(report.behindSinceMs, nowMs), Math.floor(report.awayMs / 1000)),
     suspects: report.suspects,
     keepAliveSeconds: Math.round(report.keepAliveMs / 1000),
@@ -41,7 +41,7 @@ function consumerState({ state, staleSinceMs, fullSyncMs, services }: LinkReport
 }
 
 export interface Absent {
-  /** The last time that somebody came in its name and was turned away, since it was last served. */
+  /** The last refused call in its name, since it was last served. */
   readonly refused?: RefusedCall | undefined;
   /** The local problem with it. */
   readonly why?: string;
@@ -87,7 +87,7 @@ function refusedMessage({ reason, count, lastMs }: RefusedCall): string {
   return `refused as Unauthenticated${times}, last at ${formatTime(lastMs)}: ${reason}`;
 }
 
-// A peer that took nothing of what it was told is not in step with us, however promptly it answered.
+// A peer that accepted nothing is not in step with us, however promptly it answered.
 function ownerState({ state, snapshotRefused, refusals }: ConsumerReport, services: number): PeerState {
   if (state !== 'waiting' || snapshotRefused !== '') return 'Syncing';
   return services > 0 && refusals.size >= services ? 'Refused' : 'Synced';

@@ -8,7 +8,7 @@ import type { LinkState } from '../session/connection.ts';
 
 export interface PeeringMeter {
   refused(refusal: { readonly peer: string; readonly side: 'owner' | 'consumer'; readonly reason: string }): void;
-  /** Somebody was turned away who came in the name of this peer, or in nobody's that we know. */
+  /** A caller was refused who claimed to be this peer, or an unknown one. */
   unauthenticated(claimed: string | undefined): void;
 }
 
@@ -40,7 +40,7 @@ interface Sample {
   readonly fullSyncMs: number | undefined;
   readonly aliveMs: number | undefined;
   readonly isConnected: boolean;
-  /** Until something changes or somebody retries. */
+  /** Until something changes or a retry is requested. */
   readonly isStopped: boolean;
   readonly isStale: boolean;
 }

@@ -25,7 +25,7 @@ export interface MeshOptions extends Partial<PeeringOptions> {
 export class VirtualMeshes {
   readonly simulation: Simulation;
   readonly network: VirtualPeering;
-  /** Every mesh is told to trust it; who calls is decided by the simulated socket. */
+  /** Every mesh trusts it; the simulated socket decides the caller. */
   readonly root = meshOf('any.example').certificate;
   readonly meshes = new Map<string, VirtualMesh>();
 

@@ -39,7 +39,7 @@ export class IncomingStreams {
     this.#of(call)?.handlers?.onAlive();
   }
 
-  /** False if nobody takes from this peer here. */
+  /** False if we do not consume from this peer. */
   message(call: ServerCall<PeerCaller>, bytes: Buffer): boolean {
     const handlers = this.#of(call)?.handlers;
     if (handlers === undefined) return false;

@@ -1,4 +1,4 @@
-// The gRPC edge over real TLS on the loopback: who gets through, what the others are told, and what a stream survives.
+// The gRPC edge over real TLS on the loopback: who is admitted, the errors for others, and what a stream survives.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Where our certificate comes from: made at the first start, kept in Secrets, or read from files that somebody rotates.
+// The source of our certificate: made at the first start, kept in Secrets, or read from files that are rotated.
 
 import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The certificate that this mesh shows to its peers: from PEM files or a Secret that somebody keeps, or, where nobody
-// does, from an authority of its own that is made at the first start and kept in a Secret.
+// The certificate of this mesh for its peers: from PEM files or a Secret that is given, or else from an authority of
+// its own that is made at the first start and kept in a Secret.
 
 import { X509Certificate } from 'node:crypto';
 import { isSameJson } from '../../base/json.ts';

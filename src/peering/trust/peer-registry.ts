@@ -1,5 +1,5 @@
-// Peers with everything they refer to: their trust bundles and our certificates for them, from Secrets. Says which peer
-// changed, whatever it was that changed about it.
+// Peers with everything they refer to: their trust bundles and our certificates for them, from Secrets. Names the
+// peer that changed, whatever changed about it.
 
 import { createHash, X509Certificate } from 'node:crypto';
 import { parseRange } from '../../base/ip.ts';
@@ -247,7 +247,7 @@ function whatIsWrong({ spec, wrongRoots, credentials, twin }: Findings): string 
   return typeof credentials === 'string' ? credentials : '';
 }
 
-/** As it is told to the peer: what our Secrets are called is not its affair. */
+/** The text for the peer: it does not reveal the names of our Secrets. */
 function whyUnavailable(spec: PeerSpec, wrong: string): string {
   if (wrong !== '') return 'the configuration of this peer cannot be used at present';
   return spec.suspended ? 'this peer is suspended here' : '';

@@ -10,12 +10,12 @@ import { trustDomainOf } from '../kinds/shared-service.ts';
 
 export interface TrustedPeer {
   readonly peer: string;
-  /** The trust domain that its roots vouch for, and no other. */
+  /** The trust domain of its roots, and no other. */
   readonly domain: string;
   /** The SPIFFE identities of which its certificate must carry one; empty allows any of its domain. */
   readonly identities: readonly string[];
   readonly roots: readonly X509Certificate[];
-  /** Why nothing can be exchanged with it at the moment, in words that may be told to it; it may come back later. */
+  /** Why nothing can be exchanged with it at the moment, in words that it may see; it may come back later. */
   readonly unavailable?: string;
 }
 
@@ -60,7 +60,7 @@ function judgeAs(peer: TrustedPeer, { presented, identity, nowMs }: Caller): Pee
   const claimed = peer.peer;
   if (!mayBe(identity, peer)) return { ...refused(`no peer has the identity ${identity}`), claimed };
   const { unavailable } = peer;
-  // Without its roots nobody can say; whoever it is, it is told to come back, and nothing else.
+  // Without its roots it cannot be judged; every caller gets "come back later", and nothing else.
   const isJudgeable = unavailable === undefined || peer.roots.length > 0;
   const wrong = isJudgeable
     ? whatIsWrongWithChain({ presented, roots: peer.roots, nowMs, purpose: 'client' })

@@ -24,7 +24,7 @@ export interface Findings {
   readonly wanted: Wanted;
   readonly resolved: { readonly addresses: readonly string[] } | { readonly error: string };
   readonly ports: readonly PortFindings[];
-  /** Proxies that reported to the home lately; undefined if nobody asked. */
+  /** Proxies that reported to the home lately; undefined if not read. */
   readonly proxies?: number;
 }
 

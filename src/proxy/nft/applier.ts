@@ -1,5 +1,6 @@
-// Keeps the kernel's table as the state wants it: one transaction for all changes that came meanwhile. When a transaction
-// fails, or somebody else changed the table, everything is written anew; what cannot be written leaves the old rules.
+// Keeps the kernel's table as the state wants it: one transaction for all changes that came meanwhile. When a
+// transaction fails, or another program changed the table, everything is written anew; a failed write leaves the old
+// rules.
 
 import { Backoff } from '../../base/backoff.ts';
 import { errorText, type Log } from '../../base/log.ts';

@@ -42,7 +42,7 @@ export interface KernelMode {
 const nodeCheckMs = 60_000;
 const monitorRestartMs = 5000;
 
-/** Rejects if this node cannot have rules: the rest is told by `status`. */
+/** Rejects if this node cannot have rules: later problems are in `status`. */
 export async function openKernelMode(options: KernelModeOptions): Promise<KernelMode> {
   const { host, world, log, table } = options;
   const parts = new Parts(log);

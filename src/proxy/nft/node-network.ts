@@ -1,5 +1,5 @@
-// The node's own side: whether it forwards packets, whether its range is somebody else's, and the route by which its own
-// processes find clusterset addresses. Without a route, connect() fails before any rule is asked.
+// The node's own side: whether it forwards packets, whether its range is used by others, and the route by which its
+// own processes find clusterset addresses. Without a route, connect() fails before any rule is asked.
 
 import type { Host } from '../../base/host.ts';
 import { doRangesOverlap, type IpRange, parseRange } from '../../base/ip.ts';

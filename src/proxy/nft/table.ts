@@ -116,7 +116,7 @@ export function fixedChains(options: TableOptions): Chain[] {
       name: 'nat-post',
       hook: natHook('postrouting', 100),
       rules: [
-        // A backend that is given itself would get its own address as the sender's and answer nobody.
+        // A backend that is sent to itself would see its own address as the sender and its answer would be lost.
         'ct status dnat ip saddr . ip daddr @hair4 masquerade',
         'ct status dnat ip6 saddr . ip6 daddr @hair6 masquerade',
       ],

@@ -1,5 +1,5 @@
-// Listens on one clusterset address and UDP port: each client has a socket of its own to its backend while it is heard of.
-// A client moves when its backend is gone.
+// Listens on one clusterset address and UDP port: each active client has a socket of its own to its backend. A client
+// moves when its backend is gone.
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import type { Backend } from '../choose.ts';

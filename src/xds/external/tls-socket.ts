@@ -1,5 +1,5 @@
-// TLS to a destination as Envoy's transport sockets, and the secrets they refer to. Certificates and keys are in secrets
-// alone: clusters can be shown to anybody. Pure.
+// TLS to a destination as Envoy's transport sockets, and the secrets they refer to. Certificates and keys are in
+// secrets alone: clusters can be shown to any user. Pure.
 
 import { parseIp } from '../../base/ip.ts';
 import type { JsonObject } from '../../base/json.ts';

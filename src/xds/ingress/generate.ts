@@ -118,7 +118,7 @@ export function callersSecret(peers: readonly string[]): string {
   return `ingress/callers/${digestOf([...peers].sort().join(' '))}`;
 }
 
-/** Roots are confined to their own trust domain: those of one peer vouch for nobody of another. */
+/** Roots are confined to their own trust domain: those of one peer are invalid for another. */
 export function callersResource(callers: readonly CallerTrust[], cause: Cause): XdsResource {
   const name = callersSecret(callers.map(({ peer }) => peer));
   const sorted = [...callers].sort((one, other) => (one.domain < other.domain ? -1 : 1));

@@ -268,7 +268,7 @@ export class XdsSession {
       this.#missing(state, name);
       return undefined;
     }
-    // Taken away and given back before the proxy heard of it.
+    // Removed and added again before the proxy was notified.
     state.removals.delete(name);
     if (state.forced.has(name) || state.current.get(name)?.version !== entry.version) return entry;
     return undefined;

@@ -22,7 +22,7 @@ export interface XdsSource {
   stop(): void;
 }
 
-/** One owner's resources that cannot be encoded leave the ones it had, and everybody else's. */
+/** One owner's resources that cannot be encoded leave its previous ones, and those of others. */
 export function replaceSafely(set: ResourceSet, owner: string, make: () => readonly XdsResource[], log: Log): void {
   try {
     set.replace(owner, make());

@@ -17,7 +17,7 @@ export function causeKey({ at, kind, namespace, name }: Cause): string {
   return `${at}/${kind}/${namespace}/${name}`;
 }
 
-/** One condition for each object that somebody complains about. */
+/** One condition for each object with complaints. */
 export function conditionsOf(
   complaints: Iterable<Complaint>,
 ): Map<string, { readonly cause: Cause; readonly condition: WantedCondition }> {

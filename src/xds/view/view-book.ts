@@ -1,5 +1,5 @@
-// The views of all proxies: sets of resources that everybody shares, and the endpoints of clusterset services once for
-// each place that has proxies. Proxies of the same role at the same place share one view.
+// The views of all proxies: sets of resources shared by all, and the endpoints of clusterset services once for each
+// place that has proxies. Proxies of the same role at the same place share one view.
 
 import type { Place } from '../../catalog/locality.ts';
 import type { ProxyRole } from '../identity/proxy-identity.ts';

@@ -1,7 +1,7 @@
 // Judges which members live, by when this reader last saw their leases change. Pure: time comes in with each call.
 //
-// Only time during which our own renewals at the broker succeeded is counted. When the broker is away all clocks stand
-// still, and nobody is condemned because we could not look. Timestamps inside leases are never read.
+// Only time during which our own renewals at the broker succeeded is counted. While the broker is away all clocks
+// stand still, and no member is condemned because we could not look. Timestamps inside leases are never read.
 
 export interface LeaseTimes {
   /** A lease unchanged for this long is stale. */
@@ -38,7 +38,7 @@ export interface LeaseSight {
 }
 
 interface LeaseState {
-  /** Changes with each renewal; what it says is nobody's business. Undefined until this run has seen it. */
+  /** Changes with each renewal; its content does not matter. Undefined until this run has seen it. */
   token: string | undefined;
   /** The moment of the last change, on the counted clock. */
   changedAtMs: number;

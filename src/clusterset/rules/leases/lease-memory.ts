@@ -1,4 +1,4 @@
-// The lease states that an agent has determined, as stored in the cluster's home: for its next run, and for whoever asks
+// The lease states that an agent has determined, as stored in the cluster's home: for its next run, and to explain
 // why a service is withdrawn. Times are of this cluster's own clock. Pure.
 
 import { formatTime } from '../../../kube/objects/conditions.ts';

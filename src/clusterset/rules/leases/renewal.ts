@@ -58,7 +58,7 @@ export function unchangedMs(renewals: readonly Renewal[], { revision, wallMs, ga
   for (const renewal of renewals.toReversed()) {
     const gapMs = nextMs - renewal.wallMs;
     if (!(gapMs >= 0 && gapMs <= gapMsMax && renewal.revision > revision)) break;
-    // It was written before the next one was sent: since when exactly, nobody knows.
+    // It was written before the next one was sent: the exact moment is unknown.
     provenMs = wallMs - nextMs;
     nextMs = renewal.wallMs;
   }

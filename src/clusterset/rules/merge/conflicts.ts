@@ -32,7 +32,7 @@ export function formatConflict(conflict: Conflict, reader: string): string {
 }
 
 const namesShownMax = 5;
-/** Exported annotations may be large; who disagrees on them wants to know that, not all of them. */
+/** Exported annotations may be large; a conflict message shows only their beginning. */
 const valueLengthMax = 300;
 
 function fieldConflicts(merge: Merge, shards: readonly Shard[], without: MergeWithout): Conflict[] {
@@ -89,8 +89,8 @@ function portConflicts(merge: Merge, shards: readonly Shard[], without: MergeWit
   return [...conflicts, ...portsOfExcluded(merge, shards)];
 }
 
-// A cluster left out for its type brings no ports; what it would bring is said all the same, so that putting its type
-// right does not uncover the next surprise.
+// A cluster left out for its type brings no ports; its port conflicts are reported all the same, so that a corrected
+// type does not uncover the next surprise.
 function portsOfExcluded(merge: Merge, shards: readonly Shard[]): Conflict[] {
   const excluded = shards.filter((shard) => merge.excluded.includes(shard.cluster));
   const merged = indexMerged(merge.ports);

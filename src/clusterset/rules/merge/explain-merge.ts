@@ -33,7 +33,7 @@ export interface FieldExplanation {
   readonly says: readonly { readonly cluster: string; readonly value: string; readonly agrees: boolean }[];
 }
 
-/** Undefined when nobody exports the service. */
+/** Undefined without exporters. */
 export function explainMerge(request: MergeRequest): MergeExplanation | undefined {
   const merge = mergeShards(request);
   if (merge === undefined) return undefined;

@@ -1,5 +1,5 @@
-// The fields of which only one value can hold, so that the oldest export decides. Each is said in one canonical text,
-// by which clusters are compared and which people read.
+// The fields of which only one value can hold, so that the oldest export decides. Each has one canonical text, by
+// which clusters are compared and which people read.
 
 import { compareText } from '../../../base/compare-text.ts';
 import type { ConflictReason } from './merged.ts';

@@ -19,7 +19,7 @@ export interface MergeWithConflicts extends Merge {
   readonly conflicts: readonly Conflict[];
 }
 
-/** Undefined when nobody exports the service. */
+/** Undefined without exporters. */
 export function mergeShards(request: MergeRequest): MergeWithConflicts | undefined {
   const shards = inPrecedence(request.shards);
   const merge = mergeRanked(shards, request.ports);

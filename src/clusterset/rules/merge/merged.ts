@@ -34,7 +34,7 @@ export interface Conflict {
 }
 
 export interface Merge {
-  /** The oldest exporter: whatever cannot be combined is as it says. */
+  /** The oldest exporter: it decides about fields that cannot be combined. */
   readonly decider: Shard;
   readonly type: ImportType;
   /** Also those that the intersection leaves out. */

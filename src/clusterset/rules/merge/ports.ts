@@ -36,7 +36,7 @@ export function portNames(shard: Shard, merged: PortIndex<MergedPort>): Map<stri
   return names;
 }
 
-/** Ports by name and by number. Holds neither twice: whoever comes first stays. */
+/** Ports by name and by number. Holds neither twice: the first stays. */
 export class PortIndex<Port extends ShardPort> {
   readonly ports: Port[] = [];
   readonly #byName = new Map<string, Port>();

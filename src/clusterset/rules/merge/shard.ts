@@ -49,7 +49,7 @@ export function byPrecedence(a: Ranked, b: Ranked): number {
   return compareText(a.cluster, b.cluster);
 }
 
-// A timestamp nobody can read never beats one that can be read.
+// An unreadable timestamp never beats a readable one.
 function ageOf(ranked: Ranked): number {
   const parsed = Date.parse(ranked.exportedAt);
   return Number.isNaN(parsed) ? Number.POSITIVE_INFINITY : parsed;

@@ -1,5 +1,5 @@
-// Everything that is wrong with a MeshExternalService, each with its field, all at once; and what works, but not as
-// somebody might expect. Pure, and safe on objects of any shape: at admission, and as a condition where there is none.
+// Everything that is wrong with a MeshExternalService, each with its field, all at once; and warnings about
+// surprising settings. Pure, and safe on objects of any shape: at admission, and as a condition where there is none.
 
 import { isDns1035Label } from '../../../base/dns/labels.ts';
 import { type FieldError, invalid } from '../../../kube/objects/field-error.ts';

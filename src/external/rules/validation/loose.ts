@@ -1,4 +1,4 @@
-// Reads fields of an object that nobody has checked yet: what has the wrong type counts as absent, null included. Pure.
+// Reads fields of an unchecked object: a value of the wrong type counts as absent, null included. Pure.
 
 export type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
-// Validation of the TLS section of a destination. It fails closed: a server that nobody could verify is refused
-// unless skipping is written down. Pure; contents of keys and certificates are never repeated.
+// Validation of the TLS section of a destination. It fails closed: an unverified server is refused unless skipping is
+// written down. Pure; contents of keys and certificates are never repeated.
 
 import { isDnsSubdomain } from '../../../base/dns/labels.ts';
 import { parseIp } from '../../../base/ip.ts';

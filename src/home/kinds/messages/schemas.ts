@@ -68,7 +68,7 @@ function buildMessageSchema(name: string, place: Place): Schema {
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) };
 }
 
-// Go writes an empty list as null, so a list that is missing is an empty one; whoever needs items asks for them.
+// Go writes an empty list as null, so a missing list is an empty one; a schema that needs items requires them.
 function mustBePresent(field: Field): boolean {
   return field.isRequired && field.shape === 'single' && field.default === undefined;
 }

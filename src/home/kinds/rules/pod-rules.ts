@@ -120,7 +120,7 @@ export function applyPodDefaults(pod: Pod): void {
   const status = (pod.status ??= {});
   status.phase ??= 'Pending';
   status.qosClass ??= qosClassOf(spec);
-  // The first of several addresses is the one address: whoever knows only one of the two fields finds it.
+  // The first of several addresses is the one address, for readers of only one of the two fields.
   if (status.podIP && !status.podIPs?.length) status.podIPs = [{ ip: status.podIP }];
   if (!status.podIP && status.podIPs?.[0] !== undefined) status.podIP = status.podIPs[0].ip;
 }

@@ -1,5 +1,5 @@
-// Validation of a Service, independent of the server's addresses. Fields that belong to another type of
-// Service are refused only if they were set now: whoever changes the type need not clean up after the old one.
+// Validation of a Service, independent of the server's addresses. Fields that belong to another type of Service are
+// refused only if they were set now: a change of the type need not clear the old ones.
 
 import { isDnsLabel, isDnsSubdomain } from '../../../base/dns/labels.ts';
 import { parseIp, parseRange } from '../../../base/ip.ts';

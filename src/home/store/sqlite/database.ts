@@ -1,5 +1,5 @@
 // The database of one store: schema, batches and its own tidiness. Runs in a thread of its own, where waiting for the
-// disk holds nobody up. Throws what SQLite throws; worker.ts turns that into troubles.
+// disk delays nothing else. Throws what SQLite throws; worker.ts turns that into troubles.
 
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -37,7 +37,7 @@ export type Answer =
   | { readonly kind: 'trouble'; readonly trouble: Trouble };
 
 export interface Trouble {
-  /** full: rolled back, can be tried again. locked: somebody else has it. broken: everything else. */
+  /** full: rolled back, can be tried again. locked: another process has it. broken: everything else. */
   readonly kind: 'full' | 'locked' | 'broken';
   readonly message: string;
 }

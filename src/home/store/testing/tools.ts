@@ -1,4 +1,4 @@
-// Small helpers of the contract suite: text as values, a watch that writes down what it is told, bounded waiting.
+// Small helpers of the contract suite: text as values, a watch that records its events, bounded waiting.
 
 import { vi } from 'vitest';
 import type { CommitRequest, CommitResult, Entry, Store, StoreEvent, StoreWatch } from '../store.ts';

@@ -1,5 +1,5 @@
-// Resolves a name and opens TCP connections, and finds out which endpoint each one reached: the kernel's connection
-// tracking knows, or whoever passed the connection on.
+// Resolves a name and opens TCP connections, and finds out which endpoint each one reached: from the kernel's
+// connection tracking, or from the process that passed the connection on.
 
 import { lookup, Resolver } from 'node:dns/promises';
 import { connect, type Socket } from 'node:net';

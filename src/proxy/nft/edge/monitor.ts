@@ -1,4 +1,4 @@
-// Notices when somebody else changes our table: `nft monitor` names the process behind each transaction.
+// Notices when another program changes our table: `nft monitor` names the process behind each transaction.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { programPath } from '../programs.ts';
