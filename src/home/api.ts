@@ -20,6 +20,7 @@ import { type ApiLimits, defaultLimits } from './request/limits.ts';
 import { type AuthorityFacts, createPathHandler } from './request/paths.ts';
 import { createRequestMetrics } from './request/request-metrics.ts';
 import type { Store } from './store/store.ts';
+import { createPartProxy } from './verbs/part-proxy.ts';
 import { createEventMemo } from './watch/event-memo.ts';
 import { createOpenWatches } from './watch/open-watches.ts';
 
@@ -80,7 +81,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     waitsFor: () => (state === 'started' ? undefined : `the server is ${state}`),
   });
   return {
-    handle: createHandle({ engine, access: options.access, metrics, answerPath }),
+    handle: createHandle({ engine, access: options.access, metrics, answerPath, partProxy: createPartProxy(engine) }),
     start: async () => {
       state = 'starting';
       await ensureNamespaces(engine);

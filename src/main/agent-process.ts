@@ -51,6 +51,7 @@ export async function runAgent(flags: AgentFlags): Promise<void> {
     metrics,
     notReady: () => lease.problem() || notReady(status()),
     status,
+    registrations: [lease],
   }).catch(async (error: unknown) => {
     await parts.stop();
     throw error;

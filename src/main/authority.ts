@@ -14,7 +14,7 @@ import { createLookup } from '../dns/upstream/lookup.ts';
 import { createTransport } from '../dns/upstream/transport.ts';
 import { tcpConnection } from '../federation/public/rfc2136.ts';
 import type { Client } from '../kube/client/client.ts';
-import { keepPartLease } from '../kube/controller/part-lease.ts';
+import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { type AuthorityRole, type AuthoritySetup, startAuthorityRole, zoneWish } from './authority-role.ts';
 
 export interface AuthorityOptions extends AuthoritySetup, DnsConfig {
@@ -31,6 +31,8 @@ export interface Authority {
   readonly server: DnsServer;
   readonly table: FederationTable;
   readonly role: AuthorityRole;
+  /** None without a broker. */
+  readonly leases: readonly PartLease[];
   whenSynced(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -54,7 +56,7 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
     sourceOption,
   });
   parts.add('dns server', () => server.close());
-  const role = addAuthorityRole({ ...options, table, server }, parts);
+  const { role, leases } = addAuthorityRole({ ...options, table, server }, parts);
   const { namesCopy: copy } = options;
   const keeping = { world, log, table: names, zones: () => [table.zone], whenSynced: () => role.whenSynced() };
   if (copy) keepNamesCopy({ ...keeping, copy, isWhole: () => names.isReady(table.zone.id) }, parts);
@@ -63,6 +65,7 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
     server,
     table,
     role,
+    leases,
     whenSynced: () => role.whenSynced(),
     stop: () => parts.stop(),
   };
@@ -88,7 +91,7 @@ type RoleOptions = AuthoritySetup &
     readonly leaseAt?: Client;
   };
 
-export function addAuthorityRole(options: RoleOptions, parts: Parts): AuthorityRole {
+export function addAuthorityRole(options: RoleOptions, parts: Parts): Pick<Authority, 'role' | 'leases'> {
   const { world, server } = options;
   const nameservers = options.forward?.nameservers ?? [];
   const exchange = createTransport(world);
@@ -102,10 +105,9 @@ export function addAuthorityRole(options: RoleOptions, parts: Parts): AuthorityR
   });
   parts.add('authority', () => role.stop());
   const client = options.leaseAt ?? options.broker?.client;
-  if (client) {
-    const id = options.partId ?? options.federation;
-    const lease = keepPartLease({ client, world, log: options.log, part: 'authority', id });
-    parts.add('lease of the authority', () => lease.stop());
-  }
-  return role;
+  if (client === undefined) return { role, leases: [] };
+  const id = options.partId ?? options.federation;
+  const lease = keepPartLease({ client, world, log: options.log, part: 'authority', id });
+  parts.add('lease of the authority', () => lease.stop());
+  return { role, leases: [lease] };
 }

@@ -2,7 +2,12 @@
 // query log's switch.
 
 import { createMetrics } from '../base/metrics.ts';
-import { type AdminEndpoint, type AdminRoute, startAdminEndpoint } from '../base/real/admin-endpoint.ts';
+import {
+  type AdminEndpoint,
+  type AdminRegistration,
+  type AdminRoute,
+  startAdminEndpoint,
+} from '../base/real/admin-endpoint.ts';
 import type { World } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Zone } from '../catalog/zones.ts';
@@ -17,6 +22,7 @@ export interface DnsAdminOptions {
   readonly catalog?: Catalog;
   readonly notReady: () => string;
   readonly status: () => unknown;
+  readonly registrations: readonly AdminRegistration[];
 }
 
 export function startDnsAdmin(options: DnsAdminOptions): Promise<AdminEndpoint> {

@@ -153,6 +153,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     stubPort: resolver.stubPort,
     admin: {
       catalog,
+      registrations: resolver.leases,
       zones: () => resolver.zones(),
       notReady: () => resolver.notReady(),
       status: () => ({ cluster: flags.clusterId, ...(running ? { isLeading: running.role.isLeading() } : {}) }),
@@ -185,6 +186,7 @@ async function startAuthorityOnly(common: Common, setup: AuthoritySetup): Promis
     server,
     stubPort: undefined,
     admin: {
+      registrations: authority.leases,
       zones: () => [table.zone],
       notReady: () => (table.table.isReady(table.zone.id) ? '' : `not read yet: ${table.zone.name}`),
       status: () => ({ federation: setup.federation, isLeading: role.isLeading() }),

@@ -60,6 +60,7 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
       metrics,
       notReady: () => role.notReady(),
       status,
+      registrations: [role.lease],
     });
     parts.add('admin endpoint', () => admin.close());
     const stopped = untilStopped(log, () => parts.stop());

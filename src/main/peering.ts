@@ -10,7 +10,7 @@ import type { World } from '../base/world.ts';
 import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
 import { apply, createIfAbsent } from '../kube/client/apply.ts';
 import type { Client } from '../kube/client/client.ts';
-import { keepPartLease } from '../kube/controller/part-lease.ts';
+import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import { startPeerAddresses } from '../peering/consumer/addresses.ts';
@@ -43,6 +43,7 @@ export interface PeeringRoleOptions {
 
 export interface PeeringRole {
   readonly peering: Peering;
+  readonly lease: PartLease;
   /** Empty while it serves and its home answers. */
   notReady(): string;
   readonly advertised: string;
@@ -97,7 +98,7 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     const id = hostname();
     const lease = keepPartLease({ client, world, log, part: 'peering', id, node: id, namespace });
     parts.add('lease', () => lease.stop());
-    return { peering, advertised, notReady: () => lease.problem(), stop: () => parts.stop() };
+    return { peering, advertised, lease, notReady: () => lease.problem(), stop: () => parts.stop() };
   } catch (error) {
     await parts.stop();
     throw error;

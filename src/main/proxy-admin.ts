@@ -28,6 +28,7 @@ export function startProxyAdmin(options: ProxyAdminOptions): Promise<AdminEndpoi
     routes,
     notReady: () => proxy.notReady(),
     status: () => proxy.status(),
+    registrations: [proxy.lease],
   });
 }
 

@@ -6,7 +6,7 @@ import type { Metrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 import type { Client } from '../kube/client/client.ts';
-import { keepPartLease } from '../kube/controller/part-lease.ts';
+import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { attachProxy } from '../proxy/attach.ts';
 import type { Identify } from '../proxy/connectivity/edge/probe.ts';
 import { registerProxyMetrics } from '../proxy/metrics.ts';
@@ -36,6 +36,7 @@ export interface ProxyOptions {
 
 export interface ProxyRole {
   readonly state: ProxyState;
+  readonly lease: PartLease;
   /** In nftables mode: replaces the connections that are redirected to a local port. */
   setRedirects(redirects: readonly Redirect[]): void;
   /** Resolves when what the home holds is served. */
@@ -90,6 +91,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   parts.add('lease', () => lease.stop());
   return {
     state,
+    lease,
     setRedirects: (redirects) => {
       if ('setRedirects' in serving) serving.setRedirects(redirects);
     },

@@ -22,7 +22,7 @@ import { listenFederations } from '../dns/sockets/server-federations.ts';
 import { Federations } from '../dns/stub-zones/federations.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../external/kinds/mesh-external-service.ts';
 import type { Client } from '../kube/client/client.ts';
-import { keepPartLease } from '../kube/controller/part-lease.ts';
+import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { type PeerService, peerServiceType } from '../peering/kinds/peer-service.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
@@ -59,6 +59,7 @@ export interface Resolver {
   readonly server: DnsServer;
   readonly catalog: Catalog;
   readonly authority: { readonly table: FederationTable; readonly role: AuthorityRole } | undefined;
+  readonly leases: readonly PartLease[];
   /** All that it answers for. */
   zones(): readonly Zone[];
   /** Port of the stub-zone endpoint, if there is one. */
@@ -131,9 +132,10 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       ...{ ...outside, names: externalTable, type: meshExternalServiceType, namespace: systemNamespace },
     });
     parts.add('names of external services', () => external.stop());
-    const role =
+    const added =
       authority &&
       authorityParts?.addAuthorityRole({ ...options, ...authority, table: table!, server, leaseAt: home }, parts);
+    const role = added?.role;
     const zones = () => [...(isForwarded ? [catalog.clustersetZone] : catalog.zones), ...(table ? [table.zone] : [])];
     const notReady = () => {
       const waiting = zones()
@@ -158,6 +160,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       server,
       catalog,
       authority: role && { table: table!, role },
+      leases: [lease, ...(added?.leases ?? [])],
       zones: allZones,
       stubPort,
       notReady,

@@ -41,6 +41,7 @@ export async function runXds(flags: XdsFlags): Promise<void> {
       metrics,
       notReady: () => role.notReady(),
       status: () => ({ cluster, proxies: role.service.proxies.reports() }),
+      registrations: [role.lease],
     });
     parts.add('admin endpoint', () => admin.close());
     const stopped = untilStopped(log, () => parts.stop());

@@ -14,7 +14,7 @@ import { defaultOutboundPorts, type OutboundPorts } from '../external/rules/redi
 import type { Client } from '../kube/client/client.ts';
 import { createInformer } from '../kube/controller/informer.ts';
 import { standForLeader } from '../kube/controller/leader.ts';
-import { keepPartLease } from '../kube/controller/part-lease.ts';
+import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { partLabel } from '../kube/objects/part-lease.ts';
 import { anyAddress } from '../xds/bodies.ts';
@@ -57,6 +57,7 @@ export interface XdsRoleOptions {
 
 export interface XdsRole {
   readonly service: XdsService;
+  readonly lease: PartLease;
   /** Port of the listener with TLS; 0 without one. */
   readonly port: number;
   /** Why it does not serve yet; empty once it does. */
@@ -108,9 +109,10 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
       isSynced = true;
     });
     const port = await listen({ ...options, service, parts, isSynced: () => isSynced });
-    report({ ...options, service, parts, withheld });
+    const lease = report({ ...options, service, parts, withheld });
     return {
       service,
+      lease,
       port,
       notReady: () => (isSynced ? '' : whyReading),
       whenSynced: () => synced,
@@ -169,7 +171,7 @@ async function listen(options: Listening): Promise<number> {
 }
 
 /** Through the Lease, so that the leading process knows what the proxies of all of them refused. */
-function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; withheld: WithheldBook }): void {
+function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; withheld: WithheldBook }): PartLease {
   const { world, log, home, namespace, service, parts, withheld } = options;
   const id = world.random.uuid().slice(0, 8);
   const own = () => complaintsOf(service, withheld);
@@ -198,6 +200,7 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
     },
   });
   parts.add('leader', () => candidate.stop());
+  return lease;
 }
 
 function* complaintsOf(service: XdsService, withheld: WithheldBook): Iterable<Complaint> {

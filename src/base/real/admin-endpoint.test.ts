@@ -59,3 +59,20 @@ describe('admin endpoint', () => {
     expect(switched).toBe(0);
   });
 });
+
+test('admin endpoint: it belongs to Leases -> each gets its address, on loopback if it is on all; answers name the holders', async () => {
+  const told: string[] = [];
+  const registration = (holder: string) => ({ holder, announce: ({ url }: { url: string }) => void told.push(url) });
+  const made = await startAdminEndpoint({
+    listen: { host: '0.0.0.0', port: 0 },
+    metrics: createMetrics(),
+    notReady: () => 'no home',
+    status: () => ({}),
+    registrations: [registration('a_1'), registration('b,2')],
+  });
+  const url = `http://127.0.0.1:${new URL(made.url).port}`;
+  expect(told).toEqual([url, url]);
+  const response = await fetch(`${url}/readyz`);
+  expect([response.status, response.headers.get('portolan-part')]).toEqual([503, 'a_1,b%2C2']);
+  await made.close();
+});

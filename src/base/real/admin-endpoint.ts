@@ -3,7 +3,9 @@
 
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { adminHolderHeader, formatHolders } from '../admin-holder.ts';
 import type { Metrics } from '../metrics.ts';
+import { formatHostPort } from '../text/host-port.ts';
 import { adminRefusal } from './admin-guard.ts';
 
 export interface AdminEndpointOptions {
@@ -15,6 +17,13 @@ export interface AdminEndpointOptions {
   readonly status: () => unknown;
   /** More paths that only some roles have. */
   readonly routes?: Readonly<Record<string, AdminRoute>>;
+  /** The Leases of the parts that answer here. Each gets the address, so that the home can pass on requests. */
+  readonly registrations?: readonly AdminRegistration[];
+}
+
+export interface AdminRegistration {
+  readonly holder: string;
+  announce(admin: { readonly url: string; readonly pod?: string }): void;
 }
 
 export interface AdminRoute {
@@ -29,7 +38,10 @@ export interface AdminEndpoint {
 }
 
 export function startAdminEndpoint(options: AdminEndpointOptions): Promise<AdminEndpoint> {
+  const registrations = options.registrations ?? [];
+  const holders = formatHolders(registrations.map(({ holder }) => holder));
   const server = createServer((request, response) => {
+    if (holders !== '') response.setHeader(adminHolderHeader, holders);
     const refusal = adminRefusal(request.headers, options.listen.host);
     if (refusal !== undefined) return answer(response, 403, `${refusal}\n`);
     const [path = '', query = ''] = (request.url ?? '').split('?', 2);
@@ -42,9 +54,12 @@ export function startAdminEndpoint(options: AdminEndpointOptions): Promise<Admin
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.listen.port, options.listen.host, () => {
-      const { address, family, port } = server.address() as AddressInfo;
+      const { address, port } = server.address() as AddressInfo;
+      const pod = process.env['POD_NAME'];
+      for (const registration of registrations)
+        registration.announce({ url: `http://${formatHostPort(reachable(address), port)}`, pod });
       resolve({
-        url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
+        url: `http://${formatHostPort(address, port)}`,
         close: () => {
           server.closeAllConnections();
           return new Promise((done) => server.close(() => done()));
@@ -52,6 +67,11 @@ export function startAdminEndpoint(options: AdminEndpointOptions): Promise<Admin
       });
     });
   });
+}
+
+/** All addresses of this machine: from here, by loopback. */
+function reachable(address: string): string {
+  return address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
 }
 
 async function respond(options: AdminEndpointOptions, path: string, response: ServerResponse): Promise<void> {

@@ -11,6 +11,7 @@ import { remove } from '../verbs/delete.ts';
 import { removeCollection } from '../verbs/delete-collection.ts';
 import { get } from '../verbs/get.ts';
 import { list } from '../verbs/list.ts';
+import type { PartProxy } from '../verbs/part-proxy.ts';
 import { patch } from '../verbs/patch.ts';
 import { createInSubresource } from '../verbs/subresource.ts';
 import { update } from '../verbs/update.ts';
@@ -27,6 +28,7 @@ export interface HandlerParts {
   readonly access: Access;
   readonly metrics: RequestMetrics;
   readonly answerPath: PathHandler;
+  readonly partProxy: PartProxy;
 }
 
 export type Handle = (request: ApiRequest) => Promise<HttpResponse>;
@@ -66,8 +68,13 @@ async function answer(parts: HandlerParts, request: ApiRequest, route: Route | u
   const decision = parts.access.authorize(user, route.attributes);
   if (!decision.isAllowed) throw forbidden(user, route.attributes, decision.reason);
   if (route.kind === 'path') return parts.answerPath(request, route);
+  if (isPartProxy(route)) return parts.partProxy.pass(request, route);
   if (request.receiveBody !== undefined) await request.receiveBody();
   return answerResource(parts, request, route, user);
+}
+
+function isPartProxy({ group, plural, subresource }: ResourceRoute): boolean {
+  return group === '' && plural === 'services' && subresource === 'proxy';
 }
 
 async function answerResource(

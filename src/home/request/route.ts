@@ -24,6 +24,8 @@ export interface ResourceRoute {
   readonly namespace: string;
   readonly name: string;
   readonly subresource: string;
+  /** What follows the subresource `proxy`: a path of whoever is behind it, `/` at least. Empty without that subresource. */
+  readonly proxyPath: string;
   readonly query: URLSearchParams;
   readonly attributes: Attributes;
 }
@@ -105,11 +107,17 @@ function resourceRoute(method: string, { group, version, rest, query }: Resource
   return { kind: 'resource', verb, group, version, ...place, query, attributes };
 }
 
-function parsePlace(rest: readonly string[]): Pick<ResourceRoute, 'plural' | 'namespace' | 'name' | 'subresource'> {
+type ObjectPlace = Pick<ResourceRoute, 'plural' | 'namespace' | 'name' | 'subresource' | 'proxyPath'>;
+
+function parsePlace(rest: readonly string[]): ObjectPlace {
   const isInNamespace = rest[0] === 'namespaces' && rest.length > 2 && !namespaceSubresources.has(rest[2]!);
   const namespace = isInNamespace ? rest[1]! : '';
   const [plural = '', name = '', ...subresource] = isInNamespace ? rest.slice(2) : rest;
-  return { plural, namespace, name, subresource: subresource.join('/') };
+  if (subresource[0] === 'proxy') {
+    const proxyPath = `/${subresource.slice(1).map(encodeURIComponent).join('/')}`;
+    return { plural, namespace, name, subresource: 'proxy', proxyPath };
+  }
+  return { plural, namespace, name, subresource: subresource.join('/'), proxyPath: '' };
 }
 
 function verbOf(method: string, name: string, query: URLSearchParams): Verb {

@@ -110,9 +110,13 @@ export interface Client {
     body: T,
     options?: WriteOptions,
   ): Promise<T>;
-  /** GET of any path that answers JSON: discovery, `/version`. */
-  getPath<T = unknown>(path: string, options?: RequestOptions): Promise<T>;
+  /** GET of any path that answers JSON, or what `decode` reads: discovery, `/version`. */
+  getPath<T = unknown>(path: string, options?: PathOptions<T>): Promise<T>;
   close(): void;
+}
+
+export interface PathOptions<T> extends RequestOptions {
+  readonly decode?: (body: Uint8Array) => T;
 }
 
 export interface ClientOptions {

@@ -22,6 +22,22 @@ test('part lease: a part runs -> a Lease with its part, node, mode and version, 
   expect(Date.parse((await lease())!.spec!.renewTime!) - Date.parse(first!.spec!.renewTime!)).toBeGreaterThan(9000);
 });
 
+test('part lease: the admin endpoint opens -> its address is in the Lease at once, and stays there', async () => {
+  const { sim, keep, lease } = await start();
+  const kept = keep('a');
+  kept.announce({ url: 'http://127.0.0.1:9465', pod: 'proxy-x' });
+  await sim.time.advance(1000);
+  const wanted = { 'portolan.dev/admin': 'http://127.0.0.1:9465', 'portolan.dev/pod': 'proxy-x' };
+  expect((await lease())?.metadata.annotations).toMatchObject(wanted);
+  expect((await lease())?.spec?.holderIdentity).toBe(kept.holder);
+  await sim.time.advance(25_000);
+  expect((await lease())?.metadata.annotations).toMatchObject(wanted);
+  kept.announce({ url: 'http://127.0.0.1:9466' });
+  await sim.time.settle(kept.stop());
+  await sim.time.advance(30_000);
+  expect(await lease()).toBeUndefined();
+});
+
 test('part lease: it stops in order -> the Lease is gone', async () => {
   const { sim, keep, lease } = await start();
   const kept = keep('a');

@@ -35,7 +35,16 @@ export interface PartLeaseOptions {
   readonly namespace?: string;
 }
 
+export interface AdminPlace {
+  readonly url: string;
+  readonly pod?: string;
+}
+
 export interface PartLease {
+  /** The holder in the Lease: differs for every start. */
+  readonly holder: string;
+  /** Writes the address of the part's admin endpoint, at once. */
+  announce(admin: AdminPlace): void;
   /** Why the last write to the home failed; empty if it did not. */
   problem(): string;
   /** Removes the Lease, unless another process has taken it over. */
@@ -53,6 +62,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
   const holder = `${id}_${world.random.uuid()}`;
   const request = { timeoutMs: requestTimeoutMs };
   const startedAt = formatMicroTime(world.clock.wallMs());
+  let admin: AdminPlace | undefined;
   let held: Lease | undefined;
   let timer: Timer | undefined;
   let isStopped = false;
@@ -73,6 +83,8 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
           [partAnnotations.version]: version,
           ...(options.node === undefined ? {} : { [partAnnotations.node]: options.node }),
           ...(options.mode === undefined ? {} : { [partAnnotations.mode]: options.mode }),
+          ...(admin === undefined ? {} : { [partAnnotations.admin]: admin.url }),
+          ...(admin?.pod === undefined ? {} : { [partAnnotations.pod]: admin.pod }),
         },
       },
       spec: {
@@ -126,6 +138,14 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
 
   next();
   return {
+    holder,
+    announce: (place) => {
+      admin = place;
+      writing = writing.then(() => {
+        timer?.cancel();
+        return isStopped ? undefined : renew();
+      });
+    },
     problem: () => problem,
     stop: async () => {
       isStopped = true;

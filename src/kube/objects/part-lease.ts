@@ -10,6 +10,10 @@ export const partAnnotations = {
   node: 'portolan.dev/node',
   mode: 'portolan.dev/mode',
   version: 'portolan.dev/version',
+  /** URL of its admin endpoint, as seen on its own machine. */
+  admin: 'portolan.dev/admin',
+  /** Its Pod, where it runs in one: then the API server's own proxy leads to it. */
+  pod: 'portolan.dev/pod',
 } as const;
 export const partRenewMs = 10_000;
 

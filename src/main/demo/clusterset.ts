@@ -78,6 +78,7 @@ export async function startBroker(deps: DemoDeps, addresses: DemoRange): Promise
   const { server, table } = authority;
   const admin = await startAdmin(deps, 'authority', {
     server,
+    registrations: authority.leases,
     zones: () => [table.zone],
     notReady: () => (table.table.isReady(table.zone.id) ? '' : 'not read yet'),
     status: () => ({ federation: demoFederation.name, isLeading: authority.role.isLeading() }),
@@ -118,6 +119,7 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
   const admin = await startAdmin(deps, cluster.id, {
     server,
     catalog,
+    registrations: resolver.leases,
     zones: () => resolver.zones(),
     notReady: () => resolver.notReady(),
     status: () => ({ cluster: cluster.id }),

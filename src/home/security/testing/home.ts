@@ -3,6 +3,7 @@
 import { Simulation } from '../../../../sim/virtual-world.ts';
 import { readBody } from '../../../base/http.ts';
 import { silentLog } from '../../../base/log.ts';
+import type { Network } from '../../../base/world.ts';
 import { generatePrivateKey } from '../../../base/x509/edge/keys.ts';
 import { createApi } from '../../api.ts';
 import { builtinKinds, securityKinds } from '../../kinds/index.ts';
@@ -36,9 +37,11 @@ export interface Home {
   token(place: string, spec?: object): Promise<string>;
 }
 
-export async function openHome(options: Partial<AccessOptions> = {}): Promise<Home> {
+/** `network` in place of the simulated one. */
+export async function openHome(options: Partial<AccessOptions> & { network?: Network } = {}): Promise<Home> {
   const simulation = new Simulation({ seed: 1 });
-  const world = simulation.world('home');
+  const simulated = simulation.world('home');
+  const world = { ...simulated, network: options.network ?? simulated.network };
   const store = createMemoryStore({ world });
   const serviceAccountKey = generatePrivateKey();
   const access = await createAccess({ world, store, log: silentLog, serviceAccountKey, ...options });
