@@ -10,9 +10,10 @@ import { clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../src/clusterset/kinds/service-export-policy.ts';
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import type { Diagnosis } from '../../src/doctor/diagnosis.ts';
 import { federationType } from '../../src/federation/kinds/federation.ts';
-import { leaseType } from '../../src/kube/objects/lease.ts';
+import { type Lease, leaseType } from '../../src/kube/objects/lease.ts';
 import type { AnyObject, ResourceType } from '../../src/kube/objects/object.ts';
 import { systemNamespace } from '../../src/kube/objects/ours.ts';
 import { secretType } from '../../src/kube/objects/secret.ts';
@@ -87,6 +88,35 @@ const silentPart = (part: string): Pick<Case, 'make' | 'mend'> => ({
   mend: async ({ desk }) =>
     void (await desk.home.delete(leaseType, { namespace: systemNamespace, name: `portolan-${part}-n1` })),
 });
+
+const adminUrl = 'http://127.0.0.1:9001';
+
+/** A part whose admin endpoint answers through its home. The fault is one answer, mended is another. */
+function answeringPart(
+  part: string,
+  faulty: object,
+  fine: object | ((scene: Scene) => Promise<object>),
+): Pick<Case, 'make' | 'mend'> {
+  const serve = ({ set }: Scene, answer: object) =>
+    set.simulation.network.listen(adminUrl, async () => ({
+      status: 200,
+      headers: { 'content-type': 'application/json', 'portolan-part': 'n1_a' },
+      body: Buffer.from(JSON.stringify(answer)),
+    }));
+  return {
+    make: async (scene) => {
+      serve(scene, faulty);
+      const lease = partLease(scene, part, { ageMs: 0 }) as Lease;
+      lease.metadata.annotations!['portolan.dev/admin'] = adminUrl;
+      lease.spec!.holderIdentity = 'n1_a';
+      lease.spec!.leaseDurationSeconds = 3600;
+      await scene.desk.home.create(leaseType, lease);
+    },
+    mend: async (scene) => serve(scene, typeof fine === 'function' ? await fine(scene) : fine),
+  };
+}
+
+const explained = (address: string) => ({ rcode: 'NOERROR', records: [{ text: `A ${address}` }] });
 
 /** An object that exists while the fault does; `status` is written after it. */
 function object(
@@ -313,6 +343,31 @@ const cases: readonly Case[] = [
   { code: 'PTL0902', says: /it has not reported for/, exitCode: 7, ...silentPart('proxy') },
   { code: 'PTL0902', says: /it has not reported for/, exitCode: 7, ...silentPart('xds') },
   {
+    code: 'PTL0502',
+    says: /dns on n1: it answers clusterset\.local from old data: the home is away/,
+    exitCode: 7,
+    ...answeringPart(
+      'dns',
+      { stale: ['clusterset.local'], staleWhy: 'the home is away', ...explained('0.0.0.0') },
+      { stale: [], ...explained('0.0.0.0') },
+    ),
+  },
+  {
+    code: 'PTL0503',
+    says: /checkout\.shop\.svc\.clusterset\.local \(shop\/checkout\) at dns on n1: it answers 0\.0\.0\.0, expected 24/,
+    exitCode: 7,
+    ...answeringPart('dns', explained('0.0.0.0'), async ({ desk }) => {
+      const { spec } = await desk.home.get<ServiceImport>(serviceImportType, ref);
+      return explained(spec.ips![0]!);
+    }),
+  },
+  {
+    code: 'PTL0901',
+    says: /shop\/checkout from proxy on n1: 243\.0\.0\.1:80: 3 refused/,
+    exitCode: 7,
+    ...answeringPart('proxy', { problems: ['243.0.0.1:80: 3 refused'] }, { problems: [] }),
+  },
+  {
     code: 'PTL0504',
     says: /resolver of cluster west.*Pending: its Cluster names no resolver endpoint/,
     exitCode: 0,
@@ -390,8 +445,8 @@ const cases: readonly Case[] = [
     says: /it runs 0\.0\.1, this program is /,
     exitCode: 0,
     make: async (scene) =>
-      void (await scene.desk.home.create(leaseType, partLease(scene, 'dns', { ageMs: 1000, theirs: '0.0.1' }))),
-    mend: silentPart('dns').mend,
+      void (await scene.desk.home.create(leaseType, partLease(scene, 'agent', { ageMs: 1000, theirs: '0.0.1' }))),
+    mend: silentPart('agent').mend,
   },
 ];
 
@@ -442,7 +497,14 @@ async function ranges(set: SimClusterSet, east: string[], west: string[]): Promi
 
 test('doctor: nothing is wrong -> no finding, everything was checked, exit code 0', async () => {
   const scene = await open();
-  expect(await doctor(scene)).toMatchObject({ complete: true, findings: [], skipped: [], exitCode: 0 });
+  const found = await doctor(scene);
+  expect(found).toMatchObject({ complete: true, findings: [], exitCode: 0 });
+  const why = (part: string) => `no ${part} reports in this cluster, so none could be asked`;
+  expect(found.skipped).toEqual([
+    { code: 'PTL0502', cluster: 'west', why: why('dns'), isIdle: true },
+    { code: 'PTL0503', cluster: 'west', why: why('dns'), isIdle: true },
+    { code: 'PTL0901', cluster: 'west', why: why('proxy'), isIdle: true },
+  ]);
 });
 
 describe('doctor: a fault made on purpose -> its code with the next step; mended -> it is gone', () => {
@@ -482,7 +544,7 @@ test('doctor: several kubeconfigs, one home away -> both in one document, what c
     { cluster: 'east', reached: false },
   ]);
   expect(found.findings.map(({ code, cluster }) => `${code} ${cluster}`)).toContain('PTL0101 east');
-  expect(found.skipped.every(({ cluster, why }) => cluster === 'east' && why !== '')).toBe(true);
+  expect(found.skipped.every(({ cluster, why, isIdle }) => isIdle || (cluster === 'east' && why !== ''))).toBe(true);
   expect(found).toMatchObject({ complete: false, exitCode: 7 });
 });
 

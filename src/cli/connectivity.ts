@@ -82,7 +82,7 @@ export async function connectionProblems(
   deps: CliDeps,
   client: Client,
   { connect, dns }: { readonly connect: readonly string[]; readonly dns?: string },
-): Promise<{ service: string; problems: readonly string[] }[]> {
+): Promise<{ service: string; from: string; problems: readonly string[] }[]> {
   const nowMs = deps.world.clock.wallMs();
   return Promise.all(
     connect.map(async (text) => {
@@ -90,7 +90,7 @@ export async function connectionProblems(
       const request = await requestFrom(client, wanted);
       const identify = identifyByConntrack(deps.host);
       const { isFine, problems } = await testConnectivity({ ...request, count: fewConnections, dns, identify });
-      return { service: request.service, problems: isFine ? [] : problems };
+      return { service: request.service, from: 'here', problems: isFine ? [] : problems };
     }),
   );
 }

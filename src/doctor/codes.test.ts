@@ -32,10 +32,38 @@ function found(code: string, more: Partial<ClusterFacts>, check = (allChecks as 
   return diagnose([{ ...facts, ...more } as ClusterFacts], { [code]: check });
 }
 
+function all<T>(answers: readonly T[]) {
+  return { value: { answers, unasked: [], idle: '' } };
+}
+
 describe('checks', () => {
+  test('a resolver says that a zone is old, and that none is -> PTL0502 with its reason, and nothing', () => {
+    const state = (stale: string[]) => ({
+      resolvers: all([{ resolver: 'dns on n1', stale, why: 'the home is away' }]),
+    });
+    expect(found('PTL0502', state(['clusterset.local'])).findings[0]).toMatchObject({
+      subject: 'dns on n1',
+      message: 'it answers clusterset.local from old data: the home is away',
+    });
+    expect(found('PTL0502', state([])).findings).toEqual([]);
+  });
+
+  test('some parts could not be asked -> skipped with the reason, not complete; there is none -> skipped, complete', () => {
+    const some = found('PTL0901', {
+      connections: { value: { answers: [], unasked: ['proxy on n1: silent'], idle: '' } },
+    });
+    expect(some).toMatchObject({ complete: false, skipped: [{ code: 'PTL0901', why: 'proxy on n1: silent' }] });
+    const none = found('PTL0901', { connections: { value: { answers: [], unasked: [], idle: 'no proxy reports' } } });
+    expect(none).toMatchObject({
+      complete: true,
+      skipped: [{ code: 'PTL0901', why: 'no proxy reports', isIdle: true }],
+    });
+    expect(exitOf(none, 'error')).toBe(0);
+  });
+
   test('a resolver answers with another address, with an error, as it should -> PTL0503 twice', () => {
     const asked = (got: readonly string[] | string) => ({
-      asked: { value: [{ name: 'a', resolver: '127.0.0.1:53', wanted: ['243.0.0.1'], got }] },
+      asked: all([{ name: 'a', resolver: '127.0.0.1:53', wanted: ['243.0.0.1'], got }]),
     });
     expect(found('PTL0503', asked(['243.0.0.2'])).findings[0]?.message).toBe(
       'it answers 243.0.0.2, expected 243.0.0.1',
@@ -45,9 +73,11 @@ describe('checks', () => {
   });
 
   test('a connection fails, and works -> PTL0901 with the reason, and nothing', () => {
-    const tried = (problems: string[]) => ({ connections: { value: [{ service: 'shop/checkout', problems }] } });
+    const tried = (problems: string[]) => ({
+      connections: all([{ service: 'shop/checkout', from: 'here', problems }]),
+    });
     expect(found('PTL0901', tried(['refused'])).findings[0]).toMatchObject({
-      subject: 'shop/checkout',
+      subject: 'shop/checkout from here',
       message: 'refused',
     });
     expect(found('PTL0901', tried([])).findings).toEqual([]);

@@ -117,6 +117,13 @@ export const codes = {
     means: 'A DNS server of this cluster does not renew its lease. Clients that ask it may get no answer.',
     fix: 'Start portolan dns on that node, or delete its Lease if the node is gone for good.',
   },
+  PTL0502: {
+    title: 'a resolver answers from old data',
+    severity: 'warning',
+    means:
+      'The resolver does not follow its home at present, or still answers from a copy on disk. Changes do not reach it.',
+    fix: 'Check that the resolver reaches its home and that its account may list and watch; read its log.',
+  },
   PTL0503: {
     title: 'a resolver answers otherwise than the objects say',
     severity: 'error',
@@ -189,7 +196,7 @@ export const codes = {
   PTL0901: {
     title: 'a connection failed',
     severity: 'error',
-    means: 'A service could not be reached by its clusterset name from here.',
+    means: 'A service could not be reached by its clusterset IP from a node of the cluster, or by its name from here.',
     fix: 'portolan test connectivity NAMESPACE/NAME shows which step fails.',
   },
   PTL0902: {
@@ -210,7 +217,7 @@ export function docsOf(code: Code): string {
 export function codesPage(): string {
   const entries = (Object.entries(codes) as [Code, CodeInfo][]).map(
     ([code, { title, severity, means, fix }]) =>
-      `## ${code}\n**${title}** (${severity})\n\n${means}\n\nWhat to do: ${fix}\n`,
+      `## ${code}\n**${title}** (${severity})\n\n${means}\n\nNext step: ${fix}\n`,
   );
   return `# Codes of portolan doctor\n\nWritten from src/doctor/codes.ts. A code is never used for something else.\n\n${entries.join('\n')}`;
 }

@@ -16,8 +16,15 @@ export interface Found {
   readonly fix?: string;
 }
 
+/** A check that asks parts may have reached only some of them, or found none to ask. */
+export interface PartlyChecked {
+  readonly found: readonly Found[];
+  readonly unasked: readonly string[];
+  readonly idle: string;
+}
+
 /** Throws NotRead if what it needs could not be read. */
-export type Check = (facts: ClusterFacts) => readonly Found[];
+export type Check = (facts: ClusterFacts) => readonly Found[] | PartlyChecked;
 
 export interface Finding extends Required<Omit<Found, 'since'>> {
   readonly code: Code;
@@ -33,10 +40,12 @@ export interface Skipped {
   readonly code: Code;
   readonly cluster: string;
   readonly why: string;
+  /** Nothing in this cluster could be checked by it: there is no such part. */
+  readonly isIdle?: true;
 }
 
 export interface Diagnosis {
-  /** Whether every check ran in every cluster. */
+  /** Whether every check ran in every cluster that has something to check. */
   readonly complete: boolean;
   readonly clusters: readonly { readonly cluster: string; readonly reached: boolean }[];
   readonly findings: readonly Finding[];
@@ -52,7 +61,10 @@ export function diagnose(clusters: readonly ClusterFacts[], checks: Checks): Dia
     for (const [name, check] of Object.entries(checks)) {
       const code = name as Code;
       try {
-        findings.push(...check(facts).map((found) => findingOf(code, found, facts)));
+        const { found, unasked, idle } = resultOf(check(facts));
+        findings.push(...found.map((one) => findingOf(code, one, facts)));
+        skipped.push(...unasked.map((why) => ({ code, cluster: facts.cluster, why })));
+        if (idle !== '') skipped.push({ code, cluster: facts.cluster, why: idle, isIdle: true });
       } catch (error) {
         const { cluster } = facts;
         skipped.push({ code, cluster, why: errorText(error) });
@@ -63,11 +75,15 @@ export function diagnose(clusters: readonly ClusterFacts[], checks: Checks): Dia
     }
   }
   return {
-    complete: skipped.length === 0,
+    complete: skipped.every(({ isIdle }) => isIdle),
     clusters: clusters.map(({ cluster, health }) => ({ cluster, reached: 'value' in health })),
     findings: findings.sort(worstFirst),
     skipped,
   };
+}
+
+function resultOf(result: ReturnType<Check>): PartlyChecked {
+  return 'found' in result ? result : { found: result, unasked: [], idle: '' };
 }
 
 function findingOf(code: Code, found: Found, { cluster, nowMs }: ClusterFacts): Finding {

@@ -51,6 +51,31 @@ export interface AskedName {
   readonly got: readonly string[] | string;
 }
 
+/** A resolver that answers from data that may be old. */
+export interface ResolverState {
+  readonly resolver: string;
+  /** Zones that are not followed at present, or come from a copy on disk. */
+  readonly stale: readonly string[];
+  /** Why, if that is known. */
+  readonly why: string;
+}
+
+export interface TriedConnection {
+  readonly service: string;
+  /** Where it was tried from. */
+  readonly from: string;
+  readonly problems: readonly string[];
+}
+
+/** Answers of parts that were asked through their home. */
+export interface Answers<T> {
+  readonly answers: readonly T[];
+  /** Parts that could not be asked, each with the reason. */
+  readonly unasked: readonly string[];
+  /** Why there was nobody to ask; empty otherwise. */
+  readonly idle: string;
+}
+
 export interface ClusterFacts {
   /** Its id, or the name of the context if it is no member. */
   readonly cluster: string;
@@ -72,9 +97,9 @@ export interface ClusterFacts {
   readonly certificates: Read<readonly CertificateFacts[]>;
   /** Reads that were refused. */
   readonly forbidden: readonly string[];
-  readonly asked: Read<readonly AskedName[]>;
-  /** Problems of connections that were tried. */
-  readonly connections: Read<readonly { readonly service: string; readonly problems: readonly string[] }[]>;
+  readonly asked: Read<Answers<AskedName>>;
+  readonly resolvers: Read<Answers<ResolverState>>;
+  readonly connections: Read<Answers<TriedConnection>>;
 }
 
 export class NotRead extends Error {}
@@ -90,4 +115,9 @@ export function needSet(facts: ClusterFacts): SetFacts | undefined {
   if (broker.kind === 'none') return undefined;
   if (broker.kind === 'answers') return broker.set;
   throw new NotRead(`the broker cannot be asked: ${broker.why}`);
+}
+
+/** The check of every answer, beside what could not be asked. */
+export function each<T, F>({ answers, unasked, idle }: Answers<T>, check: (answer: T) => readonly F[]) {
+  return { found: answers.flatMap(check), unasked, idle };
 }

@@ -8,6 +8,7 @@ import type { World } from '../base/world.ts';
 import { keepNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
+import { type StaleZones, staleZones } from '../catalog/stale-zones.ts';
 import type { DnsConfig } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { createLookup } from '../dns/upstream/lookup.ts';
@@ -33,6 +34,8 @@ export interface Authority {
   readonly role: AuthorityRole;
   /** None without a broker. */
   readonly leases: readonly PartLease[];
+  /** What it answers from data that may be old. */
+  staleZones(): StaleZones;
   whenSynced(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -66,6 +69,7 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
     table,
     role,
     leases,
+    staleZones: () => staleZones({ table: names, zones: [table.zone] }, leases[0]?.problem() ?? ''),
     whenSynced: () => role.whenSynced(),
     stop: () => parts.stop(),
   };

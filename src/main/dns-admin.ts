@@ -22,6 +22,7 @@ export interface DnsAdminOptions {
   readonly catalog?: Catalog;
   readonly notReady: () => string;
   readonly status: () => unknown;
+  readonly remark?: () => string;
   readonly registrations: readonly AdminRegistration[];
 }
 

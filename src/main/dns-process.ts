@@ -11,6 +11,7 @@ import { formatHostPort } from '../base/text/host-port.ts';
 import { sleep, type World } from '../base/world.ts';
 import { zoneAtStart } from '../catalog/clusterset-options.ts';
 import { clustersetZoneIn, findNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';
+import { staleRemark } from '../catalog/stale-zones.ts';
 import {
   checkFlags,
   type DnsFlags,
@@ -156,7 +157,12 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
       registrations: resolver.leases,
       zones: () => resolver.zones(),
       notReady: () => resolver.notReady(),
-      status: () => ({ cluster: flags.clusterId, ...(running ? { isLeading: running.role.isLeading() } : {}) }),
+      status: () => ({
+        cluster: flags.clusterId,
+        ...(running ? { isLeading: running.role.isLeading() } : {}),
+        ...resolver.staleZones(),
+      }),
+      remark: () => staleRemark(resolver.staleZones()),
     },
     whenSynced: () => resolver.whenSynced(),
     stop: () => resolver.stop(),
@@ -189,7 +195,8 @@ async function startAuthorityOnly(common: Common, setup: AuthoritySetup): Promis
       registrations: authority.leases,
       zones: () => [table.zone],
       notReady: () => (table.table.isReady(table.zone.id) ? '' : `not read yet: ${table.zone.name}`),
-      status: () => ({ federation: setup.federation, isLeading: role.isLeading() }),
+      status: () => ({ federation: setup.federation, isLeading: role.isLeading(), ...authority.staleZones() }),
+      remark: () => staleRemark(authority.staleZones()),
     },
     whenSynced: () => authority.whenSynced(),
     stop: () => authority.stop(),

@@ -45,6 +45,7 @@ async function test({ proxy, identify, zone }: ProxyAdminOptions, query: URLSear
     zone: await zone(),
     count,
     dns: query.get('dns') ?? undefined,
+    isNameLookedUp: query.get('lookup') !== 'off',
     identify,
     proxies: 1,
   });

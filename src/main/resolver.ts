@@ -15,6 +15,7 @@ import type { FederationTable } from '../catalog/federation-table.ts';
 import { PeerTable } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import { PodNames } from '../catalog/pod-names.ts';
+import { type StaleZones, staleZones } from '../catalog/stale-zones.ts';
 import type { Zone } from '../catalog/zones.ts';
 import type { DnsConfig, StubEndpoint, StubKeys } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
@@ -60,6 +61,8 @@ export interface Resolver {
   readonly catalog: Catalog;
   readonly authority: { readonly table: FederationTable; readonly role: AuthorityRole } | undefined;
   readonly leases: readonly PartLease[];
+  /** What it answers from data that may be old. */
+  staleZones(): StaleZones;
   /** All that it answers for. */
   zones(): readonly Zone[];
   /** Port of the stub-zone endpoint, if there is one. */
@@ -164,6 +167,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       zones: allZones,
       stubPort,
       notReady,
+      staleZones: () => staleZones({ table: catalog.table, zones: [...zones(), peerTable.zone] }, lease.problem()),
       whenSynced,
       stop: () => parts.stop(),
     };

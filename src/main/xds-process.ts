@@ -40,7 +40,8 @@ export async function runXds(flags: XdsFlags): Promise<void> {
       listen: parseListen(flags.adminListen, '--admin-listen'),
       metrics,
       notReady: () => role.notReady(),
-      status: () => ({ cluster, proxies: role.service.proxies.reports() }),
+      remark: () => (role.staleWhy() === '' ? '' : `still serving what was read last: ${role.staleWhy()}`),
+      status: () => ({ cluster, staleWhy: role.staleWhy(), proxies: role.service.proxies.reports() }),
       registrations: [role.lease],
     });
     parts.add('admin endpoint', () => admin.close());

@@ -62,6 +62,8 @@ export interface XdsRole {
   readonly port: number;
   /** Why it does not serve yet; empty once it does. */
   notReady(): string;
+  /** Why what it serves may be old; empty if it is not. */
+  staleWhy(): string;
   whenSynced(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -115,6 +117,10 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
       lease,
       port,
       notReady: () => (isSynced ? '' : whyReading),
+      staleWhy: () => {
+        const isStale = sources.some((source) => source.staleSinceMs() !== undefined);
+        return isStale ? lease.problem() || 'a watch at the home fails; see the log' : lease.problem();
+      },
       whenSynced: () => synced,
       stop: () => parts.stop(),
     };

@@ -13,6 +13,8 @@ export interface AdminEndpointOptions {
   readonly metrics: Metrics;
   /** Empty while the role works; else why it does not. */
   readonly notReady: () => string;
+  /** Added to the answer of /readyz while the role works, such as that it serves old data; empty if there is nothing to say. */
+  readonly remark?: () => string;
   /** The role's state, for `GET /status` in JSON. */
   readonly status: () => unknown;
   /** More paths that only some roles have. */
@@ -78,7 +80,9 @@ async function respond(options: AdminEndpointOptions, path: string, response: Se
   if (path === '/livez') return answer(response, 200, 'ok\n');
   if (path === '/readyz') {
     const why = options.notReady();
-    return why === '' ? answer(response, 200, 'ok\n') : answer(response, 503, `${why}\n`);
+    if (why !== '') return answer(response, 503, `${why}\n`);
+    const remark = options.remark?.() ?? '';
+    return answer(response, 200, remark === '' ? 'ok\n' : `ok\n${remark}\n`);
   }
   if (path === '/status') return answer(response, 200, `${JSON.stringify(options.status())}\n`, 'application/json');
   const more = Object.keys(options.routes ?? {}).map((name) => `, ${name}`);

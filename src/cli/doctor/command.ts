@@ -1,19 +1,12 @@
 // `portolan doctor`: checks one or several clusters at the same time, and says what is wrong, what it means and what to do.
 
 import type { Command } from 'commander';
-import { listAll } from '../../clusterset/explain/set-state.ts';
-import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
-import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
 import { allChecks } from '../../doctor/checks/index.ts';
 import { type Severity, severities } from '../../doctor/codes.ts';
 import { diagnose } from '../../doctor/diagnosis.ts';
 import type { AskedName } from '../../doctor/facts.ts';
-import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
-import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
-import { keyOf } from '../../kube/objects/object.ts';
-import { systemNamespace } from '../../kube/objects/ours.ts';
 import { resolveName } from '../../proxy/connectivity/edge/probe.ts';
 import { parseTimeout } from '../clusterset/export.ts';
 import { connectionProblems } from '../connectivity.ts';
@@ -21,6 +14,7 @@ import { usageError } from '../exit-codes.ts';
 import { formatOutput, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
 import { addHomesOptions, type ClusterSetDeps, type HomesFlags, homesOf } from '../with-home.ts';
+import { namesToAsk } from './ask-parts.ts';
 import { readCluster } from './read.ts';
 import { diagnosisText, exitOf } from './report.ts';
 
@@ -36,7 +30,7 @@ export function addDoctorCommand(program: Command, deps: ClusterSetDeps): void {
   addHomesOptions(program.command('doctor').description(verbs.doctor))
     .option('--fail-on <severity>', 'end with 7 from this severity on: info, warning or error', 'error')
     .option('--timeout <seconds>', 'time limit for reading one cluster', '20')
-    .option('--dns <host:port>', 'a resolver of the cluster, to check imported services')
+    .option('--dns <host:port>', 'one more resolver to ask, beside those that report to the home')
     .option('--connect <namespace/name...>', 'services to connect to from here, by their clusterset name', [])
     .option(...outputOption)
     .addHelpText(
@@ -75,25 +69,13 @@ function parseSeverity(text: string): Severity {
   return severity;
 }
 
-/** Enough to notice a resolver that is cut off, without asking for everything. */
-const namesMax = 20;
-
 async function askNames(client: Client, resolver: string | undefined): Promise<readonly AskedName[]> {
   if (resolver === undefined) return [];
-  const options = await getOrUndefined<ConfigMap>(client, configMapType, {
-    namespace: systemNamespace,
-    name: clusterSetDnsName,
-  });
-  const { zone } = readDnsOptions(options ?? {});
-  const imports = await listAll<ServiceImport>(client, serviceImportType);
-  const withAddress = imports.filter(({ spec }) => (spec.ips ?? []).length > 0).slice(0, namesMax);
   return Promise.all(
-    withAddress.map(async (one) => {
-      const { namespace, name } = one.metadata;
-      const full = `${name}.${namespace}.svc.${zone}`;
-      const answer = await resolveName(full, resolver);
+    (await namesToAsk(client)).map(async ({ fullName, service, ips }) => {
+      const answer = await resolveName(fullName, resolver);
       const got = 'error' in answer ? answer.error : answer.addresses;
-      return { name: `${full} (${keyOf(one)})`, resolver, wanted: one.spec.ips ?? [], got };
+      return { name: `${fullName} (${service})`, resolver, wanted: ips, got };
     }),
   );
 }

@@ -13,7 +13,16 @@ import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-
 import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
-import type { AskedName, BrokerFacts, CertificateFacts, ClusterFacts, Health, Read } from '../../doctor/facts.ts';
+import type {
+  Answers,
+  AskedName,
+  BrokerFacts,
+  CertificateFacts,
+  ClusterFacts,
+  Health,
+  Read,
+  TriedConnection,
+} from '../../doctor/facts.ts';
 import { type Federation, federationType } from '../../federation/kinds/federation.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
@@ -29,14 +38,16 @@ import { peerExportType } from '../../peering/kinds/peer-export.ts';
 import { readStatus } from '../clusterset/status.ts';
 import { readParts } from '../parts.ts';
 import { ownCertificateSecret } from '../peer/show.ts';
+import { createPartAsker } from './ask-parts.ts';
 
 export interface ReadRequest {
   readonly world: World;
   readonly access: HomeAccess;
   /** For everything that is read of this cluster. */
   readonly timeoutMs: number;
+  /** Beside those of the parts. */
   readonly ask: (client: Client) => Promise<readonly AskedName[]>;
-  readonly connect: (client: Client) => Promise<readonly { service: string; problems: readonly string[] }[]>;
+  readonly connect: (client: Client) => Promise<readonly TriedConnection[]>;
 }
 
 /** A brief lag is no finding: it is checked again after this time. */
@@ -55,6 +66,7 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
     read(`${type.plural}${namespace === undefined ? '' : ` in ${namespace}`}`, () =>
       listAll<T>(client, type, namespace === undefined ? {} : { namespace }).catch(emptyIfUnknown),
     );
+  const parties = createPartAsker(client, world.clock.wallMs());
   try {
     const health = await read('/readyz', () => readHealth(world, access));
     if ('why' in health) return unreachable(request, health.why);
@@ -79,13 +91,21 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       claims: await list(addressClaimType),
       peers: await list(peerType),
       peerExports: await list(peerExportType),
-      asked: await read('answers of resolvers', () => request.ask(client)),
-      connections: await read('connections', () => request.connect(client)),
+      resolvers: await read('status of resolvers', () => parties.resolverStates()),
+      asked: await read('answers of resolvers', async () => joined(await parties.names(), await request.ask(client))),
+      connections: await read('connections', async () =>
+        joined(await parties.connections(), await request.connect(client)),
+      ),
       forbidden,
     };
   } finally {
     client.close();
   }
+}
+
+/** Who was asked by an option is no longer nobody. */
+function joined<T>({ answers, unasked, idle }: Answers<T>, more: readonly T[]): Answers<T> {
+  return { answers: [...answers, ...more], unasked, idle: more.length > 0 ? '' : idle };
 }
 
 function unreachable({ world, access }: ReadRequest, why: string): ClusterFacts {
@@ -98,7 +118,7 @@ function unreachable({ world, access }: ReadRequest, why: string): ClusterFacts 
     health: { why },
     ...{ membership: unread, broker: unread, parts: unread, certificates: unread, federations: unread },
     ...{ exports: unread, policies: unread, services: unread, slices: unread, claims: unread },
-    ...{ peers: unread, peerExports: unread, asked: unread, connections: unread },
+    ...{ peers: unread, peerExports: unread, asked: unread, resolvers: unread, connections: unread },
     forbidden: [],
   };
 }

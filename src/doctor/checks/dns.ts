@@ -3,17 +3,23 @@
 import { conditionOf } from '../../kube/objects/conditions.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import type { Checks } from '../diagnosis.ts';
-import { need } from '../facts.ts';
+import { each, need } from '../facts.ts';
 import { silentParts } from './clusterset.ts';
 
 export const dnsChecks: Checks = {
   PTL0501: (facts) => silentParts(facts, ['dns']),
+  PTL0502: ({ resolvers }) =>
+    each(need(resolvers), ({ resolver, stale, why }) => {
+      if (stale.length === 0) return [];
+      return [{ subject: resolver, message: `it answers ${stale.join(', ')} from old data${why && `: ${why}`}` }];
+    }),
   PTL0503: ({ asked }) =>
-    need(asked).flatMap(({ name, resolver, wanted, got }) => {
+    each(need(asked), ({ name, resolver, wanted, got }) => {
       const subject = `${name} at ${resolver}`;
-      if (typeof got === 'string') return [{ subject, message: `it answers ${got}, expected ${wanted.join(', ')}` }];
+      const expected = `expected ${wanted.join(', ')}`;
+      if (typeof got === 'string') return [{ subject, message: `it answers ${got}, ${expected}` }];
       if (wanted.every((ip) => got.includes(ip))) return [];
-      return [{ subject, message: `it answers ${got.join(', ') || 'no address'}, expected ${wanted.join(', ')}` }];
+      return [{ subject, message: `it answers ${got.join(', ') || 'no address'}, ${expected}` }];
     }),
   PTL0504: ({ federations }) =>
     need(federations).flatMap((one) =>

@@ -11,12 +11,6 @@ export function askPart<T = unknown>(client: Client, lease: Lease, path: string,
   return client.getPath<T>(`${partAdminPath(lease)}${path}`, options);
 }
 
-/** The same for paths that answer text: `/metrics`, `/readyz`. */
-export function askPartText(client: Client, lease: Lease, path: string, options?: RequestOptions): Promise<string> {
-  const decode = (body: Uint8Array) => Buffer.from(body).toString('utf8');
-  return client.getPath(`${partAdminPath(lease)}${path}`, { ...options, decode });
-}
-
 /** Where the home has the admin endpoint of the part that keeps this Lease. */
 export function partAdminPath({ metadata }: Lease): string {
   const { namespace = systemNamespace, name, annotations = {} } = metadata;

@@ -81,7 +81,11 @@ export async function startBroker(deps: DemoDeps, addresses: DemoRange): Promise
     registrations: authority.leases,
     zones: () => [table.zone],
     notReady: () => (table.table.isReady(table.zone.id) ? '' : 'not read yet'),
-    status: () => ({ federation: demoFederation.name, isLeading: authority.role.isLeading() }),
+    status: () => ({
+      federation: demoFederation.name,
+      isLeading: authority.role.isLeading(),
+      ...authority.staleZones(),
+    }),
   });
   await client.create(federationType, {
     apiVersion: 'portolan.dev/v1alpha1',
@@ -122,7 +126,7 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
     registrations: resolver.leases,
     zones: () => resolver.zones(),
     notReady: () => resolver.notReady(),
-    status: () => ({ cluster: cluster.id }),
+    status: () => ({ cluster: cluster.id, ...resolver.staleZones() }),
   });
   return { cluster, home, client, resolver, admin, brokerLink };
 }

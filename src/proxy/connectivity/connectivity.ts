@@ -14,6 +14,8 @@ export interface ConnectivityRequest {
   readonly count: number;
   /** Resolver to ask, as HOST:PORT; the system's if absent. */
   readonly dns?: string;
+  /** False to connect by address alone. */
+  readonly isNameLookedUp?: boolean;
   readonly identify: Identify;
   readonly proxies?: number;
 }
@@ -27,7 +29,8 @@ export async function testConnectivity(request: ConnectivityRequest): Promise<Re
   const fullName = `${name}.${namespace}.svc.${zone}`;
   const ips = [...new Set(choice.ports.map(({ ip }) => ip))];
   const wanted = { service, isImported, name: fullName, ips, ports: choice.ports, problems: choice.problems };
-  const resolved = await resolveName(fullName, request.dns);
+  const { isNameLookedUp = true } = request;
+  const resolved = isNameLookedUp ? await resolveName(fullName, request.dns) : undefined;
   const ports: PortFindings[] = [];
   for (const port of choice.ports.filter(({ protocol }) => protocol === 'TCP')) {
     const found = await probe(port, count, request.identify);

@@ -22,7 +22,8 @@ export interface WantedPort {
 
 export interface Findings {
   readonly wanted: Wanted;
-  readonly resolved: { readonly addresses: readonly string[] } | { readonly error: string };
+  /** Undefined if the name was not looked up. */
+  readonly resolved: undefined | { readonly addresses: readonly string[] } | { readonly error: string };
   readonly ports: readonly PortFindings[];
   /** Proxies that reported to the home lately; undefined if not read. */
   readonly proxies?: number;
@@ -50,9 +51,14 @@ export interface Report {
 export function reportOf(findings: Findings): Report {
   const { wanted, resolved } = findings;
   const problems = [...wantedProblems(wanted), ...nameProblems(findings)];
-  const lines = [
-    'error' in resolved ? `${wanted.name}: ${resolved.error}` : `${wanted.name}: ${resolved.addresses.join(', ')}`,
-  ];
+  const lines =
+    resolved === undefined
+      ? []
+      : [
+          'error' in resolved
+            ? `${wanted.name}: ${resolved.error}`
+            : `${wanted.name}: ${resolved.addresses.join(', ')}`,
+        ];
   for (const port of findings.ports) {
     lines.push(...portLines(port, wanted));
     problems.push(...portProblems(port, findings));
@@ -84,7 +90,7 @@ function wantedProblems({ service, isImported, ips, ports, problems }: Wanted): 
 }
 
 function nameProblems({ wanted: { name, ips }, resolved }: Findings): string[] {
-  if (ips.length === 0) return [];
+  if (ips.length === 0 || resolved === undefined) return [];
   if ('error' in resolved)
     return [
       `${name} does not resolve here (${resolved.error}): point resolv.conf to portolan dns, or ask by --dns HOST:PORT`,

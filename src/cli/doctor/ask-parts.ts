@@ -1,0 +1,146 @@
+// Asks the resolvers and proxies of a cluster through its home: a name of each resolver, a connection of each proxy. Several
+// at a time, and each within a bound: a part that does not answer is named, and hides no other.
+
+import { inParallel } from '../../base/in-parallel.ts';
+import { errorText } from '../../base/log.ts';
+import { listAll } from '../../clusterset/explain/set-state.ts';
+import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
+import type { Explanation } from '../../dns/explain/explanation.ts';
+import type { Answers, AskedName, ResolverState, TriedConnection } from '../../doctor/facts.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { askPart } from '../../kube/client/part-admin.ts';
+import { ApiError } from '../../kube/objects/api-error.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../../kube/objects/endpoint-slice.ts';
+import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import { keyOf } from '../../kube/objects/object.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import { type PartName, partLabel, partState } from '../../kube/objects/part-lease.ts';
+import type { Report } from '../../proxy/connectivity/report.ts';
+
+/** Enough to notice a resolver that is cut off, without asking for everything. */
+const namesMax = 20;
+const connectedServicesMax = 3;
+const connectionsEach = 3;
+const partsAtOnce = 4;
+const answerMsMax = 8_000;
+
+export interface PartAsker {
+  resolverStates(): Promise<Answers<ResolverState>>;
+  names(): Promise<Answers<AskedName>>;
+  connections(): Promise<Answers<TriedConnection>>;
+}
+
+export function createPartAsker(client: Client, nowMs: number): PartAsker {
+  const ask = <T>(lease: Lease, path: string) => askPart<T>(client, lease, path, { timeoutMs: answerMsMax });
+  return {
+    resolverStates: () =>
+      everyPart(client, { part: 'dns', nowMs }, async (lease, resolver) => {
+        const { stale = [], staleWhy = '' } = await ask<{ stale?: string[]; staleWhy?: string }>(lease, '/status');
+        return [{ resolver, stale, why: staleWhy }];
+      }),
+    names: async () => {
+      const wanted = await namesToAsk(client);
+      return everyPart(client, { part: 'dns', nowMs }, (lease, resolver) =>
+        Promise.all(
+          wanted.map(async ({ fullName, service, ips }) => {
+            const query = new URLSearchParams({ name: fullName, type: ips.some(isIpv4) ? 'A' : 'AAAA' });
+            const got = addressesIn(await ask<Explanation>(lease, `/explain?${query}`));
+            const expected = ips.filter((ip) => isIpv4(ip) === ips.some(isIpv4));
+            return { name: `${fullName} (${service})`, resolver, wanted: expected, got };
+          }),
+        ),
+      );
+    },
+    connections: async () => {
+      const services = await servicesToConnect(client);
+      return everyPart(client, { part: 'proxy', nowMs }, (lease, from) =>
+        Promise.all(
+          services.map(async (service) => {
+            const query = new URLSearchParams({ service, count: String(connectionsEach), lookup: 'off' });
+            const { problems } = await ask<Report>(lease, `/connectivity?${query}`);
+            return { service, from, problems };
+          }),
+        ),
+      );
+    },
+  };
+}
+
+/** Silent parts have a finding of their own, and are not asked. */
+async function everyPart<T>(
+  client: Client,
+  { part, nowMs }: { readonly part: PartName; readonly nowMs: number },
+  work: (lease: Lease, name: string) => Promise<readonly T[]>,
+): Promise<Answers<T>> {
+  const labelSelector = `${partLabel}=${part}`;
+  const leases = await listAll<Lease>(client, leaseType, { namespace: systemNamespace, labelSelector });
+  const running = leases.filter((lease) => partState(lease, nowMs).kind === 'reported');
+  const idle = running.length === 0 ? `no ${part} reports in this cluster, so none could be asked` : '';
+  const answers: T[] = [];
+  const unasked: string[] = [];
+  await inParallel(running, { atOnceMax: partsAtOnce }, async (lease) => {
+    const name = `${part} on ${partState(lease, nowMs).node || lease.metadata.name}`;
+    try {
+      answers.push(...(await work(lease, name)));
+    } catch (error) {
+      unasked.push(`${name}: ${errorText(error)}`);
+    }
+  });
+  return { answers, unasked, idle };
+}
+
+interface WantedName {
+  readonly fullName: string;
+  /** `namespace/name`. */
+  readonly service: string;
+  readonly ips: readonly string[];
+}
+
+/** Names of imported services, with the addresses that a resolver has to return. */
+export async function namesToAsk(client: Client): Promise<readonly WantedName[]> {
+  const ref = { namespace: systemNamespace, name: clusterSetDnsName };
+  const { zone } = readDnsOptions((await getOrUndefined<ConfigMap>(client, configMapType, ref)) ?? {});
+  const imports = await importsWithAddress(client);
+  return imports.slice(0, namesMax).map((one) => ({
+    fullName: `${one.metadata.name}.${one.metadata.namespace}.svc.${zone}`,
+    service: keyOf(one),
+    ips: one.spec.ips ?? [],
+  }));
+}
+
+async function importsWithAddress(client: Client): Promise<ServiceImport[]> {
+  const imports = await listAll<ServiceImport>(client, serviceImportType).catch((error: unknown) => {
+    if (error instanceof ApiError && error.code === 404) return [];
+    throw error;
+  });
+  return imports.filter(({ spec }) => (spec.ips ?? []).length > 0);
+}
+
+/** Without a ready endpoint or a TCP port nothing would answer, and that has a code of its own. */
+async function servicesToConnect(client: Client): Promise<string[]> {
+  const slices = await listAll<EndpointSlice>(client, endpointSliceType, { labelSelector: importedServiceNameLabel });
+  const ready = new Set(
+    slices
+      .filter(({ endpoints }) => (endpoints ?? []).some(({ conditions }) => conditions?.ready !== false))
+      .map(({ metadata }) => `${metadata.namespace}/${metadata.labels?.[importedServiceNameLabel]}`),
+  );
+  return (await importsWithAddress(client))
+    .filter(
+      (one) => ready.has(keyOf(one)) && (one.spec.ports ?? []).some(({ protocol }) => (protocol ?? 'TCP') === 'TCP'),
+    )
+    .map(keyOf)
+    .slice(0, connectedServicesMax);
+}
+
+function isIpv4(ip: string): boolean {
+  return !ip.includes(':');
+}
+
+/** The error of DNS in place of addresses. */
+function addressesIn({ rcode, records }: Explanation): readonly string[] | string {
+  if (rcode !== 'NOERROR') return rcode;
+  return records.flatMap(({ text }) => /^(?:A|AAAA) (\S+)$/.exec(text)?.[1] ?? []);
+}
