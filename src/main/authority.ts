@@ -8,7 +8,6 @@ import type { World } from '../base/world.ts';
 import { keepNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';
 import { FederationTable } from '../catalog/federation-table.ts';
 import { NameTable } from '../catalog/name-table.ts';
-import { type StaleZones, staleZones } from '../catalog/stale-zones.ts';
 import type { DnsConfig } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { createLookup } from '../dns/upstream/lookup.ts';
@@ -17,6 +16,7 @@ import { tcpConnection } from '../federation/public/rfc2136.ts';
 import type { Client } from '../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { type AuthorityRole, type AuthoritySetup, startAuthorityRole, zoneWish } from './authority-role.ts';
+import { type StaleZones, staleZones } from './stale-zones.ts';
 
 export interface AuthorityOptions extends AuthoritySetup, DnsConfig {
   readonly world: World;

@@ -11,7 +11,6 @@ import { formatHostPort } from '../base/text/host-port.ts';
 import { sleep, type World } from '../base/world.ts';
 import { zoneAtStart } from '../catalog/clusterset-options.ts';
 import { clustersetZoneIn, findNamesCopy, type NamesCopy } from '../catalog/copy/copy-keeper.ts';
-import { staleRemark } from '../catalog/stale-zones.ts';
 import {
   checkFlags,
   type DnsFlags,
@@ -39,6 +38,7 @@ import type { AuthoritySetup } from './authority-role.ts';
 import { startDnsAdmin } from './dns-admin.ts';
 import { processLog, untilStopped } from './process.ts';
 import { startResolver } from './resolver.ts';
+import { staleRemark } from './stale-zones.ts';
 
 interface Running {
   readonly server: DnsServer;

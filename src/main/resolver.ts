@@ -15,7 +15,6 @@ import type { FederationTable } from '../catalog/federation-table.ts';
 import { PeerTable } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import { PodNames } from '../catalog/pod-names.ts';
-import { type StaleZones, staleZones } from '../catalog/stale-zones.ts';
 import type { Zone } from '../catalog/zones.ts';
 import type { DnsConfig, StubEndpoint, StubKeys } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
@@ -27,6 +26,7 @@ import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts'
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { type PeerService, peerServiceType } from '../peering/kinds/peer-service.ts';
 import type { AuthorityRole, AuthoritySetup } from './authority-role.ts';
+import { type StaleZones, staleZones } from './stale-zones.ts';
 
 export interface ResolverOptions extends DnsConfig {
   readonly world: World;

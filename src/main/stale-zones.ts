@@ -1,7 +1,7 @@
 // Which zones of a server are answered from data that may be old, and why, for its status and its readiness. Pure.
 
-import type { NameTable } from './name-table.ts';
-import type { Zone } from './zones.ts';
+import type { NameTable } from '../catalog/name-table.ts';
+import type { Zone } from '../catalog/zones.ts';
 
 export interface StaleZones {
   /** Names of zones whose watches fail at present, or that were not read since the start. */
