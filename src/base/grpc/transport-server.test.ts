@@ -1,11 +1,13 @@
 // The generic server on the loopback, with a plain HTTP/2 client: streams in the clear, and what strangers can make us hold.
 
+import { EventEmitter } from 'node:events';
 import http2 from 'node:http2';
 import { afterEach, expect, test } from 'vitest';
 import { silentLog } from '../log.ts';
 import { FrameReader, frameOf } from './frames.ts';
-import type { GrpcServer, GrpcServerOptions, RefusedCaller } from './server-options.ts';
+import type { GrpcServer, GrpcServerOptions, RefusedCaller, ServerLimits } from './server-options.ts';
 import { codes } from './status.ts';
+import { Connection } from './transport-connection.ts';
 import { serveGrpc } from './transport-server.ts';
 
 const closing: (() => unknown)[] = [];
@@ -127,4 +129,28 @@ test('grpc server: unfinished bodies -> so many at once, each for so long', asyn
   const fourth = post(session, 'application/json');
   fourth.end('{}');
   expect(await statusOf(fourth)).toBe('200');
+});
+
+test('grpc server: a caller comes to be trusted after its connection ended -> the process lives on', () => {
+  const session = Object.assign(new EventEmitter(), {
+    ...{ socket: {}, destroyed: false },
+    destroy() {
+      this.destroyed = true;
+    },
+    setLocalWindowSize() {
+      if (this.destroyed) throw new Error('the session has been destroyed');
+    },
+  });
+  let isTrusted = false;
+  const judge = () => (isTrusted ? ({ kind: 'trusted', caller: 'local' } as const) : stranger);
+  const connection = new Connection<string>({
+    session: session as unknown as http2.ServerHttp2Session,
+    socket: undefined,
+    options: { judge, callerKey: (caller: string) => caller } as unknown as GrpcServerOptions<string>,
+    limits: { strangerMs: 10_000 } as ServerLimits,
+  });
+  session.destroy();
+  isTrusted = true;
+  expect(() => connection.judgeAgain()).not.toThrow();
+  expect(connection.callerKey).toBe('local');
 });
