@@ -16,7 +16,7 @@ import { createInformer } from '../kube/controller/informer.ts';
 import { standForLeader } from '../kube/controller/leader.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
-import { partLabel } from '../kube/objects/part-lease.ts';
+import { partLabel, partState } from '../kube/objects/part-lease.ts';
 import { anyAddress } from '../xds/bodies.ts';
 import { issueServer, openAuthority, serverCertificateMs } from '../xds/identity/authority.ts';
 import { judgeProxy, type ProxyCaller } from '../xds/identity/proxy-identity.ts';
@@ -194,7 +194,9 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
     whileLeading: async (signal) => {
       const labelSelector = `${partLabel}=xds`;
       const leases = createInformer<Lease>({ client: home, world, log, namespace, type: leaseType, labelSelector });
-      const complaints = () => [...own(), ...[...leases.values()].flatMap(complaintsIn)];
+      // A process that ended without taking its Lease along has no proxies any more.
+      const isAlive = (one: Lease) => partState(one, world.clock.wallMs()).kind === 'reported';
+      const complaints = () => [...own(), ...[...leases.values()].filter(isAlive).flatMap(complaintsIn)];
       const writer = new ConditionWriter({ home, world, log, complaints });
       const wake = () => writer.wake();
       const offs = [service.onRefusals(wake), withheld.onChange(wake), leases.on(wake), () => leases.stop()];

@@ -1,0 +1,130 @@
+// What proxies refuse: bounded, counted, and a condition on the object that caused it.
+
+import { afterEach, expect, test } from 'vitest';
+import { addImport, startXdsTest, type XdsTest } from '../../test/support/xds.ts';
+import { clusters, local as localStream, node, type Stream } from '../../test/support/xds-stream.ts';
+import { createRealWorld } from '../base/real/world.ts';
+import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
+import { formatMicroTime, type Lease, leaseType } from '../kube/objects/lease.ts';
+import { namespace } from '../peering/testing/edge/memory-home.ts';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function start(): Promise<XdsTest> {
+  const made = await startXdsTest();
+  closing.push(() => made.stop());
+  return made;
+}
+
+function local({ socket }: { readonly socket: string }): Stream {
+  const stream = localStream(socket);
+  closing.push(() => stream.close());
+  return stream;
+}
+
+const portName = (name: string) => `${name}.shop.svc.clusterset.local:80`;
+
+test('xds: a proxy refuses a resource -> a condition on its cause, in status and Lease; a better version -> taken back', async () => {
+  const xds = await start();
+  await addImport(xds.client, { name: 'checkout', port: 80 });
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const stream = local(xds);
+  stream.send({ ...node('sidecar~east~web'), ...clusters });
+  const name = 'checkout.shop.svc.clusterset.local:80';
+  for (;;) {
+    const { nonce, type_url, resources } = await stream.next();
+    const isBad = JSON.stringify(resources).includes(name) && type_url === clusters.type_url;
+    const error_detail = { code: 13, message: 'no such thing' };
+    stream.send({ type_url, response_nonce: nonce, ...(isBad && { error_detail }) });
+    if (isBad) break;
+  }
+  const condition = await until(async () => {
+    const object = await xds.client.get<ServiceImport>(serviceImportType, { namespace: 'shop', name: 'checkout' });
+    return object.status?.conditions?.find(({ type }) => type === 'Programmed');
+  });
+  expect(condition).toMatchObject({
+    status: 'False',
+    reason: 'RefusedByProxy',
+    message: `proxy sidecar~east~web refused cluster ${name}: no such thing`,
+  });
+  expect(xds.role.service.proxies.reports()[0]!.refused).toMatchObject([{ name, isHeldAtLastGood: false }]);
+  expect(await xds.metrics.text()).toContain('portolan_xds_refusals_total{type="cluster"} 1');
+  expect(await xds.metrics.text()).toContain('portolan_xds_refused_resources 1');
+  const leases = await xds.client.list<Lease>(leaseType, { namespace, labelSelector: 'portolan.dev/part=xds' });
+  expect(leases.items.length).toBe(1);
+  const present = await xds.client.get<ServiceImport>(serviceImportType, { namespace: 'shop', name: 'checkout' });
+  const ports = [{ port: 80, protocol: 'TCP' as const, appProtocol: 'grpc' }];
+  await xds.client.update<ServiceImport>(serviceImportType, { ...present, spec: { ...present.spec, ports } });
+  const { nonce, type_url } = await stream.next();
+  stream.send({ type_url, response_nonce: nonce });
+  const mended = await until(async () => {
+    const object = await xds.client.get<ServiceImport>(serviceImportType, { namespace: 'shop', name: 'checkout' });
+    const found = object.status?.conditions?.find(({ type }) => type === 'Programmed');
+    return found?.status === 'True' ? found : undefined;
+  });
+  expect(mended.reason).toBe('Accepted');
+});
+
+test('xds: a proxy that refuses everything, again and again -> each version once, counted; another proxy is served', async () => {
+  const xds = await start();
+  for (const name of ['a', 'b', 'c']) await addImport(xds.client, { name, port: 80 });
+  await until(async () => (xds.role.service.book.clusterset.get('cluster', portName('c')) ? true : undefined));
+  const stream = local(xds);
+  stream.send({ ...node('sidecar~east~stubborn'), ...clusters });
+  const refusals = async () =>
+    Number(/refusals_total\{type="cluster"\} (\d+)/.exec(await xds.metrics.text())?.[1] ?? 0);
+  let answered = 0;
+  void (async () => {
+    for (;;) {
+      const { nonce, type_url } = await stream.next();
+      if (type_url === clusters.type_url) answered += 1;
+      stream.send({ type_url, response_nonce: nonce, error_detail: { code: 13, message: 'no' } });
+    }
+  })();
+  // The cluster that closes stray connections is a fourth one.
+  await until(async () => ((await refusals()) === 4 ? true : undefined));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect([await refusals(), answered]).toEqual([4, 4]);
+  const calm = local(xds);
+  calm.send({ ...node('sidecar~east~calm'), ...clusters });
+  expect(await calm.next()).toMatchObject({ type_url: clusters.type_url });
+});
+
+test('xds: a process that does not lead reports a refusal in its Lease -> the leading one writes the condition', async () => {
+  const xds = await start();
+  await addImport(xds.client, { name: 'checkout', port: 80 });
+  const cause = { at: 'home', kind: 'ServiceImport', namespace: 'shop', name: 'checkout' };
+  const complaints = [{ cause, reason: 'RefusedByProxy', message: 'proxy sidecar~east~far refused it' }];
+  const nowMs = createRealWorld().clock.wallMs();
+  const lease = (renewedMs: number) => ({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      ...{ name: `xds-${renewedMs}`, namespace, labels: { 'portolan.dev/part': 'xds' } },
+      annotations: { 'portolan.dev/xds-complaints': JSON.stringify(complaints) },
+    },
+    spec: { holderIdentity: 'far', leaseDurationSeconds: 40, renewTime: formatMicroTime(renewedMs) },
+  });
+  const programmed = async () => {
+    const object = await xds.client.get<ServiceImport>(serviceImportType, { namespace: 'shop', name: 'checkout' });
+    return object.status?.conditions?.find(({ type }) => type === 'Programmed');
+  };
+  // One that stopped without taking its Lease along says nothing any more.
+  await xds.client.create(leaseType, lease(nowMs - 3_600_000));
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(await programmed()).toBeUndefined();
+  await xds.client.create(leaseType, lease(nowMs));
+  expect(await until(programmed)).toMatchObject({ status: 'False', message: 'proxy sidecar~east~far refused it' });
+});
+
+async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (let i = 0; i < 500; i++) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error('it did not come');
+}
