@@ -38,6 +38,12 @@ function allServices({ ca, caFile, socket, client }: Files): MeshExternalService
       'port: 80, protocol: http',
       regular('{ address: wrong.test, port: 8443 }', `${trusted}, verification: { subjectAltNames: [backend.test] }`),
     ),
+    vip(
+      'misnamed',
+      '242.0.0.14',
+      'port: 80, protocol: http',
+      regular('{ address: backend.test, port: 8443 }', `${trusted}, verification: { subjectAltNames: [other.test] }`),
+    ),
     vip('sock', '242.0.0.6', 'port: 80, protocol: http', regular(`{ address: "unix://${socket}" }`)),
     vip('h2', '242.0.0.7', 'port: 80, protocol: http2', regular('{ address: 10.50.0.3 }')),
     vip('grpc', '242.0.0.8', 'port: 50051, protocol: grpc', regular('{ address: 10.50.0.3, port: 80 }')),
@@ -87,6 +93,10 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     });
   }, 60_000);
   afterAll(() => outside?.stop());
+  const statistic = async (name: string) => {
+    const text = await outside.envoy.admin(`/stats?filter=${name.replaceAll('.', '\\.').replaceAll('[', '\\[')}`);
+    return Number(/: (\d+)$/m.exec(text)?.[1] ?? -1);
+  };
   const get = (to: string, host?: string) => outside.ask({ do: 'http', to, ...(host === undefined ? {} : { host }) });
 
   test('by virtual IP over http -> its endpoint, and the mark of the rule stays inside', async () => {
@@ -121,7 +131,9 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     expect(await get('242.0.0.2:80', 'origin.ext')).toContain('200 backend host=backend.test');
     expect(await get('242.0.0.5:80', 'given.ext')).toContain('200 backend');
     expect(await get('242.0.0.3:80', 'wrong.ext')).toMatch(/^503 /);
-    expect(await outside.envoy.admin('/stats?filter=wrong_80.ssl.fail_verify_san')).toMatch(/fail_verify_san: [1-9]/);
+    expect(await get('242.0.0.14:80', 'misnamed.ext')).toMatch(/^503 /);
+    for (const name of ['wrong', 'misnamed'])
+      expect(await statistic(`cluster.${name}_80.ssl.fail_verify_san`)).toBeGreaterThan(0);
   });
 
   test('TLS origination to an address, with a client certificate -> both sides verified', async () => {
@@ -140,6 +152,8 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     expect(await outside.ask({ do: 'http2', to: '242.0.0.7:80', host: 'h2.ext' })).toBe('200 h2 host=h2.ext');
     const grpc = await outside.ask({ do: 'http2', to: '242.0.0.8:50051', host: 'grpc.ext', isGrpc: true });
     expect(grpc).toBe('200 h2 host=grpc.ext grpc-status=0');
+    // Bytes that nobody looked into would arrive too, but are no requests.
+    for (const name of ['h2_80', 'grpc_50051']) expect(await statistic(`cluster.${name}.upstream_rq_total`)).toBe(1);
   });
 
   test('a server that speaks first -> nobody waits for the client', async () => {
@@ -155,6 +169,7 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
   test('a connection to the proxy itself -> closed, not sent round in circles', async () => {
     expect(await outside.ask({ do: 'tcp', to: '127.0.0.1:15002', send: 'hello' })).toMatch(/closed|ECONNRESET/);
     expect(await outside.ask({ do: 'tcp', to: '127.0.0.1:15001', send: 'hello to you' })).toMatch(/closed|ECONNRESET/);
+    expect(await statistic('tcp.blackhole.downstream_cx_total')).toBe(2);
   });
 
   test('[004-05] the Lambda plugin -> invoked with a good signature', async () => {

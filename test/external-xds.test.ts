@@ -49,19 +49,22 @@ describeWith(['envoy', 'ip', 'nft'], 'external services by xds', () => {
       chmodSync(xds.folder, 0o755);
       for (const [index, name] of ['a', 'b'].entries())
         await inside.ask({ do: 'serve', name, address: `10.70.0.${index + 1}`, port: 8080 });
-      const data = { 'ca.crt': Buffer.from(createAuthority().certificate).toString('base64') };
+      const authority = createAuthority();
+      const pair = authority.issue({ kind: 'server', hosts: ['10.70.0.3'] });
+      await inside.ask({ do: 'serveTls', name: 'secure', address: '10.70.0.3', port: 8080, ...pair });
+      const data = { 'ca.crt': Buffer.from(authority.certificate).toString('base64') };
       const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pki', namespace }, data } as Secret;
       await xds.client.create(secretType, secret);
       await put(xds, vip('web', '242.0.0.1', '10.70.0.1'));
-      await put(xds, vip('tls', '242.0.0.2', '10.70.0.1', ', tls: { caCert: { secret: pki } }'));
+      await put(xds, vip('tls', '242.0.0.2', '10.70.0.3', ', tls: { caCert: { secret: pki } }'));
       await put(xds, vip('lost', '242.0.0.3', '10.70.0.1', ', tls: { caCert: { secret: gone } }'));
       const envoy = inside.startEnvoy(xds.folder, 'sidecar', await xds.bootstrap('sidecar', 'web', { variant }));
       const get = async (ip: string) => String(await inside.ask({ do: 'get', to: `http://${ip}/` }));
       await until('the first answer', async () => (await get('242.0.0.1')) === 'a').catch((error: Error) => {
         throw new Error(`${error.message}: ${envoy.log()} ${JSON.stringify(xds.role.service.proxies.reports())}`);
       });
-      // Its server speaks no TLS; the proxy does.
-      expect(await get('242.0.0.2')).not.toBe('a');
+      await until('TLS by the secret', async () => (await get('242.0.0.2')).startsWith('secure'));
+      expect(await get('242.0.0.3')).toMatch(/^failed/);
       const ref = { namespace, name: 'web' };
       const endpoints = [{ address: '10.70.0.2', port: 8080 }];
       const body = { spec: { destination: { endpoints } } };

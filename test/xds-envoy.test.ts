@@ -79,9 +79,13 @@ describeWith(['envoy', 'ip', 'nft'], 'xds: a real Envoy', () => {
       await settled(xds, 'sidecar~east~web', 2);
       expect(await inside.ask({ do: 'get', to: 'http://241.0.0.7/' }), envoy.log()).toBe('a');
       await inside.ask({ do: 'repeat', to: 'http://241.0.0.7/' });
+      const isAnsweredBy = (name: string) =>
+        until(`${name} answers`, async () =>
+          (await inside.ask({ do: 'get', to: 'http://241.0.0.7/' })) === name ? true : undefined,
+        );
       const steps = [
-        () => put('10.70.0.1', '10.70.0.2'),
-        () => put('10.70.0.2', '10.70.0.3'),
+        () => put('10.70.0.1', '10.70.0.2').then(() => isAnsweredBy('b')),
+        () => put('10.70.0.2', '10.70.0.3').then(() => isAnsweredBy('c')),
         // Other services come and go meanwhile.
         () => addImport(xds.client, { name: 'other', ips: ['241.0.0.8'], port: 80 }),
         () => xds.restart(),
@@ -140,6 +144,8 @@ describeWith(['envoy', 'ip', 'nft'], 'xds: a real Envoy', () => {
     await until('the other service changes', async () =>
       (await inside.ask({ do: 'get', to: 'http://241.0.0.2/' })) === 'b' ? true : undefined,
     );
+    // Envoy would keep the good one anyway; it must not be asked to refuse the bad one again and again.
+    expect(await xds.metrics.text()).toContain('portolan_xds_refusals_total{type="cluster"} 1\n');
   });
 
   test('app -> consumer’s Envoy -> owner’s ingress -> backend; wrong SAN, unknown SNI, no certificate -> refused [000-51] [000-52]', async () => {

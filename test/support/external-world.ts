@@ -1,6 +1,7 @@
 // The world outside, inside a network namespace: servers of every kind, and a client that takes orders as lines of JSON and
 // answers in lines of JSON. Told by JSON in its argument where certificates and sockets are.
 
+import { createSocket } from 'node:dgram';
 import { readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { type ClientHttp2Session, connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
@@ -101,6 +102,8 @@ const lambda = createHttpsServer(pair('lambda'), (incoming, response) => {
   });
 });
 listen(lambda, { host: '10.50.0.9', port: 8444 });
+// The resolver of the namespace: it never answers, which holds a client up longer than a refusal.
+listening.push(new Promise((resolve) => createSocket('udp4').bind(53, '127.0.0.1', resolve)));
 
 function split(to: string): { host: string; port: number } {
   const colon = to.lastIndexOf(':');
