@@ -98,6 +98,7 @@ const loaders: readonly Loader[] = [
       );
       (await import('./cli/xds/status.ts')).addXdsStatusCommand(xds, deps);
       (await import('./cli/xds/bootstrap.ts')).addBootstrapCommand(xds, deps);
+      (await import('./cli/xds/renew.ts')).addRenewCommand(xds, deps);
     },
   },
   {

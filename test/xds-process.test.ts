@@ -1,7 +1,7 @@
 // `portolan xds` and its verbs as processes, with an Envoy that starts from what they print.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -41,10 +41,15 @@ describeWith(['envoy'], 'xds: processes', () => {
     const print = (...args: string[]) => runPortolan(['xds', ...args]);
     for (const role of ['sidecar', 'ingress']) {
       const server = ['--server', `127.0.0.1:${xds.port}`, '--admin', '127.0.0.1:0'];
-      const made = await print('bootstrap', '--role', role, '--name', 'one', ...home, ...server);
+      // Printed with everything in it, or written to a folder whose certificate is renewed.
+      const isWritten = role === 'ingress';
+      const where = isWritten ? ['--directory', folder] : [];
+      const made = await print('bootstrap', '--role', role, '--name', 'one', ...home, ...server, ...where);
       expect(made.err).toBe('');
-      const file = join(folder, `${role}.json`);
-      writeFileSync(file, made.out);
+      const file = join(folder, isWritten ? 'envoy.json' : `${role}.json`);
+      if (isWritten) expect(made.out).toContain(`portolan xds renew --directory ${folder}`);
+      else writeFileSync(file, made.out);
+      expect(readFileSync(file, 'utf8').includes('PRIVATE KEY')).toBe(!isWritten);
       const args = ['-c', file, '--concurrency', '1', '-l', 'warning', '--use-dynamic-base-id'];
       const envoy = spawn(pathOf('envoy')!, args, { stdio: 'ignore' });
       closing.push(() => envoy.kill('SIGKILL'));

@@ -20,6 +20,7 @@ import { secretType } from '../../src/kube/objects/secret.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
 import { peerType } from '../../src/peering/kinds/peer.ts';
 import { peerExportType } from '../../src/peering/kinds/peer-export.ts';
+import { endingAnnotation, formatEnding } from '../../src/xds/identity/ending-certificates.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 import { type CommandDesk, openDesk, typeAt } from '../command.ts';
 import { type Fault, withFaults } from '../faults.ts';
@@ -440,6 +441,19 @@ const cases: readonly Case[] = [
   },
   { code: 'PTL0702', says: /it expired /, exitCode: 7, ...tls('portolan-peering-tls', -10 * dayMs, -dayMs) },
   { code: 'PTL0703', says: /it ends /, exitCode: 0, ...tls('portolan-peering-tls', -99 * dayMs, dayMs) },
+  {
+    code: 'PTL0703',
+    says: /certificate of proxy sidecar~west~web: it ends /,
+    exitCode: 0,
+    make: async (scene) => {
+      const nowMs = scene.desk.deps.world.clock.wallMs();
+      const ending = [{ proxy: 'sidecar~west~web', startMs: nowMs - 99 * dayMs, endMs: nowMs + dayMs }];
+      const lease = partLease(scene, 'xds', { ageMs: 1000 });
+      const annotations = { ...lease.metadata.annotations, [endingAnnotation]: formatEnding(ending) };
+      await scene.desk.home.create(leaseType, { ...lease, metadata: { ...lease.metadata, annotations } });
+    },
+    mend: silentPart('xds').mend,
+  },
   {
     code: 'PTL0801',
     says: /it runs 0\.0\.1, this program is /,

@@ -24,6 +24,17 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The value at a path of keys and positions; undefined where the text is no JSON or the path leads nowhere. */
+export function valueIn(text: string, path: readonly (string | number)[]): unknown {
+  try {
+    let value: unknown = JSON.parse(text);
+    for (const step of path) value = (value as Record<string | number, unknown>)[step];
+    return value;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A key called __proto__ is a key like any other. */
 export function setMember(object: JsonObject, key: string, value: unknown): void {
   if (key !== '__proto__') object[key] = value;

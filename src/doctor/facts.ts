@@ -37,11 +37,11 @@ export type BrokerFacts =
   | { readonly kind: 'away' | 'refused'; readonly why: string }
   | { readonly kind: 'answers'; readonly set: SetFacts };
 
-export interface CertificateFacts {
-  /** Where it lies. */
-  readonly subject: string;
-  readonly pem: string;
-}
+/** Where it lies, and its text; or its life alone, as a part reports it. */
+export type CertificateFacts = { readonly subject: string } & (
+  | { readonly pem: string }
+  | { readonly startMs: number; readonly endMs: number }
+);
 
 /** A name as a resolver answered it, beside the addresses of its import. */
 export interface AskedName {

@@ -2,19 +2,21 @@
 // configuration, and its process.
 
 import { spawn } from 'node:child_process';
-import { access, constants, writeFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
-import type { Log } from '../base/log.ts';
+import { access, constants } from 'node:fs/promises';
+import { delimiter, join, resolve } from 'node:path';
+import { errorText, type Log } from '../base/log.ts';
 import { createMetrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
-import { sleep, type World } from '../base/world.ts';
+import { sleep, type Timer, type World } from '../base/world.ts';
+import type { Credentials } from '../base/x509/certificates.ts';
 import type { Plugins } from '../external/plugins/plugin.ts';
 import type { OutboundPorts } from '../external/rules/redirects.ts';
 import type { Client } from '../kube/client/client.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
-import { issueProxy, openAuthority } from '../xds/identity/authority.ts';
+import { issueProxy, openAuthority, renewedCertificateMs } from '../xds/identity/authority.ts';
 import { envoyBootstrap } from '../xds/identity/bootstrap.ts';
 import { findClusterId } from '../xds/identity/cluster-id.ts';
+import { bootstrapFile, identityFile, identityText, lifeOf, renewAtMs } from '../xds/identity/proxy-files.ts';
 import { ingressPort } from '../xds/ingress/generate.ts';
 import { virtualPort } from '../xds/virtual-listener.ts';
 import { startXdsRole } from './xds.ts';
@@ -45,6 +47,7 @@ const loopback = '127.0.0.1';
 /** The name of a cluster that has joined nothing. */
 const unjoinedCluster = 'local';
 const lookMs = 50;
+const retryMs = 60_000;
 
 export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
   const { world, log, home, directory } = options;
@@ -69,11 +72,13 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
     admin: { host: loopback, port: 0 },
     server: {
       ...{ kind: 'tls', host: loopback, port: role.port, authority: authority.certificate },
-      ...issueProxy(at, authority, identity),
+      identity: { file: resolve(directory, identityFile) },
     },
   });
-  const file = join(directory, 'envoy.json');
-  await writeFile(file, JSON.stringify(bootstrap), { mode: 0o600 });
+  const renewal = await keepIdentity(options, () => issueProxy(at, authority, identity, renewedCertificateMs));
+  parts.add('identity', () => renewal.stop());
+  const file = join(directory, bootstrapFile);
+  await world.disk.write(file, Buffer.from(JSON.stringify(bootstrap)), { mode: 0o600 });
   await role.whenSynced();
   const args = ['-c', file, '-l', 'warning', '--concurrency', '1', '--use-dynamic-base-id'];
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -94,6 +99,27 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
     },
     stop: () => parts.stop(),
   };
+}
+
+/** Writes the certificate of the Envoy, and another one whenever two thirds of its life are over. */
+async function keepIdentity(
+  { world, log, directory }: UpEnvoyOptions,
+  issue: () => Credentials,
+): Promise<{ stop(): void }> {
+  let timer: Timer | undefined;
+  const write = async () => {
+    const pair = issue();
+    const inMs = renewAtMs(lifeOf(pair.certificate)) - world.clock.wallMs();
+    timer = world.timers.after(inMs, () => {
+      void write().catch((error: unknown) => {
+        log.warn('the certificate of the Envoy was not renewed', { error: errorText(error) });
+        timer = world.timers.after(retryMs, () => void write().catch(() => {}));
+      });
+    });
+    await world.disk.write(join(directory, identityFile), Buffer.from(identityText(pair)), { mode: 0o600 });
+  };
+  await write();
+  return { stop: () => timer?.cancel() };
 }
 
 async function requireOnPath(name: string): Promise<string> {

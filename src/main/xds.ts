@@ -18,8 +18,17 @@ import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts'
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { partLabel, partState } from '../kube/objects/part-lease.ts';
 import { anyAddress } from '../xds/bodies.ts';
-import { issueServer, openAuthority, serverCertificateMs } from '../xds/identity/authority.ts';
-import { judgeProxy, type ProxyCaller } from '../xds/identity/proxy-identity.ts';
+import {
+  certifyProxy,
+  issueServer,
+  openAuthority,
+  renewedCertificateMs,
+  serverCertificateMs,
+} from '../xds/identity/authority.ts';
+import { endingAnnotation, formatEnding } from '../xds/identity/ending-certificates.ts';
+import { lifeOf } from '../xds/identity/proxy-files.ts';
+import { formatNodeId, judgeProxy, type ProxyCaller } from '../xds/identity/proxy-identity.ts';
+import { Renewal } from '../xds/server/renewal.ts';
 import { XdsService } from '../xds/server/service.ts';
 import { type ClustersetSource, startClustersetSource } from '../xds/sources/clusterset.ts';
 import { startExternalSource } from '../xds/sources/external.ts';
@@ -53,6 +62,8 @@ export interface XdsRoleOptions {
   readonly boundTo?: string;
   /** Plugins of external services; the built-in ones when absent. */
   readonly plugins?: Plugins;
+  /** How long a renewed certificate of a proxy lasts. */
+  readonly proxyCertificateMs?: number;
 }
 
 export interface XdsRole {
@@ -159,10 +170,17 @@ async function listen(options: Listening): Promise<number> {
   const authority = await openAuthority(authorityOptions);
   const issue = () => issueServer(authorityOptions, authority, options.hosts);
   const about = () => ({ authority: authority.certificate, cluster, nowMs: world.clock.wallMs() });
+  const lifetimeMs = options.proxyCertificateMs ?? renewedCertificateMs;
+  const renewal = new Renewal({
+    clock: world.clock,
+    certify: (identity, key) => certifyProxy(authorityOptions, authority, { identity, key, lifetimeMs }),
+    onRenewed: (identity, certificate) => service.proxies.renewed(formatNodeId(identity), lifeOf(certificate)),
+  });
   const server = await serveGrpc<ProxyCaller>({
     ...shared,
     ...options.listen,
     tls: issue(),
+    route: (request) => renewal.route(request),
     judge: (presented) => (isSynced() ? judgeProxy(presented, about()) : early),
   });
   parts.add('listener', () => server.close());
@@ -184,7 +202,10 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
   const lease = keepPartLease({
     ...{ client: home, world, log, namespace, id },
     part: 'xds',
-    extras: () => ({ [complaintsAnnotation]: formatComplaints(own()) }),
+    extras: () => ({
+      [complaintsAnnotation]: formatComplaints(own()),
+      [endingAnnotation]: formatEnding(service.proxies.ending(world.clock.wallMs())),
+    }),
   });
   parts.add('lease', () => lease.stop());
   const candidate = standForLeader({

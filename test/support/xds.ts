@@ -61,7 +61,12 @@ export async function startXdsTest(changes: Partial<XdsRoleOptions> = {}): Promi
       const identity = { role, cluster: changes.cluster ?? cluster, name };
       const authority = await openAuthority({ world, home: client, namespace, cluster: identity.cluster });
       const pair = issueProxy({ world, home: client, namespace, cluster: identity.cluster }, authority, identity);
-      const server = { kind: 'tls', host: changes.listen?.host ?? '127.0.0.1', port: test.role.port, ...pair } as const;
+      const server = {
+        kind: 'tls',
+        host: changes.listen?.host ?? '127.0.0.1',
+        port: test.role.port,
+        identity: pair,
+      } as const;
       return envoyBootstrap({
         ...{ identity, zone: '', region: '', variant: 'delta', admin: { host: '127.0.0.1', port: 0 } },
         server: { ...server, authority: authority.certificate },

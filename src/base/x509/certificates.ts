@@ -1,7 +1,7 @@
 // Issues X.509 certificates (RFC 5280) for P-256 keys: an authority, a server, a client. Pure but for the signature's
 // own nonce; where keys come from and where certificates are kept is pki.ts.
 
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, sign, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import * as der from './der.ts';
 
@@ -26,7 +26,7 @@ export type CertificateUse =
 
 export interface CertificateRequest {
   readonly subject: Subject;
-  /** The subject's private key, PEM: only its public half goes into the certificate. */
+  /** The subject's private key, PEM: only its public half goes into the certificate, and with an issuer suffices. */
   readonly key: string;
   /** Absent: signs itself. */
   readonly issuer?: { readonly subject: Subject; readonly key: string };
@@ -175,17 +175,13 @@ function splitWord(word: number): [number, number] {
   return [word >> 8, word & 0xff];
 }
 
-function publicKeyInfo(privateKey: string): Buffer {
-  return publicHalf(privateKey).export({ type: 'spki', format: 'der' });
+function publicKeyInfo(key: string): Buffer {
+  return createPublicKey(key).export({ type: 'spki', format: 'der' });
 }
 
 // RFC 5280 section 4.2.1.2, method 1: SHA-1 of the public key's bits, which for P-256 are the last 65 bytes.
-function keyIdentifier(privateKey: string): Buffer {
-  return createHash('sha1').update(publicKeyInfo(privateKey).subarray(-65)).digest();
-}
-
-function publicHalf(privateKey: string): KeyObject {
-  return createPublicKey(createPrivateKey(privateKey));
+function keyIdentifier(key: string): Buffer {
+  return createHash('sha1').update(publicKeyInfo(key).subarray(-65)).digest();
 }
 
 function pem(bytes: Uint8Array): string {

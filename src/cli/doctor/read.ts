@@ -29,12 +29,15 @@ import { type Client, createClient } from '../../kube/client/client.ts';
 import type { HomeAccess } from '../../kube/client/kubeconfig.ts';
 import { ApiError, isForbidden, isNotFound, isUnauthorized } from '../../kube/objects/api-error.ts';
 import { endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
+import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
+import { partLabel } from '../../kube/objects/part-lease.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { serviceType } from '../../kube/objects/service.ts';
 import { peerType } from '../../peering/kinds/peer.ts';
 import { peerExportType } from '../../peering/kinds/peer-export.ts';
+import { endingIn } from '../../xds/identity/ending-certificates.ts';
 import { readStatus } from '../clusterset/status.ts';
 import { readParts } from '../parts.ts';
 import { ownCertificateSecret } from '../peer/show.ts';
@@ -239,5 +242,15 @@ async function readCertificates(
       pem: peering && Buffer.from(peering, 'base64').toString('utf8'),
     },
   ];
-  return all.flatMap(({ subject, pem }) => (pem === undefined || pem === '' ? [] : [{ subject, pem }]));
+  const known = all.flatMap(({ subject, pem }) => (pem === undefined || pem === '' ? [] : [{ subject, pem }]));
+  return [...known, ...(await readProxyCertificates(home))];
+}
+
+/** Those that should have been renewed, as xDS servers report them in their Leases. */
+async function readProxyCertificates(home: Client): Promise<CertificateFacts[]> {
+  const labelSelector = `${partLabel}=xds`;
+  const leases = await listAll<Lease>(home, leaseType, { namespace: systemNamespace, labelSelector });
+  return leases
+    .flatMap(endingIn)
+    .map(({ proxy, startMs, endMs }) => ({ subject: `certificate of proxy ${proxy}`, startMs, endMs }));
 }

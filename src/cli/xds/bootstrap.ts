@@ -1,9 +1,10 @@
 // `portolan xds bootstrap`: the configuration that a proxy starts with, certificates included.
 
+import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Client } from '../../kube/client/client.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
-import { issueProxy, openAuthority } from '../../xds/identity/authority.ts';
+import { issueProxy, openAuthority, renewedCertificateMs } from '../../xds/identity/authority.ts';
 import {
   type BootstrapOptions,
   envoyBootstrap,
@@ -11,6 +12,7 @@ import {
   type ServerAddress,
 } from '../../xds/identity/bootstrap.ts';
 import { requireClusterId } from '../../xds/identity/cluster-id.ts';
+import { bootstrapFile, identityFile, identityText } from '../../xds/identity/proxy-files.ts';
 import {
   formatNodeId,
   type ProxyIdentity,
@@ -33,6 +35,7 @@ interface BootstrapFlags extends HomeFlags {
   readonly variant: string;
   readonly admin: string;
   readonly clustersetProxied?: boolean;
+  readonly directory?: string;
 }
 
 export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
@@ -51,6 +54,10 @@ export function addBootstrapCommand(xds: Command, deps: CliDeps): void {
     .option('--region <region>', 'the region it runs in', '')
     .option('--variant <variant>', 'variant of xDS: delta, or sotw (state of the world)', 'delta')
     .option('--admin <host:port>', "Envoy's own admin endpoint", '127.0.0.1:15000')
+    .option(
+      '--directory <path>',
+      'write envoy.json and identity.json there instead of printing, with a certificate that xds renew keeps good',
+    )
     .option('--clusterset-proxied', 'the sidecar proxies connections to clusterset IPs')
     .action((flags: BootstrapFlags) => withHome(deps, flags, ({ client }) => bootstrap(deps, client, flags)));
 }
@@ -64,6 +71,8 @@ async function bootstrap(deps: CliDeps, home: Client, flags: BootstrapFlags): Pr
     );
   const { variant } = flags;
   if (variant !== 'delta' && variant !== 'sotw') throw new Error(`--variant ${variant}: there are delta and sotw`);
+  if (flags.directory !== undefined && flags.socket !== undefined)
+    throw new Error('--directory: by the local socket a proxy has no certificate; give --server');
   const server =
     flags.socket === undefined ? await tlsServer(deps, home, flags, identity) : socketServer(flags.socket, identity);
   const { zone, region } = flags;
@@ -71,7 +80,13 @@ async function bootstrap(deps: CliDeps, home: Client, flags: BootstrapFlags): Pr
   const isClustersetProxied = flags.clustersetProxied === true;
   const options: BootstrapOptions = { identity, server, variant, zone, region, admin, isClustersetProxied };
   const made = identity.role === 'grpc' ? grpcBootstrap(options) : envoyBootstrap(options);
-  deps.print(JSON.stringify(made, undefined, 2));
+  const text = JSON.stringify(made, undefined, 2);
+  if (flags.directory === undefined) return deps.print(text);
+  const path = join(flags.directory, bootstrapFile);
+  await deps.world.disk.write(path, Buffer.from(`${text}\n`), { mode: 0o600 });
+  deps.print(
+    `written ${path}: start envoy -c ${path}, and portolan xds renew --directory ${flags.directory} beside it`,
+  );
 }
 
 function socketServer(path: string, { role }: ProxyIdentity): ServerAddress {
@@ -87,7 +102,13 @@ async function tlsServer(
 ): Promise<ServerAddress> {
   if (identity.role === 'grpc') throw new Error('--role grpc: the client connects by the local socket; give --socket');
   const { host, port } = parseListen(flags.server, '--server');
-  const options = { world: deps.world, home, namespace: flags.namespace, cluster: identity.cluster };
+  const { world } = deps;
+  const options = { world, home, namespace: flags.namespace, cluster: identity.cluster };
   const authority = await openAuthority(options);
-  return { kind: 'tls', host, port, authority: authority.certificate, ...issueProxy(options, authority, identity) };
+  const server = { kind: 'tls', host, port, authority: authority.certificate } as const;
+  if (flags.directory === undefined) return { ...server, identity: issueProxy(options, authority, identity) };
+  const file = resolve(flags.directory, identityFile);
+  const pair = issueProxy(options, authority, identity, renewedCertificateMs);
+  await world.disk.write(file, Buffer.from(identityText(pair)), { mode: 0o600 });
+  return { ...server, identity: { file } };
 }

@@ -12,6 +12,7 @@ interface ProxyReport {
   readonly streams: readonly { readonly variant: string }[];
   readonly holds: Readonly<Record<string, number>>;
   readonly inFlight: number;
+  readonly certificateEnds?: string;
   readonly refused: readonly {
     readonly type: string;
     readonly name: string;
@@ -51,14 +52,16 @@ async function status(deps: CliDeps, flags: StatusFlags): Promise<void> {
     'SECRETS',
     'UNANSWERED',
     'REFUSED',
+    'CERTIFICATE ENDS',
   ];
-  const rows = proxies.map(({ id, isConnected, userAgent, streams, holds, inFlight, refused }) => [
+  const rows = proxies.map(({ id, isConnected, userAgent, streams, holds, inFlight, refused, certificateEnds }) => [
     id,
     isConnected ? (streams[0]?.variant ?? 'connected') : 'away',
     userAgent,
     ...['cluster', 'endpoints', 'listener', 'route', 'secret'].map((type) => String(holds[type] ?? 0)),
     String(inFlight),
     String(refused.length),
+    certificateEnds ?? '-',
   ]);
   for (const line of formatTable(head, rows)) print(line);
   for (const { id, refused } of proxies) {

@@ -5,7 +5,7 @@ import { certificateFacts } from '../../base/x509/certificates.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import { splitPem } from '../../peering/kinds/peer.ts';
 import type { Checks, Found } from '../diagnosis.ts';
-import { type ClusterFacts, need } from '../facts.ts';
+import { type CertificateFacts, type ClusterFacts, need } from '../facts.ts';
 
 const clockOffMsMax = 5_000;
 /** A certificate should have been renewed before this share of its life is left. */
@@ -67,11 +67,17 @@ function certificates(
   isMeant: (life: Life, nowMs: number) => boolean,
   verb: string,
 ): Found[] {
-  return need(all).flatMap(({ subject, pem }) =>
-    splitPem(pem).flatMap((text) => {
-      const { notBeforeMs, notAfterMs } = certificateFacts(text);
-      const life = { startMs: notBeforeMs, endMs: notAfterMs };
-      return isMeant(life, nowMs) ? [{ subject, message: `it ${verb} ${formatTime(life.endMs)}` }] : [];
-    }),
+  return need(all).flatMap((one) =>
+    livesOf(one).flatMap((life) =>
+      isMeant(life, nowMs) ? [{ subject: one.subject, message: `it ${verb} ${formatTime(life.endMs)}` }] : [],
+    ),
   );
+}
+
+function livesOf(certificate: CertificateFacts): Life[] {
+  if (!('pem' in certificate)) return [certificate];
+  return splitPem(certificate.pem).map((text) => {
+    const { notBeforeMs, notAfterMs } = certificateFacts(text);
+    return { startMs: notBeforeMs, endMs: notAfterMs };
+  });
 }

@@ -24,7 +24,9 @@ export const xdsServerName = 'portolan-xds';
 const dayMs = 24 * 3_600_000;
 const authorityMs = 10 * 365 * dayMs;
 export const serverCertificateMs = 30 * dayMs;
-const proxyCertificateMs = 365 * dayMs;
+/** Of a proxy whose certificate nobody renews, and of one whose certificate is renewed. */
+const fixedCertificateMs = 365 * dayMs;
+export const renewedCertificateMs = 30 * dayMs;
 const backdateMs = 300_000;
 
 export async function openAuthority(options: AuthorityOptions): Promise<Credentials> {
@@ -44,32 +46,51 @@ export async function openAuthority(options: AuthorityOptions): Promise<Credenti
 
 export function issueServer(options: AuthorityOptions, authority: Credentials, hosts: readonly string[]): Credentials {
   const use = { kind: 'server', hosts: [...new Set([xdsServerName, ...hosts])] } as const;
-  return issue(options, authority, { commonName: xdsServerName, use, lifetimeMs: serverCertificateMs });
+  const key = generatePrivateKey();
+  const wanted = { commonName: xdsServerName, use, key, lifetimeMs: serverCertificateMs };
+  return { certificate: certify(options, authority, wanted), key };
 }
 
-export function issueProxy(options: AuthorityOptions, authority: Credentials, identity: ProxyIdentity): Credentials {
+export function issueProxy(
+  options: AuthorityOptions,
+  authority: Credentials,
+  identity: ProxyIdentity,
+  lifetimeMs = fixedCertificateMs,
+): Credentials {
+  const key = generatePrivateKey();
+  return { certificate: certifyProxy(options, authority, { identity, key, lifetimeMs }), key };
+}
+
+export interface ProxyCertificate {
+  readonly identity: ProxyIdentity;
+  /** PEM of the private key, or of the public one alone. */
+  readonly key: string;
+  readonly lifetimeMs: number;
+}
+
+export function certifyProxy(options: AuthorityOptions, authority: Credentials, wanted: ProxyCertificate): string {
+  const { identity, key, lifetimeMs } = wanted;
   const use = { kind: 'identity', uris: [identityUri(identity)] } as const;
-  return issue(options, authority, { commonName: identity.name.slice(0, 64), use, lifetimeMs: proxyCertificateMs });
+  return certify(options, authority, { commonName: identity.name.slice(0, 64), use, key, lifetimeMs });
 }
 
-function issue(
+function certify(
   options: AuthorityOptions,
   authority: Credentials,
   wanted: {
     readonly commonName: string;
     readonly use: Parameters<typeof issueCertificate>[0]['use'];
+    readonly key: string;
     readonly lifetimeMs: number;
   },
-): Credentials {
-  const key = generatePrivateKey();
-  const certificate = issueCertificate({
+): string {
+  return issueCertificate({
     subject: { commonName: wanted.commonName },
-    key,
+    key: wanted.key,
     issuer: { subject: subjectOf(options), key: authority.key },
     use: wanted.use,
     ...validity(options, wanted.lifetimeMs),
   });
-  return { certificate, key };
 }
 
 function subjectOf({ cluster }: AuthorityOptions) {

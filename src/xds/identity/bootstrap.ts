@@ -2,8 +2,10 @@
 // the stream. JSON, because Envoy's YAML reads a bare `n` as false. Pure.
 
 import { isIP } from 'node:net';
-import type { JsonObject } from '../../base/json.ts';
+import { type JsonObject, valueIn } from '../../base/json.ts';
+import type { Credentials } from '../../base/x509/certificates.ts';
 import { xdsServerName } from './authority.ts';
+import { identityReference } from './proxy-files.ts';
 import { formatNodeId, type ProxyIdentity } from './proxy-identity.ts';
 
 /** Where the discovery server listens, as seen from the proxy. */
@@ -13,10 +15,10 @@ export type ServerAddress =
       readonly kind: 'tls';
       readonly host: string;
       readonly port: number;
-      /** PEM: the roots of the server, and the proxy's own certificate and key. */
+      /** PEM: the roots of the server. */
       readonly authority: string;
-      readonly certificate: string;
-      readonly key: string;
+      /** The proxy's own certificate and key, or the path of a file that somebody renews. */
+      readonly identity: Credentials | { readonly file: string };
     };
 
 export interface BootstrapOptions {
@@ -92,7 +94,18 @@ function serverClusterOf(server: ServerAddress): JsonObject {
   };
 }
 
-function tlsTo({ authority, certificate, key }: Extract<ServerAddress, { kind: 'tls' }>): JsonObject {
+function tlsTo({ authority, identity }: Extract<ServerAddress, { kind: 'tls' }>): JsonObject {
+  const own =
+    'file' in identity
+      ? { tls_certificate_sds_secret_configs: [identityReference(identity.file)] }
+      : {
+          tls_certificates: [
+            {
+              certificate_chain: { inline_string: identity.certificate },
+              private_key: { inline_string: identity.key },
+            },
+          ],
+        };
   return {
     name: 'envoy.transport_sockets.tls',
     typed_config: {
@@ -101,7 +114,7 @@ function tlsTo({ authority, certificate, key }: Extract<ServerAddress, { kind: '
       common_tls_context: {
         alpn_protocols: ['h2'],
         tls_params: { tls_minimum_protocol_version: 'TLSv1_2', tls_maximum_protocol_version: 'TLSv1_3' },
-        tls_certificates: [{ certificate_chain: { inline_string: certificate }, private_key: { inline_string: key } }],
+        ...own,
         validation_context: {
           trusted_ca: { inline_string: authority },
           match_typed_subject_alt_names: [{ san_type: 'DNS', matcher: { exact: xdsServerName } }],
@@ -109,4 +122,16 @@ function tlsTo({ authority, certificate, key }: Extract<ServerAddress, { kind: '
       },
     },
   };
+}
+
+/** Where the discovery server of a written bootstrap is, and its roots; undefined if it has none with TLS. */
+export function serverIn(text: string): { readonly address: string; readonly authority: string } | undefined {
+  const cluster = ['static_resources', 'clusters', 0];
+  const endpoint = ['load_assignment', 'endpoints', 0, 'lb_endpoints', 0, 'endpoint', 'address', 'socket_address'];
+  const context = ['transport_socket', 'typed_config', 'common_tls_context', 'validation_context'];
+  const address = valueIn(text, [...cluster, ...endpoint, 'address']);
+  const port = valueIn(text, [...cluster, ...endpoint, 'port_value']);
+  const authority = valueIn(text, [...cluster, ...context, 'trusted_ca', 'inline_string']);
+  if (typeof address !== 'string' || typeof authority !== 'string') return undefined;
+  return { address: `${isIP(address) === 6 ? `[${address}]` : address}:${String(port)}`, authority };
 }

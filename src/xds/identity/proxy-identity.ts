@@ -4,6 +4,7 @@ import type { X509Certificate } from 'node:crypto';
 import type { Verdict } from '../../base/grpc/server-options.ts';
 import { codes } from '../../base/grpc/status.ts';
 import { isIssuedBy } from '../../base/x509/certificates.ts';
+import type { Life } from './proxy-files.ts';
 
 export const proxyRoles = ['sidecar', 'ingress', 'grpc'] as const;
 
@@ -16,8 +17,12 @@ export interface ProxyIdentity {
   readonly name: string;
 }
 
-/** Undefined on the local socket, where the permissions of the file decide. */
-export type ProxyCaller = { readonly identity: ProxyIdentity | undefined };
+export interface ProxyCaller {
+  /** Undefined on the local socket, where the permissions of the file decide. */
+  readonly identity: ProxyIdentity | undefined;
+  /** Of its certificate. */
+  readonly life?: Life;
+}
 
 const idPattern =
   /^(sidecar|ingress|grpc)~([a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?)~([A-Za-z0-9](?:[A-Za-z0-9._-]{0,127}))$/;
@@ -50,7 +55,8 @@ export function judgeProxy(
   const parts = uris.length === 1 ? uriPattern.exec(uris[0]!.slice('URI:'.length)) : null;
   if (parts === null) return refused('the certificate names no proxy');
   if (parts[1] !== cluster) return refused(`the certificate belongs to cluster ${parts[1]}, this is ${cluster}`);
-  return { kind: 'trusted', caller: { identity: { cluster, role: parts[2] as ProxyRole, name: parts[3]! } } };
+  const life = { startMs: leaf.validFromDate.getTime(), endMs: leaf.validToDate.getTime() };
+  return { kind: 'trusted', caller: { identity: { cluster, role: parts[2] as ProxyRole, name: parts[3]! }, life } };
 }
 
 /** The identity that a node may act as, or the reason why it may not. */

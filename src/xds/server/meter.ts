@@ -1,6 +1,7 @@
 // The metrics of the discovery server.
 
 import type { Metrics } from '../../base/metrics.ts';
+import type { Clock } from '../../base/world.ts';
 import type { XdsType } from '../resource.ts';
 import type { Proxies } from './proxies.ts';
 
@@ -13,7 +14,7 @@ export interface XdsMeter {
   turnedAway(why: TurnedAway): void;
 }
 
-export function measureXds(metrics: Metrics, proxies: Proxies): XdsMeter {
+export function measureXds(metrics: Metrics, proxies: Proxies, clock: Clock): XdsMeter {
   metrics.gauge({
     name: 'xds_proxies',
     help: 'Proxies with an open stream.',
@@ -23,6 +24,16 @@ export function measureXds(metrics: Metrics, proxies: Proxies): XdsMeter {
     name: 'xds_refused_resources',
     help: 'Resources that a proxy refused and holds at an older version.',
     collect: (gauge) => gauge.set(proxies.reports().reduce((sum, { refused }) => sum + refused.length, 0)),
+  });
+  metrics.gauge({
+    name: 'xds_proxy_certificate_end_seconds',
+    help: 'When the first certificate of a connected proxy ends, in seconds since 1970; 0 if none has one.',
+    collect: (gauge) => gauge.set(Math.floor((proxies.firstEndMs() ?? 0) / 1000)),
+  });
+  metrics.gauge({
+    name: 'xds_proxy_certificates_due',
+    help: 'Connected proxies whose certificate should have been renewed.',
+    collect: (gauge) => gauge.set(proxies.ending(clock.wallMs()).length),
   });
   const labelled = (name: string, help: string, label: string) => metrics.counter({ name, help, labelNames: [label] });
   const responses = labelled('xds_responses_total', 'Responses sent, by type of resource.', 'type');

@@ -1,6 +1,9 @@
 // The proxies that are or were connected: what each refused, for as long as it may come back. Bounded: of those that are
 // away the longest away is forgotten first.
 
+import { formatTime } from '../../kube/objects/conditions.ts';
+import type { EndingCertificate } from '../identity/ending-certificates.ts';
+import { type Life, renewAtMs } from '../identity/proxy-files.ts';
 import type { ProxyRole } from '../identity/proxy-identity.ts';
 import { type Cause, type Variant, type XdsType, xdsTypes } from '../resource.ts';
 import type { Refusals } from '../session/messages.ts';
@@ -16,6 +19,8 @@ export interface ProxyRecord {
   readonly id: string;
   readonly role: ProxyRole;
   userAgent: string;
+  /** Of its newest certificate; undefined on the local socket. */
+  life: Life | undefined;
   readonly refusals: Refusals;
   readonly streams: Set<ProxyStreamState>;
 }
@@ -29,6 +34,8 @@ export interface ProxyReport {
   /** Resources it holds, and those it has not answered for yet. */
   readonly holds: Readonly<Record<XdsType, number>>;
   readonly inFlight: number;
+  /** RFC 3339; absent without a certificate. */
+  readonly certificateEnds?: string;
   readonly refused: readonly RefusedResource[];
 }
 
@@ -52,7 +59,7 @@ export class Proxies {
   record(id: string, role: ProxyRole): ProxyRecord {
     let record = this.#records.get(id);
     if (record === undefined) {
-      record = { id, role, userAgent: '', refusals: new Map(), streams: new Set() };
+      record = { id, role, userAgent: '', life: undefined, refusals: new Map(), streams: new Set() };
       this.#records.set(id, record);
       this.#forgetSome();
     }
@@ -67,6 +74,27 @@ export class Proxies {
     this.#forgetSome();
   }
 
+  /** It got a new certificate, which its next connection will show. */
+  renewed(id: string, life: Life): void {
+    const record = this.#records.get(id);
+    if (record !== undefined) record.life = life;
+  }
+
+  /** Connected ones whose certificate should have been renewed. */
+  ending(nowMs: number): EndingCertificate[] {
+    return [...this.#records.values()].flatMap(({ id, life, streams }) =>
+      life === undefined || streams.size === 0 || nowMs < renewAtMs(life) ? [] : [{ proxy: id, ...life }],
+    );
+  }
+
+  /** When the first certificate of a connected proxy ends; undefined if none has one. */
+  firstEndMs(): number | undefined {
+    const ends = [...this.#records.values()].flatMap(({ life, streams }) =>
+      life === undefined || streams.size === 0 ? [] : [life.endMs],
+    );
+    return ends.length === 0 ? undefined : Math.min(...ends);
+  }
+
   reports(): ProxyReport[] {
     return [...this.#records.values()].map(reportOf).sort((one, other) => (one.id < other.id ? -1 : 1));
   }
@@ -77,7 +105,7 @@ export class Proxies {
   }
 }
 
-function reportOf({ id, role, userAgent, refusals, streams }: ProxyRecord): ProxyReport {
+function reportOf({ id, role, userAgent, life, refusals, streams }: ProxyRecord): ProxyReport {
   const holds = Object.fromEntries(xdsTypes.map((type) => [type, 0])) as Record<XdsType, number>;
   let inFlight = 0;
   for (const { session } of streams) {
@@ -95,6 +123,7 @@ function reportOf({ id, role, userAgent, refusals, streams }: ProxyRecord): Prox
     streams: [...streams].map(({ variant, sinceMs }) => ({ variant, sinceMs })),
     holds,
     inFlight,
+    ...(life === undefined ? {} : { certificateEnds: formatTime(life.endMs) }),
     refused: [...refusals.values()].map(({ entry, message, lastGood }) => ({
       type: entry.type,
       name: entry.name,

@@ -101,6 +101,7 @@ export class ProxyStream implements CallHandlers {
     const { view, release } = book.open({ role, place, isClustersetProxied });
     const record = proxies.record(node.id, role);
     record.userAgent = node.userAgent.slice(0, 100);
+    record.life = this.#call.caller.life;
     const { variant, type } = this.#method;
     const session = new XdsSession({
       variant,

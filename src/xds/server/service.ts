@@ -36,7 +36,7 @@ export class XdsService {
 
   constructor(options: XdsServiceOptions) {
     this.#options = options;
-    this.meter = measureXds(options.metrics, this.proxies);
+    this.meter = measureXds(options.metrics, this.proxies, options.world.clock);
     const lines = new LogBudget(options.world.clock);
     const warn = (text: string, fields: Readonly<Record<string, unknown>>) => {
       const more = lines.take();

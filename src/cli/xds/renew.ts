@@ -1,0 +1,125 @@
+// `portolan xds renew`: keeps the certificate of a proxy good, with no other right than that certificate. The key never
+// leaves the machine; the discovery server certifies the public half of a new one.
+
+import { createPublicKey } from 'node:crypto';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { readBody } from '../../base/http.ts';
+import { errorText } from '../../base/log.ts';
+import { sleep } from '../../base/world.ts';
+import { type Credentials, isKeyOf } from '../../base/x509/certificates.ts';
+import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
+import { formatTime } from '../../kube/objects/conditions.ts';
+import { xdsServerName } from '../../xds/identity/authority.ts';
+import { serverIn } from '../../xds/identity/bootstrap.ts';
+import {
+  bootstrapFile,
+  identityFile,
+  identityText,
+  lifeOf,
+  parseIdentity,
+  renewAtMs,
+  renewalPath,
+} from '../../xds/identity/proxy-files.ts';
+import type { CliDeps } from '../with-home.ts';
+
+interface RenewFlags {
+  readonly directory: string;
+  readonly once?: boolean;
+}
+
+const retryMs = 60_000;
+/** A timer takes no longer delay than 24 days; looking often costs nothing. */
+const lookMsMax = 3_600_000;
+const identityMode = 0o600;
+
+export function addRenewCommand(xds: Command, deps: CliDeps): void {
+  xds
+    .command('renew')
+    .description('renew the certificate of a proxy whenever two thirds of its life are over')
+    .requiredOption('--directory <path>', 'the folder that xds bootstrap --directory has written')
+    .option('--once', 'look once, renew if it is due, and end: for a timer of systemd or cron')
+    .action((flags: RenewFlags) => (flags.once ? lookOnce(deps, flags.directory) : keepGood(deps, flags.directory)));
+}
+
+async function lookOnce(deps: CliDeps, directory: string): Promise<void> {
+  const dueMs = await renewIfDue(deps, directory);
+  deps.print(`next renewal ${formatTime(dueMs)}`);
+}
+
+async function keepGood(deps: CliDeps, directory: string): Promise<void> {
+  const { world } = deps;
+  for (;;) {
+    const waitMs = await renewIfDue(deps, directory).then(
+      (dueMs) => Math.min(lookMsMax, Math.max(1, dueMs - world.clock.wallMs())),
+      (error: unknown) => {
+        deps.warn?.(errorText(error));
+        return retryMs;
+      },
+    );
+    await sleep(world.timers, waitMs);
+  }
+}
+
+/** When the next renewal is due. */
+async function renewIfDue(deps: CliDeps, directory: string): Promise<number> {
+  const { world, print } = deps;
+  const present = await readIdentity(deps, directory);
+  const nowMs = world.clock.wallMs();
+  const life = lifeOf(present.certificate);
+  if (nowMs < renewAtMs(life)) return renewAtMs(life);
+  if (nowMs >= life.endMs)
+    throw new Error(
+      `xds renew: the certificate in ${directory} expired ${formatTime(life.endMs)}; run portolan xds bootstrap --directory again`,
+    );
+  const next = await renew(deps, directory, present);
+  await world.disk.write(join(directory, identityFile), Buffer.from(identityText(next)), { mode: identityMode });
+  const { endMs } = lifeOf(next.certificate);
+  print(`renewed ${join(directory, identityFile)}: valid until ${formatTime(endMs)}`);
+  return renewAtMs(lifeOf(next.certificate));
+}
+
+async function readIdentity(deps: CliDeps, directory: string): Promise<Credentials> {
+  const identity = parseIdentity(await readText(deps, join(directory, identityFile)));
+  if (identity === undefined)
+    throw new Error(`xds renew: ${join(directory, identityFile)} holds no certificate; run portolan xds bootstrap`);
+  return identity;
+}
+
+async function readText({ world }: CliDeps, path: string): Promise<string> {
+  const bytes = await world.disk.read(path);
+  if (bytes === undefined) throw new Error(`xds renew: there is no ${path}; write it with portolan xds bootstrap`);
+  return Buffer.from(bytes).toString('utf8');
+}
+
+async function renew(deps: CliDeps, directory: string, present: Credentials): Promise<Credentials> {
+  const path = join(directory, bootstrapFile);
+  const server = serverIn(await readText(deps, path));
+  if (server === undefined) throw new Error(`xds renew: ${path} names no xDS server with TLS`);
+  const key = generatePrivateKey();
+  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
+  const transport = deps.world.network.http({
+    server: `https://${server.address}`,
+    serverName: xdsServerName,
+    certificateAuthority: server.authority,
+    clientCertificate: present.certificate,
+    clientKey: present.key,
+  });
+  try {
+    const headers = { 'content-type': 'application/json' };
+    const body = Buffer.from(JSON.stringify({ publicKey }));
+    const response = await transport.send({ method: 'POST', path: renewalPath, headers, body });
+    const answer = JSON.parse(Buffer.from(await readBody(response.body)).toString('utf8')) as {
+      certificate?: string;
+      message?: string;
+    };
+    if (response.status !== 200) throw new Error(answer.message ?? `HTTP ${response.status}`);
+    if (!isKeyOf(answer.certificate ?? '', key)) throw new Error('its certificate is not for our key');
+    return { certificate: answer.certificate ?? '', key };
+  } catch (cause) {
+    const message = `xds renew: ${server.address} did not renew the certificate: ${errorText(cause)}`;
+    throw new Error(message, { cause });
+  } finally {
+    transport.close();
+  }
+}
