@@ -41,8 +41,8 @@ Run it with the kubeconfig of the broker, then start the authority: portolan dns
         throw notFoundError(`federation create ${name}: there is no clusterset ${namespace} at this broker`);
       const spec = {
         nameservers,
-        ...(suffix === undefined ? {} : { suffix }),
-        ...(clusters === undefined ? {} : { clusters }),
+        suffix,
+        clusters,
       };
       const wanted = manifest(federationType, { name, namespace }, { spec });
       const { outcome } = await install<Federation>(client, wanted as never);

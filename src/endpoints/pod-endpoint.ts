@@ -48,8 +48,8 @@ function endpointOf(service: ServiceFacts, pod: PodFacts, at: { address: string;
     addresses: [at.address],
     conditions: { ready: isReady, serving: pod.isReady, terminating: pod.isTerminating },
     ...(hasHostname ? { hostname: pod.hostname } : {}),
-    ...(pod.nodeName === undefined ? {} : { nodeName: pod.nodeName }),
-    ...(at.zone === undefined ? {} : { zone: at.zone }),
+    nodeName: pod.nodeName,
+    zone: at.zone,
     targetRef: { kind: 'Pod', namespace: pod.namespace, name: pod.name, uid: pod.uid },
   };
 }
@@ -64,7 +64,7 @@ function portsOf(service: ServiceFacts, pod: PodFacts): EndpointPort[] {
         ? target
         : pod.namedPorts.find((named) => named.name === target && named.protocol === protocol)?.port;
     if (number === undefined) continue;
-    ports.push({ name, protocol, port: number, ...(appProtocol === undefined ? {} : { appProtocol }) });
+    ports.push({ name, protocol, port: number, appProtocol });
   }
   return ports;
 }

@@ -61,7 +61,7 @@ export function registrationSlice(
       {
         addresses: [address],
         conditions: { ready: isReady, serving: isReady, terminating: false },
-        ...(zone === undefined ? {} : { zone }),
+        zone,
       },
     ],
     ports: [...ports],

@@ -80,12 +80,12 @@ function statusOf(present: Federation, options: FederationStatusOptions): Federa
   const publicRecords = options.publicRecords();
   const { generation } = present.metadata;
   const now = `${new Date(options.world.clock.wallMs()).toISOString().slice(0, 19)}Z`;
-  const stamp = { now, ...(generation === undefined ? {} : { observedGeneration: generation }) };
+  const stamp = { now, observedGeneration: generation };
   return {
     services: services.size,
-    ...(publicRecords === undefined ? {} : { publicRecords }),
+    publicRecords,
     stubZones,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    observedGeneration: generation,
     conditions: [...withConditions(present.status?.conditions, [readiness(stubZones, options)], stamp)],
   };
 }

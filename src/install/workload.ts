@@ -91,7 +91,7 @@ function workloadOf(part: Part, values: Values): Manifest {
     { ...nameOf(part), labels },
     {
       spec: {
-        ...(part.replicas === undefined ? {} : { replicas: part.replicas }),
+        replicas: part.replicas,
         selector: { matchLabels: labels },
         template,
       },

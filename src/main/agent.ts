@@ -66,7 +66,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
   const copy = new MembershipCopy({ home, world, log, onChange: () => void nextTurn() });
   const external = startExternal({
     ...{ world, log, home, membership: () => copy.current },
-    ...(options.plugins === undefined ? {} : { plugins: options.plugins }),
+    plugins: options.plugins,
     whenMembershipKnown: (signal) => copy.whenSynced(signal),
   });
   measure(options, () => ({ state: state(), membership: copy.current }));
@@ -150,7 +150,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
       name: leaderLeaseName(clusterId),
       identity: world.random.uuid(),
       whileLeading,
-      ...(options.leaderTimes === undefined ? {} : { times: options.leaderTimes }),
+      times: options.leaderTimes,
     });
     const begun: Term = { key: keyOf(membership), membership, candidate, broker, isRefused: false };
     return begun;

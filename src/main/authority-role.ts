@@ -104,7 +104,7 @@ export function startAuthorityRole(options: AuthorityRoleOptions): AuthorityRole
       identity: world.random.uuid(),
       whileLeading: (signal) =>
         lead({ ...options, log, broker }, { attachment: attachment!, shards, records, trust }, signal),
-      ...(options.leaderTimes === undefined ? {} : { times: options.leaderTimes }),
+      times: options.leaderTimes,
     });
     isLeading = () => candidate.isLeader();
     parts.add('leader', () => candidate.stop());
@@ -210,8 +210,7 @@ async function lead(
   const parts = new Parts(log);
   const onState = () => status.nudge();
   const suffix = options.fixed?.suffix;
-  const stubZones =
-    identity && runStubZones({ ...shared, identity, onState, ...(suffix === undefined ? {} : { suffix }) });
+  const stubZones = identity && runStubZones({ ...shared, identity, onState, suffix });
   const publisher = publishFederation({ ...shared, suffix, connect: options.connect, onState });
   const status = runFederationStatus({
     ...shared,

@@ -146,7 +146,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     hasClusterNames: flags.clusterNames,
     podNames: flags.pods,
     ignoresEmptyServices: flags.ignoreEmptyService,
-    ...(authority === undefined ? {} : { authority }),
+    authority,
   });
   const { catalog, authority: running } = resolver;
   return {
@@ -222,8 +222,8 @@ async function authorityOf(flags: DnsFlags, hands: Hands): Promise<AuthoritySetu
     },
     said,
     ...(broker === undefined ? {} : { broker: { client: broker, clusterset: flags.clusterset } }),
-    ...(etcd === undefined ? {} : { etcd }),
-    ...(identity === undefined ? {} : { identity }),
+    etcd,
+    identity,
   };
 }
 

@@ -94,7 +94,7 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   await ensureBootstrap({ handle: (request) => api.handle({ ...request, clientCertificate: self }) });
   const audit = options.auditFile === undefined ? undefined : openAuditFile({ path: options.auditFile, log });
   if (audit !== undefined) parts.add('audit log', () => audit.close());
-  const edge = await serve({ api, pki, listen, world, log, metrics, ...(audit === undefined ? {} : { audit }) });
+  const edge = await serve({ api, pki, listen, world, log, metrics, audit });
   parts.add('edge', () => edge.close());
   const server = addressOf(edge, listen.host);
   const kubeconfig = await pki.adminKubeconfig({ server });

@@ -40,7 +40,7 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
         hosts: [new URL(access.server).hostname.replace(/^\[|\]$/g, ''), ...ownAddresses()],
       },
       versions: parseVersions(flags.versions),
-      ...(flags.addressRange === undefined ? {} : { addressRanges: flags.addressRange }),
+      addressRanges: flags.addressRange,
       isReplicated: flags.replicated === true,
       ...filesOf(flags),
     });

@@ -212,7 +212,7 @@ async function addStubEndpoint(
     ownZones: options.federationZones,
     ...options.stubKeys,
     onChange: (zones) => server.setStubZones(zones),
-    ...(endpoint.suffix === undefined ? {} : { suffix: endpoint.suffix }),
+    suffix: endpoint.suffix,
   });
   await federations.load();
   const listening = await listenFederations({ ...endpoint, federations });

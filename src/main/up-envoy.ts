@@ -60,8 +60,8 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
     hosts: [],
     socket: { path: join(directory, 'xds.sock'), mode: 0o660 },
     ports: { virtual: virtualPort, ingress: ingressPort, ...(options.outbound && { outbound: options.outbound }) },
-    ...(options.boundTo === undefined ? {} : { boundTo: options.boundTo }),
-    ...(options.plugins === undefined ? {} : { plugins: options.plugins }),
+    boundTo: options.boundTo,
+    plugins: options.plugins,
   });
   parts.add('xds', () => role.stop());
   const at = { world, home, namespace: systemNamespace, cluster };

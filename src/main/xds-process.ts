@@ -27,8 +27,8 @@ export async function runXds(flags: XdsFlags): Promise<void> {
     const role = await startXdsRole({
       ...{ world, log, metrics, home, cluster },
       namespace: flags.namespace,
-      ...(flags.zone === undefined ? {} : { zone: flags.zone }),
-      ...(flags.region === undefined ? {} : { region: flags.region }),
+      zone: flags.zone,
+      region: flags.region,
       ...(flags.listen === 'none' ? {} : { listen: parseListen(flags.listen) }),
       ...(flags.socket === undefined ? {} : { socket: { path: flags.socket, mode } }),
       hosts: flags.host,

@@ -359,7 +359,7 @@ class PeeringParts implements Peering {
       log,
       namespace,
       dial,
-      ...(limits === undefined ? {} : { limits }),
+      limits,
       serve: (call) => this.owner.accept(call, { isOurs: true }),
       isPeer: (name) => this.#registry.get(name) !== undefined,
       onChanged: (peer) => this.#statuses.peerChanged(peer),

@@ -95,7 +95,7 @@ function addBackend(
   const known = ready.get(key);
   // Two clusters that claim one address: the same one is named whatever came first.
   if (known !== undefined && known.cluster <= cluster) return;
-  ready.set(key, { address, port: from.port, cluster, ...(zone === undefined ? {} : { zone }) });
+  ready.set(key, { address, port: from.port, cluster, zone });
 }
 
 /** internalTrafficPolicy Local: endpoints of this node; if its addresses are not known, those of its cluster. */

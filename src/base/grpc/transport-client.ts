@@ -71,7 +71,7 @@ export const dial: Dial = (options, handlers) => {
     key: options.key,
     ca: [...options.roots],
     minVersion: 'TLSv1.2',
-    ...(options.serverName === undefined ? {} : { servername: options.serverName }),
+    servername: options.serverName,
     // The identity is the SPIFFE one; an address behind a balancer says nothing about who answers.
     checkServerIdentity: (_host, certificate) => wrongIdentity(certificate, options.isExpected),
     settings: { initialWindowSize: windowBytes },

@@ -106,8 +106,8 @@ function parseFlags(id: string, flags: TokenFlags): Omit<TokenRequest, 'client' 
     clusterset: flags.clusterset,
     id,
     spec: {
-      ...(flags.region === undefined ? {} : { region: flags.region }),
-      ...(flags.zone === undefined ? {} : { zone: flags.zone }),
+      region: flags.region,
+      zone: flags.zone,
       ...(flags.allowedRange === undefined
         ? {}
         : { allowedRanges: parseRanges('--allowed-range', flags.allowedRange) }),

@@ -156,7 +156,7 @@ async function tokenAsAdmin(deps: ClusterSetDeps, home: Client, flags: JoinFlags
   const access = await findHome({ host: deps.host, clock: deps.world.clock, kubeconfig: brokerKubeconfig });
   const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
   try {
-    const spec = { ...(region === undefined ? {} : { region }), ...(zone === undefined ? {} : { zone }) };
+    const spec = { region, zone };
     const isRenewal = (await findMembership(home)) !== undefined;
     const lifetimeMs = 600_000;
     return parseJoinToken(await brokerToken({ client, access, clusterset, id, spec, lifetimeMs, isRenewal }));

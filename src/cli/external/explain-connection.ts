@@ -82,9 +82,7 @@ function parseConnection(flags: ConnectionFlags): { connection: Connection; requ
     throw usageError(`--host: ${protocol} has none; use --protocol http, http2 or grpc`);
   const application = protocol === 'http' ? 'http1' : protocol === 'tcp' ? undefined : 'http2';
   const transport: Connection['transport'] =
-    protocol === 'tls'
-      ? { kind: 'tls', ...(flags.sni === undefined ? {} : { sni: flags.sni }) }
-      : { kind: 'plain', ...(application === undefined ? {} : { application }) };
+    protocol === 'tls' ? { kind: 'tls', sni: flags.sni } : { kind: 'plain', application };
   const request = flags.host === undefined ? {} : { request: { host: flags.host } };
   return { connection: { address, port, transport }, ...request };
 }

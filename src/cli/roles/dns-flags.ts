@@ -251,7 +251,7 @@ export async function stubEndpointOf(host: Host, flags: DnsFlags): Promise<StubE
     clientAuthority: await fileOf(host, '--stub-client-ca', stubClientCa),
     allowed: stubIdentity,
     file: flags.stubFile,
-    ...(flags.suffix === undefined ? {} : { suffix: flags.suffix }),
+    suffix: flags.suffix,
   };
 }
 

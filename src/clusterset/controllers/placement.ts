@@ -158,8 +158,8 @@ export function createPlacementController({ context, federated, problems }: Plac
         annotations: { ...present?.metadata.annotations, ...mark },
       },
       spec: {
-        ...(spec.exportedLabels === undefined ? {} : { exportedLabels: spec.exportedLabels }),
-        ...(spec.exportedAnnotations === undefined ? {} : { exportedAnnotations: spec.exportedAnnotations }),
+        exportedLabels: spec.exportedLabels,
+        exportedAnnotations: spec.exportedAnnotations,
       },
     };
   }

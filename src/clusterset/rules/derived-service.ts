@@ -68,11 +68,11 @@ function planTraffic(merge: Merge): ServiceSpec {
         protocol,
         port,
         targetPort: port,
-        ...(appProtocol === undefined ? {} : { appProtocol }),
+        appProtocol,
       })),
     sessionAffinity,
     ...(timeoutSeconds === undefined ? {} : { sessionAffinityConfig: { clientIP: { timeoutSeconds } } }),
     internalTrafficPolicy: internalTrafficPolicy ?? 'Cluster',
-    ...(trafficDistribution === undefined ? {} : { trafficDistribution }),
+    trafficDistribution,
   };
 }

@@ -64,8 +64,8 @@ export function exportOfPolicy(key: string, { metadata, spec }: ServiceExportPol
       },
     },
     spec: {
-      ...(exportedLabels === undefined ? {} : { exportedLabels }),
-      ...(exportedAnnotations === undefined ? {} : { exportedAnnotations }),
+      exportedLabels,
+      exportedAnnotations,
     },
   };
 }

@@ -57,7 +57,7 @@ export function legacyShardSpec(object: ServiceImport): ServiceShardSpec {
     exportedAt: object.metadata.creationTimestamp ?? '',
     ports: ports ?? [],
     sessionAffinity: sessionAffinity ?? 'None',
-    ...(sessionAffinityConfig === undefined ? {} : { sessionAffinityConfig }),
+    sessionAffinityConfig,
     ipFamilies: ips.some((ip) => ip.includes(':')) ? ['IPv6'] : ['IPv4'],
     clusterIPs: type === 'Headless' ? [] : [...ips],
   };
@@ -103,7 +103,7 @@ export function planLegacyImport(service: Service, cluster: string, namespace: s
         ...(portName === undefined || portName === '' ? {} : { name: portName }),
         protocol: protocol ?? 'TCP',
         port,
-        ...(appProtocol === undefined ? {} : { appProtocol }),
+        appProtocol,
       })),
       ...(isHeadless(service) ? {} : { ips: spec.clusterIPs ?? [] }),
       sessionAffinity: spec.sessionAffinity ?? 'None',

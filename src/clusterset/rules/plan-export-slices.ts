@@ -118,8 +118,8 @@ function planEndpoint(endpoint: Endpoint, rules: OwnAddressRules, refused: strin
       serving: serving ?? ready ?? true,
       terminating: terminating ?? false,
     },
-    ...(endpoint.hostname === undefined ? {} : { hostname: endpoint.hostname }),
-    ...(endpoint.zone === undefined ? {} : { zone: endpoint.zone }),
+    hostname: endpoint.hostname,
+    zone: endpoint.zone,
   };
 }
 
@@ -127,8 +127,8 @@ function planPort(port: EndpointPort): EndpointPort {
   return {
     name: port.name ?? '',
     protocol: port.protocol ?? 'TCP',
-    ...(port.port === undefined ? {} : { port: port.port }),
-    ...(port.appProtocol === undefined ? {} : { appProtocol: port.appProtocol }),
+    port: port.port,
+    appProtocol: port.appProtocol,
   };
 }
 

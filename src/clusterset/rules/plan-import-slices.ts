@@ -115,7 +115,7 @@ function planEndpoint(endpoint: Endpoint, request: ImportedSliceRequest): Endpoi
       serving: serving && isTrusted,
       terminating: terminating || isDraining,
     },
-    ...(endpoint.hostname === undefined ? {} : { hostname: endpoint.hostname }),
-    ...(endpoint.zone === undefined ? {} : { zone: endpoint.zone }),
+    hostname: endpoint.hostname,
+    zone: endpoint.zone,
   };
 }

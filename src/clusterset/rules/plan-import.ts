@@ -43,7 +43,7 @@ export function planSpec(merge: Merge, ips: readonly string[]): ServiceImport['s
         ...(name === '' ? {} : { name }),
         protocol,
         port,
-        ...(appProtocol === undefined ? {} : { appProtocol }),
+        appProtocol,
       })),
     ...(ips.length === 0 ? {} : { ips: [...ips] }),
     ipFamilies: [...merge.ipFamilies],
@@ -51,7 +51,7 @@ export function planSpec(merge: Merge, ips: readonly string[]): ServiceImport['s
     ...(merge.affinityTimeoutSeconds === undefined
       ? {}
       : { sessionAffinityConfig: { clientIP: { timeoutSeconds: merge.affinityTimeoutSeconds } } }),
-    ...(merge.internalTrafficPolicy === undefined ? {} : { internalTrafficPolicy: merge.internalTrafficPolicy }),
-    ...(merge.trafficDistribution === undefined ? {} : { trafficDistribution: merge.trafficDistribution }),
+    internalTrafficPolicy: merge.internalTrafficPolicy,
+    trafficDistribution: merge.trafficDistribution,
   };
 }

@@ -51,12 +51,12 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
         ...(name === undefined || name === '' ? {} : { name }),
         protocol: protocol ?? 'TCP',
         port,
-        ...(appProtocol === undefined ? {} : { appProtocol }),
+        appProtocol,
       })),
       sessionAffinity: affinity,
       ...(isClientIp ? { sessionAffinityConfig: spec.sessionAffinityConfig } : {}),
-      ...(spec.internalTrafficPolicy === undefined ? {} : { internalTrafficPolicy: spec.internalTrafficPolicy }),
-      ...(spec.trafficDistribution === undefined ? {} : { trafficDistribution: spec.trafficDistribution }),
+      internalTrafficPolicy: spec.internalTrafficPolicy,
+      trafficDistribution: spec.trafficDistribution,
       ipFamilies: spec.ipFamilies ?? ['IPv4'],
       ...(serviceExport.spec?.exportedLabels === undefined ? {} : { exportedLabels: { ...labels } }),
       ...(serviceExport.spec?.exportedAnnotations === undefined ? {} : { exportedAnnotations: { ...annotations } }),
@@ -64,8 +64,8 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
       ...(addresses.loadBalancer.length === 0 ? {} : { loadBalancer: [...addresses.loadBalancer] }),
       ...(clusterSetIps.length === 0 ? {} : { clusterSetIPs: [...clusterSetIps] }),
       readyEndpoints: readyCount,
-      ...(exportTo === undefined ? {} : { exportTo }),
-      ...(onStale === undefined ? {} : { onStale }),
+      exportTo,
+      onStale,
       ...(isDraining ? { draining: true } : {}),
     },
   };
@@ -129,7 +129,7 @@ function readPort(port: {
     name: port.name ?? '',
     protocol: port.protocol ?? 'TCP',
     port: port.port,
-    ...(port.appProtocol === undefined ? {} : { appProtocol: port.appProtocol }),
+    appProtocol: port.appProtocol,
   };
 }
 

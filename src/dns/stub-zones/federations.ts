@@ -200,7 +200,7 @@ function postedIn(text: string): Posted | string {
   if (suffix === null) return 'want a domain name in "suffix", such as federation';
   if (key === null) return 'want the name of a TSIG key in "key"';
   const nameservers = value!.nameservers as string[];
-  return { nameservers, ...(suffix === undefined ? {} : { suffix }), ...(key === undefined ? {} : { key }) };
+  return { nameservers, suffix, key };
 }
 
 /** Null if it is none. */

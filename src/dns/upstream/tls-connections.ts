@@ -123,7 +123,7 @@ function dial(server: ExchangeOptions['server'], tls: TlsClient): TLSSocket {
     ALPNProtocols: ['dot'],
     // An address is no server name (RFC 6066 section 3), but the certificate may be for it.
     ...(isIP(serverName) ? {} : { servername: serverName }),
-    ...(authority === undefined ? {} : { ca: authority }),
+    ca: authority,
     ...(certificate === undefined ? {} : { cert: certificate, key }),
   });
   socket.setNoDelay(true);

@@ -128,7 +128,7 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
     const { generation } = metadata;
     return {
       now: formatTime(world.clock.wallMs()),
-      ...(generation === undefined ? {} : { observedGeneration: generation }),
+      observedGeneration: generation,
     };
   }
 

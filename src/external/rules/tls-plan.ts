@@ -61,7 +61,7 @@ export function readTls(tls: ExternalTls | undefined, secrets: SecretReader): Tl
   const plan: TlsPlan = {
     ...versionsOf(tls),
     mayRenegotiate: tls.allowRenegotiation === true,
-    ...(ca === undefined ? {} : { ca }),
+    ca,
     ...(certificate === undefined || key === undefined ? {} : { client: { certificate, key } }),
     names: skip ? 'any' : sans.length > 0 ? sans : 'own',
   };

@@ -14,7 +14,7 @@ export async function removeAllBelow(engine: Engine, served: Served, prefix: str
   let held = 0;
   let after: string | undefined;
   for (;;) {
-    const page = await engine.store.range({ prefix, limit: pageLength, ...(after === undefined ? {} : { after }) });
+    const page = await engine.store.range({ prefix, limit: pageLength, after });
     if (page.entries.length === 0) return held;
     const isHeld = await Promise.all(page.entries.map((entry) => removeByKey(engine, served, entry.key)));
     held += isHeld.filter(Boolean).length;

@@ -24,7 +24,7 @@ export function acceptDefinition(
   const { status } = definition;
   const decision = decideNames(definition, otherKinds);
   const observedGeneration = definition.metadata.generation;
-  const stamp = { now: nowIso, ...(observedGeneration === undefined ? {} : { observedGeneration }) };
+  const stamp = { now: nowIso, observedGeneration };
   return {
     ...status,
     conditions: [...withConditions(status?.conditions, conditionsOf(decision, status), stamp)],

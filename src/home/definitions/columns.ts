@@ -24,8 +24,8 @@ function columnOf(defined: PrinterColumn): Column {
   return {
     name: defined.name,
     type,
-    ...(defined.format === undefined ? {} : { format: defined.format }),
-    ...(defined.description === undefined ? {} : { description: defined.description }),
+    format: defined.format,
+    description: defined.description,
     priority: defined.priority ?? 0,
     value: (object, nowMs) => (path === undefined ? null : cellOf(findByPath(path, object), type, nowMs)),
   };

@@ -91,8 +91,8 @@ function listBody(turns: Turns, call: Call, form: Form, list: ListAnswer): HttpR
 function listMetadata({ revision, continueToken, remainingItemCount }: ListAnswer): object {
   return {
     resourceVersion: String(revision),
-    ...(continueToken === undefined ? {} : { continue: continueToken }),
-    ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
+    continue: continueToken,
+    remainingItemCount,
   };
 }
 

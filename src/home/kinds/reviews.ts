@@ -140,7 +140,7 @@ function subjectOf(review: AnyObject): User {
   if (user === '' && groups.length === 0) {
     throw new StatusError('BadRequest', 'spec: set user, groups or both');
   }
-  return { name: user, groups, ...(uid === undefined ? {} : { uid }), ...(extra === undefined ? {} : { extra }) };
+  return { name: user, groups, uid, extra };
 }
 
 function localSpec(review: AnyObject): AccessSpec {
@@ -162,7 +162,7 @@ function rulesStatus(access: ApiAccess, user: User, namespace: string): Record<s
       verbs,
       apiGroups,
       resources,
-      ...(resourceNames === undefined ? {} : { resourceNames }),
+      resourceNames,
     })),
     nonResourceRules: nonResourceRules.map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
     incomplete: false,
@@ -171,7 +171,7 @@ function rulesStatus(access: ApiAccess, user: User, namespace: string): Record<s
 
 function userInfo(user: User): Record<string, unknown> {
   const { name: username, uid, groups, extra } = user;
-  return { username, ...(uid === undefined ? {} : { uid }), groups, ...(extra === undefined ? {} : { extra }) };
+  return { username, uid, groups, extra };
 }
 
 async function tokenStatus(access: ApiAccess, spec: TokenSpec): Promise<Record<string, unknown>> {

@@ -75,7 +75,7 @@ export class StatusError extends Error {
       status: 'Failure',
       message: this.message,
       reason: this.reason,
-      ...(this.details === undefined ? {} : { details: this.details }),
+      details: this.details,
       code: this.code,
     };
   }

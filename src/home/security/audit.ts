@@ -79,7 +79,7 @@ export function auditEvent(request: AuditedRequest): AuditEvent {
 
 function auditUser(user: User | undefined): AuditUser | undefined {
   if (user === undefined) return undefined;
-  return { username: user.name, ...(user.uid === undefined ? {} : { uid: user.uid }), groups: user.groups };
+  return { username: user.name, uid: user.uid, groups: user.groups };
 }
 
 function objectOf(attributes: {

@@ -30,7 +30,7 @@ export function parseImpersonation(headers: Headers): Impersonation | undefined 
   const uid = headers['impersonate-uid'];
   const extra = extraOf(headers);
   return {
-    user: { name, groups: impliedGroups(name, groups), ...(uid === undefined ? {} : { uid }), extra },
+    user: { name, groups: impliedGroups(name, groups), uid, extra },
     needs: [userNeed(name), ...groups.map((group) => need('groups', group)), ...uidNeeds(uid), ...extraNeeds(extra)],
   };
 }

@@ -167,9 +167,9 @@ function wholePage(found: RangeResult): Page {
 function request(prefix: string, after: string | undefined, revision: number | undefined, limit: number | undefined) {
   return {
     prefix,
-    ...(after === undefined ? {} : { after }),
-    ...(revision === undefined ? {} : { revision }),
-    ...(limit === undefined ? {} : { limit }),
+    after,
+    revision,
+    limit,
   };
 }
 

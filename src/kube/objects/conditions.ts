@@ -64,6 +64,6 @@ function stamped(present: Condition | undefined, want: WantedCondition, stamp: C
     reason: want.reason,
     message,
     lastTransitionTime: present?.status === want.status ? present.lastTransitionTime : stamp.now,
-    ...(stamp.observedGeneration === undefined ? {} : { observedGeneration: stamp.observedGeneration }),
+    observedGeneration: stamp.observedGeneration,
   };
 }

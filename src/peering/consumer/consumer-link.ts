@@ -110,7 +110,7 @@ export class ConsumerLink {
     this.#limits = { ...linkLimits, ...options.limits };
     const { held, versions } = options.config;
     this.#connection = new Connection({
-      ...{ random: options.world.random, versions, ...(held === undefined ? {} : { held }) },
+      ...{ random: options.world.random, versions, held },
       keepAliveMs: Math.max(this.#limits.keepAliveMs, options.keepAliveMs ?? 0),
     });
     this.#refusals = new RefusalBook(options.store);
@@ -228,7 +228,7 @@ export class ConsumerLink {
     this.#call = dial(
       {
         address: config.address,
-        ...(config.serverName === undefined ? {} : { serverName: config.serverName }),
+        serverName: config.serverName,
         path: draft.path,
         headers: { [snapshotHeader]: '1' },
         ...own,
@@ -272,7 +272,7 @@ export class ConsumerLink {
       accepts: config.accepts,
       servicesMax: config.servicesMax,
       bytesMax: config.bytesMax,
-      ...(noteOf === undefined ? {} : { noteOf }),
+      noteOf,
       held: store.held,
       ...(this.#lastEnd === undefined ? {} : { lastEnd: this.#lastEnd }),
       pendingMax: this.#limits.pendingPause * pendingFactor,

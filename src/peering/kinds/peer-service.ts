@@ -66,7 +66,7 @@ export function specOf(peer: string, service: SharedService): PeerServiceSpec {
   return {
     peer,
     id: service.id,
-    ...(service.sni === undefined ? {} : { sni: service.sni }),
+    sni: service.sni,
     name: service.name,
     fqdn: service.fqdn,
     description: service.description,
@@ -84,7 +84,7 @@ export function sharedServiceIn({ spec }: PeerService): SharedService | undefine
   if (spec.fqdn === undefined || spec.sans?.[0] === undefined) return undefined;
   return {
     id: spec.id,
-    ...(spec.sni === undefined ? {} : { sni: spec.sni }),
+    sni: spec.sni,
     name: spec.name ?? '',
     fqdn: spec.fqdn,
     description: spec.description ?? '',
@@ -94,7 +94,7 @@ export function sharedServiceIn({ spec }: PeerService): SharedService | undefine
     ...(spec.sans.length > 1 ? { moreSans: spec.sans.slice(1) } : {}),
     protocols: spec.protocols ?? [],
     endpoints: spec.endpoints ?? [],
-    ...(spec.instances === undefined ? {} : { instances: spec.instances }),
+    instances: spec.instances,
   };
 }
 

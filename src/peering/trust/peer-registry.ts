@@ -260,8 +260,8 @@ export function linkConfigOf(peer: KnownPeer, own: OwnGround): LinkConfig | unde
   if (spec.address === undefined && !isItsStream) return undefined;
   return {
     address: spec.address === undefined || isItsStream ? '' : peerUrl(spec.address),
-    ...(spec.context === undefined ? {} : { context: spec.context }),
-    ...(spec.serverName === undefined ? {} : { serverName: spec.serverName }),
+    context: spec.context,
+    serverName: spec.serverName,
     versions: isItsStream ? ['v1alpha2'] : (spec.versions ?? peerDefaults.versions),
     roots: peer.rootsPem,
     isExpected: (identity) => mayBe(identity, peer.trusted),

@@ -36,7 +36,7 @@ export async function testConnectivity(request: ConnectivityRequest): Promise<Re
     const found = await probe(port, count, request.identify);
     const hasFailed = Object.keys(found.outcomes).some((outcome) => outcome !== 'connected');
     const direct = hasFailed ? await askDirectly(port) : undefined;
-    ports.push({ ip: port.ip, port: port.port, ...found, ...(direct === undefined ? {} : { direct }) });
+    ports.push({ ip: port.ip, port: port.port, ...found, direct });
   }
   return reportOf({ wanted, resolved, ports, proxies: request.proxies });
 }

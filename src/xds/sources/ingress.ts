@@ -88,7 +88,7 @@ export function startIngressSource(options: IngressSourceOptions): XdsSource {
     const hasCertificate = (san: string) => certificates.of(san) !== undefined;
     const outcome = ingressResources({
       ...{ routes, hasTrust, hasCertificate, port: options.port },
-      ...(options.address === undefined ? {} : { address: options.address }),
+      address: options.address,
     });
     replaceSafely(book.ingress, 'secrets', () => secretsOf(), log);
     const gone = before.filter(({ backend }) => !routes.some((route) => isSameBackend(route.backend, backend)));

@@ -32,7 +32,7 @@ export function rememberLease(
     verdict,
     since: isSameVerdict && verdict === 'stale' ? before.since : formatTime(wallMs),
     returns,
-    ...(kept === undefined ? {} : { token: kept }),
+    token: kept,
     ...(isHeld ? { heldUntil: formatTime(wallMs + heldMs) } : {}),
   };
 }

@@ -109,7 +109,7 @@ export async function openBench(pki: Pki, script: Script, options: Partial<Serve
 }
 
 function tlsOf({ certificate, key }: Partial<Credentials>) {
-  return { ...(certificate === undefined ? {} : { cert: certificate }), ...(key === undefined ? {} : { key }) };
+  return { cert: certificate, key };
 }
 
 function sendHttp1(target: RequestOptions, { method = 'GET', path = '/', headers = {}, body }: Http1Request) {

@@ -33,7 +33,7 @@ function portOf(word: string): ShardPort {
     name,
     port: Number(port),
     protocol: protocol as Protocol,
-    ...(appProtocol === undefined ? {} : { appProtocol }),
+    appProtocol,
   };
 }
 
