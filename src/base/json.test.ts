@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isSameJson } from './json.ts';
+import { canonicalJson, isSameJson } from './json.ts';
 
 describe('same json', () => {
   const same: [unknown, unknown][] = [
@@ -30,4 +30,8 @@ describe('same json', () => {
     test(`${JSON.stringify(a)} and ${JSON.stringify(b)} -> same`, () => expect(isSameJson(a, b)).toBe(true));
   for (const [a, b] of different)
     test(`${JSON.stringify(a)} and ${JSON.stringify(b)} -> different`, () => expect(isSameJson(a, b)).toBe(false));
+});
+
+test('canonicalJson: an undefined member -> the same text as without it', () => {
+  expect(canonicalJson({ b: undefined, a: [1, { c: undefined }] })).toBe(canonicalJson({ a: [1, {}] }));
 });
