@@ -47,6 +47,11 @@ export function parseRange(text: string): IpRange | undefined {
   return { family: ip.family, first: ip.value - (ip.value % size), size };
 }
 
+export function formatRange(range: IpRange): string {
+  const first = formatIp({ family: range.family, value: range.first });
+  return `${first}/${bitsOf(range.family) - (range.size.toString(2).length - 1)}`;
+}
+
 export function isInRange(ip: Ip, range: IpRange): boolean {
   return ip.family === range.family && ip.value >= range.first && ip.value < range.first + range.size;
 }

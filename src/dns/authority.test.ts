@@ -248,6 +248,7 @@ test("federation record: written and read back -> the same; the plain form has o
   const full = {
     ...plain,
     hostnames: ['lb.example'],
+    hostnameRules: { allowedRanges: ['203.0.113.0/24'], virtualRanges: ['243.0.0.0/8'] },
     zone: 'z',
     region: 'r',
     isReady: false,

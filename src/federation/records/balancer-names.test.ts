@@ -65,6 +65,36 @@ describe('load balancers with only a name', () => {
     expect(external()).toBeUndefined();
   });
 
+  const addresses = ['203.0.113.1', '10.9.0.1', '169.254.169.254', '127.0.0.1', '::ffff:169.254.169.254', '243.0.0.7'];
+
+  test.each([
+    ['no rules, as in records that others wrote', undefined, '10.9.0.1,203.0.113.1,243.0.0.7'],
+    ['own virtual ranges', { allowedRanges: [], virtualRanges: ['243.0.0.0/8'] }, '10.9.0.1,203.0.113.1'],
+    ['allowed ranges', { allowedRanges: ['203.0.113.0/24'], virtualRanges: [] }, '203.0.113.1'],
+    [
+      'a range that covers special ones',
+      { allowedRanges: ['0.0.0.0/0'], virtualRanges: ['243.0.0.0/8'] },
+      '10.9.0.1,203.0.113.1',
+    ],
+  ])('%s -> the name leads to what the cluster itself may give', async (_what, hostnameRules, expected) => {
+    const { sim, answers, put, external } = setUp();
+    answers.set('lb.cloud.example', addresses);
+    put(JSON.stringify({ ...JSON.parse(named), hostnameRules }));
+    await sim.time.advance(100);
+    expect(external()).toBe(expected);
+  });
+
+  test('its ranges become narrower while the name cannot be looked up -> what they exclude goes at once', async () => {
+    const { sim, answers, put, external } = setUp();
+    answers.set('lb.cloud.example', ['203.0.113.1', '198.51.100.1']);
+    put(named);
+    await sim.time.until(() => external() === '198.51.100.1,203.0.113.1', { withinMs: 100 });
+    answers.clear();
+    const hostnameRules = { allowedRanges: ['203.0.113.0/24'], virtualRanges: [] };
+    put(JSON.stringify({ ...JSON.parse(named), hostnameRules }));
+    expect(external()).toBe('203.0.113.1');
+  });
+
   test('before the first answer -> left out for other clusters, and said why', async () => {
     const { put, table } = setUp();
     put(named);

@@ -2,10 +2,11 @@
 // a shard takes its place among the others in every answer. An alias could not: it must stand alone. While a name cannot be
 // looked up, the addresses it had stay.
 
-import { parseIp } from '../../base/ip.ts';
+import { parseRange } from '../../base/ip.ts';
 import type { Log } from '../../base/log.ts';
-import { refusedRange } from '../../base/special-ranges.ts';
 import type { Timer, World } from '../../base/world.ts';
+import { readAddressRules } from '../../clusterset/rules/address-translation.ts';
+import { refusal } from '../../clusterset/rules/endpoint-address.ts';
 import {
   type FederationSink,
   formatShardKey,
@@ -31,10 +32,11 @@ interface NamedBalancer {
   timer: Timer | undefined;
 }
 
-/** The owner of the name may point it anywhere: addresses refused in records are refused here too. */
-function isOrdinary(address: string): boolean {
-  const ip = parseIp(address);
-  return ip !== undefined && refusedRange(ip) === undefined;
+/** The owner of a name may point it anywhere: what no record of the cluster may give, no name of it may either. */
+function usable(addresses: readonly string[], { hostnameRules }: ShardRecord): string[] {
+  const virtual = (hostnameRules?.virtualRanges ?? []).flatMap((text) => parseRange(text) ?? []);
+  const rules = readAddressRules(virtual, hostnameRules?.allowedRanges);
+  return addresses.filter((address) => refusal(address, rules) === undefined);
 }
 
 const refreshSeconds = { min: 5, max: 300 };
@@ -56,7 +58,8 @@ export class BalancerNames implements FederationSink {
       return;
     }
     const isSameName = before?.record.hostnames.join() === record.hostnames.join();
-    const addresses = isSameName ? before!.addresses : [];
+    // The rules may be other ones than when they were looked up.
+    const addresses = isSameName ? usable(before!.addresses, record) : [];
     const balancer: NamedBalancer = { key, record, seen, addresses, timer: undefined };
     this.#balancers.set(keyText, balancer);
     this.#tell(balancer);
@@ -104,7 +107,7 @@ export class BalancerNames implements FederationSink {
     try {
       const answers = await Promise.all(balancer.record.hostnames.map(lookUp));
       if (this.#balancers.get(keyText) !== balancer) return;
-      const addresses = [...new Set(answers.flatMap((answer) => answer.addresses))].filter(isOrdinary).sort();
+      const addresses = usable([...new Set(answers.flatMap((answer) => answer.addresses))], balancer.record).sort();
       const ttl = Math.min(...answers.map(({ ttlSeconds }) => ttlSeconds));
       waitSeconds = Math.min(refreshSeconds.max, Math.max(refreshSeconds.min, ttl));
       if (addresses.join() !== balancer.addresses.join()) {

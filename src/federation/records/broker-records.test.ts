@@ -121,6 +121,23 @@ describe('federation attached to a broker', () => {
     attachment.stop();
   });
 
+  test('a load balancer with a name -> the record has the address rules of its cluster for whoever looks the name up', async () => {
+    const { sim, admin, table, attachment } = await setUp();
+    const body = { spec: { loadBalancer: [{ hostname: 'lb.cloud.example' }] } };
+    await admin.patch(serviceShardType, { namespace: 'prod-m-east', name: 'web.shop' }, { kind: 'merge', body });
+    const spec = { allowedRanges: ['203.0.113.0/24'] };
+    await admin.patch(clusterType, { namespace: 'prod', name: 'east' }, { kind: 'merge', body: { spec } });
+    await sim.time.advance(2000);
+    expect(table.shardsOf(key).find(({ cluster }) => cluster === 'east')).toMatchObject({
+      hostnames: ['lb.cloud.example'],
+      hostnameRules: {
+        allowedRanges: ['203.0.113.0/24'],
+        virtualRanges: expect.arrayContaining(['243.0.0.0/12', 'fd70:6f72:74f3::/64']),
+      },
+    });
+    attachment.stop();
+  });
+
   test('a cluster whose addresses others reach by a translation -> its own clients get its own cluster IP', async () => {
     const { sim, admin, table, attachment } = await setUp();
     const shard = { spec: { clusterIPs: ['100.64.0.7'] } };

@@ -2,7 +2,7 @@
 // the key /<federation>/<namespace>/<service>/<cluster> and a JSON value. Seed 001's two plain fields are still read and
 // written; the other fields came later. Pure.
 
-import type { IpRange } from '../../base/ip.ts';
+import { formatRange, type IpRange } from '../../base/ip.ts';
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { inverse, readAddressRules, readTranslations, translate } from '../../clusterset/rules/address-translation.ts';
@@ -24,6 +24,12 @@ interface ShardPortRecord {
   readonly port: number;
 }
 
+/** The address rules of the cluster, as texts: they travel with the record. */
+export interface HostnameRules {
+  readonly allowedRanges: readonly string[];
+  readonly virtualRanges: readonly string[];
+}
+
 export interface ShardRecord {
   /** Addresses for clients in the shard's own cluster. */
   readonly clusterIPs: readonly string[];
@@ -31,6 +37,8 @@ export interface ShardRecord {
   readonly externalIPs: readonly string[];
   /** Load balancers that have a name instead of an address. */
   readonly hostnames: readonly string[];
+  /** Where those names may lead. Absent in records that others wrote: then special ranges alone are refused. */
+  readonly hostnameRules?: HostnameRules;
   readonly ports: readonly ShardPortRecord[];
   readonly zone?: string;
   readonly region?: string;
@@ -73,6 +81,7 @@ interface StoredShard {
   externalIPs?: unknown;
   clusterIPs?: unknown;
   hostnames?: unknown;
+  hostnameRules?: unknown;
   ports?: unknown;
   zone?: unknown;
   region?: unknown;
@@ -92,6 +101,7 @@ export function parseShardRecord(text: string): ShardRecord | undefined {
     clusterIPs: unique([...texts(stored.clusterIP), ...texts(stored.clusterIPs)]),
     externalIPs: unique([...texts(stored.externalIP), ...texts(stored.externalIPs)]),
     hostnames: unique(texts(stored.hostnames)),
+    ...hostnameRulesIn(stored.hostnameRules),
     ports: portsOf(stored.ports),
     ...(typeof stored.zone === 'string' ? { zone: stored.zone } : {}),
     ...(typeof stored.region === 'string' ? { region: stored.region } : {}),
@@ -106,11 +116,18 @@ export function formatShardRecord(record: ShardRecord): string {
   if (record.externalIPs.length > 1) stored['externalIPs'] = record.externalIPs;
   if (record.clusterIPs.length > 1) stored['clusterIPs'] = record.clusterIPs;
   if (record.hostnames.length > 0) stored['hostnames'] = record.hostnames;
+  if (record.hostnames.length > 0 && record.hostnameRules) stored['hostnameRules'] = record.hostnameRules;
   if (record.ports.length > 0) stored['ports'] = record.ports;
   if (record.zone) stored['zone'] = record.zone;
   if (record.region) stored['region'] = record.region;
   if (!record.isReady) stored['ready'] = false;
   return JSON.stringify(stored);
+}
+
+function hostnameRulesIn(value: unknown): { hostnameRules?: HostnameRules } {
+  if (typeof value !== 'object' || value === null) return {};
+  const { allowedRanges, virtualRanges } = value as Record<string, unknown>;
+  return { hostnameRules: { allowedRanges: texts(allowedRanges), virtualRanges: texts(virtualRanges) } };
 }
 
 function texts(value: unknown): string[] {
@@ -165,10 +182,19 @@ function recordOf({ shard: { spec }, cluster: { spec: place }, virtualRanges }: 
   // Published as others would reach them: the cluster itself has no use for a way around.
   const back = inverse(readTranslations(place.translations).translations);
   const balancers = spec.exportTo === undefined ? loadBalancer : [];
+  const hostnames = balancers.flatMap(({ ip, hostname }) => (hostname && !ip ? [hostname] : []));
   return {
     clusterIPs: clusterIPs.flatMap((address) => translate(address, back) ?? []),
     externalIPs: balancers.flatMap(({ ip }) => (ip ? [ip] : [])),
-    hostnames: balancers.flatMap(({ ip, hostname }) => (hostname && !ip ? [hostname] : [])),
+    hostnames,
+    ...(hostnames.length === 0
+      ? {}
+      : {
+          hostnameRules: {
+            allowedRanges: place.allowedRanges ?? [],
+            virtualRanges: virtualRanges.map(formatRange),
+          },
+        }),
     ports: (spec.ports ?? []).map(({ name = '', protocol = 'TCP', port }) => ({ name, protocol, port })),
     ...(place.zone ? { zone: place.zone } : {}),
     ...(place.region ? { region: place.region } : {}),

@@ -3,8 +3,7 @@
 // A verdict map leads from address, protocol and port to the chain for that number of backends, which all services share;
 // one map for each protocol leads from address, port and a random index to a backend.
 
-import type { IpRange } from '../../base/ip.ts';
-import { formatIp } from '../../base/ip.ts';
+import { formatRange, type IpRange } from '../../base/ip.ts';
 
 export const tableName = 'inet portolan';
 
@@ -157,11 +156,6 @@ export function pickRules(name: string): string[] {
     remember,
     stick,
   ];
-}
-
-export function formatRange(range: IpRange): string {
-  const bits = range.family === 'IPv4' ? 32 : 128;
-  return `${formatIp({ family: range.family, value: range.first })}/${bits - (range.size.toString(2).length - 1)}`;
 }
 
 function daddr(range: IpRange): string {
