@@ -68,6 +68,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   const quotas = new Quotas(withoutQuotas);
   const engine: Engine = { ...withoutQuotas, quotas };
   const stopReviews = options.access.onChange?.(() => engine.watches.review());
+  const stopBoundReviews = options.access.onGone?.((key) => engine.watches.reviewBoundTo(key));
   let state: 'not started' | 'starting' | 'started' | 'stopped' = 'not started';
   const definitions = createDefinitions(engine, options.kindRules);
   await definitions.load();
@@ -92,6 +93,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     stop: async () => {
       state = 'stopped';
       stopReviews?.();
+      stopBoundReviews?.();
       engine.watches.closeAll();
       for (const part of parts.toReversed()) await part.stop();
     },

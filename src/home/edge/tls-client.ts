@@ -1,14 +1,13 @@
 // The client of a TLS connection, by its certificate. Authorization comes later.
 
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import type { ApiRequest } from '../request/access.ts';
+import type { ApiRequest, ClientSubject } from '../request/access.ts';
 
 export type TlsClient =
   | { readonly kind: 'nobody' }
-  | { readonly kind: 'certified'; readonly subject: ClientSubject; readonly notAfterMs: number }
+  | { readonly kind: 'certified'; readonly subject: Required<ClientSubject> }
   | { readonly kind: 'refused'; readonly reason: string };
 
-type ClientSubject = NonNullable<ApiRequest['clientCertificate']>;
 type ClientFields = Pick<ApiRequest, 'clientCertificate' | 'clientCertificateError'>;
 
 type CertifiedSocket = Pick<TLSSocket, 'getPeerCertificate' | 'authorized' | 'authorizationError'>;
@@ -21,15 +20,15 @@ export function tlsClientOf(socket: CertifiedSocket): TlsClient {
   if (typeof commonName !== 'string' || commonName === '') {
     return { kind: 'refused', reason: 'the certificate does not name exactly one user in CN' };
   }
-  const subject = { commonName, organizations: listOf(organizations) };
-  return { kind: 'certified', subject, notAfterMs: Date.parse(certificate.valid_to) };
+  const endsMs = Date.parse(certificate.valid_to);
+  return { kind: 'certified', subject: { commonName, organizations: listOf(organizations), endsMs } };
 }
 
 /** A connection may outlive the certificate it was opened with: each request looks again. */
 export function clientFields(client: TlsClient, nowMs: number): ClientFields {
   if (client.kind === 'nobody') return {};
   if (client.kind === 'refused') return { clientCertificateError: client.reason };
-  if (nowMs > client.notAfterMs) return { clientCertificateError: 'CERT_HAS_EXPIRED' };
+  if (nowMs > client.subject.endsMs) return { clientCertificateError: 'CERT_HAS_EXPIRED' };
   return { clientCertificate: client.subject };
 }
 

@@ -9,10 +9,25 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
+export interface ClientSubject {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  /** When the certificate ends; the edge refuses requests from then on. */
+  readonly endsMs?: number;
+}
+
+/** How a credential can end although no right changes. */
+export interface Credential {
+  /** Wall time. */
+  readonly endsMs?: number;
+  /** Store keys of the objects with which it ends. */
+  readonly boundTo?: readonly string[];
+}
+
 /** A request as its edge took it in. */
 export interface ApiRequest extends HttpRequest {
   /** Subject of the client certificate, if the edge verified one against our client CA. */
-  readonly clientCertificate?: { readonly commonName: string; readonly organizations: readonly string[] };
+  readonly clientCertificate?: ClientSubject;
   /** Why the client certificate that was presented counts for nothing. */
   readonly clientCertificateError?: string;
   /**
@@ -52,6 +67,10 @@ export interface Decision {
 export interface Access {
   /** Called after anything changed that a decision depends on. Answers with how to stop that. */
   onChange?(listener: () => void): () => void;
+  /** Called with the store key of each object that went and that a credential may be bound to. */
+  onGone?(listener: (key: string) => void): () => void;
+  /** How the credential of a request that was authenticated can end. */
+  credentialOf?(request: ApiRequest): Credential;
   /** Throws StatusError Unauthorized for credentials that are wrong; anonymous when there are none. */
   authenticate(request: ApiRequest): Promise<User>;
   authorize(user: User, attributes: Attributes): Decision;

@@ -9,7 +9,7 @@ import type { RequestContext } from '../kinds/kind.ts';
 import type { Registry, Served } from '../kinds/registry.ts';
 import type { Entry, Store } from '../store/store.ts';
 import type { EventMemo } from '../watch/event-memo.ts';
-import type { ApiRequest, User } from './access.ts';
+import type { ApiRequest, Credential, User } from './access.ts';
 import type { ApiLimits } from './limits.ts';
 
 export interface Engine {
@@ -39,9 +39,13 @@ export interface OpenWatches {
   closeAll(): void;
   /** Ends those whose right or account has gone, some at a time. */
   review(): void;
+  /** The same for those whose credential is bound to the object with this store key. */
+  reviewBoundTo(key: string): void;
 }
 
 export interface OpenWatch {
+  /** Store keys of the objects that its credential is bound to. */
+  readonly boundTo: readonly string[];
   isStillAllowed(): Promise<boolean>;
   end(): void;
   /** Ends it and drops what waits in it. */
@@ -65,6 +69,7 @@ export interface Call extends Place {
   readonly isDryRun: boolean;
   /** Whether the user may still do this: asked again and again by what outlives its request. */
   readonly isStillAllowed: () => Promise<boolean>;
+  readonly credential: Credential;
   /** Told to the client in Warning headers. */
   readonly warnings: string[];
 }

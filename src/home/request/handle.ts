@@ -96,6 +96,7 @@ async function answerResource(
     user,
     nowMs: engine.world.clock.wallMs(),
     isStillAllowed: () => isAllowed(access, request, route),
+    credential: route.verb === 'watch' ? (access.credentialOf?.(request) ?? {}) : {},
     isDryRun: route.query.size > 0 && route.query.getAll('dryRun').includes('All'),
     warnings: [],
   };

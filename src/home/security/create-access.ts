@@ -7,12 +7,13 @@ import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Access, ApiRequest, Attributes, Decision, User } from '../request/access.ts';
 import { StatusError } from '../request/status.ts';
 import { forbidden } from '../request/status-errors.ts';
+import { followPrefix } from '../store/follow.ts';
 import type { Store } from '../store/store.ts';
 import { type Follower, follow } from './follow.ts';
 import { parseImpersonation } from './impersonation.ts';
 import { type BindingObject, RbacIndex, type RoleObject, type RoleRef } from './rbac-index.ts';
 import { allows, type PolicyRule } from './rules.ts';
-import { type IssuedToken, ServiceAccounts, type TokenOrder } from './service-accounts.ts';
+import { boundPrefixes, type IssuedToken, ServiceAccounts, type TokenOrder } from './service-accounts.ts';
 import { TokenError } from './tokens.ts';
 
 export interface AccessOptions {
@@ -70,6 +71,17 @@ export async function createAccess(options: AccessOptions): Promise<ApiAccess> {
   const followings = await Promise.all(
     followers(index, accounts).map((follower) => follow(options, withNotice(follower, told))),
   );
+  const goneListeners = new Set<(key: string) => void>();
+  const bound = boundPrefixes.map((prefix) =>
+    followPrefix({
+      ...options,
+      prefix,
+      onEvent: ({ key, entry }) => {
+        if (entry === undefined) for (const listener of goneListeners) listener(key);
+      },
+    }),
+  );
+  followings.push(...(await Promise.all(bound)));
   const authenticateToken = (token: string, audiences: readonly string[] = [issuer]) =>
     bearer({ token, audiences, accounts, options });
   const authorize = (user: User, attributes: Attributes) => decide(index, user, attributes);
@@ -89,6 +101,15 @@ export async function createAccess(options: AccessOptions): Promise<ApiAccess> {
     onChange: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
+    },
+    onGone: (listener) => {
+      goneListeners.add(listener);
+      return () => goneListeners.delete(listener);
+    },
+    credentialOf: ({ clientCertificate, headers }) => {
+      if (clientCertificate !== undefined) return clientCertificate;
+      const token = bearerToken(headers['authorization'] ?? '');
+      return token === undefined ? {} : accounts.credentialOf(token);
     },
     authenticateToken,
     issueToken: (order) => accounts.issue(order),
@@ -166,7 +187,7 @@ async function authenticateHeader(
   header: string,
   authenticateToken: (token: string) => Promise<TokenIdentity>,
 ): Promise<TokenIdentity> {
-  const [, token] = /^bearer +([^ ]+) *$/i.exec(header) ?? [];
+  const token = bearerToken(header);
   if (token === undefined) throw unauthorized('the authorization header has no bearer token');
   try {
     return await authenticateToken(token);
@@ -174,6 +195,10 @@ async function authenticateHeader(
     if (error instanceof TokenError) throw unauthorized(error.message, error);
     throw error;
   }
+}
+
+function bearerToken(header: string): string | undefined {
+  return /^bearer +([^ ]+) *$/i.exec(header)?.[1];
 }
 
 interface BearerRequest {

@@ -6,7 +6,7 @@ import { BoundedCache } from '../../base/bounded-cache.ts';
 import type { Clock, Random } from '../../base/world.ts';
 import { objectKey, textOf } from '../encoding/stored.ts';
 import { keyPrefixOf } from '../kinds/kind.ts';
-import type { User } from '../request/access.ts';
+import type { Credential, User } from '../request/access.ts';
 import type { Store } from '../store/store.ts';
 import { type NamedObject, type TokenClaims, TokenError, TokenKey } from './tokens.ts';
 
@@ -43,6 +43,9 @@ const prefixes = {
   pod: keyPrefixOf({ group: '', plural: 'pods' }),
   secret: keyPrefixOf({ group: '', plural: 'secrets' }),
 };
+
+/** Where the objects lie that a token may be bound to. */
+export const boundPrefixes = [prefixes.pod, prefixes.secret];
 
 export class ServiceAccounts {
   readonly #options: ServiceAccountsOptions;
@@ -96,6 +99,22 @@ export class ServiceAccounts {
     }
     await this.#checkAlive(claims);
     return { user, audiences: shared };
+  }
+
+  /** Of a token that was authenticated; of any other nothing is known. */
+  credentialOf(token: string): Credential {
+    try {
+      const { exp, 'kubernetes.io': place } = this.#verify(token).claims;
+      const bound = [
+        place.pod && ([prefixes.pod, place.pod] as const),
+        place.secret && ([prefixes.secret, place.secret] as const),
+      ];
+      const boundTo = bound.flatMap((one) => (one ? [objectKey(one[0], place.namespace, one[1].name)] : []));
+      return { endsMs: exp * 1000, boundTo };
+    } catch (error) {
+      if (error instanceof TokenError) return {};
+      throw error;
+    }
   }
 
   #verify(token: string): Genuine {

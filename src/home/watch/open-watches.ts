@@ -11,8 +11,13 @@ const reviewedAtOnce = 200;
 export function createOpenWatches(openMax: number, timers: Timers): OpenWatches {
   const open = new Set<OpenWatch>();
   const countByUser = new Map<string, number>();
+  const bound = new Map<string, Set<OpenWatch>>();
   const leave = (userName: string, watch: OpenWatch) => {
     if (!open.delete(watch)) return;
+    for (const key of watch.boundTo) {
+      const others = bound.get(key);
+      if (others?.delete(watch) && others.size === 0) bound.delete(key);
+    }
     const left = (countByUser.get(userName) ?? 0) - 1;
     if (left > 0) countByUser.set(userName, left);
     else countByUser.delete(userName);
@@ -28,6 +33,7 @@ export function createOpenWatches(openMax: number, timers: Timers): OpenWatches 
         );
       }
       open.add(watch);
+      for (const key of watch.boundTo) bound.set(key, (bound.get(key) ?? new Set()).add(watch));
       countByUser.set(userName, own + 1);
       return () => leave(userName, watch);
     },
@@ -36,6 +42,10 @@ export function createOpenWatches(openMax: number, timers: Timers): OpenWatches 
       for (const watch of [...open]) watch.end();
     },
     review,
+    reviewBoundTo: (key) => {
+      const watches = bound.get(key);
+      if (watches !== undefined) void reviewAll([...watches], timers);
+    },
   };
 }
 

@@ -72,7 +72,11 @@ function openStream(asked: Watching): EventStream {
   });
   const end = () => stream.end();
   const revoke = () => stream.fail(errorLine(revoked(call)));
-  closers.push(engine.watches.enter(call.user.name, { isStillAllowed: call.isStillAllowed, end, revoke }));
+  const { endsMs, boundTo = [] } = call.credential;
+  closers.push(engine.watches.enter(call.user.name, { boundTo, isStillAllowed: call.isStillAllowed, end, revoke }));
+  if (endsMs !== undefined) closers.push(endWithCredential(engine, endsMs, revoke));
+  // The right may have gone after the request was let in and before the watch could be found.
+  void call.isStillAllowed().then((isAllowed) => isAllowed || revoke());
   closers.push(call.served.onRetired(end));
   closers.push(followStore(asked, stream));
   const { signal } = call.request;
@@ -83,6 +87,14 @@ function openStream(asked: Watching): EventStream {
     if (signal.aborted) abandon();
   }
   return stream;
+}
+
+function endWithCredential({ world, limits }: Engine, endsMs: number, revoke: () => void): () => void {
+  const leftMs = endsMs - world.clock.wallMs();
+  // No watch lives longer, and timers have a bound of their own.
+  if (leftMs > 2 * Math.max(limits.watchMsMin, limits.watchMsMax)) return () => {};
+  const timer = world.timers.after(Math.max(0, leftMs), revoke);
+  return () => timer.cancel();
 }
 
 function revoked({ served, user }: Call): StatusError {
