@@ -122,6 +122,30 @@ describe('policy', () => {
     });
     expect(await importLine(west, 'shop/checkout')).toBe('none');
   });
+
+  test('policy: an export that is drained, or has its order noted on it -> stays so', async () => {
+    const { east, settle } = await twoClusters();
+    await createService(east, 'shop/checkout');
+    await east.create(serviceExportPolicyType, policy('shop', { namespaces: ['shop'] }));
+    await settle();
+    const annotations = {
+      'portolan.dev/drain': 'true',
+      'portolan.dev/exported-after': 'west',
+      'portolan.dev/on-stale': 'Keep',
+    };
+    const ref = { namespace: 'shop', name: 'checkout' };
+    await east.patch(serviceExportType, ref, { kind: 'merge', body: { metadata: { annotations } } });
+    const now = async () => (await find(east, serviceExportType, 'shop/checkout'))?.metadata.annotations ?? {};
+    // A change of the policy makes the agent look at the export at once.
+    await east.patch(
+      serviceExportPolicyType,
+      { name: 'shop' },
+      { kind: 'merge', body: { spec: { exportTo: ['west'] } } },
+    );
+    await settle();
+    expect(await now()).toMatchObject({ 'portolan.dev/drain': 'true', 'portolan.dev/export-to': 'west' });
+    expect(await now()).not.toHaveProperty('portolan.dev/on-stale');
+  });
 });
 
 describe('what agents made', () => {

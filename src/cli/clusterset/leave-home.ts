@@ -8,6 +8,7 @@ import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { verdictsName } from '../../clusterset/membership/membership.ts';
 import {
   exportConditionTypes,
+  exportedAfterAnnotation,
   isMadeHere,
   placementLabel,
   policyLabel,
@@ -65,14 +66,23 @@ async function listAll<T extends KubernetesObject>(
   return all;
 }
 
+const withoutOrder = { metadata: { annotations: { [exportedAfterAnnotation]: null } } };
+
 /** An export that says it is exported would lie. */
 async function clearConditions(home: Client): Promise<void> {
   for (const serviceExport of await listAll<ServiceExport>(home, serviceExportType)) {
     const conditions = serviceExport.status?.conditions ?? [];
     const others = conditions.filter(({ type }) => !exportConditionTypes.includes(type));
+    const hasOrder = serviceExport.metadata.annotations?.[exportedAfterAnnotation] !== undefined;
+    const current = hasOrder
+      ? await home.patch<ServiceExport>(serviceExportType, serviceExport.metadata, {
+          kind: 'merge',
+          body: withoutOrder,
+        })
+      : serviceExport;
     if (others.length === conditions.length) continue;
     await home.updateStatus(serviceExportType, {
-      ...serviceExport,
+      ...current,
       status: { ...serviceExport.status, conditions: others },
     });
   }

@@ -16,7 +16,7 @@ export interface ConditionsOptions {
   readonly context: AgentContext;
   readonly publication: (key: string) => Publication | undefined;
   /** Told the clusters that export a service, oldest first. */
-  readonly onOrder: (key: string, clusters: readonly string[]) => void;
+  readonly onOrder: (key: string, clusters: readonly string[]) => Promise<void>;
 }
 
 export function createConditionsController({ context, publication, onOrder }: ConditionsOptions) {
@@ -33,7 +33,7 @@ export function createConditionsController({ context, publication, onOrder }: Co
     // Not looked at since we started: whatever the conditions say is better than what we know.
     const published = publication(key);
     if (published === undefined) return undefined;
-    const merge = mergeOf(key);
+    const merge = await mergeOf(key);
     const wanted = exportConditions({
       cluster: membership.clusterId,
       validity: judgeService(copies.services.get(key), key),
@@ -48,9 +48,9 @@ export function createConditionsController({ context, publication, onOrder }: Co
     return undefined;
   }
 
-  function mergeOf(key: string): MergeWithConflicts | undefined {
+  async function mergeOf(key: string): Promise<MergeWithConflicts | undefined> {
     const shards = countedRecords(context, parseServiceKey(key), { withLegacy: true }).map(({ shard }) => shard);
-    onOrder(
+    await onOrder(
       key,
       inPrecedence(shards).map(({ cluster }) => cluster),
     );

@@ -32,7 +32,7 @@ export interface ExportController {
   /** How far publishing the export has come; undefined if it has not been looked at. */
   publication(key: string): Publication | undefined;
   /** Told the clusters that export the service, oldest first, whenever they are known. */
-  noteOrder(key: string, clusters: readonly string[]): void;
+  noteOrder(key: string, clusters: readonly string[]): Promise<void>;
 }
 
 interface ExportFacts {
@@ -153,7 +153,7 @@ export function createExportController({ context, onPublication }: ExportControl
 
   // The shard first: without it the slices are not read.
   async function withdraw(key: string, self: Member): Promise<void> {
-    turns.forget(key);
+    await turns.forget(key);
     const shard = ownShard(key, self);
     if (shard !== undefined) await deleteIfPresent(broker, serviceShardType, shard.metadata);
     for (const slice of self.slices.byIndex(byService, key))

@@ -9,7 +9,7 @@ import type { AgentContext } from '../copies/context.ts';
 import { exportsByPolicy } from '../copies/home-copies.ts';
 import { serviceExportType } from '../kinds/service-export.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
-import { isMadeHere, policyLabel } from '../rules/agent-marks.ts';
+import { isMadeHere, policyLabel, withKeptMarks } from '../rules/agent-marks.ts';
 import { derivedFor } from '../rules/derived-service.ts';
 import { exportOfPolicy, policyFor } from '../rules/export-policies.ts';
 import { parseServiceKey } from '../rules/names.ts';
@@ -38,7 +38,7 @@ export function createPolicyController(
         client: home,
         type: serviceExportType,
         present,
-        change: replaceWith(exportOfPolicy(key, policy, membership.clusterId)),
+        change: replaceWith(withKeptMarks(exportOfPolicy(key, policy, membership.clusterId), present)),
       });
     else if (present !== undefined) await deleteIfPresent(home, serviceExportType, present.metadata);
     return undefined;

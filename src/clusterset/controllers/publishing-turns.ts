@@ -1,19 +1,22 @@
 // Keeps the order of exporters when their records are stored anew, as after a restore of the broker: the age of a
 // record counts from when the broker stored it, so a later exporter waits for the earlier ones. Only re-created
-// records wait; the first export of a service does not.
+// records wait. The order is kept on the ServiceExport, for an agent that starts during the restore.
 
 import { getOrUndefined } from '../../kube/client/absent.ts';
+import { isNotFound } from '../../kube/objects/api-error.ts';
 import type { AgentContext } from '../copies/context.ts';
+import { type ServiceExport, serviceExportType } from '../kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
+import { exportedAfterAnnotation } from '../rules/agent-marks.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
 
 export interface PublishingTurns {
   /** The clusters that export the service, oldest first. */
-  note(key: string, clusters: readonly string[]): void;
+  note(key: string, clusters: readonly string[]): Promise<void>;
   /** How long our record of the service is to wait before it is made again; 0 is now. */
   waitMs(key: string): Promise<number>;
   /** It is no longer exported. */
-  forget(key: string): void;
+  forget(key: string): Promise<void>;
 }
 
 /** A broker stamps whole seconds: two records in one second would be of one age. */
@@ -32,24 +35,50 @@ interface Turn {
   met?: { readonly records: string; readonly sinceMs: number };
 }
 
-export function createPublishingTurns({ broker, members, membership, world }: AgentContext): PublishingTurns {
+export function createPublishingTurns({ broker, home, copies, members, membership, world }: AgentContext): PublishingTurns {
   const turns = new Map<string, Turn>();
   const nowMs = () => world.clock.monotonicMs();
 
-  function note(key: string, clusters: readonly string[]): void {
+  function turnOf(key: string): Turn | undefined {
+    const known = turns.get(key);
+    if (known !== undefined) return known;
+    const written = writtenOn(copies.exports.get(key));
+    if (written.length === 0) return undefined;
+    const turn: Turn = { before: new Map(written.map((cluster) => [cluster, undefined])) };
+    turns.set(key, turn);
+    return turn;
+  }
+
+  async function note(key: string, clusters: readonly string[]): Promise<void> {
     const own = clusters.indexOf(membership.clusterId);
     if (own < 0) return;
-    const known = turns.get(key)?.before ?? new Map<string, number | undefined>();
+    const known = turnOf(key)?.before ?? new Map<string, number | undefined>();
     const before = new Map<string, number | undefined>(clusters.slice(0, own).map((cluster) => [cluster, undefined]));
     for (const [cluster, sinceMs = nowMs()] of known)
       if (!before.has(cluster) && nowMs() - sinceMs < lostMs) before.set(cluster, sinceMs);
     if (before.size === 0) turns.delete(key);
     else turns.set(key, { before });
+    await write(key, [...before.keys()]);
+  }
+
+  async function write(key: string, before: readonly string[]): Promise<void> {
+    const serviceExport = copies.exports.get(key);
+    const text = before.join(',');
+    if (serviceExport === undefined || writtenOn(serviceExport).join(',') === text) return;
+    const body = { metadata: { annotations: { [exportedAfterAnnotation]: text === '' ? null : text } } };
+    await home.patch(serviceExportType, serviceExport.metadata, { kind: 'merge', body }).catch((error) => {
+      if (!isNotFound(error)) throw error;
+    });
+  }
+
+  async function forget(key: string): Promise<void> {
+    turns.delete(key);
+    await write(key, []);
   }
 
   // Asks the broker itself: copies may be behind and still show what it has lost.
   async function waitMs(key: string): Promise<number> {
-    const turn = turns.get(key);
+    const turn = turnOf(key);
     if (turn === undefined) return 0;
     turn.waitingSinceMs ??= nowMs();
     if (nowMs() - turn.waitingSinceMs >= patienceMs) return 0;
@@ -69,5 +98,10 @@ export function createPublishingTurns({ broker, members, membership, world }: Ag
     return Math.max(0, turn.met.sinceMs + stampMs - nowMs());
   }
 
-  return { note, waitMs, forget: (key) => void turns.delete(key) };
+  return { note, waitMs, forget };
+}
+
+function writtenOn(serviceExport: ServiceExport | undefined): string[] {
+  const text = serviceExport?.metadata.annotations?.[exportedAfterAnnotation] ?? '';
+  return text.split(',').filter((cluster) => cluster !== '');
 }
