@@ -66,6 +66,8 @@ export type PlainRoute = PlainAnswer | { readonly withBody: (body: Buffer) => Pr
 /** Bounds on what callers can make us hold. */
 export interface ServerLimits {
   readonly connections: number;
+  /** Connections whose TLS handshake is not over; the oldest is closed for a new one. */
+  readonly handshakes: number;
   /** Connections of one caller; the oldest without a call is closed for a new one. */
   readonly connectionsPerCaller: number;
   /** Connections whose caller is refused, and how long each may stay. */
@@ -80,6 +82,7 @@ export interface ServerLimits {
 
 export const serverLimits: ServerLimits = {
   connections: 4096,
+  handshakes: 256,
   connectionsPerCaller: 1024,
   strangers: 64,
   strangerMs: 10_000,

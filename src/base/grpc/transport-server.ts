@@ -21,7 +21,8 @@ export function serveGrpc<Caller>(options: GrpcServerOptions<Caller>): Promise<G
   const server = listenerOf(options, limits);
   const connections = new Connections(options, limits);
   server.maxConnections = limits.connections;
-  server.on('connection', (socket: Socket) => connections.opened(socket));
+  // Before HTTP/2 makes a session of it.
+  server.prependListener('connection', (socket: Socket) => connections.opened(socket));
   server.on('session', (session: http2.ServerHttp2Session) => connections.add(session));
   server.on('tlsClientError', (error) => options.log.debug('TLS handshake failed', { error: errorText(error) }));
   const judging = setInterval(() => connections.judgeAgain(), options.judgeMs ?? judgeMsDefault);
@@ -68,6 +69,8 @@ class Connections<Caller> {
   readonly #open = new Set<Connection<Caller>>();
   /** By the address and port of the other side. */
   readonly #sockets = new Map<string, Socket>();
+  /** Those whose handshake is not over, oldest first. */
+  readonly #unknown = new Set<Socket>();
 
   constructor(options: GrpcServerOptions<Caller>, limits: ServerLimits) {
     this.#options = options;
@@ -77,7 +80,13 @@ class Connections<Caller> {
   opened(socket: Socket): void {
     const key = `${socket.remoteAddress} ${socket.remotePort}`;
     this.#sockets.set(key, socket);
-    socket.on('close', () => this.#sockets.delete(key));
+    this.#unknown.add(socket);
+    socket.on('close', () => {
+      this.#sockets.delete(key);
+      this.#unknown.delete(socket);
+    });
+    // A handshake takes milliseconds: the oldest unfinished one is the least likely to be meant well.
+    if (this.#unknown.size > this.#limits.handshakes) this.#unknown.values().next().value?.destroy();
   }
 
   add(session: http2.ServerHttp2Session): void {
@@ -85,6 +94,7 @@ class Connections<Caller> {
     session.on('error', (error) => log.debug('gRPC connection failed', { error: errorText(error) }));
     const { remoteAddress, remotePort } = session.socket;
     const socket = this.#sockets.get(`${remoteAddress} ${remotePort}`);
+    if (socket !== undefined) this.#unknown.delete(socket);
     const connection = new Connection({ session, socket, options: this.#options, limits: this.#limits });
     if (!this.#hasRoomFor(connection)) return connection.destroy();
     this.#open.add(connection);
@@ -93,7 +103,8 @@ class Connections<Caller> {
     const onAlive = () => {
       for (const { handlers } of connection.calls) handlers.onAlive?.();
     };
-    keepAlive(session, { intervalMs: keepAliveMs, onAlive });
+    // After a goodbye of the caller the socket waits for it to hang up, which it may never do.
+    keepAlive(session, { intervalMs: keepAliveMs, onAlive, onGivenUp: () => connection.destroy() });
   }
 
   judgeAgain(): void {
@@ -107,7 +118,7 @@ class Connections<Caller> {
 
   // Strangers have a bound of their own, so that they cannot keep trusted callers out.
   #hasRoomFor(connection: Connection<Caller>): boolean {
-    const { connections, connectionsPerCaller, strangers } = this.#limits;
+    const { connectionsPerCaller, strangers } = this.#limits;
     const key = connection.callerKey;
     const alike = [...this.#open].filter(({ callerKey }) => callerKey === key);
     if (key === undefined) return alike.length < strangers;
@@ -116,7 +127,7 @@ class Connections<Caller> {
       if (idle === undefined) return false;
       idle.destroy();
     }
-    return this.#open.size < connections;
+    return true;
   }
 
   #take(connection: Connection<Caller>, stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders): void {

@@ -21,6 +21,7 @@ const peerExport = {
 } as unknown as PeerExport;
 
 function start(services: number) {
+  const time = { nowMs: 1000 };
   const lines: string[] = [];
   const log: Log = { ...silentLog, warn: (text, fields) => void lines.push(`${text} ${JSON.stringify(fields)}`) };
   const catalog = new OwnerCatalog({
@@ -28,7 +29,7 @@ function start(services: number) {
     onChanged: (peer, id) => owner.changed(peer, id),
   });
   const owner: Owner = new Owner({
-    clock: { wallMs: () => 1000, monotonicMs: () => 1000 },
+    clock: { wallMs: () => time.nowMs, monotonicMs: () => time.nowMs },
     log,
     catalog,
     peer: (name) => ({ name, epoch: 'e', window: 100_000, versions: ['v1alpha1'] }),
@@ -43,6 +44,7 @@ function start(services: number) {
   };
   for (let n = 0; n < services; n += 1) put(`s${n}`);
   const nonces: string[] = [];
+  const ends: string[] = [];
   const call: ServerCall<PeerCaller> = {
     ...{ path: v1alpha1.path, headers: {}, caller: { peer: 'acme', identity: 'spiffe://acme.example' } },
     sendHeaders: () => {},
@@ -51,7 +53,7 @@ function start(services: number) {
       nonces.push(v1alpha1.decodeOwnerMessage(Buffer.from(bytes))?.nonce ?? '');
       return true;
     },
-    end: () => {},
+    end: (_code, reason) => void ends.push(reason),
   };
   const stream = owner.accept(call) as CallHandlers;
   const { resourceUrl } = v1alpha1;
@@ -62,7 +64,7 @@ function start(services: number) {
   };
   say({ kind: 'subscribe', resourceUrl });
   const report = () => owner.report('acme') as ConsumerReport;
-  return { owner, catalog, lines, put, refuseAll, report };
+  return { owner, catalog, lines, put, refuseAll, report, call, ends, time };
 }
 
 test('owner: a consumer refuses 1,500 services with 60 KB of reasons each -> memory, log and status stay small', () => {
@@ -88,6 +90,19 @@ test('owner: a consumer refuses 1,500 services with 60 KB of reasons each -> mem
     message: 'the peer refused 1500 of 1500 services',
   });
   expect(JSON.stringify(ownerStatus(report(), 1500, 0)).length).toBeLessThan(50_000);
+});
+
+test('owner: a peer opens streams in a loop -> twenty at once, then one in a second; the others are refused', () => {
+  const { owner, call, ends, time } = start(1);
+  const refusedOf = (streams: number) => {
+    ends.length = 0;
+    for (let n = 0; n < streams; n += 1) owner.accept(call);
+    return ends.filter((reason) => reason.includes('opens streams faster')).length;
+  };
+  // One is open already.
+  expect(refusedOf(100)).toBe(81);
+  time.nowMs += 5_000;
+  expect(refusedOf(10)).toBe(5);
 });
 
 test('owner: a consumer refuses that services are gone, again and again -> nothing is kept of them', async () => {
