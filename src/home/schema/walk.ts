@@ -65,11 +65,16 @@ export function hasMoreValuesThan(value: unknown, valuesMax: number): boolean {
   return valuesLeft(value, valuesMax) < 0;
 }
 
-function valuesLeft(value: unknown, left: number): number {
+export function valuesIn(value: unknown): number {
+  return -valuesLeft(value, 0, Number.NEGATIVE_INFINITY);
+}
+
+/** Counts down from `left`, and no further than below `least`. */
+function valuesLeft(value: unknown, left: number, least = 0): number {
   if (typeof value !== 'object' || value === null) return left;
   const members: unknown[] = Array.isArray(value) ? value : Object.values(value);
   let now = left - members.length;
-  for (let at = 0; now >= 0 && at < members.length; at++) now = valuesLeft(members[at], now);
+  for (let at = 0; now >= least && at < members.length; at++) now = valuesLeft(members[at], now, least);
   return now;
 }
 

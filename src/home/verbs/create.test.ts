@@ -170,6 +170,30 @@ describe('bounds of what is stored', () => {
     expect([status, body.message]).toEqual([413, expect.stringContaining('more than 100 members and items')]);
   });
 
+  test('patches that add members again and again -> 413 at the limit; what takes some away is taken', async () => {
+    const { send } = await createTestApi({ limits: { valuesMax: 1_000 } });
+    const merge = { 'content-type': 'application/merge-patch+json' };
+    const members = (from: number, value: string | null) =>
+      Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`k${from + at}`, value]));
+    await send(`POST ${maps}`, configMap('a'));
+    const statuses: number[] = [];
+    for (const from of [0, 900, 1800]) {
+      statuses.push((await send(`PATCH ${maps}/a`, { data: members(from, '') }, merge)).status);
+    }
+    // The server's own marks find room beyond the limit, and nothing else does.
+    expect(statuses).toEqual([200, 200, 413]);
+    expect((await send(`PATCH ${maps}/a`, { data: members(0, null) }, merge)).status).toBe(200);
+  });
+
+  test('labels of more than 64 KiB together -> 422', async () => {
+    const { send } = await createTestApi();
+    const labels = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`l${at}`, 'x'.repeat(60)]));
+    expect((await send(`POST ${maps}`, configMap('few', {}, { labels: labels(900) }))).status).toBe(201);
+    const { status, body } = await send(`POST ${maps}`, configMap('many', {}, { labels: labels(1100) }));
+    expect([status, body.message]).toEqual([422, expect.stringContaining('metadata.labels: Too long')]);
+  });
+
   test('patches that let an object grow again and again -> 413 at the limit; what makes it smaller is taken', async () => {
     const { send } = await createTestApi({ limits: { bodyBytesMax: 100_000 } });
     const merge = { 'content-type': 'application/merge-patch+json' };

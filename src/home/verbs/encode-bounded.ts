@@ -6,7 +6,7 @@ import { encodeStored, textOf } from '../encoding/stored.ts';
 import type { Engine } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
 import { tooManyValues } from '../request/status-errors.ts';
-import { hasMoreValuesThan } from '../schema/walk.ts';
+import { hasMoreValuesThan, valuesIn } from '../schema/walk.ts';
 import type { Entry } from '../store/store.ts';
 
 /** The server's own marks, such as a deletion's, find room in what was written at the limit. */
@@ -23,10 +23,12 @@ export function encodeBounded(engine: Engine, object: AnyObject, before: Entry |
   }
   // A value takes at least two bytes.
   const mayHaveMore = value.length > 2 * valuesMax && hasMoreValuesThan(object, valuesMax + ownValues);
-  if (mayHaveMore && !(before !== undefined && hasMoreValuesThan(JSON.parse(textOf(before.value)), valuesMax))) {
-    throw tooManyValues(valuesMax);
-  }
+  if (mayHaveMore && !hasAsManyValues(before, object)) throw tooManyValues(valuesMax);
   return value;
 }
 
 const ownValues = 1000;
+
+function hasAsManyValues(before: Entry | undefined, object: AnyObject): boolean {
+  return before !== undefined && hasMoreValuesThan(JSON.parse(textOf(before.value)), valuesIn(object) - 1);
+}
