@@ -207,6 +207,23 @@ describe('dns forwarding', () => {
     }
   });
 
+  test.each([
+    ['our own zone', 'web.shop.svc.cluster.local'],
+    ['another stub zone', 'a.other.test'],
+  ])('a server of a stub zone gives an address in %s -> left out', async (_what, alias) => {
+    const stubZones = [
+      { zone: 'fed.test', nameservers: ['192.0.2.99'], sendsSource: false },
+      { zone: 'other.test', nameservers: ['192.0.2.98'], sendsSource: false },
+    ];
+    const { net, asker } = setUp({ stubZones }, ['192.0.2.53']);
+    const answers = [
+      { name: 'a.fed.test', type: 'CNAME', data: alias, ttl: 60, class: 'IN' },
+      { name: alias, type: 'A', data: '6.6.6.6', ttl: 60, class: 'IN' },
+    ];
+    net.servers.set('192.0.2.99:53', () => ({ answers }));
+    expect(await asker.ask('a.fed.test A')).toBe(alias);
+  });
+
   test('addresses of the hosts that an answer names -> stay beside it', async () => {
     const { net, asker } = setUp({}, ['192.0.2.53']);
     const srv = { name: '_x._tcp.example.com', type: 'SRV', ttl: 60, data: { port: 1, target: 'h.example.com' } };
