@@ -35,7 +35,14 @@ interface Turn {
   met?: { readonly records: string; readonly sinceMs: number };
 }
 
-export function createPublishingTurns({ broker, home, copies, members, membership, world }: AgentContext): PublishingTurns {
+export function createPublishingTurns({
+  broker,
+  home,
+  copies,
+  members,
+  membership,
+  world,
+}: AgentContext): PublishingTurns {
   const turns = new Map<string, Turn>();
   const nowMs = () => world.clock.monotonicMs();
 
