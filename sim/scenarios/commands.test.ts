@@ -1,5 +1,6 @@
 // Commands of the CLI in a simulated clusterset: what they do when something is away.
 
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { join } from '../../src/cli/clusterset/join.ts';
@@ -330,27 +331,25 @@ describe('join', () => {
 describe('join: an older API', () => {
   test('join: definitions that serve only v1alpha1 -> refused with what to apply; nothing is written', async () => {
     const { set, desk } = await twoClusters();
-    const answer = (body: object) => ({ status: 200, headers: {}, body: Buffer.from(JSON.stringify(body)) });
-    set.simulation.network.listen('https://older', async ({ path }) => {
-      if (path === '/apis')
-        return answer({
-          kind: 'APIGroupList',
-          groups: [{ name: 'multicluster.x-k8s.io', versions: [{ version: 'v1alpha1' }] }],
-        });
-      const isThere = path.includes('/customresourcedefinitions/') || path.includes('serviceexports');
-      return isThere
-        ? answer({ apiVersion: 'v1', kind: 'Any', metadata: { name: 'any' } })
+    const writes: string[] = [];
+    const versions = [{ name: 'v1alpha1', served: true, storage: true }];
+    const definition = { metadata: { name: 'any' }, spec: { group: 'multicluster.x-k8s.io', versions } };
+    set.simulation.network.listen('https://older', async ({ method, path }) => {
+      if (method !== 'GET') writes.push(path);
+      return path.includes('/customresourcedefinitions/serviceexports')
+        ? { status: 200, headers: {}, body: Buffer.from(JSON.stringify(definition)) }
         : { status: 404, headers: {}, body: Buffer.from('{"kind":"Status","code":404,"reason":"NotFound"}') };
     });
     const { world } = desk.deps;
     const home = createClient(world.network.http({ server: 'https://older' }), { world, userAgent: 'test' });
-    const host = { ...desk.deps.host, readText: async () => 'metadata: {name: any}' };
+    const host = { ...desk.deps.host, readText: async (file: string) => readFileSync(file, 'utf8') };
     const token = { clusterset: setName, clusterId: 'west' } as JoinToken;
     const claims = { region: '', zone: '', podRanges: [], serviceRanges: [] };
     const joined = join({ ...desk.deps, host }, { home, token, claims, lifetimeMs: 1 });
     await expect(set.time.settle(joined)).rejects.toThrow(
-      'definition serviceexports.multicluster.x-k8s.io of this cluster does not serve v1beta1; apply deploy/crds/serviceexports.yaml',
+      'definition serviceexports.multicluster.x-k8s.io of this cluster belongs to another implementation and serves v1alpha1, not v1beta1; apply deploy/crds/serviceexports.yaml',
     );
+    expect(writes).toEqual([]);
   });
 });
 

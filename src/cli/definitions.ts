@@ -9,15 +9,15 @@ import { getOrUndefined } from '../kube/client/absent.ts';
 import { apply, mergeInto } from '../kube/client/apply.ts';
 import type { Client } from '../kube/client/client.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
-import type { AnyObject, ResourceType } from '../kube/objects/object.ts';
-
-const definitionType: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  plural: 'customresourcedefinitions',
-  kind: 'CustomResourceDefinition',
-  isNamespaced: false,
-};
+import { isOurs } from '../kube/objects/ours.ts';
+import { CommandError } from './exit-codes.ts';
+import {
+  type Definition,
+  type DefinitionSpec,
+  definitionType,
+  migrateStoredVersions,
+  storageVersion,
+} from './stored-versions.ts';
 
 interface DefinitionsRequest {
   readonly client: Client;
@@ -27,28 +27,75 @@ interface DefinitionsRequest {
   readonly names: readonly string[];
 }
 
-/** Names of the definitions that were made or upgraded. Resolves when all of them are served. */
+/** Names of the definitions that were made or upgraded. Resolves when all of them are served and stored in one version. */
 export async function installDefinitions(request: DefinitionsRequest): Promise<string[]> {
   const { client } = request;
   const written: string[] = [];
   for (const name of request.names) {
     const definition = await readDefinition(request.host, name);
-    const present = await getOrUndefined<AnyObject>(client, definitionType, definition.metadata);
-    if (present !== undefined && !isOutdated(present, definition)) continue;
-    const change = mergeInto<AnyObject>(definition);
-    await apply({ client, type: definitionType, present, change, onConflict: 'retry' });
-    written.push(definition.metadata.name);
-    await untilServed(request, definition);
+    const present = await getOrUndefined<Definition>(client, definitionType, definition.metadata);
+    if (present !== undefined && isForeign(present)) continue;
+    if (present === undefined || !holds(present.spec, definition.spec)) {
+      await upgrade(client, present, definition);
+      written.push(definition.metadata.name);
+      await untilServed(request, definition);
+    }
+    if (present !== undefined) await migrateStoredVersions(client, definition.metadata.name);
   }
   return written;
 }
 
+/**
+ * A version that we no longer have may not go while objects are stored in it: it stays until they have been written anew,
+ * and goes then.
+ */
+async function upgrade(client: Client, present: Definition | undefined, wanted: Definition): Promise<void> {
+  const write = (from: Definition | undefined, spec: DefinitionSpec) =>
+    apply<Definition>({
+      client,
+      type: definitionType,
+      present: from,
+      change: mergeInto<Definition>({ ...wanted, spec }),
+      onConflict: 'retry',
+    });
+  const stored = present?.status?.storedVersions ?? [];
+  const kept = (present?.spec.versions ?? [])
+    .filter(({ name }) => stored.includes(name) && !wanted.spec.versions.some((one) => one.name === name))
+    .map((version) => ({ ...version, storage: false }));
+  const { object } = await write(present, { ...wanted.spec, versions: [...wanted.spec.versions, ...kept] });
+  if (kept.length === 0) return;
+  await migrateStoredVersions(client, wanted.metadata.name);
+  await write(await client.get<Definition>(definitionType, object.metadata), wanted.spec);
+}
+
+/** Those of the Multi-Cluster Services API belong to their first installer, unless that was us. */
+function isForeign(present: Definition): boolean {
+  return present.spec.group !== ourGroup && !isOurs(present);
+}
+
 const ourGroup = 'portolan.dev';
 
-/** Definitions of the Multi-Cluster Services API belong to their first installer. */
-function isOutdated(present: AnyObject, wanted: AnyObject): boolean {
-  const spec = wanted['spec'] as { group?: string } | undefined;
-  return spec?.group === ourGroup && !holds(present['spec'], spec);
+/** Throws if one of somebody else lacks the version that we use; else returns whose definitions are used, in lines. */
+export async function refuseForeignDefinitions(request: DefinitionsRequest): Promise<string[]> {
+  const notes: string[] = [];
+  for (const file of request.names) {
+    const { metadata, spec } = await readDefinition(request.host, file);
+    const present = await getOrUndefined<Definition>(request.client, definitionType, metadata);
+    if (present === undefined || !isForeign(present)) continue;
+    const needed = storageVersion(spec);
+    const served = present.spec.versions.filter((version) => version.served).map(({ name }) => name);
+    if (!served.includes(needed)) {
+      throw new CommandError(
+        'refused',
+        `definition ${metadata.name} of this cluster belongs to another implementation and serves ${served.join(', ') || 'no version'}, not ${needed}; apply deploy/crds/${file}.yaml, which serves v1alpha1 with the same fields too, and try again`,
+      );
+    }
+    if (!holds(present.spec, spec))
+      notes.push(
+        `definition ${metadata.name} belongs to another implementation and is kept; stop its controller, or both will write the same objects`,
+      );
+  }
+  return notes;
 }
 
 /** Whether everything that is wanted is there. An API server fills in defaults, so more may be there. */
@@ -59,22 +106,18 @@ function holds(present: unknown, wanted: unknown): boolean {
   return Object.entries(wanted).every(([key, value]) => holds((present as Record<string, unknown>)[key], value));
 }
 
-async function readDefinition(host: Host, name: string): Promise<AnyObject> {
+async function readDefinition(host: Host, name: string): Promise<Definition> {
   const path = fileURLToPath(new URL(`../../deploy/crds/${name}.yaml`, import.meta.url));
   const text = await host.readText(path);
   if (text === undefined) throw new Error(`definition ${name}: ${path} is missing; is this installation whole?`);
-  return parse(text) as AnyObject;
+  return parse(text) as Definition;
 }
 
 const servedLooksMax = 100;
 const servedLookMs = 100;
 
-async function untilServed({ client, world }: DefinitionsRequest, definition: AnyObject): Promise<void> {
-  const { group, names, versions } = definition['spec'] as {
-    group: string;
-    names: { plural: string };
-    versions: { name: string }[];
-  };
+async function untilServed({ client, world }: DefinitionsRequest, definition: Definition): Promise<void> {
+  const { group, names, versions } = definition.spec;
   for (let look = 0; look < servedLooksMax; look += 1) {
     const path = `/apis/${group}/${versions[0]?.name}`;
     if ((await servedBy(client, path)).includes(names.plural)) return;

@@ -102,4 +102,10 @@ export const homeDefinitions: readonly string[] = [
   'meshexternalservices',
 ];
 
+const peeringDefinitions: readonly string[] = ['peers', 'peerexports', 'peerservices'];
+
+export const allDefinitions: readonly string[] = [
+  ...new Set([...homeDefinitions, ...brokerDefinitions, ...peeringDefinitions]),
+];
+
 export const defaultClusterSet = 'clusterset';

@@ -3,6 +3,7 @@
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
+import { rbacGroup } from '../kube/objects/rbac.ts';
 import { partsOf } from './parts.ts';
 import type { PartName, Values } from './values.ts';
 import { objectsOfPart } from './workload.ts';
@@ -18,4 +19,11 @@ export function objectsByPart(values: Values): Map<PartName, Manifest[]> {
 export function objectsOf(values: Values): Manifest[] {
   const parts = [...objectsByPart(values)].filter(([name]) => values[name].enabled);
   return [systemNamespaceObject(), ...parts.flatMap(([, objects]) => objects)];
+}
+
+/** Namespace, accounts and rights, for parts that do not run as Pods of this cluster. */
+export function rightsOnly(objects: readonly Manifest[]): Manifest[] {
+  return objects.filter(
+    ({ type }) => type.group === rbacGroup || type.kind === 'Namespace' || type.kind === 'ServiceAccount',
+  );
 }

@@ -1,16 +1,38 @@
-// A real Kubernetes API server with its etcd, from the binaries in KUBEBUILDER_ASSETS, on free ports of this machine.
+// A real Kubernetes API server with its etcd and, where the binary is there, its controller manager, from the binaries in
+// KUBEBUILDER_ASSETS, on free ports of this machine.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../support/dns-process.ts';
 
 const assets = process.env['KUBEBUILDER_ASSETS'] ?? '';
 
-function missingAssets(): string[] {
-  return ['kube-apiserver', 'etcd', 'kubectl'].filter((name) => !existsSync(join(assets, name)));
+/** Deletes namespaces with their content, collects garbage, counts quotas and writes EndpointSlices. */
+export const hasControllerManager: boolean = existsSync(join(assets, 'kube-controller-manager'));
+
+const controllers = [
+  'namespace-controller',
+  'garbage-collector-controller',
+  'serviceaccount-controller',
+  'serviceaccount-token-controller',
+  'endpointslice-controller',
+  'resourcequota-controller',
+];
+
+export function kubectlWith(kubeconfig: string, args: readonly string[], input = ''): string {
+  return execFileSync(join(assets, 'kubectl'), ['--kubeconfig', kubeconfig, ...args], {
+    encoding: 'utf8',
+    input,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+}
+
+export interface ApiServerOptions {
+  /** Further flags of kube-apiserver. */
+  readonly args?: readonly string[];
 }
 
 export class KubernetesApiServer {
@@ -22,12 +44,12 @@ export class KubernetesApiServer {
   /** In PEM. */
   authority = '';
 
-  static async start(): Promise<KubernetesApiServer> {
-    const missing = missingAssets();
+  static async start(options: ApiServerOptions = {}): Promise<KubernetesApiServer> {
+    const missing = ['kube-apiserver', 'etcd', 'kubectl'].filter((name) => !existsSync(join(assets, name)));
     if (missing.length > 0) throw new Error(`KUBEBUILDER_ASSETS ${assets}: ${missing.join(', ')} not there`);
     const started = new KubernetesApiServer();
     try {
-      await started.#start();
+      await started.#start(options);
     } catch (error) {
       await started.stop();
       throw error;
@@ -36,10 +58,7 @@ export class KubernetesApiServer {
   }
 
   kubectl(...args: string[]): string {
-    return execFileSync(join(assets, 'kubectl'), ['--kubeconfig', this.kubeconfig, ...args], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    return kubectlWith(this.kubeconfig, args);
   }
 
   async stop(): Promise<void> {
@@ -50,7 +69,7 @@ export class KubernetesApiServer {
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
-  async #start(): Promise<void> {
+  async #start({ args = [] }: ApiServerOptions): Promise<void> {
     const [client, peer, secure] = [await freePort(), await freePort(), await freePort()];
     const etcd = `http://127.0.0.1:${client}`;
     this.#run('etcd', [
@@ -59,32 +78,33 @@ export class KubernetesApiServer {
     ]);
     const key = join(this.#directory, 'accounts.key');
     execFileSync('openssl', ['genrsa', '-out', key, '2048'], { stdio: 'ignore' });
-    const tokens = join(this.#directory, 'tokens.csv');
-    writeFileSync(tokens, 'admin-token,admin,admin,system:masters\n');
-    const policy = join(this.#directory, 'audit.yaml');
-    writeFileSync(
-      policy,
-      'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n',
-    );
     this.#run('kube-apiserver', [
       ...['--etcd-servers', etcd, '--secure-port', String(secure), '--bind-address', '127.0.0.1'],
       ...['--cert-dir', join(this.#directory, 'certs'), '--service-account-key-file', key],
       ...['--service-account-signing-key-file', key, '--service-account-issuer', 'https://kubernetes.default.svc'],
-      ...['--token-auth-file', tokens, '--authorization-mode', 'RBAC', '--service-cluster-ip-range', '10.0.0.0/24'],
-      ...[
-        '--audit-policy-file',
-        policy,
-        '--audit-log-path',
-        this.auditLog,
-        '--disable-admission-plugins',
-        'ServiceAccount',
-      ],
+      ...['--token-auth-file', this.#write('tokens.csv', 'admin-token,admin,admin,system:masters\n')],
+      ...['--authorization-mode', 'RBAC', '--service-cluster-ip-range', '10.0.0.0/24'],
+      ...['--audit-policy-file', this.#write('audit.yaml', auditPolicy), '--audit-log-path', this.auditLog],
+      // Pods need no account here; accounts of parts are asked for tokens.
+      ...['--disable-admission-plugins', 'ServiceAccount', ...args],
     ]);
     this.server = `https://127.0.0.1:${secure}`;
     const certificate = join(this.#directory, 'certs/apiserver.crt');
     for (let tries = 0; tries < 240 && !existsSync(certificate); tries++) await pause(250);
     this.authority = readFileSync(certificate, 'utf8');
     writeFileSync(this.kubeconfig, kubeconfigText(this, 'admin-token'));
+    await this.#untilReady();
+    if (hasControllerManager) {
+      this.#run('kube-controller-manager', [
+        ...['--kubeconfig', this.kubeconfig, '--controllers', controllers.join(), '--leader-elect=false'],
+        ...['--service-account-private-key-file', key, '--secure-port', '0'],
+        // Without credentials of each controller's own: the audit log of parts is all that is read here.
+        ...['--use-service-account-credentials=false', '--resource-quota-sync-period=2s'],
+      ]);
+    }
+  }
+
+  async #untilReady(): Promise<void> {
     for (let tries = 0; ; tries++) {
       try {
         if (this.kubectl('get', '--raw', '/readyz') === 'ok') return;
@@ -95,12 +115,27 @@ export class KubernetesApiServer {
     }
   }
 
+  #write(name: string, text: string): string {
+    const path = join(this.#directory, name);
+    writeFileSync(path, text);
+    return path;
+  }
+
   #run(program: string, args: readonly string[]): void {
     this.#children.push(spawn(join(assets, program), [...args], { stdio: 'ignore' }));
   }
 }
 
-export function kubeconfigText({ server, authority }: KubernetesApiServer, token: string): string {
+const auditPolicy =
+  'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n';
+
+export interface Access {
+  readonly server: string;
+  /** In PEM. */
+  readonly authority: string;
+}
+
+export function kubeconfigText({ server, authority }: Access, token: string): string {
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
@@ -110,14 +145,5 @@ export function kubeconfigText({ server, authority }: KubernetesApiServer, token
     users: [{ name: 'k', user: { token } }],
     contexts: [{ name: 'k', context: { cluster: 'k', user: 'k' } }],
     'current-context': 'k',
-  });
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
   });
 }

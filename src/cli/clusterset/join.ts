@@ -19,8 +19,6 @@ import {
   clusterPropertyType,
   clusterSetProperty,
 } from '../../clusterset/kinds/cluster-property.ts';
-import { serviceExportType } from '../../clusterset/kinds/service-export.ts';
-import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { type JoinToken, parseJoinToken } from '../../clusterset/membership/join-token.ts';
 import { type MemberRecord, memberRecord, readMemberRecord } from '../../clusterset/membership/member-record.ts';
 import { clusterProperties, membershipSecret } from '../../clusterset/membership/membership.ts';
@@ -30,7 +28,6 @@ import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
 import { apply, install } from '../../kube/client/apply.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
-import { isServed } from '../../kube/client/discovery.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
 import { isUnauthorized } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
@@ -39,7 +36,7 @@ import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
-import { installDefinitions } from '../definitions.ts';
+import { installDefinitions, refuseForeignDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
 import { readToken } from '../given-token.ts';
 import { verbs } from '../verbs.ts';
@@ -169,10 +166,9 @@ async function tokenAsAdmin(deps: ClusterSetDeps, home: Client, flags: JoinFlags
 export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<string[]> {
   const { home, token } = request;
   await refuseAtHome(home, token);
-  const lines = (await installDefinitions({ client: home, ...deps, names: homeDefinitions })).map(
-    (name) => `made definition ${name}`,
-  );
-  await refuseOlderApi(home);
+  const definitions = { client: home, ...deps, names: homeDefinitions };
+  const notes = (await refuseForeignDefinitions(definitions)).map((note) => `note: ${note}`);
+  const lines = [...notes, ...(await installDefinitions(definitions)).map((name) => `made definition ${name}`)];
   const broker = brokerClient(deps.world, token);
   try {
     lines.push(...(await refuseAtBroker(broker, request)));
@@ -191,17 +187,6 @@ export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<
     `this cluster is ${token.clusterId} in clusterset ${token.clusterset}`,
     'next: portolan agent, unless one is running',
   ];
-}
-
-/** Definitions of another installation may serve an older version alone: nothing here would work. */
-async function refuseOlderApi(home: Client): Promise<void> {
-  for (const type of [serviceExportType, serviceImportType]) {
-    if (await isServed(home, type)) continue;
-    const name = `${type.plural}.${type.group}`;
-    throw new Error(
-      `definition ${name} of this cluster does not serve ${type.version}; apply deploy/crds/${type.plural}.yaml, which serves it beside v1alpha1 with the same fields, and join again`,
-    );
-  }
 }
 
 async function refuseAtHome(home: Client, token: Pick<JoinToken, 'clusterset' | 'clusterId'>): Promise<void> {

@@ -6,7 +6,7 @@ import { errorText } from '../../base/log.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import { deleteIfPresent } from '../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../kube/client/apply.ts';
-import { isConflict, isQuotaExceeded } from '../../kube/objects/api-error.ts';
+import { isConflict, isQuotaExceeded, isQuotaUncounted } from '../../kube/objects/api-error.ts';
 import { boundedName } from '../../kube/objects/bounded-name.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import type { Service } from '../../kube/objects/service.ts';
@@ -176,6 +176,8 @@ export function createExportController({ context, onPublication }: ExportControl
 }
 
 function failureOf(error: unknown): Publication {
+  if (isQuotaUncounted(error))
+    return { kind: 'pending', message: 'the broker has not counted the quota of this cluster yet' };
   const message = `not written to the broker: ${errorText(error)}`;
   if (!isQuotaExceeded(error)) return { kind: 'failed', message };
   const what = 'export less, or ask the admin of the clusterset for a larger memberQuota';

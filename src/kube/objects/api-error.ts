@@ -74,6 +74,11 @@ function hasCode(error: unknown, code: number): error is ApiError {
   return error instanceof ApiError && error.code === code;
 }
 
+/** A ResourceQuota is new, or its kind is: the home has not counted yet, and refuses until it has. */
+export function isQuotaUncounted(error: unknown): boolean {
+  return isForbidden(error) && (error as ApiError).message.includes('status unknown for quota: ');
+}
+
 /** A ResourceQuota of the namespace has no room for it. */
 export function isQuotaExceeded(error: unknown): boolean {
   return isForbidden(error) && (error as ApiError).message.includes('exceeded quota: ');

@@ -2,7 +2,7 @@
 
 import type { KubernetesObject, ResourceType } from './object.ts';
 
-const rbacGroup = 'rbac.authorization.k8s.io';
+export const rbacGroup = 'rbac.authorization.k8s.io';
 
 export const roleType: ResourceType = rbacType('Role', 'roles', true);
 export const roleBindingType: ResourceType = rbacType('RoleBinding', 'rolebindings', true);

@@ -1,0 +1,46 @@
+// Installing, clusterset, DNS and peering on real API servers, alone and mixed with embedded homes. Every part has its own
+// account, and none of its requests is refused.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dnsFlow, exportFlow, type FlowWorld, installFlow, joinFlow, leaveFlow, peeringFlow } from './flows.ts';
+import { type HomeKind, startFlowHome } from './homes.ts';
+import { RunningParts } from './parts.ts';
+
+const mixtures: [string, Record<'broker' | 'east' | 'west', HomeKind>][] = [
+  ['real broker, real members', { broker: 'real', east: 'real', west: 'real' }],
+  ['real broker, an embedded member', { broker: 'real', east: 'real', west: 'embedded' }],
+  ['embedded broker, a real member', { broker: 'embedded', east: 'real', west: 'embedded' }],
+];
+
+describe.each(mixtures)('%s', (_title, kinds) => {
+  const parts = new RunningParts();
+  let world: FlowWorld;
+  let resolver: Awaited<ReturnType<typeof dnsFlow>>;
+
+  beforeAll(async () => {
+    const [broker, east, west] = await Promise.all([
+      startFlowHome(kinds.broker, 'broker'),
+      startFlowHome(kinds.east, 'east'),
+      startFlowHome(kinds.west, 'west'),
+    ]);
+    world = { broker, east, west, parts };
+  });
+  afterAll(async () => {
+    await parts.stop();
+    await Promise.all([world?.broker, world?.east, world?.west].map((home) => home?.stop()));
+  });
+
+  test('install -> accounts and parts, and nothing is changed the second time', () => installFlow(world));
+  test('broker init, token, join, agents -> both are members', async () => void (await joinFlow(world)));
+  test('export, unexport -> imports with the endpoints of both clusters', () => exportFlow(world));
+  test('DNS -> the clusterset name answers in both clusters', async () => {
+    resolver = await dnsFlow(world);
+  });
+  test('peering -> a shared service has a name in the other mesh until it is withdrawn', () =>
+    peeringFlow(world, resolver.get('west')!));
+  test('delete the namespace, leave -> nothing is left of the members', () => leaveFlow(world));
+  test('all along -> no request of a part or member was refused', () => {
+    for (const home of [world.broker, world.east, world.west])
+      expect([home.name, home.refusals()]).toEqual([home.name, []]);
+  });
+});

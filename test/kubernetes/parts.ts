@@ -1,0 +1,59 @@
+// Parts as local processes with the token of their own account, as their Pods would have it.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { portolan } from '../support/portolan.ts';
+import type { FlowHome } from './homes.ts';
+
+export interface RunningPart {
+  readonly child: ChildProcess;
+  /** Its whole output so far. */
+  log(): string;
+  /** The text behind this word at the beginning of a line, such as `listening`. */
+  said(word: string): string;
+}
+
+export interface PartOptions {
+  /** portolan-PART unless given. */
+  readonly account?: string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+export class RunningParts {
+  readonly #directory = mkdtempSync(join(tmpdir(), 'portolan-parts-'));
+  readonly #parts = new Map<string, RunningPart>();
+
+  start(home: FlowHome, part: string, args: readonly string[], options: PartOptions = {}): RunningPart {
+    const kubeconfig = home.account(options.account ?? `portolan-${part}`);
+    const words = [...args, '--kubeconfig', kubeconfig, '--admin-listen', '127.0.0.1:0'];
+    const env = { ...process.env, ...options.env };
+    const child = spawn(portolan, words, { stdio: ['ignore', 'pipe', 'pipe'], cwd: this.#directory, env });
+    let log = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (log += chunk));
+    const running: RunningPart = {
+      child,
+      log: () => log,
+      said: (word) => new RegExp(`^${word} (\\S+)`, 'm').exec(log)?.[1] ?? '',
+    };
+    this.#parts.set(`${home.name} ${part} ${child.pid}`, running);
+    return running;
+  }
+
+  /** All that run. */
+  of(home: FlowHome, part: string): RunningPart[] {
+    return [...this.#parts].filter(([key]) => key.startsWith(`${home.name} ${part} `)).map(([, one]) => one);
+  }
+
+  async end({ child }: RunningPart, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    if (child.exitCode === null && child.signalCode === null && child.kill(signal)) await gone;
+    for (const [key, one] of this.#parts) if (one.child === child) this.#parts.delete(key);
+  }
+
+  async stop(): Promise<void> {
+    for (const { child } of this.#parts.values()) child.kill('SIGKILL');
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
