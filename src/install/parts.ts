@@ -45,7 +45,7 @@ const leaseRule: PolicyRule = {
   verbs: ['get', 'create', 'update', 'delete'],
 };
 
-/** The agent's rights are those that `portolan join` gives; they are part of deploy/manifests/agent.yaml. */
+/** Agent and proxy also run outside Pods: their accounts and rights are those of deploy/manifests. */
 export function partsOf(values: Values): Part[] {
   const { agent, dns, peering, authority, xds } = values;
   return [
@@ -80,15 +80,8 @@ export function partsOf(values: Values): Part[] {
       replicas: undefined,
       args: ['proxy'],
       ports: [],
-      clusterRules: [
-        // Its node's zone and pod range, the cluster's id, and the Services that cannot be endpoints.
-        read('', 'nodes'),
-        read('networking.k8s.io', 'servicecidrs'),
-        read('about.k8s.io', 'clusterproperties'),
-        read('discovery.k8s.io', 'endpointslices'),
-        read('multicluster.x-k8s.io', 'serviceimports'),
-      ],
-      systemRules: [leaseRule, read('', 'configmaps'), read(own, 'peerservices', 'meshexternalservices')],
+      clusterRules: [],
+      systemRules: [],
       isOnHostNetwork: true,
     },
     {

@@ -1,6 +1,7 @@
 // The objects of one part: account, rights, workload, Service, PodDisruptionBudget, NetworkPolicy. Pure.
 
 import { homeObjects } from '../clusterset/membership/home-objects.ts';
+import { proxyObjects } from '../clusterset/membership/proxy-objects.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import type { ResourceType } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
@@ -16,7 +17,7 @@ import {
 } from '../kube/objects/rbac.ts';
 import { serviceType } from '../kube/objects/service.ts';
 import { adminPort, type Part } from './parts.ts';
-import type { Values } from './values.ts';
+import type { PartName, Values } from './values.ts';
 
 const appsType = (kind: string, plural: string): ResourceType => ({
   group: 'apps',
@@ -62,9 +63,12 @@ function labelsOf({ name }: Part): Record<string, string> {
   return { 'app.kubernetes.io/name': 'portolan', 'app.kubernetes.io/component': name };
 }
 
+/** Parts that also run where there are no Pods have their account and rights in deploy/manifests. */
+const rightsElsewhere: Partial<Record<PartName, () => Manifest[]>> = { agent: homeObjects, proxy: proxyObjects };
+
 function rightsOf(part: Part): Manifest[] {
-  // Joining gives the agent its account and rights, also where it does not run as a Pod.
-  if (part.name === 'agent') return homeObjects().filter(({ type }) => type.kind !== 'Namespace');
+  const written = rightsElsewhere[part.name];
+  if (written !== undefined) return written().filter(({ type }) => type.kind !== 'Namespace');
   const place = nameOf(part);
   const self: Subject = { kind: 'ServiceAccount', ...place };
   const everywhere = { name: `portolan:${part.name}` };

@@ -1,4 +1,5 @@
-// The account of node proxies in their own home: what they read, and their Leases. Pure.
+// The account of node proxies in their own home: what they read, and their Leases. An installation on Kubernetes uses the
+// same objects. Pure.
 
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
@@ -47,6 +48,8 @@ const clusterRules: PolicyRule[] = [
 
 const systemRules: PolicyRule[] = [
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'delete'] },
-  // Where the clusters are, and how far traffic goes.
+  // Where the clusters are, how far traffic goes, and the set's address ranges.
   { apiGroups: [''], resources: ['configmaps'], resourceNames: [clusterSetDnsName], verbs: [...readVerbs] },
+  // With --envoy: whose connections go to the node's Envoy.
+  { apiGroups: ['portolan.dev'], resources: ['peerservices', 'meshexternalservices'], verbs: [...readVerbs] },
 ];
