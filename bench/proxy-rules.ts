@@ -33,7 +33,7 @@ process.exit(0);
 
 function ours() {
   const ranges = [parseRange('243.0.0.0/12')!, parseRange('fd70:6f72:74f3::/64')!];
-  const state = new ProxyState({ ranges, view: viewOf({ ...emptyViewInput, ranges, cluster: 'near' }) });
+  const state = new ProxyState(viewOf({ ...emptyViewInput, ranges, cluster: 'near' }));
   const table = { ranges };
   const applier = new NftApplier({ world: createRealWorld(), log: silentLog, state, nft, table, onGoneUdp: () => {} });
   for (let service = 1; service <= count; service += 1) {

@@ -301,6 +301,33 @@ describe.skipIf(why !== '')(`proxy on a node${why}`, () => {
     expect(await who(node, {})).toEqual({ who: ['s1', 's2', 's3'], failures: {} });
   });
 
+  test("the clusterset's ranges change -> followed by imports, refusal and routes; those of an interface -> said, the rules stay", async () => {
+    const status = async () => JSON.parse((await proxy.get('/status')).text);
+    const ranges = (clusterSetRanges: string) =>
+      put({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'portolan-clusterset-dns', namespace: 'portolan-system' },
+        data: { clusterSetRanges, peersRanges: '241.0.0.0/8' },
+      });
+    await put(importOf('later', { ips: ['244.0.0.1'], ports }));
+    await slice('later', hosts);
+    await until('it is outside', async () => 'shop/later' in (await status()).problems);
+    await ranges('244.0.0.0/16,243.0.0.0/12,fd70:6f72:74f3::/64');
+    await eventually(node, { host: '244.0.0.1' }, ['s1', 's2', 's3']);
+    expect(await who(pod, { host: '244.0.0.9', count: 2 })).toEqual({ who: [], failures: { ECONNREFUSED: 2 } });
+    expect(net.ip(node, 'route show')).toContain('244.0.0.0/16 dev lo');
+    await ranges('10.88.0.0/16');
+    await until('it is said', async () => /overlaps 10\.88\.0\.0\/24/.test((await proxy.get('/readyz')).text));
+    expect((await who(node, { host: '244.0.0.1' })).who, 'the good rules stay').toEqual(['s1', 's2', 's3']);
+    await ranges('243.0.0.0/12,fd70:6f72:74f3::/64');
+    await until('it is outside again', async () => 'shop/later' in (await status()).problems);
+    expect(net.ip(node, 'route show')).not.toContain('244.');
+    expect(await differences()).toEqual([]);
+    expect((await who(node, {})).who).toEqual(['s1', 's2', 's3']);
+    await home.order({ remove: importOf('later', { ips: [], ports: [] }) });
+  });
+
   test('metrics, readiness and the Lease -> say what it serves', async () => {
     expect((await proxy.get('/readyz')).status).toBe(200);
     expect((await proxy.get('/metrics')).text).toMatch(/portolan_proxy_transaction_seconds_count\{kind="change"\} \d+/);

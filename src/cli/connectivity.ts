@@ -108,7 +108,6 @@ async function requestFrom(
   client: Client,
   { namespace, name, nowMs }: Wanted,
 ): Promise<Omit<ConnectivityRequest, 'count' | 'identify'>> {
-  const all = ['0.0.0.0/0', '::/0'].map((range) => parseRange(range)!);
   const options = await getOr<ConfigMap>(client, configMapType, {
     namespace: systemNamespace,
     name: clusterSetDnsName,
@@ -119,13 +118,8 @@ async function requestFrom(
     namespace,
     labelSelector: `${importedServiceNameLabel}=${name}`,
   });
-  const view = viewOf({
-    ...emptyViewInput,
-    cluster: property?.spec?.value ?? '',
-    locality: readLocality(options ?? {}),
-    isUserspace: true,
-  });
-  const state = new ProxyState({ ranges: all, view });
+  const input = { cluster: property?.spec?.value ?? '', locality: readLocality(options ?? {}), isUserspace: true };
+  const state = new ProxyState({ ...viewOf({ ...emptyViewInput, ...input }), serves: () => true });
   if (object !== undefined) state.upsertImport(object);
   for (const slice of items) state.upsertSlice(slice);
   const leases = await client.list<Lease>(leaseType, {

@@ -26,6 +26,7 @@ import { NftProgram } from '../proxy/nft/edge/nft.ts';
 import { type Redirect, redirectElements } from '../proxy/nft/redirects.ts';
 import { Ruleset } from '../proxy/nft/ruleset.ts';
 import { refillScript } from '../proxy/nft/script.ts';
+import { rangesAtHome } from '../proxy/ranges.ts';
 import { ProxyState } from '../proxy/state.ts';
 import { emptyViewInput, type ViewInput, viewOf } from '../proxy/view.ts';
 import { followEnvoyRedirects } from './envoy-redirects.ts';
@@ -42,8 +43,9 @@ interface Hands {
 export async function runProxy(flags: ProxyFlags): Promise<void> {
   const world = createRealWorld();
   const hands = { world, host: createRealHost(), log: processLog(world, flags.logLevel) };
-  const ranges = clustersetRangesOf(flags);
-  if (flags.cleanup) return removeAll(hands, ranges);
+  const given = clustersetRangesOf(flags);
+  if (flags.cleanup) return removeAll(hands, given ?? rangesAtHome(undefined));
+  const learnsRanges = given === undefined;
   const adminListen = parseListen(flags.adminListen, '--admin-listen');
   const redirects = redirectsOf(flags.redirect);
   const envoyUid = uidOf(flags.envoyUid);
@@ -53,16 +55,19 @@ export async function runProxy(flags: ProxyFlags): Promise<void> {
   const parts = new Parts(hands.log);
   parts.add('home client', () => home.close());
   try {
-    const view = await viewInputOf(home, flags, ranges);
+    const view = await viewInputOf(home, flags, given ?? []);
     if (flags.dryRun) {
-      const ruleset = await planOf(hands, home, { view, node: flags.node });
+      const { ruleset, ranges } = await planOf(hands, home, { view, node: flags.node, learnsRanges });
       ruleset.setRedirects(redirectElements(redirects));
       process.stdout.write(refillScript(ruleset, { ranges, redirectExceptUid: envoyUid }, undefined));
       return await parts.stop();
     }
     const metrics = createMetrics();
     const { node, mode } = flags;
-    const proxy = await startProxy({ ...hands, metrics, home, mode, node, view, redirects, envoyUid, verifyMs });
+    const proxy = await startProxy({
+      ...{ ...hands, metrics, home, mode, node, view, learnsRanges },
+      ...{ redirects, envoyUid, verifyMs },
+    });
     parts.add('proxy', () => proxy.stop());
     if (flags.envoy) {
       const onChange = (found: readonly Redirect[]) => proxy.setRedirects([...redirects, ...found]);
@@ -134,15 +139,20 @@ async function serviceCidrs(home: Client): Promise<IpRange[]> {
 async function planOf(
   { world, log }: Hands,
   client: Client,
-  { view, node }: { readonly view: ViewInput; readonly node: string },
-): Promise<Ruleset> {
-  const state = new ProxyState({ ranges: view.ranges, view: viewOf(view) });
-  const attachment = attachProxy({ client, world, log, state, view, node });
+  { view, node, learnsRanges }: { readonly view: ViewInput; readonly node: string; readonly learnsRanges: boolean },
+): Promise<{ readonly ruleset: Ruleset; readonly ranges: readonly IpRange[] }> {
+  const state = new ProxyState(viewOf(view));
+  let { ranges } = view;
+  const useRanges = async (learned: readonly IpRange[]) => {
+    ranges = learned;
+    return '';
+  };
+  const attachment = attachProxy({ client, world, log, state, view, node, ...(learnsRanges ? { useRanges } : {}) });
   await attachment.whenSynced();
   attachment.stop();
   const ruleset = new Ruleset({ isHairpin: (cluster) => state.mayBeClient(cluster) });
   ruleset.change(state.takeDirty().map((key) => [key, state.choiceOf(key).ports] as const));
-  return ruleset;
+  return { ruleset, ranges };
 }
 
 async function zoneOf(home: Client): Promise<string> {

@@ -1,6 +1,7 @@
 // The parts of a node's proxy: what it knows of the home, the kernel's rules or its own listeners, and its Lease.
 
 import type { Host } from '../base/host.ts';
+import type { IpRange } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
@@ -26,6 +27,8 @@ export interface ProxyOptions {
   /** Its name; the Lease carries it. */
   readonly node: string;
   readonly view: ViewInput;
+  /** Whether the ranges are those of the clusterset, as the home has them, in place of those of the view. */
+  readonly learnsRanges?: boolean;
   readonly redirects?: readonly Redirect[];
   /** The user of the Envoy that redirected connections go to. */
   readonly envoyUid?: number;
@@ -55,7 +58,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   const { world, log, home, metrics, node, mode } = options;
   const parts = new Parts(log);
   const input = { ...options.view, isUserspace: mode === 'userspace' };
-  const state = new ProxyState({ ranges: input.ranges, view: viewOf(input) });
+  const state = new ProxyState(viewOf(input));
   const serving =
     mode === 'userspace'
       ? new Listeners({ world, log, state })
@@ -65,7 +68,8 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
           table: { ranges: input.ranges, redirectExceptUid: options.envoyUid },
         });
   parts.add(mode, () => serving.stop());
-  const attachment = attachProxy({ client: home, world, log, state, view: input, node });
+  const useRanges = options.learnsRanges ? (ranges: readonly IpRange[]) => serving.useRanges(ranges) : undefined;
+  const attachment = attachProxy({ client: home, world, log, state, view: input, node, useRanges });
   parts.add('watches', () => attachment.stop());
   const problemsOf = () => serving.status().problems;
   registerProxyMetrics({
@@ -76,7 +80,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyRole> {
   });
   const whenServing = attachment.whenSynced().then(() => serving.start());
   whenServing.catch((error: unknown) => log.error('serving did not begin', { error }));
-  const notReady = () => (attachment.hasSynced() ? serving.status().problem : 'the home was not read yet');
+  const notReady = () => serving.status().problem || (attachment.hasSynced() ? '' : 'the home was not read yet');
   const lease = keepPartLease({
     client: home,
     world,

@@ -1,8 +1,9 @@
 // Ties the proxy's state to a home: ServiceImports and their slices, handed on one by one, and the few objects that say
 // where this node is. While the home is away, what was last known stays.
 
-import type { Log } from '../base/log.ts';
-import { sleep, type World } from '../base/world.ts';
+import type { IpRange } from '../base/ip.ts';
+import { errorText, type Log } from '../base/log.ts';
+import { sleep, type Timer, type World } from '../base/world.ts';
 import { ForwardingSink } from '../catalog/attach.ts';
 import { createSliceListReader } from '../catalog/slice-list.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
@@ -17,6 +18,7 @@ import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from 
 import { type Node, nodeType } from '../kube/objects/node.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
+import { areSameRanges, rangesAtHome } from './ranges.ts';
 import type { ProxyState } from './state.ts';
 import { type ViewInput, viewOf } from './view.ts';
 
@@ -29,6 +31,11 @@ export interface AttachProxyOptions {
   readonly view: ViewInput;
   /** Name of the Node object to read, if there is one. */
   readonly node?: string;
+  /**
+   * Told the clusterset's ranges when they were read and when they change; resolves to why they cannot be used, or to an
+   * empty text. Absent if those of the view are used whatever the home says.
+   */
+  readonly useRanges?: (ranges: readonly IpRange[]) => Promise<string>;
 }
 
 export interface ProxyAttachment {
@@ -42,6 +49,7 @@ export interface ProxyAttachment {
 
 /** A home that lets us not read these is served without them. */
 const placeMsMax = 5000;
+const rangesRetryMs = 10_000;
 
 export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
   const { client, world, log, state } = options;
@@ -70,10 +78,15 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
     });
     return informer;
   };
+  const ranges = new RangesInUse(options, (used) => {
+    input = { ...input, ranges: used };
+    state.setView(viewOf(input));
+  });
   const places: Informer<never>[] = [
-    follow<ConfigMap>(configMapType, { namespace: systemNamespace, name: clusterSetDnsName }, (object) => ({
-      locality: readLocality(object ?? {}),
-    })),
+    follow<ConfigMap>(configMapType, { namespace: systemNamespace, name: clusterSetDnsName }, (object) => {
+      ranges.want(rangesAtHome(object));
+      return { locality: readLocality(object ?? {}) };
+    }),
   ] as Informer<never>[];
   if (options.view.cluster === '')
     places.push(
@@ -129,6 +142,7 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
     await Promise.race([placed, patience]).catch(() => {});
     enough.abort();
     patience.catch(() => {});
+    await ranges.whenUsed();
     isSynced = true;
   })();
   return {
@@ -140,7 +154,63 @@ export function attachProxy(options: AttachProxyOptions): ProxyAttachment {
     },
     stop: () => {
       stopping.abort();
+      ranges.stop();
       for (const { stop } of [...places, ...reflectors]) stop();
     },
   };
+}
+
+/** Hands the set's ranges on one at a time; those that cannot be used are tried again, while those before stay. */
+class RangesInUse {
+  readonly #options: AttachProxyOptions;
+  readonly #onUsed: (ranges: readonly IpRange[]) => void;
+  #wanted: readonly IpRange[] | undefined;
+  #tried: Promise<void> = Promise.resolve();
+  #timer: Timer | undefined;
+  #setUsed: () => void = () => {};
+  readonly #used = new Promise<void>((resolve) => {
+    this.#setUsed = resolve;
+  });
+
+  constructor(options: AttachProxyOptions, onUsed: (ranges: readonly IpRange[]) => void) {
+    this.#options = options;
+    this.#onUsed = onUsed;
+  }
+
+  want(ranges: readonly IpRange[]): void {
+    if (this.#options.useRanges === undefined) return;
+    if (this.#wanted !== undefined && areSameRanges(this.#wanted, ranges)) return;
+    this.#wanted = ranges;
+    this.#enqueue();
+  }
+
+  /** A home that has none, or does not let us read them, has the default ones. */
+  whenUsed(): Promise<void> {
+    if (this.#options.useRanges === undefined) return Promise.resolve();
+    if (this.#wanted === undefined) this.want(rangesAtHome(undefined));
+    return this.#used;
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  #enqueue(): void {
+    this.#timer?.cancel();
+    this.#tried = this.#tried.then(() => this.#try());
+  }
+
+  async #try(): Promise<void> {
+    const ranges = this.#wanted!;
+    const problem = await this.#options.useRanges!(ranges).catch(errorText);
+    // Others are wanted by now: those are tried next.
+    if (ranges !== this.#wanted) return;
+    if (problem === '') {
+      this.#onUsed(ranges);
+      this.#setUsed();
+      return;
+    }
+    this.#options.log.warn("the clusterset's ranges cannot be served, those before stay", { problem });
+    this.#timer = this.#options.world.timers.after(rangesRetryMs, () => this.#enqueue());
+  }
 }

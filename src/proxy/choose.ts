@@ -27,6 +27,8 @@ export interface View {
   readonly self: Place;
   readonly preference: LocalityChoice<unknown>['preference'];
   readonly placeOf: (cluster: string) => { readonly zone?: string; readonly region?: string } | undefined;
+  /** Whether a clusterset address is in the ranges of this proxy. */
+  readonly serves: (ip: string) => boolean;
   /** Why an endpoint cannot be used here; undefined if it can. */
   readonly refusal: (address: string, cluster: string) => string | undefined;
   /** Whether an endpoint runs on this node; undefined if the node's addresses are unknown. */
@@ -45,6 +47,12 @@ export function choose(service: ServiceFacts, slices: Iterable<SliceFacts>, view
   const all = [...slices];
   const ports: PortChoice[] = [];
   for (const { text: ip, family } of service.ips) {
+    if (!view.serves(ip)) {
+      problems.add(
+        `${ip} is outside the ranges that this proxy serves: give --range, or correct addressRanges.clusterSet in the ClusterSet`,
+      );
+      continue;
+    }
     const usable = all.filter((slice) => slice.family === family);
     for (const port of service.ports) {
       const backends = backendsOf(service, { port, slices: usable, view, problems });

@@ -1,7 +1,7 @@
 // The part of a ServiceImport and of an EndpointSlice that the proxy keeps: addresses, ports, ready endpoints. Pure. An
 // outside value that makes no sense is left out and named as a problem.
 
-import { formatIp, type Ip, type IpRange, isInRange, parseIp } from '../base/ip.ts';
+import { formatIp, type Ip, parseIp } from '../base/ip.ts';
 import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
 import {
   type EndpointPort,
@@ -64,14 +64,14 @@ const affinitySecondsMax = 86_400;
 const portsMax = 1000;
 const endpointsMax = 20_000;
 
-export function factsOfImport(object: ServiceImport, ranges: readonly IpRange[]): ServiceFacts {
+export function factsOfImport(object: ServiceImport): ServiceFacts {
   const { spec } = object;
   const problems: string[] = [];
   const isAffine = spec?.sessionAffinity === 'ClientIP';
   return {
     key: keyOf(object),
     createdAt: object.metadata.creationTimestamp ?? '',
-    ips: spec?.type === 'Headless' ? [] : ipsOf(spec?.ips, ranges, problems),
+    ips: spec?.type === 'Headless' ? [] : ipsOf(spec?.ips, problems),
     ports: firstOfEach(portsOf(spec?.ports, problems)),
     affinitySeconds: isAffine ? affinitySecondsOf(spec.sessionAffinityConfig?.clientIP?.timeoutSeconds) : 0,
     isNodeLocalOnly: spec?.internalTrafficPolicy === 'Local',
@@ -80,17 +80,13 @@ export function factsOfImport(object: ServiceImport, ranges: readonly IpRange[])
   };
 }
 
-function ipsOf(texts: readonly unknown[] | undefined, ranges: readonly IpRange[], problems: string[]): Address[] {
+function ipsOf(texts: readonly unknown[] | undefined, problems: string[]): Address[] {
   const addresses = new Map<string, Address>();
   for (const text of listOf(texts).slice(0, 2)) {
     const ip = typeof text === 'string' ? parseIp(text) : undefined;
-    if (ip === undefined) {
+    if (ip === undefined)
       problems.push(`${quoted(text)} is no IP address; delete the import and its agent writes it again`);
-    } else if (!ranges.some((range) => isInRange(ip, range))) {
-      problems.push(`${formatIp(ip)} is outside the ranges that this proxy serves; give it the range by --range`);
-    } else {
-      addresses.set(formatIp(ip), { text: formatIp(ip), family: ip.family });
-    }
+    else addresses.set(formatIp(ip), { text: formatIp(ip), family: ip.family });
   }
   return [...addresses.values()];
 }

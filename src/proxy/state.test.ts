@@ -31,7 +31,7 @@ const sliceOf = (cluster: string, addresses: readonly unknown[], more: object = 
   }) as unknown as EndpointSlice;
 
 function stateWith(input: Partial<ViewInput> = {}): ProxyState {
-  return new ProxyState({ ranges, view: viewOf({ ...emptyViewInput, ranges, cluster: 'east', ...input }) });
+  return new ProxyState(viewOf({ ...emptyViewInput, ranges, cluster: 'east', ...input }));
 }
 
 const backends = (state: ProxyState, key = 'shop/a') =>
@@ -42,7 +42,7 @@ describe('bad input', () => {
     [
       'a foreign address',
       { ips: ['8.8.8.8'] },
-      '8.8.8.8 is outside the ranges that this proxy serves; give it the range by --range',
+      '8.8.8.8 is outside the ranges that this proxy serves: give --range, or correct addressRanges.clusterSet',
     ],
     ['no address', { ips: ['x; flush ruleset'] }, '"x; flush ruleset" is no IP address'],
     ['an address that is no text', { ips: [null] }, 'null is no IP address'],

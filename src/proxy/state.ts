@@ -1,7 +1,6 @@
 // All that the proxy keeps of the home: facts of imports and slices by service, and which services must be worked out
 // again. Pure; the home is watched in attach.ts and the rules are applied in apply.ts.
 
-import type { IpRange } from '../base/ip.ts';
 import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
 import type { EndpointSlice } from '../kube/objects/endpoint-slice.ts';
 import { keyOf } from '../kube/objects/object.ts';
@@ -11,7 +10,6 @@ import { factsOfImport, factsOfSlice, type ServiceFacts, type SliceFacts } from 
 const noChoice: Choice = { ports: [], problems: [] };
 
 export class ProxyState {
-  readonly #ranges: readonly IpRange[];
   readonly #services = new Map<string, ServiceFacts>();
   /** By service, then by slice. */
   readonly #slices = new Map<string, Map<string, SliceFacts>>();
@@ -22,9 +20,8 @@ export class ProxyState {
   #view: View;
   #onDirty: () => void = () => {};
 
-  constructor(options: { readonly ranges: readonly IpRange[]; readonly view: View }) {
-    this.#ranges = options.ranges;
-    this.#view = options.view;
+  constructor(view: View) {
+    this.#view = view;
   }
 
   /** Called when there is something to take. */
@@ -33,7 +30,7 @@ export class ProxyState {
   }
 
   upsertImport(object: ServiceImport): void {
-    const facts = factsOfImport(object, this.#ranges);
+    const facts = factsOfImport(object);
     this.#release(facts.key);
     this.#services.set(facts.key, facts);
     for (const { text } of facts.ips) {

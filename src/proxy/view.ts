@@ -48,6 +48,7 @@ export function viewOf(input: ViewInput): View {
     },
     preference: locality.preference,
     placeOf: (id) => locality.clusters.get(id),
+    serves: (ip) => isIn(ip, input.ranges),
     refusal: refusalOf(input),
     ...(ranges.length === 0 ? {} : { isOnNode: (address: string) => isIn(address, ranges) }),
   };

@@ -1,7 +1,7 @@
 // Reads the texts of the proxy's flags; an error names the flag and says what it wants.
 
 import { type IpRange, parseRange } from '../../base/ip.ts';
-import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
+import { modeProblem } from '../../proxy/ranges.ts';
 import { usageError } from '../exit-codes.ts';
 import type { ProxyFlags } from './proxy.ts';
 
@@ -20,21 +20,12 @@ export function rangesOf(flag: string, texts: readonly string[]): IpRange[] {
   });
 }
 
-const loopback = parseRange('127.0.0.0/8')!;
-
-export function clustersetRangesOf({ range, mode }: Pick<ProxyFlags, 'range' | 'mode'>): IpRange[] {
-  const ranges = rangesOf('--range', range.length > 0 ? range : clusterSetDefaults.addressRanges.clusterSet);
-  for (const [index, each] of ranges.entries()) {
-    const isLoopback =
-      each.family === 'IPv4' && each.first >= loopback.first && each.first < loopback.first + loopback.size;
-    const text = range[index] ?? clusterSetDefaults.addressRanges.clusterSet[index];
-    if (mode === 'userspace' && !isLoopback)
-      throw usageError(
-        `--mode userspace: clusterset addresses must be inside 127.0.0.0/8, not in ${text}; give --range, and the same in the ClusterSet`,
-      );
-    if (mode === 'nftables' && isLoopback)
-      throw usageError(`--range ${text}: the kernel forwards nothing to loopback addresses; use --mode userspace`);
-  }
+/** Undefined if none are given: then those of the clusterset are used, as the home has them. */
+export function clustersetRangesOf({ range, mode }: Pick<ProxyFlags, 'range' | 'mode'>): IpRange[] | undefined {
+  if (range.length === 0) return undefined;
+  const ranges = rangesOf('--range', range);
+  const problem = modeProblem(ranges, mode);
+  if (problem !== undefined) throw usageError(`--range ${range.join(' ')}: ${problem}`);
   return ranges;
 }
 

@@ -49,7 +49,7 @@ export function addProxyCommand(program: Command, run: (flags: ProxyFlags) => Pr
     .option('--cluster-id <id>', 'the cluster of this node (default: the id that the cluster joined with)')
     .option('--zone <zone>', 'zone of this node (default: that of its Node, else of its cluster)')
     .option('--region <region>', 'region of this node (default: likewise)')
-    .addOption(list('--range <cidr...>', 'clusterset addresses', '243.0.0.0/12 and fd70:6f72:74f3::/64'))
+    .addOption(list('--range <cidr...>', 'clusterset addresses', 'addressRanges.clusterSet of the ClusterSet'))
     .addOption(
       list('--node-range <cidr...>', 'pods of this node, for internalTrafficPolicy Local', 'what its Node says'),
     )

@@ -25,6 +25,7 @@ import { type FederatedService, federatedServiceType } from '../kinds/federated-
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { localityOf } from '../rules/locality.ts';
+import { hasAddressIn } from '../rules/set-ground.ts';
 import { type ControllerName, ControllerQueues } from './controller-queues.ts';
 import { recordKeys, runControllers } from './wiring.ts';
 
@@ -137,6 +138,8 @@ export function createAgent(options: AgentOptions): Agent {
       locality: localityOf(policy.current.locality, [...members.clusters.values()]),
       ground: { federationZones: options.federationZones?.current() ?? [], ranges: policy.current.addressRanges },
     }),
+    // Not known yet: it may be.
+    isRangeInUse: (range) => !copies.imports.hasSynced || hasAddressIn(copies.imports.values(), range),
   });
   const carriers = new Carriers({
     home,

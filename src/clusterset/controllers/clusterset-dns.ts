@@ -6,10 +6,10 @@ import type { World } from '../../base/world.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import type { ConfigMap } from '../../kube/objects/config-map.ts';
-import { type DnsOptions, dnsOptionsManifest } from '../rules/clusterset-dns.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { clusterSetDnsName, type DnsOptions, dnsOptionsManifest } from '../rules/clusterset-dns.ts';
 import type { SetLocality } from '../rules/locality.ts';
-import type { SetGround } from '../rules/set-ground.ts';
+import { readGround, type SetGround, withFormerRanges } from '../rules/set-ground.ts';
 
 export interface ClusterSetDnsOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -17,6 +17,8 @@ export interface ClusterSetDnsOptions {
   readonly home: Client;
   readonly systemNamespace: string;
   readonly wanted: () => { readonly dns: DnsOptions; readonly locality: SetLocality; readonly ground: SetGround };
+  /** Whether an import still has an address of this range: one that it has stays when the set's range changes. */
+  readonly isRangeInUse: (range: string) => boolean;
 }
 
 export interface ClusterSetDnsController {
@@ -30,9 +32,11 @@ export function runClusterSetDns(options: ClusterSetDnsOptions): ClusterSetDnsCo
 
   async function write(): Promise<undefined> {
     const { dns, locality, ground } = options.wanted();
-    const place = { locality, ground, namespace: options.systemNamespace };
-    const { type, object: wanted } = dnsOptionsManifest(dns, place);
-    const present = await getOrUndefined<ConfigMap>(home, type, wanted.metadata);
+    const ref = { namespace: options.systemNamespace, name: clusterSetDnsName };
+    const present = await getOrUndefined<ConfigMap>(home, configMapType, ref);
+    const former = readGround(present ?? {})?.ranges.clusterSet ?? [];
+    const place = { locality, ground: withFormerRanges(ground, former.filter(options.isRangeInUse)) };
+    const { type, object: wanted } = dnsOptionsManifest(dns, { ...place, namespace: options.systemNamespace });
     await apply({ client: home, type, present, change: replaceWith(wanted) });
     return undefined;
   }

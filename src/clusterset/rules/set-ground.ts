@@ -2,13 +2,15 @@
 // options. Peering refuses peers that claim any of it, and takes the addresses of their services from `peers`; names of
 // external services take theirs from `external`. Pure.
 
-import { parseRange } from '../../base/ip.ts';
+import { isInRange, parseIp, parseRange } from '../../base/ip.ts';
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
+import type { ServiceImport } from '../kinds/service-import.ts';
 
 export interface SetGround {
   /** Suffixes of the set's federations. */
   readonly federationZones: readonly string[];
   readonly ranges: {
+    /** Those of the ClusterSet first; then former ones that imports still have addresses of. */
     readonly clusterSet: readonly string[];
     readonly peers: readonly string[];
     readonly external: readonly string[];
@@ -22,6 +24,22 @@ export function groundData({ federationZones, ranges }: SetGround): Record<strin
     peersRanges: ranges.peers.join(','),
     externalRanges: ranges.external.join(','),
   };
+}
+
+export function withFormerRanges(ground: SetGround, former: readonly string[]): SetGround {
+  const { ranges } = ground;
+  return { ...ground, ranges: { ...ranges, clusterSet: [...new Set([...ranges.clusterSet, ...former])] } };
+}
+
+export function hasAddressIn(imports: Iterable<ServiceImport>, text: string): boolean {
+  const range = parseRange(text);
+  if (range === undefined) return false;
+  for (const { spec } of imports)
+    for (const address of spec?.ips ?? []) {
+      const ip = parseIp(address);
+      if (ip !== undefined && isInRange(ip, range)) return true;
+    }
+  return false;
 }
 
 /** Undefined for a home whose agent wrote none. */

@@ -90,7 +90,7 @@ function start() {
     isOwn: () => false,
     close: async () => {},
   };
-  const state = new ProxyState({ ranges, view: viewOf({ ...emptyViewInput, ranges, cluster: 'east' }) });
+  const state = new ProxyState(viewOf({ ...emptyViewInput, ranges, cluster: 'east' }));
   const world = sim.world('node');
   const applier = new NftApplier({ world, log: silentLog, state, nft, table: { ranges }, onGoneUdp: () => {} });
   return {

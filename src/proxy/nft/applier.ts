@@ -67,9 +67,11 @@ export class NftApplier {
   #lastForeignMs = Number.NEGATIVE_INFINITY;
   /** Wanted instead of those in the ruleset; undefined if they are the same. */
   #nextRedirects: readonly Element[] | undefined;
+  #table: TableOptions;
 
   constructor(options: NftApplierOptions) {
     this.#options = options;
+    this.#table = options.table;
     this.#backoff = new Backoff(options.world.random, backoffOptions);
     this.#budget = new LogBudget(options.world.clock);
     this.#ruleset = new Ruleset({ isHairpin: (cluster) => options.state.mayBeClient(cluster) });
@@ -81,6 +83,12 @@ export class NftApplier {
   setRedirects(redirects: readonly Redirect[]): void {
     this.#nextRedirects = redirectElements(redirects);
     this.#wake();
+  }
+
+  /** Other ranges: the whole table is written anew. */
+  setTable(table: TableOptions): void {
+    this.#table = table;
+    this.#refill();
   }
 
   /** To be called when everything was read once: until then the rules of an earlier run stay. */
@@ -117,7 +125,7 @@ export class NftApplier {
   /** Compares the kernel with the plan; what differs is put right. */
   async verify(): Promise<string[]> {
     await this.#running;
-    const found = differences(readTable(await this.#options.nft.list('table')), this.#ruleset, this.#options.table);
+    const found = differences(readTable(await this.#options.nft.list('table')), this.#ruleset, this.#table);
     // A change that came meanwhile is no difference.
     if (this.#running !== undefined || found.length === 0) return [];
     const fields = this.#budget.take();
@@ -185,7 +193,8 @@ export class NftApplier {
 
   /** Whether the kernel now holds what is wanted. */
   async #writeAll(): Promise<boolean> {
-    const { state, nft, table, log } = this.#options;
+    const { state, nft, log } = this.#options;
+    const table = this.#table;
     this.#change(state.takeDirty());
     this.#takeRedirects();
     this.#needsRefill = false;

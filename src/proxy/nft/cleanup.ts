@@ -5,12 +5,13 @@ import type { Host } from '../../base/host.ts';
 import type { IpRange } from '../../base/ip.ts';
 import { sleep, type Timers } from '../../base/world.ts';
 import { type Nft, removeTable } from './edge/nft.ts';
-import { removeRoutes } from './node-network.ts';
+import { rangesWithRoutes, removeRoutes } from './node-network.ts';
 import { drainScript } from './script.ts';
 
 export interface CleanupOptions {
   readonly host: Host;
   readonly nft: Pick<Nft, 'list' | 'apply'>;
+  /** Besides those that the node has routes for. */
   readonly ranges: readonly IpRange[];
   readonly timers: Timers;
 }
@@ -21,12 +22,12 @@ export async function cleanUp({ host, nft, ranges, timers }: CleanupOptions): Pr
   const json = await nft.list('ruleset-without-elements');
   if (hasOurTable(json)) {
     if (!translatesWithoutUs(json)) {
-      await nft.apply(drainScript({ ranges }));
+      await nft.apply(drainScript({ ranges: [...ranges, ...(await rangesWithRoutes(host))] }));
       await sleep(timers, resetMs);
     }
     await removeTable(host);
   }
-  await removeRoutes(host, ranges);
+  await removeRoutes(host);
 }
 
 interface ListedChain {

@@ -2,18 +2,20 @@
 // processes, and checks of the node that are repeated.
 
 import type { Host } from '../../base/host.ts';
+import type { IpRange } from '../../base/ip.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import { Parts } from '../../base/parts.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { transactionObserver } from '../metrics.ts';
+import { modeProblem } from '../ranges.ts';
 import type { ProxyState } from '../state.ts';
 import { type ApplierStatus, NftApplier } from './applier.ts';
 import { Conntrack } from './conntrack.ts';
 import { takeLock } from './edge/lock.ts';
 import { NftMonitor } from './edge/monitor.ts';
 import { NftProgram } from './edge/nft.ts';
-import { addRoutes, forwardingProblem, rangeProblems } from './node-network.ts';
+import { addRoutes, forwardingProblem, rangeProblems, removeRoutes } from './node-network.ts';
 import type { Redirect } from './redirects.ts';
 import type { TableOptions } from './table.ts';
 
@@ -32,6 +34,8 @@ export interface KernelModeOptions {
 export interface KernelMode {
   /** Writes the rules; to be called when everything was read once. */
   start(): Promise<void>;
+  /** Other ranges than before; resolves to why they cannot be used here, and then those before stay. */
+  useRanges(ranges: readonly IpRange[]): Promise<string>;
   /** In place of those it was opened with. */
   setRedirects(redirects: readonly Redirect[]): void;
   status(): ApplierStatus & { readonly nodeProblems: readonly string[] };
@@ -71,12 +75,21 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
   const node = new NodeChecks(options);
   parts.add('node checks', () => node.stop());
   await node.start();
+  const useRanges = async (ranges: readonly IpRange[]) => {
+    const problem = await node.useRanges(ranges);
+    if (problem === '') applier.setTable({ ...table, ranges });
+    return problem;
+  };
   addMonitor({ world, log, nft, applier }, parts);
   addVerification({ world, log, applier, everyMs: options.verifyMs }, parts);
   return {
     start: () => applier.start(),
+    useRanges,
     setRedirects: (redirects) => applier.setRedirects(redirects),
-    status: () => ({ ...applier.status(), nodeProblems: node.problems() }),
+    status: () => {
+      const status = applier.status();
+      return { ...status, problem: node.rangeProblem || status.problem, nodeProblems: node.problems() };
+    },
     verify: () => applier.verify(),
     stop: () => parts.stop(),
   };
@@ -85,17 +98,36 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
 /** Warned of once each; a node whose forwarding is switched on later needs no restart. */
 class NodeChecks {
   readonly #options: KernelModeOptions;
+  #ranges: readonly IpRange[];
   #routes: readonly string[] = [];
   #problems: readonly string[] = [];
+  #rangeProblem = '';
   #timer: Timer | undefined;
 
   constructor(options: KernelModeOptions) {
     this.#options = options;
+    this.#ranges = options.table.ranges;
   }
 
   async start(): Promise<void> {
-    this.#routes = await addRoutes(this.#options.host, this.#options.table.ranges);
+    this.#routes = await addRoutes(this.#options.host, this.#ranges);
     await this.#check();
+  }
+
+  /** Why these ranges cannot be used in place of those before. */
+  async useRanges(ranges: readonly IpRange[]): Promise<string> {
+    const { host } = this.#options;
+    this.#rangeProblem = modeProblem(ranges, 'nftables') ?? (await rangeProblems(host, ranges)).join('; ');
+    if (this.#rangeProblem !== '') return this.#rangeProblem;
+    await removeRoutes(host, { except: ranges });
+    this.#ranges = ranges;
+    this.#timer?.cancel();
+    await this.start();
+    return '';
+  }
+
+  get rangeProblem(): string {
+    return this.#rangeProblem;
   }
 
   problems(): readonly string[] {
@@ -107,12 +139,14 @@ class NodeChecks {
   }
 
   async #check(): Promise<void> {
-    const { host, table, log, world } = this.#options;
-    const forwarding = await forwardingProblem(host, new Set(table.ranges.map(({ family }) => family)));
-    const taken = await rangeProblems(host, table.ranges).catch((error: unknown) => [errorText(error)]);
+    const { host, log, world } = this.#options;
+    const ranges = this.#ranges;
+    const forwarding = await forwardingProblem(host, new Set(ranges.map(({ family }) => family)));
+    const taken = await rangeProblems(host, ranges).catch((error: unknown) => [errorText(error)]);
     const problems = [...(forwarding === '' ? [] : [forwarding]), ...taken, ...this.#routes];
     for (const problem of problems) if (!this.#problems.includes(problem)) log.warn('node', { problem });
     this.#problems = problems;
+    this.#timer?.cancel();
     this.#timer = world.timers.after(nodeCheckMs, () => void this.#check());
   }
 }

@@ -35,7 +35,7 @@ export async function forwardingProblem(host: Host, families: ReadonlySet<IpRang
 export async function rangeProblems(host: Host, ranges: readonly IpRange[]): Promise<string[]> {
   const problems: string[] = [];
   for (const range of ranges) {
-    for (const { dst, dev, protocol } of await routesOf(host, range)) {
+    for (const { dst, dev, protocol } of await routesOf(host, flagOf(range))) {
       const other = parseRange(dst);
       if (protocol === routeProtocol || other === undefined) continue;
       if (doRangesOverlap(range, other))
@@ -47,8 +47,13 @@ export async function rangeProblems(host: Host, ranges: readonly IpRange[]): Pro
   return problems;
 }
 
-async function routesOf(host: Host, range: IpRange): Promise<Route[]> {
-  const family = range.family === 'IPv4' ? '-4' : '-6';
+type FamilyFlag = '-4' | '-6';
+
+function flagOf({ family }: IpRange): FamilyFlag {
+  return family === 'IPv4' ? '-4' : '-6';
+}
+
+async function routesOf(host: Host, family: FamilyFlag): Promise<Route[]> {
   try {
     const { code, out } = await runProgram(host, 'ip', ['-j', family, 'route', 'show']);
     return code === 0 ? (JSON.parse(out === '' ? '[]' : out) as Route[]) : [];
@@ -58,12 +63,21 @@ async function routesOf(host: Host, range: IpRange): Promise<Route[]> {
   }
 }
 
-export async function removeRoutes(host: Host, ranges: readonly IpRange[]): Promise<void> {
-  for (const family of ['-4', '-6'] as const) {
-    if (!ranges.some((range) => (range.family === 'IPv4') === (family === '-4'))) continue;
-    await runProgram(host, 'ip', [family, 'route', 'flush', 'proto', routeProtocol]).catch((error: unknown) => {
-      if (!(error instanceof MissingProgram)) throw error;
-    });
+/** Ranges that this node has a route of ours for. */
+export async function rangesWithRoutes(host: Host): Promise<IpRange[]> {
+  const routes = [...(await routesOf(host, '-4')), ...(await routesOf(host, '-6'))];
+  return routes
+    .filter(({ protocol }) => protocol === routeProtocol)
+    .map(({ dst }) => parseRange(dst))
+    .filter((range) => range !== undefined);
+}
+
+/** Ours alone. */
+export async function removeRoutes(host: Host, { except = [] }: { readonly except?: readonly IpRange[] } = {}) {
+  const kept = new Set(except.map(formatRange));
+  for (const range of await rangesWithRoutes(host)) {
+    if (kept.has(formatRange(range))) continue;
+    await runProgram(host, 'ip', [flagOf(range), 'route', 'del', formatRange(range), 'proto', routeProtocol]);
   }
 }
 
@@ -71,8 +85,7 @@ export async function removeRoutes(host: Host, ranges: readonly IpRange[]): Prom
 export async function addRoutes(host: Host, ranges: readonly IpRange[]): Promise<string[]> {
   const problems: string[] = [];
   for (const range of ranges) {
-    const family = range.family === 'IPv4' ? '-4' : '-6';
-    const args = [family, 'route', 'replace', formatRange(range), 'dev', 'lo', 'proto', routeProtocol];
+    const args = [flagOf(range), 'route', 'replace', formatRange(range), 'dev', 'lo', 'proto', routeProtocol];
     try {
       const { code, err } = await runProgram(host, 'ip', args);
       if (code !== 0) problems.push(`ip ${args.join(' ')}: ${err.split('\n')[0]}`);

@@ -31,7 +31,7 @@ export function comparePlan(seed: number): { readonly compared: number; readonly
   const situation = randomSituation(chance);
   const imports = new Map<string, ServiceImport>();
   const slices = new Map<string, EndpointSlice>();
-  const state = new ProxyState({ ranges, view: viewOfSituation(situation) });
+  const state = new ProxyState(viewOfSituation(situation));
   const ruleset = new Ruleset({ isHairpin: (cluster) => cluster === situation.self.cluster });
   const kernel = new KernelModel();
   kernel.apply(refillScript(ruleset, { ranges }, undefined));

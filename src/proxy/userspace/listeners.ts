@@ -1,10 +1,12 @@
 // Userspace mode: a listener for each clusterset address and port that has backends, by the same choice function as the
 // kernel's rules. Meant for trying out: every byte passes through this process.
 
+import type { IpRange } from '../../base/ip.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { LogBudget } from '../../base/log-budget.ts';
 import { sleep, type Timer, type World } from '../../base/world.ts';
 import type { Backend, PortChoice } from '../choose.ts';
+import { modeProblem } from '../ranges.ts';
 import type { ProxyState } from '../state.ts';
 import { Balancer } from './balancer.ts';
 import { type Listener, listenTcp } from './server-tcp.ts';
@@ -37,6 +39,7 @@ export class Listeners {
   readonly #connections = new Map<string, number>();
   /** By the client's port, the latest last. */
   readonly #recent = new Map<number, string>();
+  #rangeProblem = '';
   #isStarted = false;
   #isStopped = false;
   #running: Promise<void> | undefined;
@@ -58,6 +61,12 @@ export class Listeners {
     return found;
   };
 
+  /** Resolves to why they cannot be used; an empty text if they can. */
+  async useRanges(ranges: readonly IpRange[]): Promise<string> {
+    this.#rangeProblem = modeProblem(ranges, 'userspace') ?? '';
+    return this.#rangeProblem;
+  }
+
   async start(): Promise<void> {
     this.#isStarted = true;
     this.#wake();
@@ -67,7 +76,7 @@ export class Listeners {
   status() {
     const count = [...this.#open.values()].reduce((sum, ports) => sum + ports.size, 0);
     return {
-      problem: this.#isStarted ? '' : 'nothing was read from the home yet',
+      problem: this.#rangeProblem || (this.#isStarted ? '' : 'nothing was read from the home yet'),
       size: { services: this.#open.size, ports: count },
       connections: Object.fromEntries(this.#connections),
       problems: Object.fromEntries([...this.#problems].slice(0, problemsMax)),
