@@ -1,13 +1,15 @@
 // `npm run bench:proxy` (root, in network namespaces): time to load 5,000 services of ten endpoints, one endpoint's change at
 // that size and at a tenth, and requests through a clusterset IP beside direct ones; each beside the layout of kube-proxy's
 // nftables mode. Rounds are interleaved and the figures are medians. `--services N`, `--changes N`, `--other-changes N`,
-// `--rounds N`, `--json FILE`; `--without-other` leaves the other layout out, which takes a minute to load.
+// `--rounds N` of traffic, `--json FILE`; `--without-other` leaves the other layout out, which takes a minute to load;
+// `--traffic-only` measures traffic alone.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Namespaces, namespacesMissing } from '../test/support/namespaces.ts';
-import { ipOf, target } from './proxy/catalog.ts';
+import { target } from './proxy/catalog.ts';
+import { addLoneRule, trafficFigures } from './proxy/traffic.ts';
 import { type Figure, percentile, report } from './report.ts';
 
 const { values } = parseArgs({
@@ -15,8 +17,9 @@ const { values } = parseArgs({
     services: { type: 'string', default: '5000' },
     changes: { type: 'string', default: '200' },
     'other-changes': { type: 'string', default: '20' },
-    rounds: { type: 'string', default: '7' },
+    rounds: { type: 'string', default: '600' },
     'without-other': { type: 'boolean', default: false },
+    'traffic-only': { type: 'boolean', default: false },
     json: { type: 'string' },
   },
 });
@@ -29,6 +32,9 @@ const figures: Figure[] = [];
 const net = new Namespaces('pb');
 const node = net.addMachine('node', 11);
 const far = net.addMachine('far', 12);
+const pod = net.addPod(node, 'pod', '10.66.0');
+net.run(node, 'sysctl -qw net.ipv4.ip_forward=1');
+net.ip(far, `route add 10.66.0.0/24 via ${node.address}`);
 for (const address of target.addresses) net.ip(far, `addr add ${address}/32 dev lo`);
 net.ip(node, `route add 10.77.0.0/24 via ${far.address}`);
 net.ip(node, 'route add 243.0.0.0/12 dev lo');
@@ -60,39 +66,6 @@ const kernelMb = () => {
   return (kb('Slab') + kb('Percpu') + kb('VmallocUsed')) / 1024;
 };
 
-/** Requests through the address for each direct one, by the way they are made. */
-async function traffic(name: string, wanted?: number): Promise<void> {
-  const once = async (kind: string, host: string, port: number) => {
-    const args = [script('proxy-traffic.mjs'), kind, host, String(port), '700'];
-    return JSON.parse(await net.output(node, process.execPath, args)) as { count: number; p50Ms?: number };
-  };
-  for (const kind of ['keep-alive', 'connect', 'single']) {
-    const ratios: number[] = [];
-    const through: number[] = [];
-    const direct: number[] = [];
-    for (let round = 0; round < rounds; round += 1) {
-      // The order alternates, so that neither side gains by going first.
-      const turns = [() => once(kind, ipOf(1), 80), () => once(kind, target.addresses[0]!, target.port)];
-      const [a, b] = round % 2 === 0 ? [await turns[0]!(), await turns[1]!()] : [await turns[1]!(), await turns[0]!()];
-      const [ip, plain] = round % 2 === 0 ? [a, b] : [b, a];
-      const value = (each: typeof ip) => (kind === 'single' ? 1000 * each.p50Ms! : each.count / 0.7);
-      through.push(value(ip));
-      direct.push(value(plain));
-      ratios.push(kind === 'single' ? value(plain) / value(ip) : value(ip) / value(plain));
-    }
-    const what = {
-      'keep-alive': 'requests, keep-alive',
-      connect: 'new connections',
-      single: 'connect and request, one client',
-    }[kind]!;
-    const unit = kind === 'single' ? 'µs' : '/s';
-    figures.push({ name: `${name}: ${what}, through the IP`, value: median(through), unit });
-    figures.push({ name: `${name}: ${what}, direct`, value: median(direct), unit });
-    const met = wanted === undefined ? {} : { wanted: `at least ${wanted} of direct`, isMet: median(ratios) >= wanted };
-    figures.push({ name: `${name}: ${what}, of direct`, value: median(ratios), unit: '', ...met });
-  }
-}
-
 function changeFigures(name: string, changesMs: readonly number[], wantedMs?: number): void {
   const sorted = [...changesMs].sort((a, b) => a - b);
   figures.push({ name: `${name}, p50`, value: percentile(sorted, 0.5), unit: 'ms' });
@@ -107,7 +80,7 @@ try {
   let last: Rules | undefined;
   const small: number[] = [];
   const large: number[] = [];
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 0; round < (values['traffic-only'] ? 0 : 3); round += 1) {
     clear();
     small.push(...(await rules('ours', services / 10, values.changes)).changesMs);
     clear();
@@ -117,19 +90,24 @@ try {
     large.push(...last.changesMs);
     loads.push(last.loadMs);
   }
-  const load = median(loads);
-  figures.push({
-    name: `${services} x 10 from nothing`,
-    value: load,
-    unit: 'ms',
-    wanted: 'within 1 s',
-    isMet: load <= 1000,
-  });
-  changeFigures(`one endpoint's change at ${services}`, large, 10);
-  changeFigures(`one endpoint's change at ${services / 10}`, small, 10);
-  figures.push({ name: 'memory of the process', value: last!.rssMb, unit: 'MB' });
-  figures.push({ name: 'memory of the kernel', value: median(byteMb), unit: 'MB' });
-  await traffic('ours', 0.95);
+  if (values['traffic-only']) await rules('ours', services, '0');
+  else {
+    const load = median(loads);
+    figures.push({
+      name: `${services} x 10 from nothing`,
+      value: load,
+      unit: 'ms',
+      wanted: 'within 1 s',
+      isMet: load <= 1000,
+    });
+    changeFigures(`one endpoint's change at ${services}`, large, 10);
+    changeFigures(`one endpoint's change at ${services / 10}`, small, 10);
+    figures.push({ name: 'memory of the process', value: last!.rssMb, unit: 'MB' });
+    figures.push({ name: 'memory of the kernel', value: median(byteMb), unit: 'MB' });
+  }
+  const way = { net, node, pod, rounds };
+  addLoneRule(way);
+  figures.push(...(await trafficFigures(way, { name: 'ours', isJudged: true })));
   if (!values['without-other']) {
     clear();
     changeFigures(
@@ -142,7 +120,8 @@ try {
     figures.push({ name: `other layout: ${services} x 10 from nothing`, value: other.loadMs, unit: 'ms' });
     changeFigures(`other layout: change at ${services}`, other.changesMs);
     figures.push({ name: 'other layout: memory of the kernel', value: kernelMb() - beforeMb, unit: 'MB' });
-    await traffic('other layout');
+    addLoneRule(way);
+    figures.push(...(await trafficFigures(way, { name: 'other layout', isJudged: false })));
   }
   report("A node's clusterset IPs", figures);
 } finally {

@@ -10,12 +10,14 @@ export interface Figure {
   /** The wanted figure in words, and whether this run met it. */
   readonly wanted?: string;
   readonly isMet?: boolean;
+  /** Of a median, such as the bounds that it lies between. */
+  readonly note?: string;
 }
 
 export function report(title: string, figures: readonly Figure[]): void {
-  const rows = figures.map(({ name, value, unit, wanted, isMet }) => [
+  const rows = figures.map(({ name, value, unit, wanted, isMet, note }) => [
     name,
-    `${format(value)} ${unit}`,
+    `${format(value)} ${unit}${note === undefined ? '' : `(${note})`}`,
     wanted === undefined ? '' : `${wanted}: ${isMet ? 'met' : 'MISSED'}`,
   ]);
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => (row[column] as string).length)));
