@@ -1,12 +1,11 @@
 // The ranges that a node's proxy serves: those of the ClusterSet, as the agent copies them into the home.
 
 import { expect, test } from 'vitest';
-import type { IpRange } from '../../src/base/ip.ts';
+import { formatRange, type IpRange } from '../../src/base/ip.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { type ClusterSet, clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { attachProxy } from '../../src/proxy/attach.ts';
-import { formatRange } from '../../src/proxy/nft/table.ts';
 import { ProxyState } from '../../src/proxy/state.ts';
 import { emptyViewInput, viewOf } from '../../src/proxy/view.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
