@@ -3,7 +3,6 @@
 
 import { type Command, Option } from 'commander';
 import { readBody } from '../base/http.ts';
-import { parseRange } from '../base/ip.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
 import { clusterSetDnsName, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
