@@ -2,6 +2,7 @@
 // other owners of names. They need no broker and no lease: what two agents write is the same.
 
 import { parseRange } from '../base/ip.ts';
+import { isSameJson } from '../base/json.ts';
 import type { Log } from '../base/log.ts';
 import type { World } from '../base/world.ts';
 import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
@@ -11,19 +12,13 @@ import { readGround } from '../clusterset/rules/set-ground.ts';
 import { type ExternalGround, runExternalServices } from '../external/controllers/services.ts';
 import { builtinPlugins } from '../external/plugins/builtin.ts';
 import type { Plugins } from '../external/plugins/plugin.ts';
-import type { NameOwner } from '../external/rules/hostnames.ts';
 import { defaultClusterset } from '../external/rules/visibility.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer } from '../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
-import {
-  firstSeenAnnotation,
-  hostnamesOf,
-  type PeerService,
-  peerServiceType,
-  peersDomain,
-} from '../peering/kinds/peer-service.ts';
+import { peersDomain } from '../peering/kinds/peer-service.ts';
+import { peersAt, runPeerNameLosses, watchPeerNames } from './peer-name-losses.ts';
 
 export interface ExternalOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -50,23 +45,26 @@ export function startExternal(options: ExternalOptions): ExternalPart {
     type: configMapType,
     fieldSelector: `metadata.name=${clusterSetDnsName}`,
   });
-  const peers = createInformer<PeerService, NameOwner>({ ...at, type: peerServiceType, keep: ownerOfPeerService });
+  const peers = watchPeerNames({ world, log, home });
   const controller = runExternalServices({
     ...{ world, log, home, namespace: systemNamespace, plugins: options.plugins ?? builtinPlugins },
     place: () => {
       const { clusterset = defaultClusterset, clusterId: cluster = '' } = options.membership() ?? {};
       return { clusterset, cluster };
     },
-    others: () => [...peers.values()],
+    othersAt: (hostname) => peersAt(peers, hostname),
+    onNames: (hostnames) => losses.namesChanged(hostnames),
     whenKnown: async (signal) => {
-      await Promise.all([options.whenMembershipKnown(signal), written.whenSynced(signal)]);
+      await Promise.all([options.whenMembershipKnown(signal), written.whenSynced(signal), peers.whenSynced(signal)]);
     },
     ground: () => groundIn(written.get(`${systemNamespace}/${clusterSetDnsName}`)),
   });
+  const { holderOf } = controller;
+  const losses = runPeerNameLosses({ world, log, home, peers, holderOf });
   written.on(() => controller.nudge());
   peers.on((_key, next, previous) => {
-    const names = [...(next?.hostnames ?? []), ...(previous?.hostnames ?? [])];
-    if (names.some((name) => controller.wants(name))) controller.nudge();
+    if (isSameJson(next?.hostnames, previous?.hostnames) && next?.createdMs === previous?.createdMs) return;
+    controller.othersChanged([...(next?.hostnames ?? []), ...(previous?.hostnames ?? [])]);
   });
   written.start();
   peers.start();
@@ -75,15 +73,10 @@ export function startExternal(options: ExternalOptions): ExternalPart {
     stop: async () => {
       written.stop();
       peers.stop();
+      await losses.stop();
       await controller.stop();
     },
   };
-}
-
-function ownerOfPeerService(service: PeerService): NameOwner {
-  const { namespace = '', name, annotations, creationTimestamp = '' } = service.metadata;
-  const firstSeenMs = Number(annotations?.[firstSeenAnnotation] ?? 0) || Date.parse(creationTimestamp) || 0;
-  return { kind: service.kind, key: `${namespace}/${name}`, createdMs: firstSeenMs, hostnames: hostnamesOf(service) };
 }
 
 function groundIn(written: ConfigMap | undefined): ExternalGround {

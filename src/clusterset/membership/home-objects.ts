@@ -91,11 +91,11 @@ const systemRules: PolicyRule[] = [
     resourceNames: [verdictsName, clusterSetDnsName],
     verbs: ['get', 'list', 'watch', 'update', 'patch'],
   },
-  // External services: copies of the broker's, their status, and the certificates that they name.
+  // External services: copies of the broker's, their status and that of peers' services which lose a name to them.
   { apiGroups: [own], resources: ['meshexternalservices', 'hostnamegenerators'], verbs: all },
   {
     apiGroups: [own],
-    resources: ['meshexternalservices/status', 'hostnamegenerators/status'],
+    resources: ['meshexternalservices/status', 'hostnamegenerators/status', 'peerservices/status'],
     verbs: ['get', 'update', 'patch'],
   },
   // Those certificates, and its membership, whose token it renews.

@@ -52,7 +52,11 @@ async function start({
     const world = simulation.world(`external-${cluster}-${processes}`);
     return runExternalServices({
       ...{ world, log, home: home.admin, namespace, plugins: builtinPlugins },
-      ...{ place: () => ({ clusterset: 'prod', cluster }), others: () => others, ground: () => ground },
+      ...{
+        place: () => ({ clusterset: 'prod', cluster }),
+        othersAt: (name: string) => others.filter(({ hostnames }) => hostnames.includes(name)),
+        ground: () => ground,
+      },
       whenKnown: async () => {},
     });
   };

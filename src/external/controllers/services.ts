@@ -1,14 +1,14 @@
-// Keeps the external services of a cluster: holds a virtual IP for each of their names and writes their status. Every
-// change plans everything anew and writes only the differences: names and overlaps concern all resources together.
+// Keeps the external services of a cluster: holds a virtual IP for each of their names and writes their status. A change is
+// worked on together with the services that share a name or a range with it, and with no others; a change of the ground
+// (place, ranges, zones, generators) concerns all.
 
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
-import { type Allocator, claimsByOwner, createAllocator } from '../../addresses/allocator.ts';
+import { claimsByOwner, createAllocator } from '../../addresses/allocator.ts';
 import type { AddressOwner } from '../../addresses/candidates.ts';
 import { ownerKey } from '../../addresses/claim.ts';
 import type { IpRange } from '../../base/ip.ts';
 import { isSameJson } from '../../base/json.ts';
 import type { Log } from '../../base/log.ts';
-import { LogBudget } from '../../base/log-budget.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
@@ -21,15 +21,10 @@ import { type MeshExternalService, meshExternalServiceType } from '../kinds/mesh
 import type { Plugins } from '../plugins/plugin.ts';
 import type { NameOwner } from '../rules/hostnames.ts';
 import type { Pool } from '../rules/overlaps.ts';
-import {
-  generatorStatus,
-  type HeldAddresses,
-  planServices,
-  planStatuses,
-  type WantedStatus,
-} from '../rules/plan-services.ts';
-import type { SecretReader } from '../rules/tls-plan.ts';
+import { type HeldAddresses, ServiceBook } from '../rules/service-book.ts';
+import { generatorCondition, isCounting, type WantedStatus } from '../rules/service-status.ts';
 import type { Place } from '../rules/visibility.ts';
+import { OverlapLog } from './overlap-log.ts';
 
 export interface ExternalServicesOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -38,11 +33,13 @@ export interface ExternalServicesOptions {
   readonly namespace: string;
   readonly place: () => Place;
   readonly plugins: Plugins;
-  /** Owners of names of other kinds. */
-  readonly others: () => readonly NameOwner[];
+  /** Those of other kinds that claim a name. */
+  readonly othersAt: (hostname: string) => readonly NameOwner[];
   readonly ground: () => ExternalGround;
   /** Nothing is decided before place and ground are known: names would be given up for a moment. */
   readonly whenKnown: (signal?: AbortSignal) => Promise<void>;
+  /** Called when names may have come to external services, or left them. */
+  readonly onNames?: (hostnames: Iterable<string>) => void;
 }
 
 /** The names and addresses that the cluster leaves to external services. */
@@ -56,16 +53,24 @@ export interface ExternalGround {
 }
 
 export interface ExternalServicesController {
-  /** The place of this cluster, its ground, or who else has names, may have changed. */
+  /** The place of this cluster or its ground may have changed. */
   nudge(): void;
-  /** Whether another kind that claims this name concerns an external service. */
-  wants(hostname: string): boolean;
+  /** Somebody of another kind claims these names, or no longer does. */
+  othersChanged(hostnames: Iterable<string>): void;
+  /** The external service that has a name, for people; undefined if none has it. */
+  holderOf(hostname: string): string | undefined;
   stop(): Promise<void>;
 }
 
 const holdMs = 24 * 3_600_000;
 /** Certificates run out without an event. */
 const lookAgainMs = 600_000;
+/** Addresses come free without an event that names us. */
+const exhaustedRetryMs = 60_000;
+const allKey = 'all';
+const generatorsKey = 'generators';
+/** Before a hostname that may have to give its address back. */
+const releasePrefix = 'release ';
 
 export function runExternalServices(options: ExternalServicesOptions): ExternalServicesController {
   const { world, home, namespace } = options;
@@ -79,38 +84,93 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
     indexes: { [claimsByOwner]: (claim) => [ownerKey(claim.spec.owner)] },
   });
   const allocator = createAllocator({ home, world, log, claims, holdMs: () => holdMs });
-  const reporter = new OverlapReporter(log, world);
-  const informers: Informer<never>[] = [services, generators, secrets, claims] as never;
-  let wanted: ReadonlySet<string> = new Set();
-  const readSecret: SecretReader = (name, key) => secrets.get(`${namespace}/${name}`)?.data?.[key];
+  const overlapLog = new OverlapLog(log, world);
+  /** Undefined until the first look, and when the ground has changed. */
+  let book: ServiceBook | undefined;
+  /** Services that the book has not taken in yet. */
+  const pending = new Set<string>();
 
-  async function reconcile(): Promise<{ requeueAfterMs: number }> {
+  function newBook(): ServiceBook {
     const { ranges, zones, pools } = options.ground();
-    const plan = planServices({
-      services: [...services.values()].sort(byName),
-      generators: [...generators.values()].sort(byName),
-      others: options.others(),
-      zones,
-      place: options.place(),
-      plugins: options.plugins,
-      secrets: readSecret,
-    });
-    wanted = new Set([...plan.hostnames.addresses.values()].flat().map(({ hostname }) => hostname));
-    const held = await hold(allocator, claims, plan.wanted, ranges);
     const own = ranges.map((range) => ({ whose: 'external services', range }));
-    const statuses = planStatuses(plan, held, { pools: [...own, ...pools], nowMs: world.clock.wallMs() });
-    reporter.report(statuses);
-    for (const [object, status] of statuses) await writeStatus(object, status);
-    for (const generator of generators.values()) await writeGenerator(generator);
-    return { requeueAfterMs: lookAgainMs };
-
-    async function writeGenerator(generator: HostnameGenerator): Promise<void> {
-      const { selected, condition } = generatorStatus(generator, plan);
-      const conditions = withConditions(generator.status?.conditions, [condition], stampOf(generator));
-      if (conditions === generator.status?.conditions && generator.status?.selected === selected) return;
-      const next = { ...generator, status: { ...generator.status, selected, conditions: [...conditions] } };
-      await home.updateStatus(hostnameGeneratorType, next).catch(ignoreGone);
+    const made = new ServiceBook({
+      generators: [...generators.values()].filter(isCounting),
+      ...{ zones, pools: [...own, ...pools], othersAt: options.othersAt },
+      ...{ place: options.place(), plugins: options.plugins },
+      secrets: (name, key) => secrets.get(`${namespace}/${name}`)?.data?.[key],
+    });
+    pending.clear();
+    const hostnames = new Set<string>();
+    for (const [key, object] of entriesOf(services)) {
+      for (const name of made.set(key, object).hostnames) hostnames.add(name);
+      controller.queue.add(key);
     }
+    for (const { spec } of claims.values()) if (isOurs(spec.owner)) hostnames.add(spec.owner.name);
+    namesChanged(hostnames);
+    return made;
+  }
+
+  /** With all that has happened so far. */
+  function currentBook(): ServiceBook {
+    book ??= newBook();
+    for (const key of pending) {
+      pending.delete(key);
+      const { services: others, hostnames } = book.set(key, services.get(key));
+      for (const other of others) controller.queue.add(other);
+      namesChanged(hostnames);
+    }
+    return book;
+  }
+
+  function namesChanged(hostnames: ReadonlySet<string>): void {
+    if (hostnames.size === 0) return;
+    for (const hostname of hostnames) controller.queue.add(`${releasePrefix}${hostname}`);
+    controller.queue.add(generatorsKey);
+    options.onNames?.(hostnames);
+  }
+
+  async function reconcile(key: string): Promise<{ requeueAfterMs: number } | undefined> {
+    const current = currentBook();
+    if (key === allKey) return undefined;
+    if (key === generatorsKey) return writeGenerators(current);
+    if (key.startsWith(releasePrefix)) return release(current, key.slice(releasePrefix.length));
+    const held = await hold(current, key);
+    // Something happened meanwhile: look at it first.
+    if (book !== current || pending.size > 0) {
+      controller.queue.add(key);
+      return undefined;
+    }
+    for (const other of current.hold(key, held)) controller.queue.add(other);
+    const object = current.object(key);
+    const status = current.statusOf(key, held, world.clock.wallMs());
+    overlapLog.set(key, status?.overlaps ?? []);
+    if (object === undefined || status === undefined) return undefined;
+    await writeStatus(object, status);
+    if (held.exhausted.size > 0) return { requeueAfterMs: exhaustedRetryMs };
+    return current.hasCertificates(key) ? { requeueAfterMs: lookAgainMs } : undefined;
+  }
+
+  async function hold(current: ServiceBook, key: string): Promise<HeldAddresses> {
+    const { ranges } = options.ground();
+    const ips = new Map<string, string[]>();
+    const exhausted = new Map<string, string>();
+    for (const { hostname, status } of current.addressesOf(key)) {
+      if (status !== 'Available' || ips.has(hostname)) continue;
+      const own: string[] = [];
+      for (const range of ranges) {
+        const held = await allocator.hold({ owner: ownerOfName(hostname), range, preferred: [] });
+        if (held.kind === 'held') own.push(held.address);
+        else exhausted.set(hostname, `no ${range.family} address is left for external services`);
+      }
+      ips.set(hostname, own);
+    }
+    return { ips, exhausted };
+  }
+
+  async function release(current: ServiceBook, hostname: string): Promise<undefined> {
+    const owner = ownerOfName(hostname);
+    const isHeld = claims.byIndex(claimsByOwner, ownerKey(owner)).some(({ spec }) => spec.releasedAt === undefined);
+    if (isHeld && current.names.holder(hostname) === undefined) await allocator.release(owner);
   }
 
   async function writeStatus(object: MeshExternalService, { conditions: found, ...rest }: WantedStatus): Promise<void> {
@@ -124,6 +184,17 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
     await home.updateStatus(meshExternalServiceType, { ...object, status } as MeshExternalService).catch(ignoreGone);
   }
 
+  async function writeGenerators(current: ServiceBook): Promise<undefined> {
+    for (const generator of [...generators.values()].sort(byName)) {
+      const selected = isCounting(generator) ? current.names.selected(generator) : 0;
+      const condition = generatorCondition(generator, selected);
+      const conditions = withConditions(generator.status?.conditions, [condition], stampOf(generator));
+      if (conditions === generator.status?.conditions && generator.status?.selected === selected) continue;
+      const next = { ...generator, status: { ...generator.status, selected, conditions: [...conditions] } };
+      await home.updateStatus(hostnameGeneratorType, next).catch(ignoreGone);
+    }
+  }
+
   function stampOf({ metadata }: { readonly metadata: { readonly generation?: number } }) {
     const { generation } = metadata;
     return {
@@ -132,15 +203,53 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
     };
   }
 
-  const everything = () => [allKey];
+  function again(keys: Iterable<string>): string[] {
+    const list = [...keys];
+    for (const key of list) pending.add(key);
+    return list;
+  }
+
+  function everything(): string[] {
+    book = undefined;
+    return [allKey, generatorsKey];
+  }
+
   const gate = { informer: { on: () => () => {}, whenSynced: options.whenKnown } };
-  const sources = [gate, ...informers.map((informer) => ({ informer, keysOf: everything }))];
+  const sources = [
+    gate,
+    { informer: services, keysOf: (key: string) => again([key]) },
+    {
+      informer: generators,
+      keysOf: (_key: string, next?: HostnameGenerator, previous?: HostnameGenerator) =>
+        isSameJson(next?.spec, previous?.spec) && isSameJson(next?.metadata.annotations, previous?.metadata.annotations)
+          ? [generatorsKey]
+          : everything(),
+    },
+    { informer: secrets, keysOf: (key: string) => again(book?.naming(key.slice(namespace.length + 1)) ?? []) },
+    {
+      informer: claims,
+      keysOf: (_key: string, next?: AddressClaim, previous?: AddressClaim) => {
+        const { owner } = (next ?? previous)!.spec;
+        return isOurs(owner) ? [...(book?.claimants(owner.name) ?? []), `${releasePrefix}${owner.name}`] : [];
+      },
+    },
+  ];
   const controller = runController({ name: 'external-services', world, log, sources, reconcile, concurrency: 1 });
+  const informers: Informer<never>[] = [services, generators, secrets, claims] as never;
   for (const informer of informers) informer.start();
   controller.queue.add(allKey);
   return {
-    nudge: () => controller.queue.add(allKey),
-    wants: (hostname) => wanted.has(hostname.toLowerCase()),
+    nudge: () => {
+      for (const key of everything()) controller.queue.add(key);
+    },
+    othersChanged: (hostnames) => {
+      for (const hostname of hostnames) {
+        const claimants = book?.claimants(hostname) ?? new Set();
+        for (const key of claimants) controller.queue.add(key);
+        if (claimants.size > 0) controller.queue.add(`${releasePrefix}${hostname}`);
+      }
+    },
+    holderOf: (hostname) => book?.names.holder(hostname),
     stop: async () => {
       for (const informer of informers) informer.stop();
       await controller.stop();
@@ -148,9 +257,7 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
   };
 }
 
-const allKey = 'all';
-
-function byName(one: MeshExternalService | HostnameGenerator, other: typeof one): number {
+function byName(one: HostnameGenerator, other: HostnameGenerator): number {
   return one.metadata.name < other.metadata.name ? -1 : 1;
 }
 
@@ -158,56 +265,16 @@ function ignoreGone(error: unknown): void {
   if (!isNotFound(error)) throw error;
 }
 
-/**
- * The owner is the name itself: independent of the number of resources that share it, and the same in every cluster.
- */
+/** The owner is the name itself: whatever the number of resources that share it, and the same in every cluster. */
 function ownerOfName(hostname: string): AddressOwner {
   return { kind: meshExternalServiceType.kind, namespace: '', name: hostname };
 }
 
-async function hold(
-  allocator: Allocator,
-  claims: Informer<AddressClaim>,
-  hostnames: readonly string[],
-  ranges: readonly IpRange[],
-): Promise<HeldAddresses> {
-  const ips = new Map<string, string[]>();
-  const exhausted = new Map<string, string>();
-  for (const hostname of hostnames) {
-    const own: string[] = [];
-    for (const range of ranges) {
-      const held = await allocator.hold({ owner: ownerOfName(hostname), range, preferred: [] });
-      if (held.kind === 'held') own.push(held.address);
-      else exhausted.set(hostname, `no ${range.family} address is left for external services`);
-    }
-    ips.set(hostname, own);
-  }
-  const kept = new Set(hostnames);
-  for (const { spec } of [...claims.values()]) {
-    if (spec.owner.kind !== meshExternalServiceType.kind || spec.releasedAt !== undefined) continue;
-    if (!kept.has(spec.owner.name)) await allocator.release(ownerOfName(spec.owner.name));
-  }
-  return { ips, exhausted };
+function isOurs({ kind }: { readonly kind: string }): boolean {
+  return kind === meshExternalServiceType.kind;
 }
 
-/** Logs each overlap once, as long as it lasts, and only a readable number of lines. */
-class OverlapReporter {
-  readonly #log: Log;
-  readonly #budget: LogBudget;
-  #known: ReadonlySet<string> = new Set();
-
-  constructor(log: Log, world: Pick<World, 'clock'>) {
-    this.#log = log;
-    this.#budget = new LogBudget(world.clock);
-  }
-
-  report(statuses: ReadonlyMap<MeshExternalService, WantedStatus>): void {
-    const texts = new Set([...statuses.values()].flatMap(({ overlaps }) => overlaps));
-    for (const text of texts) {
-      if (this.#known.has(text)) continue;
-      const fields = this.#budget.take();
-      if (fields !== undefined) this.#log.warn(text, fields);
-    }
-    this.#known = texts;
-  }
+/** In one order, so that addresses are taken in it. */
+function entriesOf(services: Informer<MeshExternalService>): [string, MeshExternalService][] {
+  return [...services.keys()].sort().map((key) => [key, services.get(key)!]);
 }

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { HostnameGenerator } from '../kinds/hostname-generator.ts';
+import type { MeshExternalService } from '../kinds/mesh-external-service.ts';
 import { externalService, hostnameGenerator, type ServiceWords } from '../testing/services.ts';
-import { type HostnameInput, planHostnames } from './hostnames.ts';
+import { HostnameBook, type NameOwner } from './hostnames.ts';
+import { ownerId, ownerOf } from './rule.ts';
 import { visibilityIn } from './visibility.ts';
 
 const vip = (value: string, words: ServiceWords = {}) =>
@@ -11,18 +14,36 @@ const seedGenerator = hostnameGenerator(
 );
 const labels = { 'my.label.io/service': 'my-service' };
 
-function plan(input: Partial<HostnameInput>) {
-  return planHostnames({ resources: [], generators: [], others: [], zones: [], ...input });
+interface HostnameInput {
+  readonly resources: readonly MeshExternalService[];
+  readonly generators?: readonly HostnameGenerator[];
+  readonly others?: readonly NameOwner[];
+  readonly zones?: readonly string[];
 }
 
-function lines(input: Partial<HostnameInput>): string[] {
-  return [...plan(input).addresses].flatMap(([id, addresses]) =>
-    addresses.map((address) =>
-      [id, address.hostname, address.status, `${address.origin.kind}/${address.origin.name}`, address.reason ?? '']
-        .join(' ')
-        .trim(),
-    ),
-  );
+const idOf = (object: MeshExternalService) => ownerId(ownerOf(object));
+
+function plan({ resources, generators = [], others = [], zones = [] }: HostnameInput): HostnameBook {
+  const othersAt = (name: string) =>
+    others.filter(({ hostnames }) => hostnames.join(' ').toLowerCase().split(' ').includes(name));
+  const book = new HostnameBook({ generators, zones, othersAt });
+  for (const object of resources) book.set(idOf(object), object);
+  return book;
+}
+
+function lines(input: HostnameInput): string[] {
+  const book = plan(input);
+  return input.resources
+    .map(idOf)
+    .flatMap((id) =>
+      book
+        .addressesOf(id)
+        .map((address) =>
+          [id, address.hostname, address.status, `${address.origin.kind}/${address.origin.name}`, address.reason ?? '']
+            .join(' ')
+            .trim(),
+        ),
+    );
 }
 
 describe('hostnames', () => {
@@ -54,7 +75,12 @@ describe('hostnames', () => {
     const resources = Array.from({ length: 1001 }, (_, i) => vip('', { name: `s${i}` }));
     const spec = '{ selector: {}, template: "{{ name }}.a.ext" }';
     expect(lines({ resources, generators: [hostnameGenerator('g', spec)] })).toEqual([]);
-    expect(plan({ resources, generators: [hostnameGenerator('g', spec)] }).selected.get('g')).toBe(1001);
+    const generator = hostnameGenerator('g', spec);
+    const book = plan({ resources, generators: [generator] });
+    expect(book.selected(generator)).toBe(1001);
+    // One fewer, and all of them have their names.
+    expect(book.set('s7', undefined).size).toBe(1000);
+    expect(book.addressesOf('s8')).toMatchObject([{ hostname: 's8.a.ext', status: 'Available' }]);
     const allowed = hostnameGenerator('g', spec, { 'portolan.dev/allow-many': 'true' });
     expect(lines({ resources, generators: [allowed] })).toHaveLength(1001);
   });

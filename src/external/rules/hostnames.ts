@@ -1,10 +1,10 @@
 // Which hostnames external services have: those written in InternalVIP matches and those that HostnameGenerators make, and
-// who has a name that several claim. Pure; the order of the input never matters.
+// who has a name that several claim. Pure. Resources come and go one by one; the order in which they come never matters.
 
 import { selectsLabels } from '../../kube/objects/label-selector.ts';
 import { allowManyAnnotation, type HostnameGenerator, selectedMax } from '../kinds/hostname-generator.ts';
 import { type ExternalAddress, type MeshExternalService, ownName } from '../kinds/mesh-external-service.ts';
-import { compareText, ownerId, ownerOf } from './rule.ts';
+import { compareText, ownerOf } from './rule.ts';
 import { parseTemplate, resolveTemplate } from './template.ts';
 
 /** Somebody of another kind that has names. */
@@ -16,21 +16,13 @@ export interface NameOwner {
   readonly hostnames: readonly string[];
 }
 
-export interface HostnameInput {
-  /** Valid and visible. */
-  readonly resources: readonly MeshExternalService[];
+export interface HostnameGround {
   /** Valid copies of the broker's. */
   readonly generators: readonly HostnameGenerator[];
-  readonly others: readonly NameOwner[];
   /** Zones in which an external service has no name. */
   readonly zones: readonly string[];
-}
-
-export interface HostnamePlan {
-  /** By id of the resource; ordered by hostname. */
-  readonly addresses: ReadonlyMap<string, readonly ExternalAddress[]>;
-  /** How many resources each generator selects, by its name. */
-  readonly selected: ReadonlyMap<string, number>;
+  /** Those of other kinds that claim a name. */
+  readonly othersAt: (hostname: string) => readonly NameOwner[];
 }
 
 interface Claim {
@@ -42,90 +34,145 @@ interface Claim {
   readonly createdMs: number;
 }
 
-interface Wish {
-  readonly id: string;
-  readonly address: ExternalAddress;
+interface Entry {
+  readonly object: MeshExternalService;
+  readonly wishes: readonly ExternalAddress[];
+  /** Names of generators. */
+  readonly selectedBy: readonly string[];
 }
 
-export function planHostnames(input: HostnameInput): HostnamePlan {
-  const { wishes, selected } = wishesOf(input);
-  const claims = claimsOf(input, wishes);
-  const addresses = new Map<string, ExternalAddress[]>(input.resources.map((object) => [ownerId(ownerOf(object)), []]));
-  for (const { id, address } of wishes) addresses.get(id)?.push(settle(address, id, claims, input.zones));
-  for (const list of addresses.values())
-    list.sort((a, b) => compareText(a.hostname, b.hostname) || compareText(a.origin.name, b.origin.name));
-  return { addresses, selected };
+export class HostnameBook {
+  readonly #ground: HostnameGround;
+  readonly #generators: readonly HostnameGenerator[];
+  /** By id of the resource. */
+  readonly #entries = new Map<string, Entry>();
+  /** By hostname: ids of the resources that claim it. */
+  readonly #claims = new Map<string, Set<string>>();
+  readonly #selected = new Map<string, number>();
+
+  constructor(ground: HostnameGround) {
+    this.#ground = ground;
+    this.#generators = ground.generators.toSorted((a, b) => compareText(ownName(a), ownName(b)));
+  }
+
+  /** A valid and visible resource came or changed, or is gone. Returns the hostnames that this is about. */
+  set(id: string, object: MeshExternalService | undefined): Set<string> {
+    const before = this.#entries.get(id);
+    const selecting = object === undefined ? [] : this.#generators.filter((one) => isSelected(one, object));
+    const wasOver = this.#generators.map((one) => this.#isOver(one));
+    for (const name of before?.selectedBy ?? []) this.#selected.set(name, this.#selected.get(name)! - 1);
+    const selectedBy = selecting.map(ownName);
+    for (const name of selectedBy) this.#selected.set(name, (this.#selected.get(name) ?? 0) + 1);
+    if (object === undefined) this.#entries.delete(id);
+    else this.#entries.set(id, { object, wishes: [], selectedBy });
+    // A generator that selects too many, or no longer does, concerns all that it selects.
+    const isTurned = this.#generators.some((one, at) => this.#isOver(one) !== wasOver[at]);
+    const touched = this.#wish(id, before?.wishes ?? []);
+    if (isTurned)
+      for (const [other, { wishes }] of this.#entries) for (const name of this.#wish(other, wishes)) touched.add(name);
+    return touched;
+  }
+
+  /** Ordered by hostname. */
+  addressesOf(id: string): ExternalAddress[] {
+    const addresses = (this.#entries.get(id)?.wishes ?? []).map((wish) => this.#settle(wish, id));
+    return addresses.sort((a, b) => compareText(a.hostname, b.hostname) || compareText(a.origin.name, b.origin.name));
+  }
+
+  /** How many resources a generator selects. */
+  selected(generator: HostnameGenerator): number {
+    return this.#selected.get(ownName(generator)) ?? 0;
+  }
+
+  /** Ids of the resources that claim a name. */
+  claimants(hostname: string): Iterable<string> {
+    return this.#claims.get(hostname) ?? [];
+  }
+
+  /** The external service that has a name, for people; undefined if none has it. */
+  holder(hostname: string): string | undefined {
+    const [winner] = this.#claims.has(hostname) ? this.#claimsAt(hostname) : [];
+    return winner !== undefined && isOurs(winner) ? winner.claimant : undefined;
+  }
+
+  /** Makes the wishes of a resource anew. Returns the hostnames that it wished or wishes. */
+  #wish(id: string, before: readonly ExternalAddress[]): Set<string> {
+    const touched = new Set<string>();
+    for (const { hostname } of before) {
+      touched.add(hostname);
+      const ids = this.#claims.get(hostname);
+      ids?.delete(id);
+      if (ids?.size === 0) this.#claims.delete(hostname);
+    }
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return touched;
+    const makers = this.#generators.filter((one) => entry.selectedBy.includes(ownName(one)) && !this.#isOver(one));
+    const wishes = withoutTwins([
+      ...writtenNames(entry.object),
+      ...makers.map((one) => generatedName(one, entry.object)),
+    ]);
+    this.#entries.set(id, { ...entry, wishes });
+    for (const { hostname, status } of wishes) {
+      touched.add(hostname);
+      if (status === 'NotAvailable' || this.#zoneOf(hostname) !== undefined) continue;
+      const ids = this.#claims.get(hostname);
+      if (ids === undefined) this.#claims.set(hostname, new Set([id]));
+      else ids.add(id);
+    }
+    return touched;
+  }
+
+  #isOver(generator: HostnameGenerator): boolean {
+    return this.selected(generator) > selectedMax && generator.metadata.annotations?.[allowManyAnnotation] !== 'true';
+  }
+
+  #zoneOf(hostname: string): string | undefined {
+    return this.#ground.zones.find((one) => hostname === one || hostname.endsWith(`.${one}`));
+  }
+
+  #settle(address: ExternalAddress, id: string): ExternalAddress {
+    if (address.status === 'NotAvailable') return address;
+    const { hostname } = address;
+    const refuse = (reason: string): ExternalAddress => ({ ...address, status: 'NotAvailable', reason });
+    const zone = this.#zoneOf(hostname);
+    if (zone !== undefined) return refuse(`not available because it lies in the zone ${zone}`);
+    const [winner] = this.#claimsAt(hostname);
+    if (winner === undefined || winner.owner === ownerOfId(id)) return address;
+    return refuse(`not available because of the clash with ${winner.claimant}, which is older`);
+  }
+
+  /** The one that has the name first. */
+  #claimsAt(hostname: string): Claim[] {
+    const own = Array.from(this.#claims.get(hostname) ?? [], (id): Claim => {
+      const { createdMs } = ownerOf(this.#entries.get(id)!.object);
+      return { owner: ownerOfId(id), claimant: `${ourKind} ${id}`, name: id.split('/').at(-1)!, createdMs };
+    });
+    const others = this.#ground.othersAt(hostname).map(({ kind, key, createdMs }): Claim => {
+      return { owner: `${kind} ${key}`, claimant: `${kind} ${key}`, name: key.split('/').at(-1)!, createdMs };
+    });
+    return [...own, ...others].sort(
+      (a, b) => a.createdMs - b.createdMs || compareText(a.name, b.name) || compareText(a.claimant, b.claimant),
+    );
+  }
 }
 
-function settle(
-  address: ExternalAddress,
-  id: string,
-  claims: ReadonlyMap<string, readonly Claim[]>,
-  zones: readonly string[],
-): ExternalAddress {
-  if (address.status === 'NotAvailable') return address;
-  const { hostname } = address;
-  const refuse = (reason: string): ExternalAddress => ({ ...address, status: 'NotAvailable', reason });
-  const zone = zones.find((one) => hostname === one || hostname.endsWith(`.${one}`));
-  if (zone !== undefined) return refuse(`not available because it lies in the zone ${zone}`);
-  const winner = claims.get(hostname)?.[0];
-  if (winner === undefined || winner.owner === ownerOfId(id)) return address;
-  return refuse(`not available because of the clash with ${winner.claimant}, which is older`);
-}
+const ourKind = 'MeshExternalService';
 
 /** Resources of one origin have one owner: the operator of the mesh, or of the cluster. */
 function ownerOfId(id: string): string {
   return id.includes('/') ? 'broker' : 'home';
 }
 
-function claimsOf({ resources, others }: HostnameInput, wishes: readonly Wish[]): Map<string, Claim[]> {
-  const created = new Map(resources.map((object) => [ownerId(ownerOf(object)), ownerOf(object).createdMs]));
-  const claims = new Map<string, Claim[]>();
-  const add = (hostname: string, claim: Claim) => {
-    const present = claims.get(hostname);
-    if (present === undefined) claims.set(hostname, [claim]);
-    else present.push(claim);
-  };
-  for (const { id, address } of wishes) {
-    if (address.status === 'NotAvailable') continue;
-    const claim = { owner: ownerOfId(id), claimant: `MeshExternalService ${id}`, name: id.split('/').at(-1)! };
-    add(address.hostname, { ...claim, createdMs: created.get(id) ?? 0 });
-  }
-  for (const { kind, key, createdMs, hostnames } of others)
-    for (const name of hostnames)
-      if (claims.has(name.toLowerCase()))
-        add(name.toLowerCase(), {
-          owner: `${kind} ${key}`,
-          claimant: `${kind} ${key}`,
-          name: key.split('/').at(-1)!,
-          createdMs,
-        });
-  for (const list of claims.values())
-    list.sort(
-      (a, b) => a.createdMs - b.createdMs || compareText(a.name, b.name) || compareText(a.claimant, b.claimant),
-    );
-  return claims;
+function isOurs({ claimant }: Claim): boolean {
+  return claimant.startsWith(`${ourKind} `);
 }
 
-function wishesOf({ resources, generators }: HostnameInput): { wishes: Wish[]; selected: Map<string, number> } {
-  const selected = new Map<string, number>();
-  const wishes = resources.flatMap(writtenNames);
-  for (const generator of generators.toSorted((a, b) => compareText(ownName(a), ownName(b)))) {
-    const targets = resources.filter((object) => isSelected(generator, object));
-    selected.set(ownName(generator), targets.length);
-    if (targets.length <= selectedMax || generator.metadata.annotations?.[allowManyAnnotation] === 'true')
-      for (const object of targets) wishes.push(generatedName(generator, object));
-  }
-  return { wishes: withoutTwins(wishes), selected };
-}
-
-function writtenNames(object: MeshExternalService): Wish[] {
-  const id = ownerId(ownerOf(object));
+function writtenNames(object: MeshExternalService): ExternalAddress[] {
   const names = object.spec.match.flatMap(({ type, value }) =>
     type === 'InternalVIP' && value !== undefined ? [value.toLowerCase()] : [],
   );
-  const origin = { kind: 'MeshExternalService', name: ownerOf(object).name };
-  return names.map((hostname) => ({ id, address: { hostname, status: 'Available', origin } }));
+  const origin = { kind: ourKind, name: ownerOf(object).name };
+  return names.map((hostname) => ({ hostname, status: 'Available', origin }));
 }
 
 function isSelected({ spec }: HostnameGenerator, object: MeshExternalService): boolean {
@@ -134,29 +181,22 @@ function isSelected({ spec }: HostnameGenerator, object: MeshExternalService): b
   return selectsLabels(selector, labels);
 }
 
-function generatedName(generator: HostnameGenerator, object: MeshExternalService): Wish {
-  const owner = ownerOf(object);
+function generatedName(generator: HostnameGenerator, object: MeshExternalService): ExternalAddress {
   const origin = { kind: 'HostnameGenerator', name: ownName(generator) };
   const parsed = parseTemplate(generator.spec.template);
-  const refuse = (hostname: string, reason: string): Wish => ({
-    id: ownerId(owner),
-    address: { hostname, status: 'NotAvailable', origin, reason },
-  });
+  const refuse = (hostname: string, reason: string): ExternalAddress => {
+    return { hostname, status: 'NotAvailable', origin, reason };
+  };
   if (parsed.kind === 'refused') return refuse(generator.spec.template, parsed.reason);
-  const resolved = resolveTemplate(parsed.parts, { name: owner.name, labels: object.metadata.labels ?? {} });
+  const subject = { name: ownerOf(object).name, labels: object.metadata.labels ?? {} };
+  const resolved = resolveTemplate(parsed.parts, subject);
   if (resolved.kind === 'unresolved') return refuse(resolved.attempt, resolved.reason);
   const hasPlace = object.spec.match.some(({ type, value }) => type === 'InternalVIP' && value === undefined);
   if (!hasPlace) return refuse(resolved.hostname, 'the resource has no InternalVIP match without a value');
-  return { id: ownerId(owner), address: { hostname: resolved.hostname, status: 'Available', origin } };
+  return { hostname: resolved.hostname, status: 'Available', origin };
 }
 
 /** The first to give a resource a name is its origin. */
-function withoutTwins(wishes: readonly Wish[]): Wish[] {
-  const seen = new Set<string>();
-  return wishes.filter(({ id, address }) => {
-    const key = `${id} ${address.hostname}`;
-    if (seen.has(key)) return false;
-    seen.add(key);
-    return true;
-  });
+function withoutTwins(wishes: readonly ExternalAddress[]): ExternalAddress[] {
+  return [...new Map(wishes.toReversed().map((wish) => [wish.hostname, wish])).values()].reverse();
 }

@@ -1,13 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import { parseRange } from '../../base/ip.ts';
 import { externalService } from '../testing/services.ts';
-import { findOverlaps } from './overlaps.ts';
+import { OverlapIndex } from './overlaps.ts';
 import { type Rule, rulesOf } from './rule.ts';
 
 const pools = [{ whose: 'external services', range: parseRange('242.0.0.0/8')! }];
 const service = (name: string, match: string, more = {}) => externalService(`{ match: [${match}] }`, { name, ...more });
-const texts = (services: readonly ReturnType<typeof service>[]) =>
-  findOverlaps(services.flatMap(rulesOf), pools).map(({ text }) => text);
+
+function indexOf(rules: readonly Rule[]): OverlapIndex {
+  const index = new OverlapIndex();
+  index.add(rules);
+  return index;
+}
+
+/** As the statuses of all say it, each text once. */
+function texts(services: readonly ReturnType<typeof service>[]): string[] {
+  const index = indexOf(services.flatMap(rulesOf));
+  return [...new Set(services.flatMap((one) => index.textsOf(rulesOf(one), pools)))];
+}
 
 describe('overlaps', () => {
   test('overlaps: one range in another -> the words of the seed, the exact range, the winner', () => {
@@ -48,6 +58,35 @@ describe('overlaps', () => {
     ]);
   });
 
+  test('overlaps: ranges that came and went in any order -> the same as if only those left had ever come', () => {
+    let state = 7;
+    const random = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+    const pick = (below: number) => Math.floor(random() * below);
+    for (let round = 0; round < 40; round += 1) {
+      const all = Array.from({ length: 30 }, (_, i) => {
+        const cidr = `10.${pick(2)}.${pick(3)}.${pick(4) * 64}/${[8, 16, 24, 26, 32][pick(5)]}`;
+        return service(`s${i}`, `{ type: CIDR, value: ${cidr}, port: ${80 + pick(2)} }`, {
+          created: `2025-01-0${1 + pick(5)}T00:00:00Z`,
+        });
+      });
+      const index = indexOf([]);
+      const left = new Set<(typeof all)[number]>();
+      for (let step = 0; step < 90; step += 1) {
+        const one = all[pick(all.length)]!;
+        if (left.delete(one)) index.remove(rulesOf(one));
+        else {
+          index.add(rulesOf(one));
+          left.add(one);
+        }
+      }
+      const fresh = indexOf([...left].flatMap(rulesOf));
+      expect([...index.texts()].sort()).toEqual([...fresh.texts()].sort());
+      const mentioned = (name: string) => [...fresh.texts()].filter((text) => text.split(/[ :]/).includes(name)).sort();
+      for (const one of left)
+        expect(index.textsOf(rulesOf(one), []).sort()).toEqual([...new Set(mentioned(one.metadata.name))]);
+    }
+  });
+
   test('overlaps: 50,000 ranges, some in others, and 10,000 equal ones -> found in seconds, bounded', () => {
     const rule = (index: number, cidr: string): Rule => ({
       resource: { origin: 'home', name: `s${index}`, createdMs: index },
@@ -58,9 +97,9 @@ describe('overlaps', () => {
       return rule(i, `${10 + (i % 40)}.${(i >> 3) % 256}.${(i >> 7) % 256}.${(i % 16) * 16}/${length}`);
     });
     const startMs = performance.now();
-    expect(findOverlaps(many, pools).length).toBeGreaterThan(1000);
+    expect([...indexOf(many).texts()].length).toBeGreaterThan(1000);
     const equal = Array.from({ length: 10_000 }, (_, i) => rule(i, '10.0.0.0/8'));
-    expect(findOverlaps(equal, pools).length).toBeLessThan(120_000);
+    expect([...indexOf(equal).texts()].length).toBeLessThan(120_000);
     expect(performance.now() - startMs).toBeLessThan(20_000);
   }, 60_000);
 });
