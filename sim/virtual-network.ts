@@ -2,6 +2,7 @@
 // broken. Servers are functions from request to response, found by the URL their callers use.
 
 import type { HttpRequest, HttpResponse, HttpTransport } from '../src/base/http.ts';
+import { ConnectionError } from '../src/base/real/connection-error.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;
@@ -100,7 +101,8 @@ export class VirtualNetwork {
       this.#hop(from, server, () => {
         const handler = this.#servers.get(server);
         if (handler === undefined || this.#link(from, server) === 'refused') {
-          return stream.fail(new Error(`${server}: connection refused`));
+          const cause = Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' });
+          return stream.fail(new ConnectionError(`${server}: connection refused`, cause));
         }
         handler({ ...request, signal: caller?.signal }).then(
           (response) => this.#hop(from, server, () => deliver(response)),

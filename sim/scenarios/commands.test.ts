@@ -124,7 +124,7 @@ describe('status and explain', () => {
     await set.time.advance(60_000);
     const { text, exitCode } = await typed(set, desk, 'status');
     expect(text).toMatch(
-      /^problem: the agent of cluster west has been silent for \d+s; start portolan agent in this cluster$/m,
+      /^problem: PTL0202 agent of cluster west: it has not renewed its lease for \d+s, since .*; next step: Start portolan agent in that cluster, or read its log\.$/m,
     );
     expect(exitCode).toBe(7);
   });
@@ -140,7 +140,7 @@ describe('status and explain', () => {
     await set.time.advance(60_000);
     const { text, exitCode } = await typed(set, desk, 'status --kubeconfig broker');
     expect(text).toMatch(
-      /^problem: the agent of cluster east has been silent for \d+s; look at portolan agent in east$/m,
+      /^problem: PTL0202 agent of cluster east: it has not renewed its lease for \d+s, since .*; next step: Start portolan agent/m,
     );
     expect(exitCode).toBe(7);
   });
@@ -181,7 +181,9 @@ describe('status and explain', () => {
     });
     await set.home('west').admin.create(leaseType, lease('gone', 45_000));
     const { text, exitCode } = await typed(set, desk, 'status');
-    expect(text).toMatch(/^problem: dns on gone has been silent for 45s; start it again, or delete its Lease/m);
+    expect(text).toMatch(
+      /^problem: PTL0501 dns on gone: it has not reported for 45s, since .*; next step: Start portolan dns on that node, or delete its Lease/m,
+    );
     expect(exitCode).toBe(7);
   });
 

@@ -7,6 +7,7 @@ import { isForbidden, isNotFound } from '../kube/objects/api-error.ts';
 import { conditionOf } from '../kube/objects/conditions.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
+import { sideHealth } from '../peering/explain/explain.ts';
 import { type Peer, peerType } from '../peering/kinds/peer.ts';
 import { formatTable } from './table.ts';
 
@@ -22,15 +23,15 @@ interface ExternalStatus {
   readonly hostnames: readonly string[];
 }
 
-export async function readOutside(home: Client): Promise<OutsideStatus> {
+export async function readOutside(home: Client, nowMs: number): Promise<OutsideStatus> {
   const [peers, external] = await Promise.all([
     listReadable<Peer>(home, peerType),
     listReadable<MeshExternalService>(home, meshExternalServiceType),
   ]);
   return {
     peers: peers.map(({ metadata, status }) => {
-      const { state = 'Idle', services = 0 } = status?.consumer ?? {};
-      return { name: metadata.name, state, services };
+      const { text: state } = sideHealth(status?.consumer, nowMs);
+      return { name: metadata.name, state, services: status?.consumer?.services ?? 0 };
     }),
     external: external.map(({ metadata, status }) => ({
       name: metadata.name,

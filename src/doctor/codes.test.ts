@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { partFaults } from '../../sim/made-faults/part-faults.ts';
+import { setFaults } from '../../sim/made-faults/set-faults.ts';
 import { exitOf } from '../cli/doctor/report.ts';
 import { allChecks } from './checks/index.ts';
 import { codes, codesPage } from './codes.ts';
@@ -18,11 +19,11 @@ describe('codes', () => {
     expect(['PTL0001', ...Object.keys(allChecks)].sort()).toEqual(Object.keys(codes).sort());
   });
 
-  test('every code -> a scenario or a test of this file makes it appear', () => {
-    const scenarios = readFileSync(join(root, 'sim/scenarios/doctor.test.ts'), 'utf8');
-    const here = readFileSync(join(import.meta.dirname, 'codes.test.ts'), 'utf8');
-    const shown = (code: string) => scenarios.includes(`code: '${code}'`) || here.includes(`found('${code}'`);
-    expect(Object.keys(codes).filter((code) => !shown(code))).toEqual([]);
+  test('every code -> a fault made on purpose shows it and its end', () => {
+    const made = new Set<string>([...setFaults, ...partFaults].map(({ code }) => code));
+    // Made by tests of this file: a check that fails by itself, and a record that a broker with our definitions refuses.
+    for (const code of ['PTL0001', 'PTL0306']) made.add(code);
+    expect(Object.keys(codes).filter((code) => !made.has(code))).toEqual([]);
   });
 });
 

@@ -61,6 +61,13 @@ export const codes = {
       'The agent renews its token after a third of its life. This token is older than that, has expired, or is refused.',
     fix: 'Check that the agent runs and reaches the broker. If the token has expired or is refused, leave with --offline and join again.',
   },
+  PTL0205: {
+    title: 'the broker has lost writes',
+    severity: 'warning',
+    means:
+      'A member found older data at the broker than it had written: the broker was restored from a backup, or a second agent runs under the id of that member. Agents publish again what is missing; members that joined after the backup have to join again. The finding ends an hour after it was noticed.',
+    fix: 'Compare portolan status at the broker with the clusters that you expect, and run portolan broker token and join for those that are missing.',
+  },
   PTL0301: {
     title: 'an export has no Service',
     severity: 'error',
@@ -132,7 +139,7 @@ export const codes = {
   },
   PTL0504: {
     title: 'a resolver does not know a federation',
-    severity: 'warning',
+    severity: 'error',
     means:
       'The authority has not been able to give its address to the resolver of a member. Federated names do not resolve there.',
     fix: 'Set spec.resolver of the Cluster to an address that the authority reaches, and the nameservers of the Federation.',

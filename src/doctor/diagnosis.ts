@@ -42,6 +42,8 @@ export interface Skipped {
   readonly why: string;
   /** Nothing in this cluster could be checked by it: there is no such part. */
   readonly isIdle?: true;
+  /** A part did not answer; the other parts were checked. */
+  readonly isUnasked?: true;
 }
 
 export interface Diagnosis {
@@ -63,7 +65,7 @@ export function diagnose(clusters: readonly ClusterFacts[], checks: Checks): Dia
       try {
         const { found, unasked, idle } = resultOf(check(facts));
         findings.push(...found.map((one) => findingOf(code, one, facts)));
-        skipped.push(...unasked.map((why) => ({ code, cluster: facts.cluster, why })));
+        skipped.push(...unasked.map((why) => ({ code, cluster: facts.cluster, why, isUnasked: true as const })));
         if (idle !== '') skipped.push({ code, cluster: facts.cluster, why: idle, isIdle: true });
       } catch (error) {
         const { cluster } = facts;

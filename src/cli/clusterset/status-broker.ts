@@ -9,7 +9,7 @@ import type { MembershipRecord } from '../../clusterset/membership/membership.ts
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { readParts } from '../parts.ts';
-import { clusterStatus, mergedStatus, problemsOf } from './status-clusters.ts';
+import { clusterStatus, mergedStatus } from './status-clusters.ts';
 import type { Status } from './status-report.ts';
 
 /** One for each clusterset that this home is the broker of; none if it is no broker. */
@@ -30,7 +30,7 @@ interface SetRequest {
 async function readSet(broker: Client, { clusterset, server, nowMs }: SetRequest): Promise<Status> {
   const state = await readSetState({ home: broker, broker, membership: { clusterset } as MembershipRecord });
   const foreseen = foresee(brokerFacts(state), state.policy);
-  const status = {
+  return {
     clusterset,
     broker: server,
     cluster: '',
@@ -43,5 +43,4 @@ async function readSet(broker: Client, { clusterset, server, nowMs }: SetRequest
     unpublished: [],
     parts: await readParts(broker, nowMs),
   };
-  return { ...status, problems: problemsOf(status) };
 }

@@ -1,30 +1,10 @@
-// The parts of a status that are the same at a member and at the broker: clusters by their leases, records that do not
-// count, and one sentence for each problem. Pure.
+// The parts of a status that are the same at a member and at the broker: clusters by their leases, and merged services. Pure.
 
-import { formatElapsed } from '../../base/text/elapsed.ts';
 import type { Foreseen } from '../../clusterset/explain/foresee.ts';
 import type { MemberState } from '../../clusterset/explain/set-state.ts';
 import type { LeaseVerdict } from '../../clusterset/rules/leases/lease-judge.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
-import type { ClusterStatus, ServiceStatus, Status } from './status-report.ts';
-
-/** One sentence for each thing that is wrong, with the next step. */
-export function problemsOf(status: Omit<Status, 'problems'>): string[] {
-  const silent = status.clusters.filter(({ lease }) => lease === 'silent');
-  return [
-    ...silent.map(({ id, renewedAgoMs = 0 }) => {
-      const next = id === status.cluster ? 'start portolan agent in this cluster' : `look at portolan agent in ${id}`;
-      return `the agent of cluster ${id} has been silent for ${formatElapsed(renewedAgoMs)}; ${next}`;
-    }),
-    ...(status.parts ?? [])
-      .filter(({ state }) => state === 'silent')
-      .map(({ part, node, reportedAgoMs }) => {
-        const since =
-          reportedAgoMs === undefined ? 'has never reported' : `has been silent for ${formatElapsed(reportedAgoMs)}`;
-        return `${part} on ${node} ${since}; start it again, or delete its Lease if it is gone for good`;
-      }),
-  ];
-}
+import type { ClusterStatus, ServiceStatus } from './status-report.ts';
 
 export function clusterStatus(member: MemberState, nowMs: number): ClusterStatus {
   const { id, cluster, record, lease, verdict, memory, problem, shards } = member;

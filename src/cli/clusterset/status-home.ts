@@ -39,7 +39,6 @@ export async function readHomeStatus({ home, membership, why, nowMs }: HomeStatu
     behind: [],
     unpublished: [],
     parts: await readParts(home, nowMs),
-    problems: [],
   };
 }
 

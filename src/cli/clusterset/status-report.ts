@@ -29,8 +29,17 @@ export interface Status {
   readonly parts: readonly PartStatus[] | undefined;
   /** Peers and external services in this cluster's home. */
   readonly outside?: OutsideStatus;
-  /** Everything that is not as it should be, one line each; empty if nothing is. */
+}
+
+/** With the findings of doctor's checks, one line each, with the code and the next step. */
+export interface JudgedStatus extends Status {
+  /** Errors; empty if there is none. */
   readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+  /** Checks that could not run, and why. */
+  readonly unchecked: readonly string[];
+  /** Whether one of them is of the cluster itself, not only of a part that was not asked. */
+  readonly isIncomplete: boolean;
 }
 
 export interface StaleCluster {
@@ -77,7 +86,7 @@ export interface ServiceStatus {
 }
 
 /** For people. */
-export function statusText(status: Status): string[] {
+export function statusText(status: JudgedStatus): string[] {
   const { clusters, services, behind, unpublished } = status;
   const isBroker = status.cluster === '';
   const inConflict = services.filter(({ conflicts }) => conflicts.length > 0);
@@ -108,11 +117,21 @@ export function statusText(status: Status): string[] {
     ...(status.parts === undefined ? ['parts: you may not read Leases in this home'] : partLines(status.parts)),
     ...(status.outside === undefined ? [] : formatOutside(status.outside)),
     ...status.problems.map((problem) => `problem: ${problem}`),
+    ...status.warnings.map((warning) => `warning: ${warning}`),
+    ...notTried(status.parts ?? []),
+    ...status.unchecked.map((one) => `not checked: ${one}`),
   ];
 }
 
 function partLines(parts: readonly PartStatus[]): string[] {
   return parts.length === 0 ? [] : ['', ...formatParts(parts)];
+}
+
+/** Only doctor makes connections. */
+function notTried(parts: readonly PartStatus[]): string[] {
+  const proxies = parts.filter(({ part, state }) => part === 'proxy' && state === 'reporting').length;
+  const count = proxies === 1 ? '1 proxy' : `${proxies} proxies`;
+  return proxies === 0 ? [] : [`not tried: connections from ${count}; portolan doctor tries some`];
 }
 
 function lagLine(behind: readonly string[]): string {

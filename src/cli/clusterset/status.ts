@@ -2,24 +2,14 @@
 // far this cluster is behind what lies at the broker.
 
 import type { Command } from 'commander';
-import { isSameJson } from '../../base/json.ts';
 import { consultBroker, findMembership, requireMembership } from '../../clusterset/explain/consult.ts';
-import { type Foreseen, foresee } from '../../clusterset/explain/foresee.ts';
-import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
-import { brokerFacts, byKey, listAll, type MemberState, readSetState } from '../../clusterset/explain/set-state.ts';
-import type { StalenessPolicy } from '../../clusterset/kinds/cluster-set.ts';
-import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
-import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
-import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
-import { whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
-import { parseServiceKey } from '../../clusterset/rules/names.ts';
-import type { SetPolicy } from '../../clusterset/rules/set-policy.ts';
-import type { Client } from '../../kube/client/client.ts';
-import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
-import { isOurs } from '../../kube/objects/ours.ts';
+import { allChecks } from '../../doctor/checks/index.ts';
+import type { Severity } from '../../doctor/codes.ts';
+import { diagnose } from '../../doctor/diagnosis.ts';
+import { findHome } from '../../kube/client/kubeconfig.ts';
+import { readCluster } from '../doctor/read.ts';
 import { describeError, exitCodes, exitKindOf } from '../exit-codes.ts';
 import { readOutside } from '../outside.ts';
-import { readParts } from '../parts.ts';
 import { formatOutput, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
 import {
@@ -31,9 +21,9 @@ import {
   withHome,
 } from '../with-home.ts';
 import { readBrokerStatus } from './status-broker.ts';
-import { clusterStatus, mergedStatus, problemsOf } from './status-clusters.ts';
-import { clustersOf, readHomeStatus } from './status-home.ts';
-import { type ServiceStatus, type StaleCluster, type Status, statusText } from './status-report.ts';
+import { readHomeStatus } from './status-home.ts';
+import { readStatus } from './status-read.ts';
+import { type JudgedStatus, type Status, statusText } from './status-report.ts';
 
 interface StatusFlags extends HomesFlags {
   readonly output: string;
@@ -49,8 +39,9 @@ export function addStatusCommand(program: Command, deps: ClusterSetDeps): void {
       `
 LEASE shows the state that this cluster's agent has determined: alive; stale since it expired; or held down, after repeated
 expiries. While the broker is unreachable this shows the last known state.
-Exit code 0 if all is well, 7 if a cluster or part does not report or something lags, 8 if a member cannot be read, 6 if the
-broker does not answer.
+The checks of portolan doctor run too, but no connections are tried; problems and warnings carry their code and the next step.
+Exit code 0 if all is well or there are only warnings, 7 for problems, 8 if something cannot be read, 6 if the broker does not
+answer.
 Examples:
   portolan status
   portolan status -o json | jq .services
@@ -73,7 +64,7 @@ At a broker it shows all members. Several homes are a list in JSON.`,
 }
 
 interface HomeReport {
-  readonly statuses: readonly Status[];
+  readonly statuses: readonly JudgedStatus[];
   /** For programs. */
   readonly value: readonly unknown[];
   readonly lines: readonly string[];
@@ -83,7 +74,7 @@ interface HomeReport {
 /** One of several homes that cannot be read does not hide the others. */
 async function reportOf(deps: ClusterSetDeps, home: HomeFlags, isOneOfMany: boolean): Promise<HomeReport> {
   try {
-    const statuses = await statusesOf(deps, home);
+    const statuses = await judgedStatuses(deps, home);
     const lines = statuses.flatMap((one, index) => (index === 0 ? statusText(one) : ['', ...statusText(one)]));
     return { statuses, value: statuses, lines, exitCode: worstOf(statuses.map(statusExit)) };
   } catch (error) {
@@ -94,6 +85,34 @@ async function reportOf(deps: ClusterSetDeps, home: HomeFlags, isOneOfMany: bool
     return { statuses: [], value: [{ home: name, problem }], lines: [`problem: ${problem}`], exitCode };
   }
 }
+
+async function judgedStatuses(deps: ClusterSetDeps, flags: HomeFlags): Promise<JudgedStatus[]> {
+  const { world, host } = deps;
+  const access = await findHome({ host, clock: world.clock, ...flags });
+  // The home is asked for its state first: if it does not answer, that error is the whole answer.
+  const statuses = await statusesOf(deps, flags);
+  const { findings, skipped } = diagnose([await readCluster({ world, access, timeoutMs: checksMsMax })], allChecks);
+  const lines = (severity: Severity) =>
+    findings
+      .filter((one) => one.severity === severity)
+      .map(
+        ({ code, subject, message, since, fix }) =>
+          `${code} ${subject}: ${message}${since === undefined ? '' : `, since ${since}`}; next step: ${fix}`,
+      );
+  const shown = skipped.filter(({ isIdle }) => !isIdle);
+  const unchecked = shown.map(({ code, why }) => `${code}: ${why}`);
+  // A part on another machine cannot be asked through an embedded home; that is no gap in what is read here.
+  const isIncomplete = shown.some(({ isUnasked }) => !isUnasked);
+  // The checks are of the home, not of one of its clustersets.
+  return statuses.map((status, index) =>
+    index > 0
+      ? { ...status, problems: [], warnings: [], unchecked: [], isIncomplete: false }
+      : { ...status, problems: lines('error'), warnings: lines('warning'), unchecked, isIncomplete },
+  );
+}
+
+/** For reading one home. */
+const checksMsMax = 20_000;
 
 /** At a member: its clusterset; at a broker: every clusterset it holds. */
 function statusesOf(deps: ClusterSetDeps, flags: HomeFlags): Promise<Status[]> {
@@ -111,7 +130,7 @@ function statusesOf(deps: ClusterSetDeps, flags: HomeFlags): Promise<Status[]> {
       run: (broker) => readStatus(deps, { home, broker, membership }),
       away: (why) => readHomeStatus({ home, membership, why, nowMs: world.clock.wallMs() }),
     });
-    return [{ ...status, outside: await readOutside(home) }];
+    return [{ ...status, outside: await readOutside(home, world.clock.wallMs()) }];
   });
 }
 
@@ -121,95 +140,10 @@ function worstOf(codes: readonly number[]): number {
   return order.find((code) => codes.includes(code)) ?? codes.find((code) => code !== 0) ?? 0;
 }
 
-interface StatusRequest {
-  readonly home: Client;
-  readonly broker: Client;
-  readonly membership: MembershipRecord;
-}
-
-export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: StatusRequest): Promise<Status> {
-  const { home, membership } = request;
-  const state = await readSetState(request);
-  const imports = byKey(await listAll<ServiceImport>(home, serviceImportType));
-  const namespaces = await listAll<Namespace>(home, namespaceType);
-  const exports = await listAll<ServiceExport>(home, serviceExportType);
-  const names = new Set(namespaces.map(({ metadata }) => metadata.name));
-  const facts = brokerFacts(state).map((one) =>
-    one.id === membership.clusterId ? { ...one, namespaces: names } : one,
-  );
-  const foreseen = foresee(facts, state.policy);
-  const unread = new Set(state.members.filter(({ problem }) => problem !== undefined).map(({ id }) => id));
-  const isUnread = (object: ServiceImport | undefined) =>
-    object !== undefined && clustersOf(object).some((id) => unread.has(id));
-  const services = foreseen.keys.map((key) =>
-    serviceStatus({ key, foreseen, imports, names, id: membership.clusterId, isUnread }),
-  );
-  const own = state.members.find(({ id }) => id === membership.clusterId)?.shards;
-  const known = new Set(foreseen.keys);
-  const leftovers = [...imports]
-    .filter(([key, object]) => !known.has(key) && isOurs(object) && !isUnread(object))
-    .map(([key]) => key);
-  const nowMs = deps.world.clock.wallMs();
-  const parts = await readParts(home, nowMs);
-  const clusters = state.members.map((member) => clusterStatus(member, nowMs));
-  const status = {
-    clusterset: membership.clusterset,
-    broker: membership.server,
-    cluster: membership.clusterId,
-    brokerProblem: undefined,
-    refused: state.members.flatMap(refusedRecords),
-    stale: state.members.flatMap((member) => staleCluster(member, state.policy)),
-    clusters,
-    services,
-    behind: [...services.filter((one) => one.import === 'behind').map(({ service }) => service), ...leftovers],
-    unpublished: exports.map(keyOfExport).filter((key) => own?.has(key) !== true),
-    parts,
-  };
-  return { ...status, problems: problemsOf(status) };
-}
-
-function statusExit(status: Status): number {
+function statusExit(status: JudgedStatus): number {
   if (status.brokerProblem !== undefined) return exitCodes.unreachable;
   const { problems, stale, behind, unpublished, refused } = status;
   if ([problems, stale, behind, unpublished, refused].some((list) => list.length > 0)) return exitCodes.notReady;
-  return status.clusters.some(({ problem }) => problem !== undefined) ? exitCodes.incomplete : 0;
-}
-
-function keyOfExport({ metadata }: ServiceExport): string {
-  return `${metadata.namespace}/${metadata.name}`;
-}
-
-function staleCluster({ id, memory, shards }: MemberState, policy: SetPolicy): StaleCluster[] {
-  const why = whyNotTrusted(memory);
-  if (why === undefined) return [];
-  const keysOf = (word: StalenessPolicy) =>
-    [...shards].filter(([, { spec }]) => (spec.onStale ?? policy.staleness) === word).map(([key]) => key);
-  return [{ cluster: id, why, withdrawn: keysOf('Withdraw'), notReady: keysOf('NotReady'), kept: keysOf('Keep') }];
-}
-
-interface ServiceRequest {
-  readonly key: string;
-  readonly id: string;
-  readonly foreseen: Foreseen;
-  readonly imports: ReadonlyMap<string, ServiceImport>;
-  readonly names: ReadonlySet<string>;
-  /** Whether it is made of what cannot be read now. */
-  readonly isUnread: (object: ServiceImport | undefined) => boolean;
-}
-
-function serviceStatus({ key, id, foreseen, imports, names, isUnread }: ServiceRequest): ServiceStatus {
-  return { ...mergedStatus(key, foreseen), import: importState() };
-
-  function importState(): ServiceStatus['import'] {
-    const wanted = foreseen.importSpec(id, key);
-    const present = imports.get(key);
-    if (!names.has(parseServiceKey(key).namespace)) return 'no namespace';
-    if (isUnread(present)) return 'as last known';
-    if (wanted === undefined) return present === undefined ? 'not for this cluster' : 'behind';
-    if (present === undefined) return 'behind';
-    const { ips: _ips, ...spec } = present.spec;
-    const clusters = (present.status?.clusters ?? []).map(({ cluster }) => cluster);
-    const isSame = isSameJson(spec, wanted) && isSameJson(clusters, foreseen.merge(key, id)?.clusters);
-    return isSame ? 'in step' : 'behind';
-  }
+  const isUnread = status.clusters.some(({ problem }) => problem !== undefined) || status.isIncomplete;
+  return isUnread ? exitCodes.incomplete : 0;
 }

@@ -2,7 +2,6 @@
 // at a time, and each within a bound: a part that does not answer is named, and hides no other.
 
 import { inParallel } from '../../base/in-parallel.ts';
-import { errorText } from '../../base/log.ts';
 import { listAll } from '../../clusterset/explain/set-state.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
@@ -19,6 +18,7 @@ import { keyOf } from '../../kube/objects/object.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type PartName, partLabel, partState } from '../../kube/objects/part-lease.ts';
 import type { Report } from '../../proxy/connectivity/report.ts';
+import { describeError } from '../exit-codes.ts';
 
 /** Enough to notice a resolver that is cut off, without asking for everything. */
 const namesMax = 20;
@@ -86,7 +86,7 @@ async function everyPart<T>(
     try {
       answers.push(...(await work(lease, name)));
     } catch (error) {
-      unasked.push(`${name}: ${errorText(error)}`);
+      unasked.push(`${name}: ${describeError(error)}`);
     }
   });
   return { answers, unasked, idle };

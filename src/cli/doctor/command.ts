@@ -51,11 +51,11 @@ Examples:
       const homes = homesOf(flags);
       if (flags.dns !== undefined && homes.length > 1) throw usageError('--dns: name one cluster with it, not several');
       const accesses = await Promise.all(homes.map((home) => findHome({ host, clock: world.clock, ...home })));
-      const ask = (client: Client) => askNames(client, flags.dns);
-      const connect = (client: Client) => connectionProblems(deps, client, flags);
-      const clusters = await Promise.all(
-        accesses.map((access) => readCluster({ world, access, timeoutMs, ask, connect })),
-      );
+      const thorough = {
+        names: (client: Client) => askNames(client, flags.dns),
+        connections: (client: Client) => connectionProblems(deps, client, flags),
+      };
+      const clusters = await Promise.all(accesses.map((access) => readCluster({ world, access, timeoutMs, thorough })));
       const value = diagnose(clusters, allChecks);
       const names = value.findings.map(({ code }) => code);
       for (const line of formatOutput(format, { value, names, text: () => diagnosisText(value) })) deps.print(line);

@@ -3,7 +3,6 @@
 
 import { addressClaimType } from '../../addresses/address-claim.ts';
 import { readBody } from '../../base/http.ts';
-import { errorText } from '../../base/log.ts';
 import { version } from '../../base/version.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { findMembership, withBroker } from '../../clusterset/explain/consult.ts';
@@ -38,7 +37,8 @@ import { serviceType } from '../../kube/objects/service.ts';
 import { peerType } from '../../peering/kinds/peer.ts';
 import { peerExportType } from '../../peering/kinds/peer-export.ts';
 import { endingIn } from '../../xds/identity/ending-certificates.ts';
-import { readStatus } from '../clusterset/status.ts';
+import { readStatus } from '../clusterset/status-read.ts';
+import { describeError } from '../exit-codes.ts';
 import { readParts } from '../parts.ts';
 import { ownCertificateSecret } from '../peer/show.ts';
 import { createPartAsker } from './ask-parts.ts';
@@ -48,9 +48,11 @@ export interface ReadRequest {
   readonly access: HomeAccess;
   /** For everything that is read of this cluster. */
   readonly timeoutMs: number;
-  /** Beside those of the parts. */
-  readonly ask: (client: Client) => Promise<readonly AskedName[]>;
-  readonly connect: (client: Client) => Promise<readonly TriedConnection[]>;
+  /** Of doctor: whether connections are tried, lag is looked at twice, and who is asked beside the parts of the cluster. */
+  readonly thorough?: {
+    readonly names: (client: Client) => Promise<readonly AskedName[]>;
+    readonly connections: (client: Client) => Promise<readonly TriedConnection[]>;
+  };
 }
 
 /** A brief lag is no finding: it is checked again after this time. */
@@ -69,14 +71,13 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
     read(`${type.plural}${namespace === undefined ? '' : ` in ${namespace}`}`, () =>
       listAll<T>(client, type, namespace === undefined ? {} : { namespace }).catch(emptyIfUnknown),
     );
-  const parties = createPartAsker(client, world.clock.wallMs());
   try {
     const health = await read('/readyz', () => readHealth(world, access));
     if ('why' in health) return unreachable(request, health.why);
     const membership = await read(`Secret ${systemNamespace}/portolan-broker`, () => findMembership(client));
     const member = 'value' in membership ? membership.value : undefined;
     const [broker, parts, certificates] = await Promise.all([
-      'why' in membership ? membership : read('the clusterset', () => readBroker(world, client, member)),
+      'why' in membership ? membership : read('the clusterset', () => readBroker(request, client, member)),
       read(`leases in ${systemNamespace}`, () => partsOf(client, world.clock.wallMs())),
       read('certificates', () => readCertificates(client, access, member)),
     ]);
@@ -94,16 +95,30 @@ export async function readCluster(request: ReadRequest): Promise<ClusterFacts> {
       claims: await list(addressClaimType),
       peers: await list(peerType),
       peerExports: await list(peerExportType),
-      resolvers: await read('status of resolvers', () => parties.resolverStates()),
-      asked: await read('answers of resolvers', async () => joined(await parties.names(), await request.ask(client))),
-      connections: await read('connections', async () =>
-        joined(await parties.connections(), await request.connect(client)),
-      ),
+      ...(await askParts(read, client, request)),
       forbidden,
     };
   } finally {
     client.close();
   }
+}
+
+type Reader = <T>(what: string, work: () => Promise<T>) => Promise<Read<T>>;
+type AskedFacts = Pick<ClusterFacts, 'resolvers' | 'asked' | 'connections'>;
+
+const notTried = { answers: [], unasked: [], idle: 'portolan doctor tries connections' };
+
+async function askParts(read: Reader, client: Client, { world, thorough }: ReadRequest): Promise<AskedFacts> {
+  const parts = createPartAsker(client, world.clock.wallMs());
+  const names = async () => joined(await parts.names(), (await thorough?.names(client)) ?? []);
+  const connections = async () =>
+    thorough === undefined ? notTried : joined(await parts.connections(), await thorough.connections(client));
+  const [resolvers, asked, tried] = await Promise.all([
+    read('status of resolvers', () => parts.resolverStates()),
+    read('answers of resolvers', names),
+    read('connections', connections),
+  ]);
+  return { resolvers, asked, connections: tried };
 }
 
 /** Who was asked by an option is no longer nobody. */
@@ -143,7 +158,7 @@ async function bounded<T>({ world, timeoutMs, what, forbidden }: Bound, work: ()
     return await Promise.race([work().then((value) => ({ value })), timeout]);
   } catch (error) {
     if (isForbidden(error)) forbidden.push(what);
-    return { why: `${what}: ${errorText(error)}` };
+    return { why: `${what}: ${describeError(error)}` };
   } finally {
     late.abort();
   }
@@ -175,7 +190,11 @@ async function partsOf(client: Client, nowMs: number) {
   throw new ApiError('you may not list them', { code: 403, reason: 'Forbidden' });
 }
 
-async function readBroker(world: World, home: Client, member: MembershipRecord | undefined): Promise<BrokerFacts> {
+async function readBroker(
+  { world, thorough }: ReadRequest,
+  home: Client,
+  member: MembershipRecord | undefined,
+): Promise<BrokerFacts> {
   if (member === undefined) return readAsBroker(home);
   try {
     return await withBroker(world, member, async (broker) => {
@@ -185,14 +204,14 @@ async function readBroker(world: World, home: Client, member: MembershipRecord |
       const first = [...status.behind, ...status.unpublished];
       const { refused } = status;
       const set = (behind: readonly string[]): BrokerFacts => ({ kind: 'answers', set: { state, refused, behind } });
-      if (first.length === 0) return set([]);
+      if (first.length === 0 || thorough === undefined) return set(first);
       await sleep(world.timers, secondLookMs);
       const again = await readStatus({ world }, request);
       const still = new Set([...again.behind, ...again.unpublished]);
       return set(first.filter((key) => still.has(key)));
     });
   } catch (error) {
-    const why = errorText(error);
+    const why = describeError(error);
     if (isUnauthorized(error) || isForbidden(error))
       return { kind: 'refused', why: `the broker ${member.server} refuses them: ${why}` };
     if (error instanceof ApiError && error.code < 500) throw error;

@@ -3,7 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { formatHostPort } from '../../base/text/host-port.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isNotFound } from '../../kube/objects/api-error.ts';
+import { isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
+import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import { partLabel, partState } from '../../kube/objects/part-lease.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import {
   type DiffReport,
@@ -52,18 +54,36 @@ export async function listPeers({ client, namespace }: PeerHome, nowMs: number):
     String(status?.owner?.services ?? 0),
   ]);
   const table = formatTable(['NAME', 'ADDRESS', 'DOMAIN', 'TAKING', 'SERVICES', 'GIVING', 'SERVICES'], rows);
-  return withSilence(table, items, nowMs);
+  return withSilence(table, { peers: items, isProcessSilent: await isProcessSilent(client, namespace, nowMs), nowMs });
 }
 
 export async function showPeer({ client, namespace }: PeerHome, name: string, nowMs: number): Promise<PeerReport> {
   const peer = await client.get<Peer>(peerType, { namespace, name });
-  return withSilence(describePeer(peer, nowMs), [peer], nowMs);
+  const isSilent = await isProcessSilent(client, namespace, nowMs);
+  return withSilence(describePeer(peer, nowMs), { peers: [peer], isProcessSilent: isSilent, nowMs });
 }
 
-function withSilence(lines: string[], peers: readonly Peer[], nowMs: number): PeerReport {
+/** By its Lease; false if that may not be read. */
+async function isProcessSilent(client: Client, namespace: string, nowMs: number): Promise<boolean> {
+  try {
+    const { items } = await client.list<Lease>(leaseType, { namespace, labelSelector: `${partLabel}=peering` });
+    return items.every((lease) => partState(lease, nowMs).kind === 'silent');
+  } catch (error) {
+    if (isForbidden(error)) return false;
+    throw error;
+  }
+}
+
+interface Silence {
+  readonly peers: readonly Peer[];
+  readonly isProcessSilent: boolean;
+  readonly nowMs: number;
+}
+
+function withSilence(lines: string[], { peers, isProcessSilent: isDead, nowMs }: Silence): PeerReport {
   const isSilent = peers.some(({ spec, status }) => {
     const taking = spec.address === undefined ? undefined : sideHealth(status?.consumer, nowMs).isSilent;
-    return taking === true || sideHealth(status?.owner, nowMs).isSilent === true;
+    return isDead || taking === true || sideHealth(status?.owner, nowMs).isSilent === true;
   });
   const problem = 'problem: the peering process does not report, this may be outdated; start portolan peering';
   return { lines: isSilent ? [...lines, problem] : lines, isSilent };

@@ -24,6 +24,7 @@ import { type ClusterProperty, clusterPropertyType } from '../kinds/cluster-prop
 import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
+import { restoredAnnotations } from '../rules/leases/broker-restore.ts';
 import { localityOf } from '../rules/locality.ts';
 import { hasAddressIn } from '../rules/set-ground.ts';
 import { type ControllerName, ControllerQueues } from './controller-queues.ts';
@@ -89,6 +90,7 @@ export function createAgent(options: AgentOptions): Agent {
     exists: (name) =>
       federated.hasSynced ? federated.get(`${membership.clusterset}/${name}`) !== undefined : undefined,
   });
+  let restoredMs: number | undefined;
   const lease = new LeaseController({
     ...options,
     log,
@@ -97,7 +99,10 @@ export function createAgent(options: AgentOptions): Agent {
     namespace: membership.namespace,
     systemNamespace: options.systemNamespace ?? 'portolan-system',
     times: () => policy.current.lease,
-    annotations: (present) => placementProblems.annotations(present),
+    annotations: (present) => ({
+      ...placementProblems.annotations(present),
+      ...restoredAnnotations(restoredMs, world.clock.wallMs()),
+    }),
     onVerdict: (clusterId) => {
       queues.add(merging, members.servicesOf(clusterId));
       // The living members determine the writer of each view.
@@ -105,6 +110,7 @@ export function createAgent(options: AgentOptions): Agent {
       placementsChanged();
     },
     onOtherHistory: () => {
+      restoredMs = world.clock.wallMs();
       log.warn('the broker does not have the last renewal and may have been restored: listing everything again');
       for (const copy of [members, policy, legacy, views, federated]) copy.relist();
     },

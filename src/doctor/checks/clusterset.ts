@@ -1,6 +1,7 @@
 // Checks of membership: broker, agents, leases, credentials, lag. Pure.
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
+import { restoreNoticed } from '../../clusterset/rules/leases/broker-restore.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import type { PartStatus } from '../../kube/objects/part-status.ts';
 import type { Checks, Found } from '../diagnosis.ts';
@@ -39,6 +40,13 @@ export const clusterSetChecks: Checks = {
     const message = `they end ${membership.tokenExpiresAt} and were not renewed`;
     return [{ subject, message, severity: 'warning' }];
   },
+  PTL0205: (facts) =>
+    (needSet(facts)?.state.members ?? []).flatMap(({ id, lease }) => {
+      const since = restoreNoticed(lease);
+      if (since === undefined) return [];
+      const message = `cluster ${id} found its lease at the broker older than it had left it`;
+      return [{ subject: 'broker', message, since }];
+    }),
   PTL0304: (facts) =>
     (needSet(facts)?.behind ?? []).map((service) => ({ subject: service, message: 'it is behind the broker here' })),
   PTL0306: (facts) =>

@@ -1,0 +1,207 @@
+// Faults of resolvers, authorities, peering, proxies, clocks, certificates and versions.
+
+import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { federationType } from '../../src/federation/kinds/federation.ts';
+import { leaseType } from '../../src/kube/objects/lease.ts';
+import type { AnyObject } from '../../src/kube/objects/object.ts';
+import { systemNamespace } from '../../src/kube/objects/ours.ts';
+import { secretType } from '../../src/kube/objects/secret.ts';
+import { peerType } from '../../src/peering/kinds/peer.ts';
+import { peerExportType } from '../../src/peering/kinds/peer-export.ts';
+import { endingAnnotation, formatEnding } from '../../src/xds/identity/ending-certificates.ts';
+import { setName } from '../clusterset.ts';
+import { answeringPart, type MadeFault, objectThere, silentPart } from './fault.ts';
+import { certificate, partLease, ref } from './scene.ts';
+
+const dayMs = 86_400_000;
+const federation = { metadata: { name: 'world', namespace: setName }, spec: {} };
+const explained = (address: string) => ({ rcode: 'NOERROR', records: [{ text: `A ${address}` }] });
+const peer = (name: string) => ({
+  metadata: { name, namespace: systemNamespace },
+  spec: { address: 'peer.example:8008', trust: { domain: 'peer.example', bundle: 'PEM' } },
+});
+
+export const partFaults: readonly MadeFault[] = [
+  {
+    fault: 'the resolver is gone',
+    code: 'PTL0501',
+    says: /dns on n1: it has not reported for/,
+    doctorExit: 7,
+    ...silentPart('dns'),
+  },
+  {
+    fault: 'the resolver is cut off from its home',
+    code: 'PTL0502',
+    says: /dns on n1: it answers clusterset\.local from old data: the home is away/,
+    doctorExit: 7,
+    ...answeringPart(
+      'dns',
+      { stale: ['clusterset.local'], staleWhy: 'the home is away', ...explained('0.0.0.0') },
+      { stale: [], ...explained('0.0.0.0') },
+    ),
+  },
+  {
+    fault: 'the resolver gives another address',
+    code: 'PTL0503',
+    says: /checkout\.shop\.svc\.clusterset\.local \(shop\/checkout\) at dns on n1: it answers 0\.0\.0\.0, expected 24/,
+    doctorExit: 7,
+    ...answeringPart('dns', explained('0.0.0.0'), async ({ desk }) => {
+      const { spec } = await desk.home.get<ServiceImport>(serviceImportType, ref);
+      return explained(spec.ips![0]!);
+    }),
+  },
+  {
+    fault: 'a resolver was not told of the federation',
+    code: 'PTL0504',
+    says: /resolver of cluster west.*Pending: its Cluster names no resolver endpoint/,
+    doctorExit: 7,
+    conditions: {
+      of: { at: 'broker', type: federationType, ref: federation.metadata },
+      are: /Ready=False StubZonesPending/,
+    },
+    ...objectThere('broker', federationType, federation, {
+      stubZones: [{ cluster: 'west', state: 'Pending', message: 'its Cluster names no resolver endpoint' }],
+      conditions: [condition('Ready', 'False', 'StubZonesPending')],
+    }),
+  },
+  {
+    fault: 'the authority was killed',
+    code: 'PTL0505',
+    says: /authority on n1: it has not reported for/,
+    doctorExit: 7,
+    ...silentPart('authority'),
+  },
+  {
+    fault: 'no authority for a federation',
+    code: 'PTL0505',
+    says: /no authority has written its status/,
+    doctorExit: 7,
+    ...objectThere('broker', federationType, federation),
+  },
+  {
+    fault: 'the peering process has stopped',
+    code: 'PTL0601',
+    says: /peering on n1: it has not reported for/,
+    doctorExit: 7,
+    ...silentPart('peering'),
+  },
+  {
+    fault: 'peers, and no peering process was ever started',
+    code: 'PTL0601',
+    says: /there are 1 Peers and no peering process reports/,
+    doctorExit: 7,
+    ...objectThere('home', peerType, peer('acme')),
+  },
+  {
+    fault: 'a peer refuses us',
+    code: 'PTL0602',
+    says: /taking refused: wrong certificate/,
+    doctorExit: 7,
+    ...objectThere('home', peerType, peer('acme'), { consumer: { state: 'Refused', message: 'wrong certificate' } }),
+  },
+  {
+    fault: 'a peer is away',
+    code: 'PTL0603',
+    says: /it is away \(connection refused\); its 3 services are withdrawn in 86300 s/,
+    doctorExit: 7,
+    ...objectThere('home', peerType, peer('acme'), {
+      consumer: { state: 'Stale', message: 'connection refused', services: 3, awaySeconds: 100 },
+    }),
+  },
+  {
+    fault: 'a PeerExport selects nothing',
+    code: 'PTL0604',
+    says: /it selects no Service of its namespace/,
+    doctorExit: 0,
+    ...objectThere('home', peerExportType, {
+      metadata: { name: 'all', namespace: 'shop' },
+      spec: { services: ['nosuch'], peers: ['acme'] },
+    }),
+  },
+  {
+    fault: 'a PeerExport to an unknown peer',
+    code: 'PTL0604',
+    says: /there is no Peer nobody/,
+    doctorExit: 0,
+    ...objectThere('home', peerExportType, {
+      metadata: { name: 'all', namespace: 'shop' },
+      spec: { services: ['checkout'], peers: ['nobody'] },
+    }),
+  },
+  {
+    fault: 'the clock of a machine is off',
+    code: 'PTL0701',
+    says: /its clock is \d+s ahead/,
+    doctorExit: 7,
+    make: async ({ homes }) => {
+      homes.clockOffMs = 60_000;
+    },
+    mend: async ({ homes }) => {
+      homes.clockOffMs = 0;
+    },
+  },
+  {
+    fault: 'a certificate has expired',
+    code: 'PTL0702',
+    says: /it expired /,
+    doctorExit: 7,
+    ...tls(-10 * dayMs, -dayMs),
+  },
+  { fault: 'a certificate ends soon', code: 'PTL0703', says: /it ends /, doctorExit: 0, ...tls(-99 * dayMs, dayMs) },
+  {
+    fault: 'the certificate of a proxy ends soon',
+    code: 'PTL0703',
+    says: /certificate of proxy sidecar~west~web: it ends /,
+    doctorExit: 0,
+    make: async (scene) => {
+      const nowMs = scene.desk.deps.world.clock.wallMs();
+      const ending = [{ proxy: 'sidecar~west~web', startMs: nowMs - 99 * dayMs, endMs: nowMs + dayMs }];
+      const lease = partLease(scene, 'xds', { ageMs: 1000 });
+      const annotations = { ...lease.metadata.annotations, [endingAnnotation]: formatEnding(ending) };
+      await scene.desk.home.create(leaseType, { ...lease, metadata: { ...lease.metadata, annotations } });
+    },
+    mend: silentPart('xds').mend,
+  },
+  {
+    fault: 'a part runs another version',
+    code: 'PTL0801',
+    says: /it runs 0\.0\.1, this program is /,
+    doctorExit: 0,
+    make: async (scene) =>
+      void (await scene.desk.home.create(leaseType, partLease(scene, 'agent', { ageMs: 1000, theirs: '0.0.1' }))),
+    mend: silentPart('agent').mend,
+  },
+  {
+    fault: 'connections from a node fail',
+    code: 'PTL0901',
+    says: /shop\/checkout from proxy on n1: 243\.0\.0\.1:80: 3 refused/,
+    doctorExit: 7,
+    statusExit: 0,
+    statusSays: /not tried: connections from 1 proxy; portolan doctor tries some/,
+    ...answeringPart('proxy', { problems: ['243.0.0.1:80: 3 refused'] }, { problems: [] }),
+  },
+  {
+    fault: 'the xDS server is gone',
+    code: 'PTL0902',
+    says: /xds on n1: it has not reported for/,
+    doctorExit: 7,
+    ...silentPart('xds'),
+  },
+];
+
+function condition(type: string, status: string, reason: string): object {
+  return { type, status, reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+}
+
+function tls(fromMs: number, toMs: number): Pick<MadeFault, 'make' | 'mend'> {
+  const metadata = { name: 'portolan-peering-tls', namespace: systemNamespace };
+  return {
+    make: async ({ desk }) => {
+      const nowMs = desk.deps.world.clock.wallMs();
+      const pem = certificate(nowMs + fromMs, nowMs + toMs);
+      const data = { 'tls.crt': Buffer.from(pem).toString('base64') };
+      await desk.home.create(secretType, { apiVersion: 'v1', kind: 'Secret', metadata, data } as AnyObject);
+    },
+    mend: async ({ desk }) => void (await desk.home.delete(secretType, metadata)),
+  };
+}

@@ -1,0 +1,295 @@
+// Faults of homes, broker, agents, exports and address ranges.
+
+import { addressClaimType } from '../../src/addresses/address-claim.ts';
+import { clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
+import { serviceExportPolicyType } from '../../src/clusterset/kinds/service-export-policy.ts';
+import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { apply } from '../../src/kube/client/apply.ts';
+import { type Lease, leaseType } from '../../src/kube/objects/lease.ts';
+import type { AnyObject } from '../../src/kube/objects/object.ts';
+import { systemNamespace } from '../../src/kube/objects/ours.ts';
+import { serviceType } from '../../src/kube/objects/service.ts';
+import { setName } from '../clusterset.ts';
+import { exportService, service, serviceExport } from '../manifests.ts';
+import { type MadeFault, objectThere, refusing, silentPart, thenWait } from './fault.ts';
+import { partLease, ref, type Scene } from './scene.ts';
+
+const exported = { at: 'home', type: serviceExportType, ref } as const;
+const imported = { at: 'home', type: serviceImportType, ref } as const;
+
+export const setFaults: readonly MadeFault[] = [
+  {
+    fault: 'the home of the cluster is away',
+    code: 'PTL0101',
+    says: /https:\/\/west: /,
+    doctorExit: 6,
+    statusSays: /https:\/\/west.*is the server running/,
+    make: async ({ set }) => set.home('west').kill(),
+    mend: async ({ set }) => set.home('west').start(),
+  },
+  {
+    fault: 'the disk of the home is full',
+    code: 'PTL0102',
+    says: /the disk is full/,
+    doctorExit: 7,
+    make: async ({ homes }) => {
+      homes.readyz = '[+]ping ok\n[-]store failed: the store takes no writes: the disk is full\nreadyz check failed\n';
+    },
+    mend: async ({ homes }) => {
+      delete homes.readyz;
+    },
+  },
+  {
+    fault: 'the person who looks has too few rights',
+    code: 'PTL0103',
+    says: /you may not read leases in portolan-system/,
+    doctorExit: 8,
+    ...refusing('west', { path: `${systemNamespace}/leases`, from: 'admin', code: 403 }),
+  },
+  {
+    fault: 'the agent may not write imports any more',
+    code: 'PTL0304',
+    says: /shop\/new: it is behind the broker here/,
+    doctorExit: 7,
+    make: async (scene) => {
+      await refusing('west', { method: 'POST', path: '/serviceimports', from: 'agent-west', code: 403 }).make(scene);
+      await exportService(scene.set.home('east').admin, 'shop/new', { endpoints: ['10.1.0.9'] });
+      await scene.set.time.advance(5_000);
+    },
+    mend: async ({ faults, set }) => {
+      faults.splice(0);
+      await set.time.advance(600_000);
+    },
+  },
+  {
+    fault: 'the broker is away',
+    code: 'PTL0201',
+    says: /it does not answer/,
+    doctorExit: 7,
+    statusExit: 6,
+    conditions: { of: exported, note: 'the last state at the broker' },
+    make: async ({ set }) => set.broker.kill(),
+    mend: async ({ set }) => {
+      await set.broker.start();
+      await set.time.advance(60_000);
+    },
+  },
+  {
+    fault: 'the agent of another cluster is dead',
+    code: 'PTL0202',
+    says: /agent of cluster east: (it has not renewed its lease for \d+s|its lease has run out)/,
+    doctorExit: 7,
+    make: async ({ set }) => {
+      set.killAgent('east');
+      await set.time.advance(60_000);
+    },
+    mend: async ({ set }) => {
+      set.startAgent('east');
+      await set.time.advance(120_000);
+    },
+  },
+  {
+    fault: 'the agent of this cluster is dead',
+    code: 'PTL0202',
+    says: /agent of cluster west: it has not renewed its lease for \d+s/,
+    doctorExit: 7,
+    conditions: { of: exported, note: 'written by the agent, so as old as its last report' },
+    make: async ({ set }) => {
+      set.killAgent('west');
+      await set.time.advance(60_000);
+    },
+    mend: async ({ set }) => {
+      set.startAgent('west');
+      await set.time.advance(120_000);
+    },
+  },
+  {
+    fault: 'a second agent process is silent',
+    code: 'PTL0202',
+    says: /it has not reported/,
+    doctorExit: 7,
+    ...silentPart('agent'),
+  },
+  {
+    fault: 'a cluster comes and goes',
+    code: 'PTL0203',
+    says: /it has come back 2 times lately and is held down until /,
+    doctorExit: 0,
+    statusExit: 7,
+    make: async ({ set }) => {
+      for (let round = 0; round < 2; round += 1) {
+        set.killAgent('east');
+        await set.time.advance(60_000);
+        set.startAgent('east');
+        await set.time.advance(12_000);
+      }
+    },
+    mend: async ({ set }) => set.time.advance(300_000),
+  },
+  {
+    fault: 'the cluster was removed at the broker',
+    code: 'PTL0204',
+    says: /the broker .* refuses them/,
+    doctorExit: 7,
+    statusExit: 5,
+    statusSays:
+      /was removed from clusterset prod, or its credentials were revoked .* run portolan leave --offline, then join/,
+    ...refusing('broker', { path: '/', from: 'agent-west', code: 401 }),
+  },
+  {
+    fault: 'the broker was restored from a backup',
+    code: 'PTL0205',
+    says: /broker: cluster (east|west) found its lease at the broker older than it had left it/,
+    doctorExit: 0,
+    make: async ({ set }) => {
+      const copy = set.broker.backup();
+      await set.time.advance(60_000);
+      await set.broker.restore(copy);
+      await set.time.advance(90_000);
+    },
+    mend: async ({ set }) => set.time.advance(3_700_000),
+  },
+  {
+    fault: 'an export without its Service',
+    code: 'PTL0301',
+    says: /there is no Service of that name/,
+    doctorExit: 7,
+    conditions: { of: { ...exported, ref: { namespace: 'shop', name: 'ghost' } }, are: /Valid=False NoService/ },
+    make: async ({ desk, set }) => {
+      await desk.home.create(serviceExportType, serviceExport('shop/ghost'));
+      await set.time.advance(10_000);
+    },
+    mend: async ({ desk, set }) => {
+      await desk.home.create(serviceType, service('shop/ghost'));
+      await set.time.advance(10_000);
+    },
+  },
+  {
+    fault: 'two clusters export different ports',
+    code: 'PTL0302',
+    says: /PortConflict/,
+    doctorExit: 0,
+    conditions: { of: exported, are: /Conflict=True PortConflict/ },
+    make: (scene) => changePort(scene, 8080),
+    mend: (scene) => changePort(scene, 80),
+  },
+  {
+    fault: 'an export to a cluster that does not exist',
+    code: 'PTL0303',
+    says: /it is limited to north, which the clusterset does not have/,
+    doctorExit: 0,
+    make: (scene) => limit(scene, 'north'),
+    mend: (scene) => limit(scene, null),
+  },
+  {
+    fault: 'a ServiceExportPolicy that selects nothing',
+    code: 'PTL0303',
+    says: /it selects no Service/,
+    doctorExit: 0,
+    ...thenWait(
+      objectThere('home', serviceExportPolicyType, {
+        metadata: { name: 'all' },
+        spec: { namespaces: ['shop'], serviceSelector: { matchLabels: { a: 'b' } } },
+      }),
+    ),
+  },
+  {
+    fault: 'a new service does not arrive',
+    code: 'PTL0304',
+    says: /it is behind the broker here/,
+    doctorExit: 7,
+    make: async ({ set }) => {
+      set.killAgent('west');
+      await exportService(set.home('east').admin, 'shop/new', { endpoints: ['10.1.0.9'] });
+      await set.time.advance(5_000);
+    },
+    mend: async ({ set }) => {
+      set.startAgent('west');
+      await set.time.advance(90_000);
+    },
+  },
+  {
+    fault: 'an exported service has no ready endpoint',
+    code: 'PTL0305',
+    says: /it is exported and has no ready endpoint here/,
+    doctorExit: 0,
+    conditions: { of: { ...exported, ref: { namespace: 'shop', name: 'idle' } }, are: /Ready=False NoReadyEndpoints/ },
+    make: async ({ set, desk }) => {
+      await desk.home.create(serviceType, service('shop/idle'));
+      await desk.home.create(serviceExportType, serviceExport('shop/idle'));
+      await set.time.advance(10_000);
+    },
+    mend: async ({ set, desk }) => {
+      await desk.home.delete(serviceExportType, { namespace: 'shop', name: 'idle' });
+      await set.time.advance(10_000);
+    },
+  },
+  {
+    fault: 'the ranges of two clusters overlap',
+    code: 'PTL0401',
+    says: /10\.7\.0\.0\/16 .* overlaps 10\.7\.1\.0\/24/,
+    doctorExit: 7,
+    make: ({ set }) => ranges(set, ['10.7.0.0/16', '10.1.0.0/16'], ['10.7.1.0/24', '10.2.0.0/16']),
+    mend: ({ set }) => ranges(set, ['10.7.0.0/16', '10.1.0.0/16'], ['10.8.1.0/24', '10.2.0.0/16']),
+  },
+  {
+    fault: 'a range of virtual addresses is nearly used up',
+    code: 'PTL0402',
+    says: /2 of 2 addresses are taken/,
+    doctorExit: 0,
+    make: async ({ set, desk }) => {
+      const body = { spec: { addressRanges: { peers: ['241.0.0.0/31'] } } };
+      await set.broker.admin.patch(clusterSetType, { namespace: setName, name: setName }, { kind: 'merge', body });
+      for (const address of ['241.0.0.0', '241.0.0.1'])
+        await desk.home.create(addressClaimType, {
+          apiVersion: 'portolan.dev/v1alpha1',
+          kind: 'AddressClaim',
+          metadata: { name: address },
+          spec: { address, owner: { kind: 'PeerService', namespace: 'portolan-system', name: 'x' } },
+        } as unknown as AnyObject);
+    },
+    mend: async ({ desk }) => void (await desk.home.delete(addressClaimType, { name: '241.0.0.0' })),
+  },
+  {
+    fault: 'the proxy is gone',
+    code: 'PTL0902',
+    says: /it has not reported for/,
+    doctorExit: 7,
+    conditions: { of: imported, are: /Ready=False NotCarried/ },
+    make: thenWait(silentPart('proxy')).make,
+    mend: async (scene) => {
+      const lease = partLease(scene, 'proxy', { ageMs: 0 });
+      const spec = { ...lease.spec, leaseDurationSeconds: 3600 };
+      await apply<Lease>({
+        client: scene.desk.home,
+        type: leaseType,
+        present: undefined,
+        change: () => ({ ...lease, spec }),
+        onConflict: 'retry',
+      });
+      await scene.set.time.advance(20_000);
+    },
+  },
+];
+
+async function changePort({ set, desk }: Scene, port: number): Promise<void> {
+  const body = { spec: { ports: [{ name: 'http', port }] } };
+  await desk.home.patch(serviceType, ref, { kind: 'merge', body });
+  await set.time.advance(20_000);
+}
+
+async function limit({ set, desk }: Scene, to: string | null): Promise<void> {
+  const body = { metadata: { annotations: { 'portolan.dev/export-to': to } } };
+  await desk.home.patch(serviceExportType, ref, { kind: 'merge', body });
+  await set.time.advance(20_000);
+}
+
+async function ranges(set: Scene['set'], east: string[], west: string[]): Promise<void> {
+  for (const [name, allowedRanges] of Object.entries({ east, west })) {
+    const body = { spec: { allowedRanges } };
+    await set.broker.admin.patch(clusterType, { namespace: setName, name }, { kind: 'merge', body });
+  }
+  await set.time.advance(20_000);
+}

@@ -1,0 +1,107 @@
+// Reads the clusterset as it stands for one member: its clusters and their leases, its services and their conflicts, and how far
+// this cluster is behind what lies at the broker.
+
+import { isSameJson } from '../../base/json.ts';
+import { type Foreseen, foresee } from '../../clusterset/explain/foresee.ts';
+import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
+import { brokerFacts, byKey, listAll, type MemberState, readSetState } from '../../clusterset/explain/set-state.ts';
+import type { StalenessPolicy } from '../../clusterset/kinds/cluster-set.ts';
+import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
+import { whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
+import { parseServiceKey } from '../../clusterset/rules/names.ts';
+import type { SetPolicy } from '../../clusterset/rules/set-policy.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import { isOurs } from '../../kube/objects/ours.ts';
+import { readParts } from '../parts.ts';
+import type { ClusterSetDeps } from '../with-home.ts';
+import { clusterStatus, mergedStatus } from './status-clusters.ts';
+import { clustersOf } from './status-home.ts';
+import type { ServiceStatus, StaleCluster, Status } from './status-report.ts';
+
+interface StatusRequest {
+  readonly home: Client;
+  readonly broker: Client;
+  readonly membership: MembershipRecord;
+}
+
+export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: StatusRequest): Promise<Status> {
+  const { home, membership } = request;
+  const state = await readSetState(request);
+  const imports = byKey(await listAll<ServiceImport>(home, serviceImportType));
+  const namespaces = await listAll<Namespace>(home, namespaceType);
+  const exports = await listAll<ServiceExport>(home, serviceExportType);
+  const names = new Set(namespaces.map(({ metadata }) => metadata.name));
+  const facts = brokerFacts(state).map((one) =>
+    one.id === membership.clusterId ? { ...one, namespaces: names } : one,
+  );
+  const foreseen = foresee(facts, state.policy);
+  const unread = new Set(state.members.filter(({ problem }) => problem !== undefined).map(({ id }) => id));
+  const isUnread = (object: ServiceImport | undefined) =>
+    object !== undefined && clustersOf(object).some((id) => unread.has(id));
+  const services = foreseen.keys.map((key) =>
+    serviceStatus({ key, foreseen, imports, names, id: membership.clusterId, isUnread }),
+  );
+  const own = state.members.find(({ id }) => id === membership.clusterId)?.shards;
+  const known = new Set(foreseen.keys);
+  const leftovers = [...imports]
+    .filter(([key, object]) => !known.has(key) && isOurs(object) && !isUnread(object))
+    .map(([key]) => key);
+  const nowMs = deps.world.clock.wallMs();
+  const parts = await readParts(home, nowMs);
+  const clusters = state.members.map((member) => clusterStatus(member, nowMs));
+  return {
+    clusterset: membership.clusterset,
+    broker: membership.server,
+    cluster: membership.clusterId,
+    brokerProblem: undefined,
+    refused: state.members.flatMap(refusedRecords),
+    stale: state.members.flatMap((member) => staleCluster(member, state.policy)),
+    clusters,
+    services,
+    behind: [...services.filter((one) => one.import === 'behind').map(({ service }) => service), ...leftovers],
+    unpublished: exports.map(keyOfExport).filter((key) => own?.has(key) !== true),
+    parts,
+  };
+}
+
+function keyOfExport({ metadata }: ServiceExport): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+function staleCluster({ id, memory, shards }: MemberState, policy: SetPolicy): StaleCluster[] {
+  const why = whyNotTrusted(memory);
+  if (why === undefined) return [];
+  const keysOf = (word: StalenessPolicy) =>
+    [...shards].filter(([, { spec }]) => (spec.onStale ?? policy.staleness) === word).map(([key]) => key);
+  return [{ cluster: id, why, withdrawn: keysOf('Withdraw'), notReady: keysOf('NotReady'), kept: keysOf('Keep') }];
+}
+
+interface ServiceRequest {
+  readonly key: string;
+  readonly id: string;
+  readonly foreseen: Foreseen;
+  readonly imports: ReadonlyMap<string, ServiceImport>;
+  readonly names: ReadonlySet<string>;
+  /** Whether it is made of what cannot be read now. */
+  readonly isUnread: (object: ServiceImport | undefined) => boolean;
+}
+
+function serviceStatus({ key, id, foreseen, imports, names, isUnread }: ServiceRequest): ServiceStatus {
+  return { ...mergedStatus(key, foreseen), import: importState() };
+
+  function importState(): ServiceStatus['import'] {
+    const wanted = foreseen.importSpec(id, key);
+    const present = imports.get(key);
+    if (!names.has(parseServiceKey(key).namespace)) return 'no namespace';
+    if (isUnread(present)) return 'as last known';
+    if (wanted === undefined) return present === undefined ? 'not for this cluster' : 'behind';
+    if (present === undefined) return 'behind';
+    const { ips: _ips, ...spec } = present.spec;
+    const clusters = (present.status?.clusters ?? []).map(({ cluster }) => cluster);
+    const isSame = isSameJson(spec, wanted) && isSameJson(clusters, foreseen.merge(key, id)?.clusters);
+    return isSame ? 'in step' : 'behind';
+  }
+}
