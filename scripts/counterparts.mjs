@@ -16,6 +16,7 @@ const debianPackages = {
   strace: 'strace',
   pip3: 'python3-pip',
   conntrack: 'conntrack',
+  curl: 'curl',
 };
 
 const envoyVersion = '1.40.0';

@@ -50,7 +50,7 @@ const loaders: readonly Loader[] = [
     adds: ['up'],
     load: async () =>
       (await import('./cli/roles/up.ts')).addUpCommand(program, async (flags) =>
-        (await import('./main/home-process.ts')).runUp(flags),
+        (await import('./main/up/up.ts')).runUp(flags),
       ),
   },
   {
@@ -83,7 +83,7 @@ const loaders: readonly Loader[] = [
     adds: ['peering'],
     load: async () =>
       (await import('./cli/roles/peering.ts')).addPeeringCommand(program, async (flags) =>
-        (await import('./main/peering-process.ts')).runPeering(flags),
+        (await import('./main/peering/peering-process.ts')).runPeering(flags),
       ),
   },
   {
@@ -165,6 +165,9 @@ async function createDeps(): Promise<ClusterSetDeps> {
     host: createRealHost(),
     print: (text) => process.stdout.write(`${text}\n`),
     warn: (text) => process.stderr.write(`${text}\n`),
+    progress: (text) => {
+      if (process.stderr.isTTY) process.stderr.write(`${text}\n`);
+    },
     setExitCode: (code) => {
       process.exitCode = code;
     },

@@ -514,7 +514,7 @@ describe('what a person types', () => {
       'default/web is exported',
     ]);
     await expect(at(north, 'export default/web --allow-system --wait --timeout 1')).rejects.toThrow(
-      'export default/web is not ready after 1 s: service default/web does not exist in this cluster',
+      'export default/web: not done after 1 s: service default/web does not exist in this cluster',
     );
     expect((await at(north, 'unexport default/web')).lines).toContain('default/web is no longer exported');
     expect((await at(north, 'unexport default/web')).lines).toEqual(['default/web is not exported']);

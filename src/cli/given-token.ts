@@ -9,16 +9,21 @@ export interface GivenToken {
   readonly argument?: string;
   /** `--token-file`; `-` is standard input. */
   readonly file?: string;
+  /** The option that named the file. */
+  readonly flag?: string;
 }
 
 /** Undefined if none was given. */
-export async function readToken(host: Host, { argument, file }: GivenToken): Promise<string | undefined> {
+export async function readToken(
+  host: Host,
+  { argument, file, flag = '--token-file' }: GivenToken,
+): Promise<string | undefined> {
   if (argument !== undefined && file !== undefined)
     throw usageError('a token and --token-file: give one of them, not both');
   const path = argument === '-' ? '-' : file;
   if (path === undefined) return argument;
   const text = (await host.readText(path === '-' ? '/dev/stdin' : path))?.trim();
-  const where = path === '-' ? 'standard input' : `--token-file ${path}`;
+  const where = path === '-' ? 'standard input' : `${flag} ${path}`;
   if (text === undefined) throw usageError(`${where}: no such file`);
   if (text === '') throw usageError(`${where}: it is empty, a token was expected`);
   return text;

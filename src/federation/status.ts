@@ -20,6 +20,8 @@ export interface FederationStatusOptions {
   readonly federations: InformerReader<Federation>;
   readonly shards: FederationShardSet;
   readonly stubZones: () => NonNullable<FederationStatus['stubZones']>;
+  /** Base64 of PEM; undefined if members are given it in another way. */
+  readonly caBundle?: string | undefined;
   /** Undefined if nothing is published. */
   readonly publicRecords: () => number | undefined;
   /** Why the public zone is not as wanted; empty if it is. */
@@ -84,6 +86,7 @@ function statusOf(present: Federation, options: FederationStatusOptions): Federa
   return {
     services: services.size,
     publicRecords,
+    ...(options.caBundle === undefined ? {} : { authority: { caBundle: options.caBundle } }),
     stubZones,
     observedGeneration: generation,
     conditions: [...withConditions(present.status?.conditions, [readiness(stubZones, options)], stamp)],

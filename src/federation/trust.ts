@@ -3,6 +3,7 @@
 // renewed, counts from then on. An unreadable entry is reported and does not affect the others.
 
 import type { TsigKey } from '../base/dns/tsig.ts';
+import { parseIp } from '../base/ip.ts';
 import { errorText, type Log } from '../base/log.ts';
 import type { Timer, World } from '../base/world.ts';
 import type { Client } from '../kube/client/client.ts';
@@ -10,6 +11,7 @@ import type { InformerReader } from '../kube/controller/informer.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
 import { type Secret, secretType } from '../kube/objects/secret.ts';
 import type { Federation } from './kinds/federation.ts';
+import { addressOf } from './rules/poster.ts';
 import { tsigKeyOf } from './rules/tsig-secret.ts';
 
 /** Servers trusted to name the client's cluster: by address, by certificate, by TSIG key. */
@@ -36,6 +38,12 @@ export interface FollowedTrust {
   stop(): void;
 }
 
+/** A resolver that took the stub zone over mutual TLS at its address may name the cluster of its clients from there. */
+function postedAddresses({ status }: Federation): string[] {
+  const posted = (status?.stubZones ?? []).filter(({ state }) => state === 'Posted');
+  return posted.flatMap(({ endpoint }) => (endpoint && addressOf({ endpoint })) || []).filter((text) => parseIp(text));
+}
+
 /** Secrets are read, not watched: an authority need not be allowed more. */
 const repeatMs = 15_000;
 const missingRepeatMs = 3000;
@@ -58,7 +66,7 @@ export function followTrust(options: FollowTrustOptions): FollowedTrust {
     if (said === undefined || isStopped) return;
     const { ranges = [], certificateNames = [], tsigKeys = [] } = said.spec?.source ?? {};
     const trusted = {
-      ranges: [...given.trusted.ranges, ...ranges],
+      ranges: [...given.trusted.ranges, ...ranges, ...postedAddresses(said)],
       identities: [...given.trusted.identities, ...certificateNames],
     };
     const found = await Promise.all(tsigKeys.map(({ name }) => read(name)));

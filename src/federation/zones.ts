@@ -24,6 +24,12 @@ export function followFederationZones({ world, log, broker: client, clusterset: 
   federations.start();
   return {
     current: () => [...new Set(Array.from(federations.values(), ({ spec }) => spec?.suffix ?? suffixDefault))].sort(),
+    authorities: () =>
+      Object.fromEntries(
+        Array.from(federations.values(), ({ metadata, status }) => [metadata.name, status?.authority?.caBundle ?? ''])
+          .filter(([, bundle]) => bundle !== '')
+          .sort(([a = ''], [b = '']) => (a < b ? -1 : 1)),
+      ) as Record<string, string>,
     onChanged: (handler: () => void) => void handlers.add(handler),
     stop: () => federations.stop(),
   };

@@ -233,7 +233,9 @@ describe('stub zones of a federation', () => {
     await sim.time.until(() => serversOf('east') !== '', { withinMs: 10_000 });
     await statusIs((status) => status?.stubZones?.length === 2);
     expect(serversOf('west')).toBe('');
-    await statusIs((status) => (status?.stubZones?.[1]?.message ?? '').includes('names no resolver endpoint'));
+    await statusIs((status) =>
+      (status?.stubZones?.[1]?.message ?? '').includes('no resolver of it has reported an endpoint'),
+    );
     await statusIs((status) => {
       const ready = status?.conditions?.find(({ type }) => type === 'Ready');
       return ready?.status === 'False' && ready.reason === 'StubZonesPending' && ready.message.includes('south');

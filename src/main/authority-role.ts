@@ -3,7 +3,7 @@
 // of members, the public zone and the status.
 
 import type { EtcdAccess } from '../base/etcd.ts';
-import type { Log } from '../base/log.ts';
+import { errorText, type Log } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
 import type { FederationTable } from '../catalog/federation-table.ts';
@@ -21,6 +21,7 @@ import type { FederationSink } from '../federation/rules/record.ts';
 import { allOf, FederationShardSet } from '../federation/rules/shard-set.ts';
 import { runFederationStatus } from '../federation/status.ts';
 import { runStubZones } from '../federation/stub-zones/controller.ts';
+import { type FederationIdentityOptions, openFederationIdentity } from '../federation/stub-zones/identity.ts';
 import { type FollowedTrust, followTrust } from '../federation/trust.ts';
 import type { Client } from '../kube/client/client.ts';
 import { type LeaderTimes, standForLeader } from '../kube/controller/leader.ts';
@@ -37,7 +38,7 @@ export interface AuthoritySetup {
   readonly etcd?: EtcdAccess;
   /** Besides whom the Federation names. */
   readonly trust: TrustConfig;
-  /** With it the leader tells members' resolvers; PEM. */
+  /** By it the leader is known to members' resolvers; PEM. One is made if absent. */
   readonly identity?: { readonly certificate: string; readonly key: string };
   readonly leaderTimes?: LeaderTimes;
 }
@@ -198,6 +199,16 @@ interface LeaderFacts {
   readonly trust: FollowedTrust;
 }
 
+/** Without it members are not told of the federation, and everything else works. */
+async function openIdentity(options: FederationIdentityOptions & { readonly log: Log }) {
+  try {
+    return await openFederationIdentity(options);
+  } catch (error) {
+    options.log.warn('stub zones are not posted: the certificate for it cannot be made', { error: errorText(error) });
+    return undefined;
+  }
+}
+
 async function lead(
   options: AuthorityRoleOptions & { readonly broker: NonNullable<AuthoritySetup['broker']> },
   { attachment, shards, records, trust }: LeaderFacts,
@@ -210,10 +221,13 @@ async function lead(
   const parts = new Parts(log);
   const onState = () => status.nudge();
   const suffix = options.fixed?.suffix;
-  const stubZones = identity && runStubZones({ ...shared, identity, onState, suffix });
+  const made = identity === undefined ? await openIdentity(shared) : undefined;
+  const shown = identity === undefined ? made && (() => made.current()) : () => identity;
+  const stubZones = shown && runStubZones({ ...shared, identity: shown, onState, suffix });
   const publisher = publishFederation({ ...shared, suffix, connect: options.connect, onState });
   const status = runFederationStatus({
     ...shared,
+    caBundle: made?.caBundle,
     stubZones: () => stubZones?.states() ?? [],
     publicRecords: () => publisher.publicRecords(),
     publicProblem: () => publisher.problem(),

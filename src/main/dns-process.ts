@@ -17,6 +17,7 @@ import {
   etcdOf,
   forwardTimesOf,
   identityOf,
+  isStubAutomatic,
   listenOf,
   nameserversOf,
   numberIn,
@@ -27,7 +28,7 @@ import {
   tlsClientOf,
   trustOf,
 } from '../cli/roles/dns-flags.ts';
-import { parseListen } from '../cli/roles/options.ts';
+import { parseAdvertise, parseListen } from '../cli/roles/options.ts';
 import type { DnsServer } from '../dns/server.ts';
 import { type Federation, federationType } from '../federation/kinds/federation.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
@@ -39,6 +40,7 @@ import { startDnsAdmin } from './dns-admin.ts';
 import { processLog, untilStopped } from './process.ts';
 import { startResolver } from './resolver.ts';
 import { staleRemark } from './stale-zones.ts';
+import { openStubAccess } from './stub-access.ts';
 
 interface Running {
   readonly server: DnsServer;
@@ -127,6 +129,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
   if (flags.clusterId === undefined) return startAuthorityOnly(common, authority!);
   const home = await clientAt(flags.kubeconfig, flags.context, hands);
   const stubKeys = await stubKeysOf(host, flags);
+  const stub = isStubAutomatic(flags) ? await automaticStub(flags, home, hands) : undefined;
   const resolver = await startResolver({
     ...common,
     sourceOption: sourceOption ?? authority?.said?.spec?.source?.optionCode,
@@ -134,7 +137,8 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     cluster: { id: flags.clusterId, zone: flags.zone, region: flags.region },
     stubZones: stubZonesOf(flags, stubKeys),
     stubKeys,
-    stubEndpoint: await stubEndpointOf(host, flags),
+    stubEndpoint: stub?.endpoint ?? (await stubEndpointOf(host, flags)),
+    stubAdvertise: stub?.advertise,
     domains: {
       cluster: flags.clusterDomain,
       isClustersetFixed: flags.clustersetDomain !== undefined,
@@ -167,6 +171,16 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     whenSynced: () => resolver.whenSynced(),
     stop: () => resolver.stop(),
   };
+}
+
+/** The endpoint for stub zones with certificates that joining made. */
+async function automaticStub(flags: DnsFlags, home: Client, { world, log, parts }: Hands) {
+  const listen = parseListen(flags.stubListen!, '--stub-listen');
+  const advertise = parseAdvertise(flags.stubAdvertise ?? formatHostPort(listen.host, listen.port));
+  const access = await openStubAccess({ world, log, home, hosts: [advertise.host] });
+  parts.add('certificates for stub zones', () => access.stop());
+  const { suffix, stubFile: file } = flags;
+  return { advertise, endpoint: { ...listen, ...access, file, ...(suffix === undefined ? {} : { suffix }) } };
 }
 
 async function namesCopyOf(flags: DnsFlags, { world, log }: Hands): Promise<NamesCopy | undefined> {

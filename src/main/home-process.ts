@@ -1,22 +1,27 @@
-// The processes of `portolan api` and `portolan up`: from flags to a running home, and its end.
+// The process of `portolan api`: from flags to a running home, and its end.
 
 import { resolve } from 'node:path';
 import { parseIp } from '../base/ip.ts';
-import { Parts } from '../base/parts.ts';
+import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
+import type { World } from '../base/world.ts';
+import { brokerInit } from '../cli/clusterset/broker-init.ts';
 import { usageError } from '../cli/exit-codes.ts';
 import type { ApiFlags, RotationStep } from '../cli/roles/api.ts';
-import { parseListen } from '../cli/roles/options.ts';
-import type { UpFlags } from '../cli/roles/up.ts';
+import { parseAdvertise, parseListen } from '../cli/roles/options.ts';
+import { clusterSetNameProblem } from '../clusterset/rules/broker-layout.ts';
 import { rotateAuthority } from '../home/security/authority.ts';
 import { createClient } from '../kube/client/client.ts';
-import { startHome } from './home.ts';
-import { portolanPath, processLog, untilStopped } from './process.ts';
+import { type Home, startHome } from './home.ts';
+import { processLog, untilStopped } from './process.ts';
 
 export async function runApi(flags: ApiFlags): Promise<void> {
-  const listen = parseListen(flags.listen);
+  const advertise = flags.advertise === undefined ? undefined : parseAdvertise(flags.advertise);
+  const listen = parseListen(flags.listen ?? (advertise === undefined ? '127.0.0.1:6443' : '0.0.0.0:6443'));
   const seconds = Number(flags.keepHistory);
   if (!(seconds > 0)) throw usageError(`--keep-history ${flags.keepHistory}: expected a number of seconds above 0`);
+  const wrong = flags.clusterset === undefined ? undefined : clusterSetNameProblem(flags.clusterset);
+  if (wrong !== undefined) throw usageError(`--clusterset ${JSON.stringify(flags.clusterset)}: ${wrong}`);
   const world = createRealWorld();
   const log = processLog(world, flags.logLevel);
   const home = await startHome({
@@ -24,14 +29,28 @@ export async function runApi(flags: ApiFlags): Promise<void> {
     log,
     directory: flags.data,
     listen,
+    ...(flags.name === undefined ? {} : { name: flags.name }),
+    ...(advertise === undefined ? {} : { advertise }),
     extraHosts: flags.san.map(checkedHost),
     serviceRanges: flags.serviceCidr.split(','),
     historyMs: seconds * 1000,
     auditFile: flags.audit,
   });
   const stopped = untilStopped(log, () => home.stop());
+  if (flags.clusterset !== undefined) await createClusterSet({ world, home, clusterset: flags.clusterset });
   process.stdout.write(`ready ${home.server}\nkubeconfig ${home.kubeconfig}\n`);
   await stopped;
+}
+
+/** What `portolan broker init` does; a clusterset that is there keeps its settings. */
+async function createClusterSet({ world, home, clusterset }: { world: World; home: Home; clusterset: string }) {
+  const client = createClient(home.transport, { world, userAgent: 'portolan-api' });
+  try {
+    await brokerInit({ client, deps: { world, host: createRealHost() }, clusterset, spec: {} });
+  } catch (error) {
+    await home.stop();
+    throw error;
+  }
 }
 
 const dnsName = /^(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]*[a-z0-9])?$/i;
@@ -51,42 +70,4 @@ export async function rotateCa(data: string, step: RotationStep): Promise<void> 
   const world = createRealWorld();
   await rotateAuthority({ world, directory: resolve(data), log: processLog(world, 'warn') }, step);
   process.stdout.write(`${rotationNext[step]}\n`);
-}
-
-export async function runUp(flags: UpFlags): Promise<void> {
-  const listen = parseListen(flags.listen);
-  const world = createRealWorld();
-  const log = processLog(world, flags.logLevel);
-  const directory = resolve(flags.data);
-  const home = await startHome({ world, log, directory, listen });
-  const parts = new Parts(log);
-  parts.add('home', () => home.stop());
-  const stopped = untilStopped(log, () => parts.stop());
-  process.stdout.write(screen(home.server, home.kubeconfig));
-  if (flags.envoy !== undefined) {
-    const client = createClient(home.transport, { world, userAgent: 'portolan-up' });
-    const program = flags.envoy === true ? '' : flags.envoy;
-    const { startUpEnvoy } = await import('./up-envoy.ts');
-    const envoy = await startUpEnvoy({ world, log, home: client, directory, program });
-    parts.add('envoy', () => envoy.stop());
-    await envoy.whenConnected();
-    process.stdout.write(`Envoy runs beside it, configured by ${resolve(directory, 'envoy.json')}\n`);
-  }
-  await stopped;
-}
-
-function screen(server: string, kubeconfig: string): string {
-  return `
-Portolan: one cluster's home is ready at ${server}
-
-In another terminal:
-  export KUBECONFIG=${kubeconfig}
-  kubectl get namespaces
-  ${portolanPath()} register default/web --address 127.0.0.1 --port 8080 --check tcp
-  kubectl get services,endpointslices
-  kubectl explain serviceexport.status
-  kubectl api-resources
-
-Everything it knows is in the folder of that kubeconfig. Ctrl-C stops it; the facts stay.
-`;
 }

@@ -2,6 +2,7 @@
 // Kubernetes would bring along.
 
 import { hostname } from 'node:os';
+import { basename, resolve } from 'node:path';
 import type { HttpTransport } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
@@ -31,6 +32,10 @@ export interface HomeOptions {
   readonly log: Log;
   readonly directory: string;
   readonly listen: { readonly host: string; readonly port: number };
+  /** In its kubeconfig; if absent the one used before, else that of its folder. */
+  readonly name?: string;
+  /** How others reach it: in its kubeconfig and in join tokens. Its own port if the port is 0. */
+  readonly advertise?: { readonly host: string; readonly port: number };
   /** Further names and addresses that the serving certificate is good for. */
   readonly extraHosts?: readonly string[];
   /** CIDRs of cluster IPs, the preferred family first. */
@@ -66,8 +71,10 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   const limits = options.historyMs === undefined ? {} : { historyMs: options.historyMs };
   const store = await openSqliteStore({ world, log, path: `${directory}/store/facts.db`, limits, metrics });
   parts.add('store', () => store.close());
-  const hosts = servingHosts({ host: listen.host, hostname: hostname(), extra: options.extraHosts });
-  const pki = await openPki({ world, directory, hosts, log, authorityLookMs: 3_000 });
+  const extra = [...(options.advertise === undefined ? [] : [options.advertise.host]), ...(options.extraHosts ?? [])];
+  const hosts = servingHosts({ host: listen.host, hostname: hostname(), extra });
+  const names = { name: options.name, defaultName: homeNameOf(directory) };
+  const pki = await openPki({ world, directory, hosts, ...names, log, authorityLookMs: 3_000 });
   parts.add('pki', () => pki.close());
   const access = await createAccess({ world, store, log, serviceAccountKey: pki.serviceAccountKey });
   parts.add('access', () => access.close());
@@ -96,7 +103,7 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   if (audit !== undefined) parts.add('audit log', () => audit.close());
   const edge = await serve({ api, pki, listen, world, log, metrics, audit });
   parts.add('edge', () => edge.close());
-  const server = addressOf(edge, listen.host);
+  const server = addressOf(edge, options);
   const kubeconfig = await pki.adminKubeconfig({ server });
   const transport = localTransport(api);
   startControllers(options, { transport, metrics, parts });
@@ -138,8 +145,13 @@ function localTransport(api: Api): HttpTransport {
   };
 }
 
-// If the server listens on all addresses, the kubeconfig uses the loopback address.
-function addressOf(edge: ApiServer, host: string): string {
-  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `https://${formatHostPort(name, edge.address.port)}`;
+// If the server listens on all addresses and advertises none, the kubeconfig uses the loopback address.
+function addressOf(edge: ApiServer, { listen, advertise }: HomeOptions): string {
+  const name = listen.host === '0.0.0.0' || listen.host === '::' ? '127.0.0.1' : listen.host;
+  return `https://${formatHostPort(advertise?.host ?? name, advertise?.port || edge.address.port)}`;
+}
+
+/** `.portolan/east` is home `east`, `.portolan` is `portolan`. */
+export function homeNameOf(directory: string): string {
+  return basename(resolve(directory)).replace(/^\.+/, '') || 'portolan';
 }

@@ -4,6 +4,7 @@
 
 import type { Log } from '../base/log.ts';
 import { Parts } from '../base/parts.ts';
+import { formatHostPort } from '../base/text/host-port.ts';
 import type { World } from '../base/world.ts';
 import { attachCatalog } from '../catalog/attach.ts';
 import { attachOutside } from '../catalog/attach-outside.ts';
@@ -16,6 +17,7 @@ import { PeerTable } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import { PodNames } from '../catalog/pod-names.ts';
 import type { Zone } from '../catalog/zones.ts';
+import { stubEndpointAnnotation } from '../clusterset/membership/resolver-authority.ts';
 import type { DnsConfig, StubEndpoint, StubKeys } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/sockets/server-federations.ts';
@@ -34,6 +36,8 @@ export interface ResolverOptions extends DnsConfig {
   readonly home: Client;
   readonly cluster: ClusterPlace;
   readonly stubEndpoint?: StubEndpoint;
+  /** Where members' federations reach that endpoint, for the broker; not reported if absent. Port 0 is the own one. */
+  readonly stubAdvertise?: { readonly host: string; readonly port: number };
   /** How posted stub zones are secured. */
   readonly stubKeys?: StubKeys;
   readonly domains?: {
@@ -125,7 +129,10 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     };
     const onZone = (clustersetZone: Zone) => server.changeZones({ clustersetZone });
     parts.add('dns options', followDnsOptions({ world, log, home, catalog, onZone, fixed }));
-    const lease = keepPartLease({ client: home, world, log, part: 'dns', id: options.partId ?? cluster.id });
+    const { stubAdvertise } = options;
+    const stubUrl = stubAdvertise && `https://${formatHostPort(stubAdvertise.host, stubAdvertise.port || stubPort!)}`;
+    const extras = (): Record<string, string> => (stubUrl === undefined ? {} : { [stubEndpointAnnotation]: stubUrl });
+    const lease = keepPartLease({ client: home, world, log, part: 'dns', id: options.partId ?? cluster.id, extras });
     parts.add('lease', () => lease.stop());
     const namespace = options.peersNamespace ?? systemNamespace;
     const outside = { client: home, world, log };
@@ -207,6 +214,7 @@ async function addStubEndpoint(
     path: endpoint.file,
     log,
     allowed: endpoint.allowed,
+    mayPost: endpoint.mayPost,
     fixed: options.stubZones ?? [],
     reserved: options.reserved,
     ownZones: options.federationZones,

@@ -35,6 +35,8 @@ export interface UpEnvoyOptions {
   readonly outbound?: OutboundPorts;
   /** Plugins of external services; the built-in ones when absent. */
   readonly plugins?: Plugins;
+  /** The Envoy ended by itself. */
+  readonly onEnded?: (error: Error) => void;
 }
 
 export interface UpEnvoy {
@@ -86,9 +88,15 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
   child.once('error', (error) => (ended = error.message));
   child.once('exit', (code, signal) => {
     ended = `it ended with ${code ?? signal}`;
+    if (isStopping) return;
     log.warn('the Envoy beside this home has ended', { program, code, signal });
+    options.onEnded?.(new Error(`${program}: ${ended}; start portolan up again`));
   });
-  parts.add('envoy', () => void child.kill('SIGTERM'));
+  let isStopping = false;
+  parts.add('envoy', () => {
+    isStopping = true;
+    child.kill('SIGTERM');
+  });
   return {
     whenConnected: async () => {
       while (role.service.proxies.connected === 0) {

@@ -16,7 +16,8 @@ export type Counterpart =
   | 'envoy'
   /** Python's grpcio; its path is for PYTHONPATH. */
   | 'grpcio'
-  | 'conntrack';
+  | 'conntrack'
+  | 'curl';
 
 const paths = new Map<Counterpart, string | undefined>();
 let foundKubectls: ReturnType<typeof findKubectls> | undefined;

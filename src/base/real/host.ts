@@ -2,6 +2,7 @@
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import type { Command, CommandResult, Host } from '../host.ts';
 
 const outputBytesMax = 4 * 1024 * 1024;
@@ -12,6 +13,8 @@ export function createRealHost(): Host {
 
 async function readText(path: string): Promise<string | undefined> {
   try {
+    // A socket on standard input, as some programs give their children, cannot be opened by its path.
+    if (path === '/dev/stdin') return await text(process.stdin);
     return await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;

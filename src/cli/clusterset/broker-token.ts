@@ -37,6 +37,7 @@ import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { OwnerReference } from '../../kube/objects/object.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { usageError } from '../exit-codes.ts';
+import { isLoopbackHost } from '../reachable.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
 
@@ -79,8 +80,10 @@ The token can be used once. Examples:
       const token = await brokerToken({ client, access, ...request });
       const server = request.server ?? access.server;
       // On standard error: the output is the token alone, for scripts.
-      if (isLoopback(server))
-        deps.warn?.(`warning: other machines cannot reach ${server}; give the broker's address with --server URL`);
+      if (isLoopbackHost(new URL(server).hostname))
+        deps.warn?.(
+          `warning: other machines cannot reach ${server}; start the broker with portolan api --advertise HOST, or give --server URL`,
+        );
       deps.print(token);
     } finally {
       client.close();
@@ -123,11 +126,6 @@ function checkedPatterns(patterns: readonly string[]): string[] {
   const wrong = patterns.find((pattern) => !/^[-a-z0-9*]+(\/[-a-z0-9*]+)?$/.test(pattern));
   if (wrong === undefined) return [...patterns];
   throw new Error(`--may-export ${JSON.stringify(wrong)}: write NAMESPACE or NAMESPACE/NAME, with * for any text`);
-}
-
-function isLoopback(server: string): boolean {
-  const { hostname } = new URL(server);
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }
 
 function checkedServer(text: string): string {

@@ -2,7 +2,6 @@
 
 import type { Command } from 'commander';
 import { errorText } from '../../base/log.ts';
-import { sleep } from '../../base/world.ts';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
 import type { ClusterFacts } from '../../clusterset/explain/foresee.ts';
 import { conditionIn, foreseeChange, type ServiceForesight } from '../../clusterset/explain/foresight.ts';
@@ -17,17 +16,20 @@ import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { CommandError, notFoundError, usageError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
-import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
+import { addWaitOptions, parseTimeout, type WaitFlags, waitUntil } from '../wait.ts';
+import {
+  addHomeOptions,
+  type CliDeps,
+  type ClusterSetDeps,
+  type HomeFlags,
+  parseServiceRef,
+  withHome,
+} from '../with-home.ts';
 import { completeExport } from './plan-file.ts';
 
 interface ExportFlags extends HomeFlags, WaitFlags {
   readonly to?: string[];
   readonly allowSystem?: boolean;
-}
-
-export interface WaitFlags {
-  readonly wait?: boolean;
-  readonly timeout: string;
 }
 
 export function addExportCommand(program: Command, deps: ClusterSetDeps): void {
@@ -48,7 +50,7 @@ Examples:
   portolan export shop/checkout --to west,north
   portolan export shop/checkout --to all`,
     );
-  addWaitOptions(addHomeOptions(command)).action(async (ref: string, flags: ExportFlags) => {
+  addWaitOptions(addHomeOptions(command), 'the clusterset has it').action(async (ref: string, flags: ExportFlags) => {
     const timeoutMs = parseTimeout(flags.timeout);
     await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
       const service = parseServiceRef(ref, defaultNamespace);
@@ -60,17 +62,6 @@ Examples:
   });
 }
 
-export function addWaitOptions(command: Command): Command {
-  return command
-    .option('--wait', 'wait until the clusterset has it')
-    .option('--timeout <seconds>', 'how long to wait', '60');
-}
-
-export function parseTimeout(text: string): number {
-  if (!/^\d{1,5}$/.test(text)) throw usageError(`--timeout ${JSON.stringify(text)}: write a number of seconds`);
-  return Number(text) * 1000;
-}
-
 function parseTo(texts: readonly string[] | undefined): ExportRequest['to'] {
   const ids = texts?.flatMap((text) => text.split(',')).filter((id) => id !== '');
   if (ids?.includes('all') !== true) return ids;
@@ -80,7 +71,7 @@ function parseTo(texts: readonly string[] | undefined): ExportRequest['to'] {
 
 const systemNamespaces = ['kube-system', 'default'];
 
-function refuseSystem(namespace: string, isAllowed: boolean): void {
+export function refuseSystem(namespace: string, isAllowed: boolean): void {
   if (isAllowed || !systemNamespaces.includes(namespace)) return;
   throw new Error(
     `namespace ${namespace}: its services are every cluster's own and the same name means another thing in each; give --allow-system if you mean it`,
@@ -96,7 +87,7 @@ export interface ExportRequest {
 }
 
 /** Lines to print; problems are reported before anything is written. */
-export async function* exportService(deps: ClusterSetDeps, request: ExportRequest): AsyncGenerator<string> {
+export async function* exportService(deps: CliDeps, request: ExportRequest): AsyncGenerator<string> {
   const { home, namespace, name } = request;
   const key = `${namespace}/${name}`;
   const problem = serviceNameProblem(name);
@@ -138,7 +129,7 @@ function exportObject({ namespace, name, to }: ExportRequest): ServiceExport {
 }
 
 async function* warnings(
-  deps: ClusterSetDeps,
+  deps: CliDeps,
   { home, namespace, name, to }: ExportRequest,
   wanted: ServiceExport,
 ): AsyncGenerator<string> {
@@ -187,7 +178,7 @@ export interface HereRequest {
 
 /** Foresees a change of one service in this cluster. */
 export async function foreseeHere(
-  deps: ClusterSetDeps,
+  deps: CliDeps,
   { home, key, change, ids }: HereRequest,
 ): Promise<{ foresight: ServiceForesight; unknown: string[] }> {
   const membership = await requireMembership(home);
@@ -207,29 +198,23 @@ export async function foreseeHere(
   return consultBroker({ world: deps.world, membership, run });
 }
 
-const lookMs = 200;
-
 /** Resolves with a line when the export is ready; throws when it has failed or time is up. */
 export async function waitForExport(
-  deps: ClusterSetDeps,
-  { home, namespace, name, timeoutMs }: ExportRequest & { timeoutMs: number },
+  deps: CliDeps,
+  { home, namespace, name, timeoutMs }: Omit<ExportRequest, 'to'> & { timeoutMs: number },
 ): Promise<string> {
   const key = `${namespace}/${name}`;
-  const deadlineMs = deps.world.clock.monotonicMs() + timeoutMs;
-  for (;;) {
+  const look = async () => {
     const present = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });
     const ready = conditionOf(present?.status?.conditions, 'Ready');
     const isCurrent =
       ready?.observedGeneration === undefined || ready.observedGeneration === present?.metadata.generation;
-    if (ready?.status === 'True' && isCurrent) return `${key} is ready: ${ready.message}`;
-    // Nothing behind it is ready: that may take its time, and is not for an export to wait for.
-    if (exportedReasons.has(ready?.reason ?? '') && isCurrent) return `${key} is ${ready?.message}`;
+    if (ready?.status === 'True' && isCurrent) return { done: `${key} is ready: ${ready.message}` };
+    // No endpoint of it is ready: that may take its time, and an export does not wait for it.
+    if (exportedReasons.has(ready?.reason ?? '') && isCurrent) return { done: `${key} is ${ready?.message}` };
     if (ready?.reason === 'Failed' && isCurrent) throw new Error(`export ${key} has failed: ${ready.message}`);
-    if (deps.world.clock.monotonicMs() > deadlineMs) {
-      const why = conditionOf(present?.status?.conditions, 'Valid');
-      const said = why?.status === 'False' ? why.message : (ready?.message ?? 'no agent has processed it');
-      throw new Error(`export ${key} is not ready after ${timeoutMs / 1000} s: ${said}`);
-    }
-    await sleep(deps.world.timers, lookMs);
-  }
+    const why = conditionOf(present?.status?.conditions, 'Valid');
+    return { waiting: why?.status === 'False' ? why.message : (ready?.message ?? 'no agent has processed it') };
+  };
+  return waitUntil(deps, { what: `export ${key}`, timeoutMs, look });
 }

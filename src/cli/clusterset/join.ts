@@ -22,12 +22,14 @@ import {
 import { type JoinToken, parseJoinToken } from '../../clusterset/membership/join-token.ts';
 import { type MemberRecord, memberRecord, readMemberRecord } from '../../clusterset/membership/member-record.ts';
 import { clusterProperties, membershipSecret } from '../../clusterset/membership/membership.ts';
+import { resolverAuthorityName, resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
 import { clusterIdProblem, joinSecretName, membersNamespace } from '../../clusterset/rules/broker-layout.ts';
 import { findOutside, findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
 import { apply, install } from '../../kube/client/apply.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
+import { openKeptAuthority } from '../../kube/client/kept-authority.ts';
 import { findHome } from '../../kube/client/kubeconfig.ts';
 import { isUnauthorized } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
@@ -286,6 +288,10 @@ async function enter(deps: ClusterSetDeps, request: JoinRequest, broker: Client)
   });
   await deleteIfPresent(home, secretType, secret.metadata);
   await home.create(type, secret);
+  await openKeptAuthority({
+    ...{ world: deps.world, client: home, namespace: systemNamespace },
+    ...{ name: resolverAuthoritySecret, commonName: resolverAuthorityName },
+  });
   for (const property of clusterProperties(token)) {
     if ((await findProperty(home, property.object.metadata.name)) === undefined) await install(home, property);
   }

@@ -3,7 +3,6 @@
 
 import type { Command } from 'commander';
 import { errorText } from '../../base/log.ts';
-import { sleep } from '../../base/world.ts';
 import { requireMembership, withBroker } from '../../clusterset/explain/consult.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
@@ -12,8 +11,9 @@ import { recordName } from '../../clusterset/rules/names.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { verbs } from '../verbs.ts';
+import { addWaitOptions, parseTimeout, type WaitFlags, waitUntil } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
-import { addWaitOptions, changeWarnings, foreseeHere, parseTimeout, type WaitFlags } from './export.ts';
+import { changeWarnings, foreseeHere } from './export.ts';
 
 export function addUnexportCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
@@ -21,14 +21,16 @@ export function addUnexportCommand(program: Command, deps: ClusterSetDeps): void
     .description(verbs.unexport)
     .argument('<namespace/name>', 'the Service; it is not deleted')
     .addHelpText('after', '\nExample:\n  portolan unexport shop/checkout --wait');
-  addWaitOptions(addHomeOptions(command)).action(async (ref: string, flags: HomeFlags & WaitFlags) => {
-    const timeoutMs = parseTimeout(flags.timeout);
-    await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
-      const request = { home, ...parseServiceRef(ref, defaultNamespace) };
-      for await (const line of unexportService(deps, request)) deps.print(line);
-      if (flags.wait) deps.print(await waitForWithdrawal(deps, { ...request, timeoutMs }));
-    });
-  });
+  addWaitOptions(addHomeOptions(command), 'the broker no longer has it').action(
+    async (ref: string, flags: HomeFlags & WaitFlags) => {
+      const timeoutMs = parseTimeout(flags.timeout);
+      await withHome(deps, flags, async ({ client: home, defaultNamespace }) => {
+        const request = { home, ...parseServiceRef(ref, defaultNamespace) };
+        for await (const line of unexportService(deps, request)) deps.print(line);
+        if (flags.wait) deps.print(await waitForWithdrawal(deps, { ...request, timeoutMs }));
+      });
+    },
+  );
 }
 
 export interface UnexportRequest {
@@ -72,26 +74,19 @@ function refuseMadeByOthers({ metadata: { labels = {}, annotations } }: ServiceE
   }
 }
 
-const lookMs = 200;
-
-/** Resolves when this cluster's record has gone from the broker. */
+/** Resolves when the record of this cluster is gone from the broker. */
 async function waitForWithdrawal(
   deps: ClusterSetDeps,
   { home, namespace, name, timeoutMs }: UnexportRequest & { timeoutMs: number },
 ): Promise<string> {
   const membership = await requireMembership(home);
+  const key = `${namespace}/${name}`;
   const ref = { namespace: membership.namespace, name: recordName({ namespace, name }) };
-  const deadlineMs = deps.world.clock.monotonicMs() + timeoutMs;
-  return withBroker(deps.world, membership, async (broker) => {
-    for (;;) {
-      if ((await getOrUndefined(broker, serviceShardType, ref)) === undefined)
-        return `${namespace}/${name} is withdrawn`;
-      if (deps.world.clock.monotonicMs() > deadlineMs) {
-        throw new Error(
-          `unexport ${namespace}/${name}: still at the broker after ${timeoutMs / 1000} s; is the agent running?`,
-        );
-      }
-      await sleep(deps.world.timers, lookMs);
-    }
+  return withBroker(deps.world, membership, (broker) => {
+    const look = async () =>
+      (await getOrUndefined(broker, serviceShardType, ref)) === undefined
+        ? { done: `${key} is withdrawn` }
+        : { waiting: `the agent of cluster ${membership.clusterId} has not removed it from the broker yet` };
+    return waitUntil(deps, { what: `unexport ${key}`, timeoutMs, look });
   });
 }

@@ -50,10 +50,10 @@ export function parsePorts(texts: readonly string[]): PortFlag[] {
   return ports;
 }
 
-export function parseAddress(text: string): string {
+export function parseAddress(text: string, flag = '--address'): string {
   if (parseIp(text) === undefined) {
     throw usageError(
-      `--address ${JSON.stringify(text)}: not an IP address; names are not looked up, give the address itself`,
+      `${flag} ${JSON.stringify(text)}: not an IP address; names are not looked up, give the address itself`,
     );
   }
   return text;
@@ -62,19 +62,26 @@ export function parseAddress(text: string): string {
 export interface CheckFlags {
   readonly check?: string;
   readonly interval?: string;
-  readonly timeout?: string;
+  readonly checkTimeout?: string;
   readonly rise?: string;
   readonly fall?: string;
 }
 
 export function parseCheck(flags: CheckFlags, firstPort: number): HealthCheck | undefined {
   if (flags.check === undefined) {
-    const stray = (['interval', 'timeout', 'rise', 'fall'] as const).find((name) => flags[name] !== undefined);
-    if (stray !== undefined) throw usageError(`--${stray}: needs --check`);
+    const strays = {
+      '--interval': flags.interval,
+      '--check-timeout': flags.checkTimeout,
+      '--rise': flags.rise,
+      '--fall': flags.fall,
+    };
+    const stray = Object.entries(strays).find(([, value]) => value !== undefined);
+    if (stray !== undefined) throw usageError(`${stray[0]}: needs --check`);
     return undefined;
   }
   const intervalMs = parseDuration('--interval', flags.interval) ?? checkDefaults.intervalMs;
-  const timeoutMs = parseDuration('--timeout', flags.timeout) ?? Math.min(checkDefaults.timeoutMs, intervalMs);
+  const timeoutMs =
+    parseDuration('--check-timeout', flags.checkTimeout) ?? Math.min(checkDefaults.timeoutMs, intervalMs);
   return {
     probe: readProbe(flags.check, firstPort),
     intervalMs,

@@ -46,7 +46,7 @@ describe('register', () => {
   test('register: with a check -> not ready yet, the check is noted; another check later -> changed in place', async () => {
     const { run, slices } = await start();
     await run(
-      'register default/web --address 10.0.0.7 --port 8080 --check http://web.test:8081/healthz?full=1 --interval 2s --timeout 500ms --rise 2 --fall 4',
+      'register default/web --address 10.0.0.7 --port 8080 --check http://web.test:8081/healthz?full=1 --interval 2s --check-timeout 500ms --rise 2 --fall 4',
     );
     const [slice] = await slices();
     expect(slice?.endpoints[0]?.conditions?.ready).toBe(false);

@@ -14,17 +14,24 @@ import { getOrUndefined } from '../../kube/client/absent.ts';
 import { apply, createIfAbsent, replaceWith } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
-import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
+import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { exportService, refuseSystem, waitForExport } from '../clusterset/export.ts';
+import { exportToPeers } from '../peer/export.ts';
 import { verbs } from '../verbs.ts';
+import { addWaitOptions, type Look, parseTimeout, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { addDeregisterCommand } from './deregister.ts';
 import { type CheckFlags, type PortFlag, parseAddress, parseCheck, parsePorts } from './register-flags.ts';
 
-interface RegisterFlags extends HomeFlags, CheckFlags {
+interface RegisterFlags extends HomeFlags, CheckFlags, WaitFlags {
   readonly address: string;
   readonly port: string[];
   readonly zone?: string;
+  readonly loadBalancer?: string;
+  readonly export?: boolean;
+  readonly peer: string[];
 }
 
 export interface RegisterRequest {
@@ -51,22 +58,86 @@ export function addRegisterCommands(program: Command, deps: CliDeps): void {
       'tcp, tcp:PORT, or http://HOST[:PORT]/PATH (2xx and 3xx pass); always connects to --address',
     )
     .option('--interval <time>', 'time between checks (default: 5s)')
-    .option('--timeout <time>', 'time limit of a check (default: 2s)')
+    .option('--check-timeout <time>', 'time limit of a check (default: 2s)')
     .option('--rise <n>', 'passed checks in a row until it is ready (default: 1)')
     .option('--fall <n>', 'failed checks in a row until it is not ready (default: 3)')
     .option('--zone <zone>', 'its zone, for clients that prefer near endpoints')
+    .option(
+      '--load-balancer <ip>',
+      'address at which other clusters reach the Service, for federated names; its type becomes LoadBalancer',
+    )
+    .option('--export', 'also export the Service to the clusterset')
+    .option('--peer <name...>', 'also share the Service with these peers', [])
     .addHelpText('after', examples);
-  addHomeOptions(command).action(async (ref: string, flags: RegisterFlags) => {
-    const ports = parsePorts(flags.port);
-    const address = parseAddress(flags.address);
-    const check = parseCheck(flags, ports[0]!.port);
-    const lines = await withHome(deps, flags, ({ client, defaultNamespace }) => {
-      const { namespace, name } = parseServiceRef(ref, defaultNamespace);
-      return register(client, { namespace, service: name, address, ports, check, zone: flags.zone });
-    });
-    for (const line of lines) deps.print(line);
-  });
+  addWaitOptions(addHomeOptions(command), 'it is ready, and exported if that was asked for').action(
+    async (ref: string, flags: RegisterFlags) => {
+      const ports = parsePorts(flags.port);
+      const address = parseAddress(flags.address);
+      const check = parseCheck(flags, ports[0]!.port);
+      const balancer = flags.loadBalancer && parseAddress(flags.loadBalancer, '--load-balancer');
+      await withHome(deps, flags, async ({ client, defaultNamespace }) => {
+        const { namespace, name } = parseServiceRef(ref, defaultNamespace);
+        const request = { namespace, service: name, address, ports, check, zone: flags.zone };
+        for (const line of await register(client, request)) deps.print(line);
+        if (balancer) deps.print(await addLoadBalancer(client, { namespace, name }, balancer));
+        await offer(deps, flags, { client, namespace, name });
+        await waitIfAsked(deps, flags, {
+          what: `register ${namespace}/${name}`,
+          look: () => lookAtSlice(client, { namespace, service: name, address }),
+        });
+        const timeoutMs = parseTimeout(flags.timeout);
+        if (flags.wait && flags.export)
+          deps.print(await waitForExport(deps, { home: client, namespace, name, timeoutMs }));
+      });
+    },
+  );
   addDeregisterCommand(program, deps);
+}
+
+/** Where no cloud gives a Service its address, the machine itself has one. Several machines may add theirs. */
+async function addLoadBalancer(
+  client: Client,
+  ref: { readonly namespace: string; readonly name: string },
+  ip: string,
+): Promise<string> {
+  await client.patch(serviceType, ref, { kind: 'merge', body: { spec: { type: 'LoadBalancer' } } });
+  const present = await client.get<Service>(serviceType, ref);
+  const ingress = present.status?.loadBalancer?.ingress ?? [];
+  const isThere = ingress.some((one) => one.ip === ip);
+  const status = { ...present.status, loadBalancer: { ingress: [...ingress, ...(isThere ? [] : [{ ip }])] } };
+  await client.updateStatus(serviceType, { ...present, status });
+  return `${ref.namespace}/${ref.name} is reached at ${ip} by other clusters`;
+}
+
+interface OfferedService {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** To the clusterset and to peers, as far as it was asked for. */
+async function offer(deps: CliDeps, flags: RegisterFlags, service: OfferedService): Promise<void> {
+  const { client, namespace, name } = service;
+  if (flags.export) {
+    refuseSystem(namespace, false);
+    for await (const line of exportService(deps, { home: client, namespace, name })) deps.print(line);
+  }
+  if (flags.peer.length === 0) return;
+  const home = { client, namespace: systemNamespace };
+  for (const line of await exportToPeers(home, { service: { namespace, name }, peers: flags.peer })) deps.print(line);
+}
+
+async function lookAtSlice(
+  client: Client,
+  at: Pick<RegisterRequest, 'namespace' | 'service' | 'address'>,
+): Promise<Look> {
+  const labelSelector = `${serviceNameLabel}=${at.service}`;
+  const { items } = await client.list<EndpointSlice>(endpointSliceType, { namespace: at.namespace, labelSelector });
+  const own = items
+    .flatMap(({ endpoints }) => endpoints ?? [])
+    .filter(({ addresses }) => addresses?.[0] === at.address);
+  const isReady = own.length > 0 && own.every(({ conditions }) => conditions?.ready !== false);
+  return isReady ? { done: `${at.address} is ready` } : { waiting: `${at.address} has not passed its checks yet` };
 }
 
 const examples = `
@@ -75,6 +146,7 @@ registration controller runs. Registering again with the same address and ports 
 
 Examples:
   portolan register shop/checkout --address 10.0.0.7 --port 8080 --check tcp
+  portolan register shop/checkout --address 10.0.0.7 --port 8080 --export --wait
   portolan register shop/checkout --address 10.0.0.7 --port http=8080 --port metrics=9090 --check http://checkout:8080/healthz
 `;
 

@@ -8,7 +8,10 @@ import { logLevelOption } from './options.ts';
 
 export interface ApiFlags {
   readonly data: string;
-  readonly listen: string;
+  readonly listen?: string;
+  readonly name?: string;
+  readonly advertise?: string;
+  readonly clusterset?: string;
   readonly san: string[];
   readonly serviceCidr: string;
   readonly keepHistory: string;
@@ -28,7 +31,16 @@ export function addApiCommand(program: Command, { run, rotate }: ApiActions): vo
     .command('api')
     .description(verbs.api)
     .requiredOption('--data <dir>', 'folder for objects, keys and admin.kubeconfig; created if it does not exist')
-    .option('--listen <host:port>', 'address to listen on; port 0 takes a free one', '127.0.0.1:6443')
+    .option(
+      '--listen <host:port>',
+      'address to listen on; port 0 takes a free one (default: 127.0.0.1:6443, or 0.0.0.0:6443 with --advertise)',
+    )
+    .option(
+      '--advertise <host[:port]>',
+      'name or address of this home as other machines reach it; in its certificate, its kubeconfig and in join tokens',
+    )
+    .option('--name <name>', 'name of cluster, user and context in its kubeconfig (default: that of the folder)')
+    .option('--clusterset <name>', 'be the broker of this clusterset, which is created if it does not exist')
     .option('--san <name...>', 'further names or addresses in the serving certificate', [])
     .option(
       '--service-cidr <cidrs>',

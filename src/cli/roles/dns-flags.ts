@@ -60,6 +60,7 @@ export interface DnsFlags {
   readonly tlsKey?: string;
   readonly tlsClientCa?: string;
   readonly stubListen?: string;
+  readonly stubAdvertise?: string;
   readonly stubCert?: string;
   readonly stubKey?: string;
   readonly stubClientCa?: string;
@@ -236,9 +237,15 @@ export async function listenOf(host: Host, flags: DnsFlags): Promise<ListenOptio
   return { ...listen, tls: { port: tlsPort, material } };
 }
 
+/** Without certificates of its own the endpoint uses those that joining made. */
+export function isStubAutomatic({ stubListen, stubCert, stubKey, stubClientCa, stubIdentity }: DnsFlags): boolean {
+  const given = [stubCert, stubKey, stubClientCa].some((file) => file !== undefined) || stubIdentity.length > 0;
+  return stubListen !== undefined && !given;
+}
+
 export async function stubEndpointOf(host: Host, flags: DnsFlags): Promise<StubEndpoint | undefined> {
   const { stubListen, stubCert, stubKey, stubClientCa, stubIdentity } = flags;
-  if (stubListen === undefined) return undefined;
+  if (stubListen === undefined || isStubAutomatic(flags)) return undefined;
   if (stubClientCa === undefined || stubIdentity.length === 0)
     throw usageError(
       `--stub-listen ${stubListen}: want --stub-client-ca FILE and --stub-identity NAME, or any client could post`,

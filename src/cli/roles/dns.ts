@@ -131,7 +131,11 @@ function addResolverOptions(command: Command): void {
     .option('--ignore-empty-service', 'answer NXDOMAIN for services of the cluster without a ready endpoint')
     .option('--peers-namespace <name>', 'namespace of PeerServices, the services that peers share', systemNamespace)
     .option('--stub-listen <host:port>', 'HTTPS endpoint for stub zones that federations post (default: none)')
-    .option('--stub-cert <file>', "the endpoint's certificate")
+    .option(
+      '--stub-advertise <host[:port]>',
+      'that address as the authorities of federations reach it (default: --stub-listen)',
+    )
+    .option('--stub-cert <file>', "the endpoint's certificate (default: issued by the authority that joining made)")
     .option('--stub-key <file>', 'its key')
     .option('--stub-client-ca <file>', 'certificate authority of clients that post')
     .addOption(list('--stub-identity <name...>', 'names in client certificates that may post'))

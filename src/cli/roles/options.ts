@@ -14,6 +14,16 @@ export function parseListen(text: string, flag = '--listen'): HostPort {
   return address;
 }
 
+/** `--advertise HOST[:PORT]`: how other machines reach this one. Port 0 if none is given. */
+export function parseAdvertise(text: string): HostPort {
+  const address = parseHostPort(text, 0);
+  const isWildcard = address?.host === '0.0.0.0' || address?.host === '::';
+  if (address !== undefined && !isWildcard) return address;
+  throw usageError(
+    `--advertise ${text}: expected the name or address by which other machines reach this one, such as 10.0.0.7 or east.example:6443`,
+  );
+}
+
 /** `--log-level`, which every role has. */
 export function logLevelOption(level: LogLevel): Option {
   return new Option('--log-level <level>', 'how much to say on standard error').choices(logLevels).default(level);

@@ -13,6 +13,7 @@ import { createInformer } from '../../kube/controller/informer.ts';
 import { runClusterSetDns } from '../controllers/clusterset-dns.ts';
 import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
+import { createResolverReport } from '../controllers/resolver-report.ts';
 import { viewKey } from '../controllers/scribe.ts';
 import { Carriers } from '../copies/carriers.ts';
 import type { AgentContext, Membership } from '../copies/context.ts';
@@ -45,6 +46,8 @@ export interface AgentOptions {
 
 export interface FederationZones {
   current(): readonly string[];
+  /** By federation: base64 of PEM, by which its authority is known to resolvers. */
+  authorities(): Readonly<Record<string, string>>;
   onChanged(handler: () => void): void;
 }
 
@@ -142,7 +145,11 @@ export function createAgent(options: AgentOptions): Agent {
     wanted: () => ({
       dns: policy.current.dns,
       locality: localityOf(policy.current.locality, [...members.clusters.values()]),
-      ground: { federationZones: options.federationZones?.current() ?? [], ranges: policy.current.addressRanges },
+      ground: {
+        federationZones: options.federationZones?.current() ?? [],
+        authorities: options.federationZones?.authorities() ?? {},
+        ranges: policy.current.addressRanges,
+      },
     }),
     // Not known yet: it may be.
     isRangeInUse: (range) => !copies.imports.hasSynced || hasAddressIn(copies.imports.values(), range),
@@ -153,6 +160,11 @@ export function createAgent(options: AgentOptions): Agent {
     log,
     systemNamespace: options.systemNamespace ?? 'portolan-system',
     onChange: () => queues.add(['import'], copies.imports.keys()),
+  });
+  const resolverReport = createResolverReport({
+    ...{ world, log, home, broker: options.broker },
+    systemNamespace: options.systemNamespace ?? 'portolan-system',
+    ...membership,
   });
   const parts = [copies, members, policy, views, policies, federated, properties, carriers];
   const stopping = new AbortController();
@@ -252,6 +264,7 @@ export function createAgent(options: AgentOptions): Agent {
       members.onMember(memberChanged);
       members.onPlacements(placementsChanged);
       for (const part of parts) part.start();
+      resolverReport.start();
       every(sweepMs, sweep);
       every(upgradeCheckMs, upgradesChanged);
       every(carrierCheckMs, () => carriers.look());
@@ -262,7 +275,7 @@ export function createAgent(options: AgentOptions): Agent {
       lease.stop();
       legacy.stop();
       for (const part of parts) part.stop();
-      await Promise.all([queues.stop(), dnsOptions.stop()]);
+      await Promise.all([queues.stop(), dnsOptions.stop(), resolverReport.stop()]);
     },
   };
 }

@@ -13,7 +13,11 @@ export const clusterType: ResourceType = {
 
 export interface Cluster extends KubernetesObject {
   spec: ClusterSpec;
-  status?: { conditions?: Condition[] };
+  status?: {
+    conditions?: Condition[];
+    /** As the member reports it; counts if the spec names none. */
+    resolver?: { endpoint: string; caBundle?: string };
+  };
 }
 
 export interface ClusterSpec {

@@ -113,6 +113,7 @@ export function memberObjects(request: MemberRequest, owner?: OwnerReference): M
     ...granted('portolan-member', namespace, [self], memberRules(namespace)),
     manifest(serviceAccountType, { name: id, namespace: accounts, ...ownedBy }, {}),
     ...granted(memberRoleName(id), accounts, [self], accountRules(id), ownedBy),
+    ...granted(memberRoleName(id), clusterset, [self], reportRules(id), ownedBy),
     manifest(leaseType, { name: leaderLeaseName(id), namespace: accounts, ...ownedBy }, {}),
     manifest(
       clusterType,
@@ -178,6 +179,11 @@ function accountRules(id: string): PolicyRule[] {
     // A join token is used up by deleting what it is bound to.
     { apiGroups: [''], resources: ['secrets'], resourceNames: [joinSecretName(id)], verbs: ['delete'] },
   ];
+}
+
+/** A member reports in the status of its own Cluster where its resolver takes stub zones. */
+function reportRules(id: string): PolicyRule[] {
+  return [{ apiGroups: [own], resources: ['clusters/status'], resourceNames: [id], verbs: ['get', 'update', 'patch'] }];
 }
 
 function granted(

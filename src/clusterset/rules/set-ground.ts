@@ -9,6 +9,8 @@ import type { ServiceImport } from '../kinds/service-import.ts';
 export interface SetGround {
   /** Suffixes of the set's federations. */
   readonly federationZones: readonly string[];
+  /** By federation: base64 of PEM, by which its authority is known to resolvers. */
+  readonly authorities: Readonly<Record<string, string>>;
   readonly ranges: {
     /** Those of the ClusterSet first; then former ones that imports still have addresses of. */
     readonly clusterSet: readonly string[];
@@ -17,9 +19,10 @@ export interface SetGround {
   };
 }
 
-export function groundData({ federationZones, ranges }: SetGround): Record<string, string> {
+export function groundData({ federationZones, authorities, ranges }: SetGround): Record<string, string> {
   return {
     federationZones: federationZones.join(','),
+    federationAuthorities: JSON.stringify(authorities),
     clusterSetRanges: ranges.clusterSet.join(','),
     peersRanges: ranges.peers.join(','),
     externalRanges: ranges.external.join(','),
@@ -49,10 +52,22 @@ export function readGround({ data }: Pick<ConfigMap, 'data'>): SetGround | undef
   const rangesIn = (key: string) => list(key).filter((text) => parseRange(text) !== undefined);
   return {
     federationZones: list('federationZones'),
+    authorities: textsIn(data['federationAuthorities']),
     ranges: {
       clusterSet: rangesIn('clusterSetRanges'),
       peers: rangesIn('peersRanges'),
       external: rangesIn('externalRanges'),
     },
   };
+}
+
+/** Empty if it is not an object of texts. */
+function textsIn(text: string | undefined): Record<string, string> {
+  try {
+    const value: unknown = JSON.parse(text ?? '{}');
+    const entries = Object.entries(value ?? {});
+    return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+  } catch {
+    return {};
+  }
 }

@@ -104,17 +104,24 @@ export interface StubKeys {
   readonly tlsOfZone: ReadonlyMap<string, TlsClient>;
 }
 
-/** Where federations post their stub zones, and who may. */
-export interface StubEndpoint {
-  readonly host: string;
-  readonly port: number;
-  /** PEM, like the next two. */
+/** PEM. */
+export interface StubCertificates {
   readonly certificate: string;
   readonly key: string;
   /** Signs the certificates of those who may post. */
   readonly clientAuthority: string;
-  /** Names in their certificates. */
+}
+
+/** Where federations post their stub zones, and who may. */
+export interface StubEndpoint extends StubCertificates {
+  readonly host: string;
+  readonly port: number;
+  /** Names in client certificates that may post for any federation. */
   readonly allowed: readonly string[];
+  /** Besides those: whether this name may post for this federation. */
+  readonly mayPost?: (identity: string, federation: string) => boolean;
+  /** Calls back with every later set of certificates; returns how to end that. */
+  readonly onRenewed?: (listener: (next: StubCertificates) => void) => () => void;
   /** Where what was posted survives a restart. */
   readonly file: string;
   readonly suffix?: string;

@@ -6,19 +6,14 @@ import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { readBody } from '../../base/http.ts';
+import type { StubCertificates, StubEndpoint } from '../config/config.ts';
 import type { Federations } from '../stub-zones/federations.ts';
 import { OpenConnections } from './open-connections.ts';
 import { identityOf } from './server-stream.ts';
 import type { Listening } from './server-udp.ts';
 
-export interface FederationsServerOptions {
+export interface FederationsServerOptions extends StubCertificates, Pick<StubEndpoint, 'host' | 'port' | 'onRenewed'> {
   readonly federations: Federations;
-  readonly host: string;
-  readonly port: number;
-  readonly certificate: string;
-  readonly key: string;
-  /** Signs the certificates of those who may post. */
-  readonly clientAuthority: string;
   readonly connectionsMax?: number;
   readonly handshakeMs?: number;
 }
@@ -55,6 +50,9 @@ export async function listenFederations(options: FederationsServerOptions): Prom
       response.end(await readBody(answer.body));
     },
   );
+  const off = options.onRenewed?.(({ certificate, key, clientAuthority }) =>
+    server.setSecureContext({ cert: certificate, key, ca: clientAuthority, minVersion: 'TLSv1.2' }),
+  );
   const open = new OpenConnections(options.connectionsMax ?? defaultConnectionsMax);
   server.prependListener('connection', (socket: Socket) => open.add(socket));
   server.on('secureConnection', (socket) => open.touch(socket));
@@ -67,6 +65,7 @@ export async function listenFederations(options: FederationsServerOptions): Prom
     port: (server.address() as { port: number }).port,
     close: () =>
       new Promise((resolve) => {
+        off?.();
         server.close(() => resolve());
         server.closeAllConnections();
         open.destroyAll();

@@ -18,6 +18,8 @@ export interface FederationsOptions {
   readonly log: Log;
   /** Certificate identities that may post. */
   readonly allowed: readonly string[];
+  /** Besides those: whether this identity may post for this federation. */
+  readonly mayPost?: ((identity: string, federation: string) => boolean) | undefined;
   /** `<name>.svc.<suffix>` becomes the stub zone, unless the post names another suffix. */
   readonly suffix?: string;
   /** Zones that are closed to posts: the cluster's own. */
@@ -85,11 +87,11 @@ export class Federations {
   /** `identity` is the name in a certificate the authority signed; empty for other clients. */
   async handle(request: HttpRequest, identity: string): Promise<HttpResponse> {
     if (identity === '') return reply(401, "want a client certificate that this resolver's authority signed");
-    if (!this.#options.allowed.includes(identity)) {
+    const [path] = request.path.split('?', 1) as [string];
+    if (!this.#isAllowed(identity, path)) {
       this.#options.log.warn('stub zone refused', { identity, path: request.path });
       return reply(403, `${identity} may not set stub zones here`);
     }
-    const [path] = request.path.split('?', 1) as [string];
     if (path === prefix && request.method === 'GET')
       return json(200, { federations: Object.fromEntries(this.#posted) });
     const name = path.startsWith(`${prefix}/`) ? path.slice(prefix.length + 1) : '';
@@ -98,6 +100,11 @@ export class Federations {
     if (request.method === 'POST' || request.method === 'PUT') return this.#post(name, request.body, identity);
     if (request.method === 'DELETE') return this.#delete(name, identity);
     return reply(405, 'want GET, POST or DELETE', { allow: 'GET, POST, DELETE' });
+  }
+
+  #isAllowed(identity: string, path: string): boolean {
+    if (this.#options.allowed.includes(identity)) return true;
+    return this.#options.mayPost?.(identity, path.slice(prefix.length + 1)) ?? false;
   }
 
   #get(name: string): HttpResponse {

@@ -47,7 +47,9 @@ export interface FederationPublicDns {
 export interface FederationStatus {
   services?: number;
   publicRecords?: number;
-  stubZones?: { cluster: string; state: 'Pending' | 'Posted' | 'Failed'; message?: string }[];
+  /** Base64 of PEM: by it resolvers know the authority that posts the stub zone. */
+  authority?: { caBundle: string };
+  stubZones?: { cluster: string; state: 'Pending' | 'Posted' | 'Failed'; endpoint?: string; message?: string }[];
   observedGeneration?: number;
   conditions?: Condition[];
 }

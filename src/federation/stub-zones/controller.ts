@@ -9,7 +9,8 @@ import type { InformerReader } from '../../kube/controller/informer.ts';
 import { type Controller, runController } from '../../kube/controller/loop.ts';
 import { Notes } from '../../kube/controller/notes.ts';
 import type { Federation, FederationStatus } from '../kinds/federation.ts';
-import { isMember, planStubZone, type ResolverEndpoint, type StubZoneOrder } from './plan.ts';
+import { type ResolverEndpoint, resolverOf } from '../rules/poster.ts';
+import { isMember, planStubZone, type StubZoneOrder } from './plan.ts';
 
 export type StubZoneState = NonNullable<FederationStatus['stubZones']>[number];
 
@@ -22,7 +23,7 @@ export interface StubZonesOptions {
   readonly federations: InformerReader<Federation>;
   readonly clusters: InformerReader<Cluster>;
   /** Client certificate for resolvers: PEM. */
-  readonly identity: { readonly certificate: string; readonly key: string };
+  readonly identity: () => { readonly certificate: string; readonly key: string };
   readonly onState: () => void;
   /** If the authority's suffix differs from the Federation's. */
   readonly suffix?: string;
@@ -66,17 +67,18 @@ export function runStubZones(options: StubZonesOptions): StubZonesController {
       setState(cluster, { cluster, state: 'Failed', message: errorText(error).slice(0, errorTextMax) });
       throw error;
     }
-    const isPosted = orders.some(({ kind }) => kind === 'post');
-    if (isPosted) setState(cluster, { cluster, state: 'Posted' });
+    const posting = orders.find((order) => order.kind === 'post');
+    const isPosted = posting !== undefined;
+    if (isPosted) setState(cluster, { cluster, state: 'Posted', endpoint: posting.to.endpoint });
     else if (isMember(federation(), clusterOf(cluster)))
-      setState(cluster, { cluster, state: 'Pending', message: why() });
+      setState(cluster, { cluster, state: 'Pending', message: why(cluster) });
     else setState(cluster, undefined);
     return isPosted ? { requeueAfterMs: options.repeatMs ?? defaultRepeatMs } : undefined;
   }
 
-  function why(): string {
+  function why(cluster: string): string {
     const hasServers = (federation()?.spec?.nameservers ?? []).length > 0;
-    return hasServers ? 'its Cluster names no resolver endpoint' : 'the federation names no nameservers';
+    return hasServers ? resolverOf(clusterOf(cluster)).why : 'the federation names no nameservers';
   }
 
   async function carryOut(cluster: string, order: StubZoneOrder): Promise<void> {
@@ -92,7 +94,7 @@ export function runStubZones(options: StubZonesOptions): StubZonesController {
   }
 
   async function send(to: ResolverEndpoint, method: string, body: object | undefined): Promise<void> {
-    const transport = world.network.http(accessTo(to, options.identity));
+    const transport = world.network.http(accessTo(to, options.identity()));
     try {
       await request(world, transport, { method, path: `/federations/${name}`, body });
     } catch (cause) {
@@ -127,7 +129,10 @@ export function runStubZones(options: StubZonesOptions): StubZonesController {
   };
 }
 
-function accessTo({ endpoint, caBundle }: ResolverEndpoint, identity: StubZonesOptions['identity']): HttpAccess {
+function accessTo(
+  { endpoint, caBundle }: ResolverEndpoint,
+  identity: ReturnType<StubZonesOptions['identity']>,
+): HttpAccess {
   return {
     server: endpoint.replace(/\/$/, ''),
     ...(caBundle ? { certificateAuthority: Buffer.from(caBundle, 'base64').toString('utf8') } : {}),

@@ -2,13 +2,7 @@
 
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import type { Federation } from '../kinds/federation.ts';
-
-/** Where a member's resolver takes stub zones. */
-export interface ResolverEndpoint {
-  readonly endpoint: string;
-  /** Base64 of PEM. */
-  readonly caBundle?: string;
-}
+import { type ResolverEndpoint, resolverOf } from '../rules/poster.ts';
 
 export type StubZoneOrder =
   | {
@@ -31,7 +25,7 @@ export interface StubZoneFacts {
 
 export function planStubZone({ federation, cluster, posted, suffix }: StubZoneFacts): readonly StubZoneOrder[] {
   const orders: StubZoneOrder[] = [];
-  const to = isMember(federation, cluster) ? cluster?.spec.resolver : undefined;
+  const to = isMember(federation, cluster) ? resolverOf(cluster).to : undefined;
   const nameservers = federation?.spec?.nameservers ?? [];
   const isWanted = to !== undefined && nameservers.length > 0;
   // A resolver that moved loses the zones at its old address.

@@ -1,38 +1,37 @@
-// The text of a kubeconfig with one cluster, one user and one context. Pure; who keeps the file is pki.ts. It is written
-// and read at every start, always in this one form: that needs no YAML library.
+// The text of a kubeconfig with one cluster, one user and one context, all three named after the home, so that several can
+// be merged. Pure; who keeps the file is pki.ts. It is written and read at every start, always in this one form: that needs
+// no YAML library.
 
 export interface KubeconfigContent {
   /** `https://host:port`. */
   readonly server: string;
-  readonly clusterName: string;
-  readonly userName: string;
+  /** Of cluster, user and context. */
+  readonly name: string;
   readonly certificateAuthority: string;
   readonly clientCertificate: string;
   readonly clientKey: string;
 }
 
 export function formatKubeconfig(content: KubeconfigContent): string {
-  const cluster = scalar(content.clusterName);
-  const user = scalar(content.userName);
-  const context = scalar(`${content.userName}@${content.clusterName}`);
+  const name = scalar(content.name);
   return `apiVersion: v1
 kind: Config
 clusters:
-  - name: ${cluster}
+  - name: ${name}
     cluster:
       server: ${scalar(content.server)}
       certificate-authority-data: ${base64(content.certificateAuthority)}
 users:
-  - name: ${user}
+  - name: ${name}
     user:
       client-certificate-data: ${base64(content.clientCertificate)}
       client-key-data: ${base64(content.clientKey)}
 contexts:
-  - name: ${context}
+  - name: ${name}
     context:
-      cluster: ${cluster}
-      user: ${user}
-current-context: ${context}
+      cluster: ${name}
+      user: ${name}
+current-context: ${name}
 `;
 }
 
@@ -41,8 +40,7 @@ export function parseKubeconfig(text: string): KubeconfigContent | undefined {
   try {
     const content: KubeconfigContent = {
       server: plainScalar(fieldOf(text, 'server')),
-      clusterName: plainScalar(fieldOf(text, 'cluster')),
-      userName: plainScalar(fieldOf(text, 'user')),
+      name: plainScalar(fieldOf(text, 'cluster')),
       certificateAuthority: plain(fieldOf(text, 'certificate-authority-data')),
       clientCertificate: plain(fieldOf(text, 'client-certificate-data')),
       clientKey: plain(fieldOf(text, 'client-key-data')),

@@ -16,7 +16,7 @@ import {
 } from '../../base/x509/certificates.ts';
 import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
 import { type Authority, backdateMs, openAuthority } from './authority.ts';
-import { formatKubeconfig, parseKubeconfig } from './kubeconfig.ts';
+import { formatKubeconfig, type KubeconfigContent, parseKubeconfig } from './kubeconfig.ts';
 import { PkiFiles } from './pki-files.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -32,6 +32,9 @@ export interface PkiOptions {
   readonly directory: string;
   /** Host names and IP addresses under which the server is reached. */
   readonly hosts: readonly string[];
+  /** Of the home, in its kubeconfig; the one written before if absent, else `defaultName`. */
+  readonly name?: string;
+  readonly defaultName?: string;
   readonly log: Log;
   /** How often to look whether `portolan api rotate-ca` has done something; never when absent. */
   readonly authorityLookMs?: number;
@@ -252,12 +255,13 @@ async function keepAdminKubeconfig(
   const { disk, clock } = options.world;
   const path = `${options.directory}/admin.kubeconfig`;
   const kept = await disk.read(path);
-  if (kept !== undefined && isKubeconfigGood(text(kept), authority, server, clock.wallMs())) return path;
+  const before = kept && parseKubeconfig(text(kept));
+  const name = options.name ?? before?.name ?? options.defaultName ?? 'portolan';
+  if (before && isKubeconfigGood(before, authority, { name, server }, clock.wallMs())) return path;
   const client = signClient({ ...adminSubject, lifetimeMs: leafLifetimeMs });
   const content = formatKubeconfig({
     server,
-    clusterName: 'portolan',
-    userName: 'admin',
+    name,
     certificateAuthority: authority.trusted,
     clientCertificate: client.certificate,
     clientKey: client.key,
@@ -267,9 +271,13 @@ async function keepAdminKubeconfig(
   return path;
 }
 
-function isKubeconfigGood(kept: string, authority: Authority, server: string, nowMs: number): boolean {
-  const content = parseKubeconfig(kept);
-  if (content === undefined || content.server !== server) return false;
+function isKubeconfigGood(
+  content: KubeconfigContent,
+  authority: Authority,
+  { name, server }: Pick<KubeconfigContent, 'name' | 'server'>,
+  nowMs: number,
+): boolean {
+  if (content.server !== server || content.name !== name) return false;
   if (content.certificateAuthority !== authority.trusted) return false;
   try {
     return (

@@ -14,7 +14,7 @@ import { peerExportType } from '../../peering/kinds/peer-export.ts';
 import { type PeerService, peerServiceType } from '../../peering/kinds/peer-service.ts';
 import { ingressPort } from '../../xds/ingress/generate.ts';
 import type { Home } from '../home.ts';
-import { startPeeringRole } from '../peering.ts';
+import { startPeeringRole } from '../peering/peering.ts';
 import { clientOf, type DemoDeps, type RunningCluster, startDemoHome } from './clusterset.ts';
 import type { DemoRange } from './range.ts';
 import { startBackend } from './services.ts';

@@ -1,9 +1,9 @@
 // The Secrets of the system namespace, as peering keeps them: certificates, keys and roots by reference.
 
+import { textIn } from '../../kube/client/kept-authority.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { type Peer, splitPem } from '../../peering/kinds/peer.ts';
-import { textIn } from '../identity/authority.ts';
 import type { SourceOptions } from './source.ts';
 
 export function watchSecrets(options: SourceOptions & { readonly namespace: string }): Informer<Secret> {

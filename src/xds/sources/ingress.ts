@@ -1,6 +1,7 @@
 // Keeps the resources of the ingress current: PeerExports, the Services they select, those Services' own slices, and
 // the peers that may call.
 
+import { pairIn } from '../../kube/client/kept-authority.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
@@ -16,7 +17,6 @@ import {
 } from '../../peering/kinds/peer-export.ts';
 import { authoritySecret } from '../../peering/kinds/secrets.ts';
 import { meshCardName, meshDefaultsIn } from '../../peering/rules/peer-introduction.ts';
-import { pairIn } from '../identity/authority.ts';
 import {
   backendEndpoints,
   type CallerTrust,

@@ -1,12 +1,12 @@
 // Keeps the resources of peers' services current, for the proxies of their consumers: PeerServices, the roots of their
 // peers, and the certificate that we show them.
 
+import { pairIn } from '../../kube/client/kept-authority.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';
 import { type PeerService, peerServiceType } from '../../peering/kinds/peer-service.ts';
 import { certificateSecret } from '../../peering/kinds/secrets.ts';
-import { pairIn } from '../identity/authority.ts';
 import { identityResource, peerServiceResources, trustResource } from '../peers/generate.ts';
 import type { Cause } from '../resource.ts';
 import { Batch } from './batch.ts';

@@ -7,19 +7,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
-import { silentLog } from '../base/log.ts';
-import { createMetrics } from '../base/metrics.ts';
-import { createRealWorld } from '../base/real/world.ts';
-import type { World } from '../base/world.ts';
-import { dnsOptionsManifest } from '../clusterset/rules/clusterset-dns.ts';
-import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
-import { secretType } from '../kube/objects/secret.ts';
-import { peerType } from '../peering/kinds/peer.ts';
-import { type PeerService, peerServiceType } from '../peering/kinds/peer-service.ts';
-import { certificateSecret } from '../peering/kinds/secrets.ts';
-import { meshCardName } from '../peering/rules/peer-introduction.ts';
-import { type MemoryHome, memoryHome, namespace, startMesh } from '../peering/testing/edge/memory-home.ts';
-import { meshOf } from '../peering/testing/edge/mesh.ts';
+import { silentLog } from '../../base/log.ts';
+import { createMetrics } from '../../base/metrics.ts';
+import { createRealWorld } from '../../base/real/world.ts';
+import type { World } from '../../base/world.ts';
+import { dnsOptionsManifest } from '../../clusterset/rules/clusterset-dns.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { secretType } from '../../kube/objects/secret.ts';
+import { peerType } from '../../peering/kinds/peer.ts';
+import { type PeerService, peerServiceType } from '../../peering/kinds/peer-service.ts';
+import { certificateSecret } from '../../peering/kinds/secrets.ts';
+import { meshCardName } from '../../peering/rules/peer-introduction.ts';
+import { type MemoryHome, memoryHome, namespace, startMesh } from '../../peering/testing/edge/memory-home.ts';
+import { meshOf } from '../../peering/testing/edge/mesh.ts';
 import { startPeeringRole } from './peering.ts';
 
 const closing: (() => unknown)[] = [];
@@ -143,7 +143,7 @@ test("peering role: the clusterset's zone, federation and ranges -> no peer may 
   const written = (suffix: string) =>
     dnsOptionsManifest(
       { zone: 'set.example', ttlSeconds: 5, clusterNames: 'Hidden' },
-      { ground: { federationZones: [suffix], ranges }, namespace: 'portolan-system' },
+      { ground: { authorities: {}, federationZones: [suffix], ranges }, namespace: 'portolan-system' },
     ).object;
   await home.client.create(configMapType, written('first.example'));
   const own = { zones: ['cluster.local'], ranges: [], hosts: [] };

@@ -1,16 +1,16 @@
 // Names and ranges of this cluster, which no peer may claim: zones and ranges from flags and from the clusterset, which the agent
 // copies into the home, and the hosts of our own API and endpoint. Followed while the process runs.
 
-import type { Log } from '../base/log.ts';
-import type { World } from '../base/world.ts';
-import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
-import { clusterSetDnsName, readDnsOptions } from '../clusterset/rules/clusterset-dns.ts';
-import { readGround, type SetGround } from '../clusterset/rules/set-ground.ts';
-import type { Client } from '../kube/client/client.ts';
-import { createInformer } from '../kube/controller/informer.ts';
-import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
-import { systemNamespace } from '../kube/objects/ours.ts';
-import type { OwnGround } from '../peering/rules/link-config.ts';
+import type { Log } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
+import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
+import { readGround, type SetGround } from '../../clusterset/rules/set-ground.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { createInformer } from '../../kube/controller/informer.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import type { OwnGround } from '../../peering/rules/link-config.ts';
 
 export interface OwnGroundOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;

@@ -1,25 +1,25 @@
 // The parts of `portolan peering`: this mesh's certificate, its card for others, and the two sides of sharing.
 
 import { hostname } from 'node:os';
-import { dial } from '../base/grpc/transport-client.ts';
-import { serveGrpc } from '../base/grpc/transport-server.ts';
-import { errorText, type Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
-import { Parts } from '../base/parts.ts';
-import type { World } from '../base/world.ts';
-import { clusterSetDefaults } from '../clusterset/kinds/cluster-set.ts';
-import { apply, createIfAbsent } from '../kube/client/apply.ts';
-import type { Client } from '../kube/client/client.ts';
-import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
-import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
-import { namespaceType } from '../kube/objects/namespace.ts';
-import { startPeerAddresses } from '../peering/consumer/addresses.ts';
-import type { PeerVersion } from '../peering/kinds/peer.ts';
-import type { MeshDefaults } from '../peering/kinds/peer-export.ts';
-import { type Peering, startPeering } from '../peering/peering.ts';
-import type { OwnGround } from '../peering/rules/link-config.ts';
-import { meshCardData, meshCardName } from '../peering/rules/peer-introduction.ts';
-import { openIdentity } from '../peering/trust/identity.ts';
+import { dial } from '../../base/grpc/transport-client.ts';
+import { serveGrpc } from '../../base/grpc/transport-server.ts';
+import { errorText, type Log } from '../../base/log.ts';
+import type { Metrics } from '../../base/metrics.ts';
+import { Parts } from '../../base/parts.ts';
+import type { World } from '../../base/world.ts';
+import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
+import { apply, createIfAbsent } from '../../kube/client/apply.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { keepPartLease, type PartLease } from '../../kube/controller/part-lease.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { namespaceType } from '../../kube/objects/namespace.ts';
+import { startPeerAddresses } from '../../peering/consumer/addresses.ts';
+import type { PeerVersion } from '../../peering/kinds/peer.ts';
+import type { MeshDefaults } from '../../peering/kinds/peer-export.ts';
+import { type Peering, startPeering } from '../../peering/peering.ts';
+import type { OwnGround } from '../../peering/rules/link-config.ts';
+import { meshCardData, meshCardName } from '../../peering/rules/peer-introduction.ts';
+import { openIdentity } from '../../peering/trust/identity.ts';
 import { followOwnGround } from './peering-ground.ts';
 
 export interface PeeringRoleOptions {

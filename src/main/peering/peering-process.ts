@@ -1,19 +1,19 @@
 // The process of `portolan peering`: from flags to a running server and client, their admin endpoint, and its end.
 
-import { networkInterfaces } from 'node:os';
-import { createMetrics } from '../base/metrics.ts';
-import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
-import { createRealHost } from '../base/real/host.ts';
-import { createRealWorld } from '../base/real/world.ts';
-import { formatHostPort, parseHostPort } from '../base/text/host-port.ts';
-import { usageError } from '../cli/exit-codes.ts';
-import { parseListen } from '../cli/roles/options.ts';
-import type { PeeringFlags } from '../cli/roles/peering.ts';
-import { createClient } from '../kube/client/client.ts';
-import { findHome } from '../kube/client/kubeconfig.ts';
-import type { PeerVersion } from '../peering/kinds/peer.ts';
+import { createMetrics } from '../../base/metrics.ts';
+import { createRealHost } from '../../base/real/host.ts';
+import { createRealWorld } from '../../base/real/world.ts';
+import { formatHostPort, parseHostPort } from '../../base/text/host-port.ts';
+import { usageError } from '../../cli/exit-codes.ts';
+import { parseListen } from '../../cli/roles/options.ts';
+import type { PeeringFlags } from '../../cli/roles/peering.ts';
+import { createClient } from '../../kube/client/client.ts';
+import { findHome } from '../../kube/client/kubeconfig.ts';
+import type { PeerVersion } from '../../peering/kinds/peer.ts';
+import { processLog, untilStopped, withParts } from '../process.ts';
+import { ownAddresses, ownZones } from './own-names.ts';
 import { startPeeringRole } from './peering.ts';
-import { processLog, untilStopped, withParts } from './process.ts';
+import { startPeeringAdmin } from './peering-admin.ts';
 
 export async function runPeering(flags: PeeringFlags): Promise<void> {
   const listen = parseListen(flags.listen);
@@ -35,7 +35,7 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
         ingress: flags.ingress.map(parseIngress),
       },
       own: {
-        zones: [...defaultZones, ...flags.zone],
+        zones: [...ownZones, ...flags.zone],
         ranges: [...flags.ownRange, ...(flags.addressRange ?? [])],
         hosts: [new URL(access.server).hostname.replace(/^\[|\]$/g, ''), ...ownAddresses()],
       },
@@ -45,36 +45,12 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
       ...filesOf(flags),
     });
     parts.add('peering', () => role.stop());
-    const status = () => ({
-      owner: [...role.peering.owner.reports()].map(({ refusals, ...report }) => ({
-        ...report,
-        refused: refusals.size,
-      })),
-      consumer: [...(role.peering.consumer()?.reports() ?? [])].map(({ refusals, ...report }) => ({
-        ...report,
-        refused: refusals.size,
-      })),
-    });
-    const admin = await startAdminEndpoint({
-      listen: parseListen(flags.adminListen),
-      metrics,
-      notReady: () => role.notReady(),
-      status,
-      registrations: [role.lease],
-    });
+    const admin = await startPeeringAdmin({ listen: parseListen(flags.adminListen), metrics, role });
     parts.add('admin endpoint', () => admin.close());
     const stopped = untilStopped(log, () => parts.stop());
     process.stdout.write(`ready ${role.advertised}\nadmin ${admin.url}\n`);
     await stopped;
   });
-}
-
-/** Zones that are always ours. */
-const defaultZones = ['cluster.local', 'clusterset.local', 'peers.local'];
-
-/** A peer's ingress on one of them would be a port of this machine. */
-function ownAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
 }
 
 function defaultAddress({ host, port }: { host: string; port: number }): string {

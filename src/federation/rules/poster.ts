@@ -1,0 +1,35 @@
+// Who may post the stub zone of a federation, and which endpoints of members are posted to. Pure.
+
+import { parseRange } from '../../base/ip.ts';
+import { parseHostPort } from '../../base/text/host-port.ts';
+import type { Cluster } from '../../clusterset/kinds/cluster.ts';
+import { refusal } from '../../clusterset/rules/endpoint-address.ts';
+
+/** The name in the certificate of the authority of a federation. */
+export function posterName(federation: string): string {
+  return `portolan federation ${federation}`;
+}
+
+export interface ResolverEndpoint {
+  readonly endpoint: string;
+  /** Base64 of PEM. */
+  readonly caBundle?: string;
+}
+
+/** The address of an endpoint that a member reported; undefined if it is a name. */
+export function addressOf({ endpoint }: ResolverEndpoint): string | undefined {
+  const host = /^https:\/\/([^/]+)\/?$/.exec(endpoint)?.[1];
+  return host === undefined ? undefined : parseHostPort(host, 443)?.host;
+}
+
+/** What the admin of the set wrote goes first. What a member reports must be an address that is its own to give. */
+export function resolverOf(cluster: Cluster | undefined): { readonly to?: ResolverEndpoint; readonly why: string } {
+  const { spec, status } = cluster ?? {};
+  if (spec?.resolver) return { to: spec.resolver, why: '' };
+  const reported = status?.resolver;
+  if (!reported) return { why: 'no resolver of it has reported an endpoint; start one with --stub-listen' };
+  const allowedRanges = (spec?.allowedRanges ?? []).map(parseRange).filter((range) => range !== undefined);
+  const problem = refusal(addressOf(reported) ?? '', { virtualRanges: [], allowedRanges });
+  if (problem === undefined) return { to: reported, why: '' };
+  return { why: `the endpoint ${reported.endpoint} that it reported is refused: ${problem}` };
+}

@@ -1,0 +1,48 @@
+// An agent as a part of a process: its controllers, the Lease by which it reports at home, and its admin endpoint.
+
+import { hostname } from 'node:os';
+import type { Host } from '../base/host.ts';
+import { createMetrics } from '../base/metrics.ts';
+import { Parts } from '../base/parts.ts';
+import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
+import { keepPartLease } from '../kube/controller/part-lease.ts';
+import { type AgentRoleOptions, type AgentRoleState, notReady, startAgentRole } from './agent.ts';
+
+export interface AgentPartOptions extends Omit<AgentRoleOptions, 'metrics'> {
+  readonly host: Host;
+  /** Of the admin endpoint. */
+  readonly listen: { readonly host: string; readonly port: number };
+}
+
+export interface AgentPart {
+  /** URL of its admin endpoint. */
+  readonly url: string;
+  state(): AgentRoleState;
+  stop(): Promise<void>;
+}
+
+export async function startAgentPart(options: AgentPartOptions): Promise<AgentPart> {
+  const { world, log, home, host, listen } = options;
+  const parts = new Parts(log);
+  const metrics = createMetrics();
+  const role = startAgentRole({ ...options, metrics });
+  parts.add('agent', () => role.stop());
+  const node = host.environment['NODE_NAME'] ?? hostname();
+  const lease = keepPartLease({ client: home, world, log, part: 'agent', id: hostname(), node });
+  parts.add('lease', () => lease.stop());
+  const status = () => role.state();
+  try {
+    const admin = await startAdminEndpoint({
+      listen,
+      metrics,
+      notReady: () => lease.problem() || notReady(status()),
+      status,
+      registrations: [lease],
+    });
+    parts.add('admin endpoint', () => admin.close());
+    return { url: admin.url, state: status, stop: () => parts.stop() };
+  } catch (error) {
+    await parts.stop();
+    throw error;
+  }
+}

@@ -1,0 +1,10 @@
+// Names and addresses that are always this mesh's own: no peer may claim them.
+
+import { networkInterfaces } from 'node:os';
+
+export const ownZones: readonly string[] = ['cluster.local', 'clusterset.local', 'peers.local'];
+
+/** A peer's ingress on one of them would be a port of this machine. */
+export function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
+}

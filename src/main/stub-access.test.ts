@@ -1,0 +1,101 @@
+// The endpoint for stub zones and the authority of a federation know each other by certificates that nobody made by hand.
+
+import { afterEach, expect, test } from 'vitest';
+import { startHome } from '../../sim/home.ts';
+import { Simulation } from '../../sim/virtual-world.ts';
+import { silentLog } from '../base/log.ts';
+import { createRealWorld } from '../base/real/world.ts';
+import { certificateFacts } from '../base/x509/certificates.ts';
+import { resolverAuthoritySecret } from '../clusterset/membership/resolver-authority.ts';
+import { dnsOptionsManifest, dnsOptionsOf } from '../clusterset/rules/clusterset-dns.ts';
+import type { StubCertificates } from '../dns/config/config.ts';
+import { listenFederations } from '../dns/sockets/server-federations.ts';
+import { Federations } from '../dns/stub-zones/federations.ts';
+import { openFederationIdentity } from '../federation/stub-zones/identity.ts';
+import { install } from '../kube/client/apply.ts';
+import { type Client, createClient } from '../kube/client/client.ts';
+import { dayMs, readKeptAuthority } from '../kube/client/kept-authority.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
+import { memoryHome } from '../peering/testing/edge/memory-home.ts';
+import { openStubAccess } from './stub-access.ts';
+
+const stops: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+});
+
+/** As the agent does it. */
+async function publish(home: Client, authorities: Record<string, string>): Promise<void> {
+  const ranges = { clusterSet: [], peers: [], external: [] };
+  const ground = { federationZones: [], authorities, ranges };
+  await install(home, dnsOptionsManifest(dnsOptionsOf(undefined), { ground }));
+}
+
+test('stub zones: the federation is published at home -> it posts its own zone and no other; others do not', async () => {
+  const home = await memoryHome();
+  stops.push(() => home.stop());
+  const world = createRealWorld();
+  const access = await openStubAccess({ world, log: silentLog, home: home.client, hosts: ['127.0.0.1'] });
+  stops.push(() => access.stop());
+  const disk = { read: async () => undefined, write: async () => {} } as never;
+  const federations = new Federations({
+    ...{ disk, path: 'stub-zones.json', log: silentLog, onChange: () => {} },
+    ...{ allowed: access.allowed, mayPost: access.mayPost },
+  });
+  const endpoint = await listenFederations({ ...access, federations, host: '127.0.0.1', port: 0 });
+  stops.push(() => endpoint.close());
+  const at = { world, broker: home.client, clusterset: systemNamespace };
+  const [worldwide, other] = await Promise.all([
+    openFederationIdentity({ ...at, federation: 'world' }),
+    openFederationIdentity({ ...at, federation: 'other' }),
+  ]);
+  const authority = await readKeptAuthority({
+    ...{ client: home.client, namespace: systemNamespace, name: resolverAuthoritySecret },
+  });
+
+  const post = async (federation: string, identity: typeof worldwide) => {
+    const { certificate, key } = identity.current();
+    const transport = world.network.http({
+      server: `https://127.0.0.1:${endpoint.port}`,
+      ...{ certificateAuthority: authority!.certificate, clientCertificate: certificate, clientKey: key },
+    });
+    const path = `/federations/${federation}`;
+    const body = Buffer.from('{"nameservers": ["10.0.0.1"]}');
+    return transport.send({ method: 'POST', path, headers: {}, body }).then(
+      ({ status }) => status,
+      (error: Error) => error.message,
+    );
+  };
+
+  expect(await post('world', worldwide)).toBe(401);
+  // One that cannot be read takes nothing away from the others.
+  await publish(home.client, { world: worldwide.caBundle, broken: 'bm8gY2VydGlmaWNhdGU=' });
+  await expect.poll(() => post('world', worldwide)).toBe(200);
+  expect(await post('other', worldwide)).toBe(403);
+  expect(await post('other', other)).toBe(401);
+  expect(federations.zones().map(({ zone }) => zone)).toEqual(['world.svc.federation']);
+  await publish(home.client, {});
+  await expect.poll(() => post('world', worldwide)).toBe(401);
+});
+
+test('stub zones: weeks pass -> both sides renew their certificates, from the authorities that they had', async () => {
+  const simulation = new Simulation({ seed: 1 });
+  const world = simulation.world('resolver');
+  const virtual = await startHome(simulation);
+  const home = createClient({ send: virtual.api.handle, close: () => {} }, { world, userAgent: 'test' });
+  const access = await openStubAccess({ world, log: silentLog, home, hosts: ['10.0.0.7'] });
+  stops.push(() => access.stop());
+  const federation = await openFederationIdentity({ world, broker: home, clusterset: 'default', federation: 'world' });
+  let shown: StubCertificates = access;
+  access.onRenewed((next) => (shown = next));
+  const firstPoster = federation.current();
+  for (let days = 1; days <= 60; days += 1) {
+    await simulation.time.advance(dayMs);
+    const nowMs = world.clock.wallMs();
+    for (const { certificate } of [shown, federation.current()])
+      expect(certificateFacts(certificate).notAfterMs - nowMs).toBeGreaterThan(9 * dayMs);
+  }
+  expect(shown.certificate).not.toBe(access.certificate);
+  expect(shown.clientAuthority).toBe(access.clientAuthority);
+  expect(federation.current().certificate).not.toBe(firstPoster.certificate);
+});

@@ -1,0 +1,100 @@
+// Certificates of a resolver's endpoint for stub zones, without anybody making them: its own is issued by the authority that
+// joining left in the home, and renewed; who may post is read from the home, where the agent copies it from the broker.
+
+import type { Log } from '../base/log.ts';
+import type { Timer, World } from '../base/world.ts';
+import { type Credentials, certificateFacts } from '../base/x509/certificates.ts';
+import { resolverAuthorityName, resolverAuthoritySecret } from '../clusterset/membership/resolver-authority.ts';
+import { clusterSetDnsName } from '../clusterset/rules/clusterset-dns.ts';
+import { readGround } from '../clusterset/rules/set-ground.ts';
+import type { StubCertificates, StubEndpoint } from '../dns/config/config.ts';
+import { posterName } from '../federation/rules/poster.ts';
+import type { Client } from '../kube/client/client.ts';
+import { dayMs, issueLeaf, openKeptAuthority } from '../kube/client/kept-authority.ts';
+import { createInformer } from '../kube/controller/informer.ts';
+import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
+
+export interface StubAccessOptions {
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
+  readonly log: Log;
+  readonly home: Client;
+  /** Names and addresses at which the endpoint is reached. */
+  readonly hosts: readonly string[];
+}
+
+export type StubAccess = StubCertificates &
+  Required<Pick<StubEndpoint, 'allowed' | 'mayPost' | 'onRenewed'>> & { stop(): void };
+
+const lifetimeMs = 30 * dayMs;
+/** Timers of the runtime end after 24 days. */
+const renewMs = 10 * dayMs;
+
+export async function openStubAccess({ world, log, home, hosts }: StubAccessOptions): Promise<StubAccess> {
+  const at = { world, client: home, namespace: systemNamespace };
+  const kept = { ...at, name: resolverAuthoritySecret, commonName: resolverAuthorityName };
+  const authority = await openKeptAuthority(kept);
+  const use = { kind: 'server', hosts } as const;
+  const issue = () => issueLeaf(kept, authority, { commonName: 'portolan resolver', use, lifetimeMs });
+  const listeners = new Set<(next: StubCertificates) => void>();
+  let leaf: Credentials = issue();
+  let posters: Readonly<Record<string, string>> = {};
+  let timer: Timer;
+
+  function current(): StubCertificates {
+    const bundles = Object.values(posters).map((bundle) => Buffer.from(bundle, 'base64').toString('utf8'));
+    const readable = bundles.filter(isCertificate);
+    // Never empty, or every authority of the system would be trusted. Our own issues no client certificates.
+    return { ...leaf, clientAuthority: [authority.certificate, ...readable].join('\n') };
+  }
+
+  function tell(): void {
+    for (const listener of listeners) listener(current());
+  }
+
+  function renewLater(): void {
+    timer = world.timers.after(renewMs, () => {
+      leaf = issue();
+      tell();
+      renewLater();
+    });
+  }
+
+  const informer = createInformer<ConfigMap>({
+    ...{ client: home, world, log, type: configMapType, namespace: systemNamespace },
+    fieldSelector: `metadata.name=${clusterSetDnsName}`,
+  });
+  informer.on((_key, next) => {
+    const found = (next && readGround(next)?.authorities) ?? {};
+    if (JSON.stringify(found) === JSON.stringify(posters)) return;
+    posters = found;
+    tell();
+  });
+  informer.start();
+  renewLater();
+  return {
+    ...current(),
+    allowed: [],
+    mayPost: (identity, federation) => Object.hasOwn(posters, federation) && identity === posterName(federation),
+    onRenewed: (listener) => {
+      listeners.add(listener);
+      // They may have come between opening and listening.
+      listener(current());
+      return () => listeners.delete(listener);
+    },
+    stop: () => {
+      timer.cancel();
+      informer.stop();
+    },
+  };
+}
+
+/** One that cannot be read must not take the endpoint away from the others. */
+function isCertificate(pem: string): boolean {
+  try {
+    certificateFacts(pem);
+    return true;
+  } catch {
+    return false;
+  }
+}

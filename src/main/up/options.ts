@@ -1,0 +1,27 @@
+// What the parts of `portolan up` that depend on the membership are started with.
+
+import type { Host } from '../../base/host.ts';
+import type { Log } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import type { UpProxyMode } from '../../cli/roles/up.ts';
+import type { UpDns, UpStub } from '../../cli/roles/up-flags.ts';
+import type { Client } from '../../kube/client/client.ts';
+
+export interface MemberPartsOptions {
+  readonly world: World;
+  readonly log: Log;
+  readonly host: Host;
+  readonly home: Client;
+  readonly directory: string;
+  /** The id of a cluster that is in no clusterset. */
+  readonly name: string;
+  readonly region: string;
+  readonly zone: string;
+  readonly dns: UpDns;
+  readonly stub: UpStub | undefined;
+  readonly proxy: UpProxyMode;
+  /** One line of progress. */
+  readonly say: (part: string, text: string) => void;
+  /** A part could not be started again: the process ends. */
+  readonly onFailed: (error: unknown) => void;
+}

@@ -1,0 +1,104 @@
+// The proxy of `portolan up`: by nftables where this machine allows it, in userspace where all clusterset addresses are
+// loopback addresses. It starts when the ranges of the clusterset are known, which the agent copies into the home.
+
+import { hostname } from 'node:os';
+import type { Host } from '../../base/host.ts';
+import type { IpRange } from '../../base/ip.ts';
+import { errorText, type Log } from '../../base/log.ts';
+import { createMetrics } from '../../base/metrics.ts';
+import { sleep, type World } from '../../base/world.ts';
+import type { UpProxyMode } from '../../cli/roles/up.ts';
+import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
+import { readGround } from '../../clusterset/rules/set-ground.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import { identifyByConntrack } from '../../proxy/connectivity/edge/probe.ts';
+import { modeProblem, rangesAtHome } from '../../proxy/ranges.ts';
+import { emptyViewInput } from '../../proxy/view.ts';
+import { type ProxyRole, startProxy } from '../proxy.ts';
+import { startProxyAdmin } from '../proxy-admin.ts';
+
+export interface UpProxyOptions {
+  readonly world: World;
+  readonly log: Log;
+  readonly host: Host;
+  readonly home: Client;
+  readonly id: string;
+  readonly region: string;
+  readonly zone: string;
+  readonly mode: UpProxyMode;
+  readonly say: (part: string, text: string) => void;
+  /** Aborted when it is no longer wanted. */
+  readonly signal: AbortSignal;
+}
+
+const lookMs = 200;
+const verifyMs = 600_000;
+
+/** Undefined if clusterset addresses cannot be routed here, which is said. */
+export async function startUpProxy(options: UpProxyOptions): Promise<{ stop(): Promise<void> } | undefined> {
+  const { home, host, say } = options;
+  const { ranges, zone } = await whenKnown(options);
+  const metrics = createMetrics();
+  const proxy = await startInSomeMode(options, ranges, metrics);
+  if (proxy === undefined) return undefined;
+  try {
+    await proxy.role.whenServing();
+    const identify = proxy.role.identify ?? identifyByConntrack(host);
+    const listen = { host: '127.0.0.1', port: 0 };
+    const zoneNow = async () => (await readOptions(home))?.zone ?? zone;
+    const admin = await startProxyAdmin({ listen, metrics, proxy: proxy.role, identify, zone: zoneNow });
+    say('proxy', `${proxy.mode}, admin ${admin.url}`);
+    const stop = async () => {
+      await admin.close();
+      await proxy.role.stop();
+    };
+    return { stop };
+  } catch (error) {
+    await proxy.role.stop();
+    throw error;
+  }
+}
+
+async function startInSomeMode(
+  options: UpProxyOptions,
+  ranges: readonly IpRange[],
+  metrics: ReturnType<typeof createMetrics>,
+): Promise<{ readonly mode: string; readonly role: ProxyRole } | undefined> {
+  const { id, zone, region } = options;
+  const place = { cluster: id, ...(zone === '' ? {} : { zone }), ...(region === '' ? {} : { region }) };
+  const start = async (mode: 'nftables' | 'userspace') => {
+    const view = { ...emptyViewInput, ...place, ranges };
+    const more = { metrics, node: hostname(), verifyMs, learnsRanges: true };
+    return { mode, role: await startProxy({ ...options, ...more, mode, view }) };
+  };
+  if (options.mode === 'userspace' || options.mode === 'nftables') return start(options.mode);
+  if (modeProblem(ranges, 'userspace') === undefined) return start('userspace');
+  try {
+    return await start('nftables');
+  } catch (error) {
+    options.say(
+      'proxy',
+      `off, clusterset addresses are not routed on this machine: nftables cannot be used (${errorText(error)}); run as root, or give the clusterset a range in 127.0.0.0/8`,
+    );
+    return undefined;
+  }
+}
+
+async function whenKnown({ home, world, signal }: UpProxyOptions) {
+  for (;;) {
+    const known = await readOptions(home);
+    if (known !== undefined) return known;
+    await sleep(world.timers, lookMs);
+    signal.throwIfAborted();
+  }
+}
+
+async function readOptions(home: Client): Promise<{ ranges: IpRange[]; zone: string } | undefined> {
+  const ref = { namespace: systemNamespace, name: clusterSetDnsName };
+  const written = await getOrUndefined<ConfigMap>(home, configMapType, ref);
+  if (written === undefined || readGround(written) === undefined) return undefined;
+  return { ranges: rangesAtHome(written), zone: readDnsOptions(written).zone };
+}

@@ -1,0 +1,173 @@
+// `portolan up` as real processes on one machine: it joins by file and by standard input, serves names and clusterset
+// addresses, starts again with the same command, ends cleanly, and ends when a part of it dies. Kubeconfigs of homes merge.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseJoinToken } from '../src/clusterset/membership/join-token.ts';
+import { type ApiProcess, startApi } from './support/api-process.ts';
+import { describeWith, pathOf } from './support/counterparts.ts';
+import { portolan, run, runPortolan } from './support/portolan.ts';
+
+const part = 64 + (process.pid % 150);
+const range = `127.${part}.0.0/17`;
+
+describeWith(['kubectl', 'dig', 'envoy'], 'portolan up', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'portolan-up-'));
+  const stops: (() => Promise<unknown>)[] = [];
+  let broker: ApiProcess;
+  const kubeconfigOf = (name: string) => join(folder, name, 'admin.kubeconfig');
+  const backend = createServer((_request, response) => void response.end('checkout in east\n'));
+
+  interface Up {
+    readonly child: ChildProcess;
+    readonly out: () => string;
+    readonly err: () => string;
+    readonly ended: Promise<number | null>;
+    stop(): Promise<number | null>;
+  }
+
+  /** Resolves when it prints that it is ready. */
+  function up(args: readonly string[], input = ''): Promise<Up> {
+    const child = spawn(portolan, ['up', ...args], { cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] });
+    child.stdin.end(input);
+    let [out, err] = ['', ''];
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (err += chunk));
+    const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+    const stop = () => {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGINT');
+      return ended;
+    };
+    stops.push(stop);
+    return new Promise((resolve, reject) => {
+      ended.then((code) => reject(new Error(`portolan up ${args.join(' ')} ended with ${code}: ${out}${err}`)));
+      child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+        out += chunk;
+        if (out.includes('Ctrl-C')) resolve({ child, out: () => out, err: () => err, ended, stop });
+      });
+    });
+  }
+
+  const at = (name: string, line: string) =>
+    runPortolan([...line.split(' '), '--kubeconfig', kubeconfigOf(name)], { cwd: folder });
+
+  async function token(id: string, net: number): Promise<string> {
+    const { code, out, err } = await at(
+      'broker',
+      `broker token ${id} --clusterset prod --allowed-range 127.${part}.${net}.0/24`,
+    );
+    expect({ code, err }).toMatchObject({ code: 0 });
+    expect(err).toContain('warning: other machines cannot reach https://127.0.0.1:');
+    return out;
+  }
+
+  beforeAll(async () => {
+    broker = await startApi({ data: join(folder, 'broker') });
+    stops.push(() => broker.stop());
+    const { code, err } = await at('broker', `broker init --clusterset prod --clusterset-range ${range}`);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    await new Promise<void>((resolve) => backend.listen(0, `127.${part}.255.1`, resolve));
+  });
+  afterAll(async () => {
+    backend.close();
+    for (const stop of stops.splice(0).reverse()) await stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const westArgs = ['--data', 'west', '--join', '-', '--dns-listen', '127.0.0.1:0', '--namespace', 'shop'];
+  let east: Up;
+  let west: Up;
+  let westToken = '';
+
+  test('join by a file and by standard input -> a name of east gets an answer and a connection in west', async () => {
+    writeFileSync(join(folder, 'east.token'), await token('east', 255));
+    westToken = await token('west', 254);
+    const eastArgs = ['--data', 'east', '--join', 'east.token', '--dns-listen', '127.0.0.1:0', '--proxy', 'off'];
+    [east, west] = await Promise.all([up([...eastArgs, '--namespace', 'shop']), up(westArgs, westToken)]);
+    for (const { out } of [east, west]) expect(out()).toMatch(/^home .*\njoin .*in clusterset prod\nagent .*\ndns /m);
+    const { port } = backend.address() as AddressInfo;
+    const address = `--address 127.${part}.255.1 --port 8080:${port}`;
+    const registered = await at('east', `register shop/checkout ${address} --export --wait`);
+    expect(registered).toMatchObject({ code: 0, err: '' });
+    const dns = /^dns +127\.0\.0\.1:(\d+)/m.exec(west.out())![1]!;
+    const ask = ['@127.0.0.1', '-p', dns, '+short', 'checkout.shop.svc.clusterset.local'];
+    const resolved = () => run(pathOf('dig')!, ask).then(({ out }) => out.trim());
+    await expect.poll(resolved, { timeout: 30_000 }).toMatch(new RegExp(`^127\\.${part}\\.`));
+    const url = `http://${await resolved()}:8080/`;
+    const get = () => fetch(url).then((response) => response.text());
+    await expect.poll(() => get().catch(String), { timeout: 30_000 }).toBe('checkout in east\n');
+    expect(west.out()).toContain('proxy    userspace');
+  });
+
+  test('status against it -> all parts report, exit code 0', async () => {
+    const { code, out } = await at('west', 'status');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^agent .*reporting/m);
+    expect(out).toMatch(/^dns .*reporting/m);
+    expect(out).toMatch(/^proxy .*userspace .*reporting/m);
+  });
+
+  test('kubeconfigs of homes -> named after their homes, and merged by kubectl', async () => {
+    const env = { ...process.env, KUBECONFIG: `${kubeconfigOf('east')}:${kubeconfigOf('west')}` };
+    const kubectl = (line: string) => run(pathOf('kubectl')!, line.split(' '), { env });
+    expect((await kubectl('config get-contexts -o name')).out).toBe('east\nwest\n');
+    const uids = await Promise.all(
+      ['east', 'west'].map((name) =>
+        kubectl(`--context ${name} get namespace kube-system -o jsonpath={.metadata.uid}`),
+      ),
+    );
+    expect(uids.map(({ code, err }) => [code, err])).toEqual([
+      [0, ''],
+      [0, ''],
+    ]);
+    expect(new Set(uids.map(({ out }) => out)).size).toBe(2);
+    // Our own commands read merged files too.
+    const status = await runPortolan(['status', '--context', 'west'], { env });
+    expect(status.out).toContain('this cluster is west');
+  });
+
+  test('stopped and started by the same command -> exit code 0, still the same member', async () => {
+    expect(await west.stop()).toBe(0);
+    expect(west.err()).toBe('');
+    west = await up(westArgs, westToken);
+    expect(west.out()).toContain('join     this cluster is west in clusterset prod already');
+  });
+
+  test('the Envoy dies -> it is said and the process ends with an error', async () => {
+    const envoy = await up(['--data', 'lone', '--dns-listen', '127.0.0.1:0', '--envoy', pathOf('envoy')!]);
+    const children = execFileSync('ps', ['--ppid', String(envoy.child.pid), '-o', 'pid=,comm='], { encoding: 'utf8' });
+    const pid = /(\d+) envoy/.exec(children)?.[1];
+    process.kill(Number(pid), 'SIGKILL');
+    expect(await envoy.ended).toBe(1);
+    expect(envoy.err()).toMatch(/portolan: .*envoy: it ended with SIGKILL; start portolan up again/);
+  });
+
+  test('a token that is cut, or for a file that is not there -> usage or failure with the next step, nothing runs', async () => {
+    const cut = await runPortolan(['up', '--data', join(folder, 'x'), '--join', westToken.slice(0, 80)]);
+    expect(cut.code).not.toBe(0);
+    expect(cut.err).toContain('it is not whole; copy all of what portolan broker token printed');
+    const absent = await runPortolan(['up', '--data', join(folder, 'x'), '--join', 'no-such-file']);
+    expect(absent).toMatchObject({ code: 2, err: 'portolan: --join no-such-file: no such file\n' });
+  });
+
+  test('--advertise -> kubeconfig and tokens carry it, without a warning', async () => {
+    const home = await startApi({
+      data: join(folder, 'away'),
+      args: ['--advertise', 'localhost.example', '--clusterset', 'set'],
+    });
+    stops.push(() => home.stop());
+    expect(readFileSync(kubeconfigOf('away'), 'utf8')).toContain(`server: https://localhost.example:${home.port}`);
+    const direct = ['--server', `https://127.0.0.1:${home.port}`];
+    const made = await run(pathOf('kubectl')!, [
+      ...['--kubeconfig', kubeconfigOf('away'), ...direct, '--tls-server-name', 'localhost.example'],
+      ...['get', 'clusterset', '-n', 'set', '-o', 'name'],
+    ]);
+    expect(made).toMatchObject({ code: 0, out: 'clusterset.portolan.dev/set\n' });
+    const { server } = parseJoinToken(westToken);
+    expect(server).toBe(`https://127.0.0.1:${broker.port}`);
+  });
+});
