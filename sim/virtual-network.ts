@@ -13,6 +13,8 @@ export type LinkState = 'up' | 'refused' | 'silent';
 interface Stream {
   readonly from: string;
   readonly server: string;
+  /** Closing it breaks its own streams alone. */
+  readonly transport: HttpTransport;
   fail(error: Error): void;
 }
 
@@ -45,10 +47,11 @@ export class VirtualNetwork {
   }
 
   /** Breaks connections as a reset does; pending reads fail. */
-  breakStreams(which: { readonly from?: string; readonly server?: string }): void {
+  breakStreams(which: { readonly from?: string; readonly server?: string; readonly transport?: HttpTransport }): void {
     for (const stream of [...this.#open]) {
       if (which.from !== undefined && which.from !== stream.from) continue;
       if (which.server !== undefined && which.server !== stream.server) continue;
+      if (which.transport !== undefined && which.transport !== stream.transport) continue;
       stream.fail(new Error(`${stream.server}: connection reset`));
     }
   }
@@ -64,11 +67,11 @@ export class VirtualNetwork {
         const token = await access.bearerToken?.();
         const headers =
           token === undefined ? request.headers : { ...request.headers, authorization: `Bearer ${token}` };
-        return this.#exchange(from, access.server, { ...request, headers });
+        return this.#exchange({ from, server: access.server, transport }, { ...request, headers });
       },
       close: () => {
         isClosed = true;
-        this.breakStreams({ from, server: access.server });
+        this.breakStreams({ transport });
       },
     };
     return transport;
@@ -78,13 +81,13 @@ export class VirtualNetwork {
     return this.#links.get(from)?.get(server) ?? 'up';
   }
 
-  #exchange(from: string, server: string, request: HttpRequest): Promise<HttpResponse> {
+  #exchange(ends: Omit<Stream, 'fail'>, request: HttpRequest): Promise<HttpResponse> {
+    const { from, server } = ends;
     return new Promise((resolve, reject) => {
       // Only a watch is still being answered when its caller may have lost interest.
       const caller = request.path.includes('watch=') ? new AbortController() : undefined;
       const stream: Stream = {
-        from,
-        server,
+        ...ends,
         fail: (error) => {
           this.#open.delete(stream);
           caller?.abort(error);
