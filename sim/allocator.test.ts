@@ -29,10 +29,12 @@ async function allocators(count = 1) {
   return { allocator: all[0]!, all, settle, claims, home, simulation };
 }
 
+const unbound = { present: [], wishes: [] };
+
 describe('allocator', () => {
   test('allocator: asked twice -> the same address, one claim', async () => {
     const { allocator, settle, claims } = await allocators();
-    const request = { owner: owner('a'), range: range('243.0.0.0/12'), preferred: [] };
+    const request = { owner: owner('a'), range: range('243.0.0.0/12'), ...unbound };
     const first = await allocator.hold(request);
     expect(await allocator.hold(request)).toEqual(first);
     await settle();
@@ -43,7 +45,7 @@ describe('allocator', () => {
   test('allocator: two processes and one address, at the same moment -> one of them gets it, the other goes without', async () => {
     const { all, claims } = await allocators(2);
     const results = await Promise.all(
-      all.map((one, index) => one.hold({ owner: owner(`s${index}`), range: range('243.0.0.7/32'), preferred: [] })),
+      all.map((one, index) => one.hold({ owner: owner(`s${index}`), range: range('243.0.0.7/32'), ...unbound })),
     );
     expect(results.map(({ kind }) => kind).sort()).toEqual(['exhausted', 'held']);
     expect(await claims()).toHaveLength(1);
@@ -53,17 +55,17 @@ describe('allocator', () => {
     const { allocator } = await allocators();
     const held: string[] = [];
     for (let index = 0; index < 14; index += 1) {
-      const result = await allocator.hold({ owner: owner(`s${index}`), range: range('243.0.0.0/28'), preferred: [] });
+      const result = await allocator.hold({ owner: owner(`s${index}`), range: range('243.0.0.0/28'), ...unbound });
       if (result.kind === 'held') held.push(result.address);
     }
     expect(new Set(held).size).toBe(14);
-    const last = await allocator.hold({ owner: owner('late'), range: range('243.0.0.0/28'), preferred: [] });
+    const last = await allocator.hold({ owner: owner('late'), range: range('243.0.0.0/28'), ...unbound });
     expect(last).toEqual({ kind: 'exhausted' });
   });
 
   test('allocator: a wish that is free -> granted; that somebody has -> another address', async () => {
     const { allocator } = await allocators();
-    const wish = { range: range('243.0.0.0/12'), preferred: ['243.1.2.3'] };
+    const wish = { range: range('243.0.0.0/12'), present: [], wishes: ['243.1.2.3'] };
     expect(await allocator.hold({ owner: owner('a'), ...wish })).toEqual({ kind: 'held', address: '243.1.2.3' });
     const other = await allocator.hold({ owner: owner('b'), ...wish });
     expect(other).toMatchObject({ kind: 'held' });
@@ -72,22 +74,22 @@ describe('allocator', () => {
 
   test('allocator: a claim in force -> outranks what the object was edited to', async () => {
     const { allocator, settle } = await allocators();
-    const before = await allocator.hold({ owner: owner('a'), range: range('243.0.0.0/12'), preferred: [] });
+    const before = await allocator.hold({ owner: owner('a'), range: range('243.0.0.0/12'), ...unbound });
     await settle();
-    const edited = { owner: owner('a'), range: range('243.0.0.0/12'), preferred: ['243.9.9.9'] };
+    const edited = { owner: owner('a'), range: range('243.0.0.0/12'), present: ['243.9.9.9'], wishes: [] };
     expect(await allocator.hold(edited)).toEqual(before);
   });
 
   test('allocator: released -> kept for its owner for the hold time, then free for others', async () => {
     const { allocator, settle, claims } = await allocators();
     const one = range('243.0.0.7/32');
-    await allocator.hold({ owner: owner('a'), range: one, preferred: [] });
+    await allocator.hold({ owner: owner('a'), range: one, ...unbound });
     await settle();
     await allocator.release(owner('a'));
     await settle();
-    expect(await allocator.hold({ owner: owner('b'), range: one, preferred: [] })).toEqual({ kind: 'exhausted' });
+    expect(await allocator.hold({ owner: owner('b'), range: one, ...unbound })).toEqual({ kind: 'exhausted' });
     expect(await allocator.sweep()).toBeGreaterThan(0);
-    expect(await allocator.hold({ owner: owner('a'), range: one, preferred: [] })).toMatchObject({ kind: 'held' });
+    expect(await allocator.hold({ owner: owner('a'), range: one, ...unbound })).toMatchObject({ kind: 'held' });
     await settle();
     expect((await claims())[0]?.spec.releasedAt).toBeUndefined();
     await allocator.release(owner('a'));
@@ -95,28 +97,36 @@ describe('allocator', () => {
     await allocator.sweep();
     await settle();
     expect(await claims()).toEqual([]);
-    expect(await allocator.hold({ owner: owner('b'), range: one, preferred: [] })).toMatchObject({ kind: 'held' });
+    expect(await allocator.hold({ owner: owner('b'), range: one, ...unbound })).toMatchObject({ kind: 'held' });
+  });
+
+  test('allocator: released, then wanted again with a wish -> the reserved address comes before the wish', async () => {
+    const { allocator, settle } = await allocators();
+    const wide = range('243.0.0.0/12');
+    const before = await allocator.hold({ owner: owner('a'), range: wide, ...unbound });
+    await settle();
+    await allocator.release(owner('a'));
+    await settle();
+    const again = await allocator.hold({ owner: owner('a'), range: wide, present: [], wishes: ['243.9.9.9'] });
+    expect(again).toEqual(before);
   });
 
   test('allocator: swept while its owner takes it back -> the owner keeps it', async () => {
     const { all, settle, claims } = await allocators(2);
     const one = range('243.0.0.7/32');
-    await all[0]!.hold({ owner: owner('a'), range: one, preferred: [] });
+    await all[0]!.hold({ owner: owner('a'), range: one, ...unbound });
     await settle();
     await all[0]!.release(owner('a'));
     await settle(holdMs + 2_000);
-    const [taken] = await Promise.all([
-      all[0]!.hold({ owner: owner('a'), range: one, preferred: [] }),
-      all[1]!.sweep(),
-    ]);
+    const [taken] = await Promise.all([all[0]!.hold({ owner: owner('a'), range: one, ...unbound }), all[1]!.sweep()]);
     expect(taken.kind).toBe('held');
     expect(await claims()).toHaveLength(1);
   });
 
   test('allocator: release with addresses to keep -> only the others are released', async () => {
     const { allocator, settle, claims } = await allocators();
-    const v4 = await allocator.hold({ owner: owner('a'), range: range('243.0.0.0/12'), preferred: [] });
-    const v6 = await allocator.hold({ owner: owner('a'), range: range('fd70:6f72:74f3::/64'), preferred: [] });
+    const v4 = await allocator.hold({ owner: owner('a'), range: range('243.0.0.0/12'), ...unbound });
+    const v6 = await allocator.hold({ owner: owner('a'), range: range('fd70:6f72:74f3::/64'), ...unbound });
     await settle();
     if (v4.kind !== 'held' || v6.kind !== 'held') throw new Error('no address');
     await allocator.release(owner('a'), [v6.address]);

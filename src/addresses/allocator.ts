@@ -26,8 +26,10 @@ export interface AllocatorOptions {
 export interface HoldRequest {
   readonly owner: AddressOwner;
   readonly range: IpRange;
-  /** The owner's present addresses, then the ones it would like, in the order in which they are tried. */
-  readonly preferred: readonly string[];
+  /** Addresses in the owner's object: its users know them. */
+  readonly present: readonly string[];
+  /** Addresses that it would like, in the order in which they are tried, after those that are reserved for it. */
+  readonly wishes: readonly string[];
 }
 
 export type Held = { readonly kind: 'held'; readonly address: string } | { readonly kind: 'exhausted' };
@@ -53,13 +55,12 @@ export function createAllocator(options: AllocatorOptions): Allocator {
   const { home, world, claims, holdMs } = options;
 
   async function hold(request: HoldRequest): Promise<Held> {
-    const live = holding(request.owner, request.range.family, request.preferred);
+    const { owner, range, present, wishes } = request;
+    const live = holding(owner, range.family, [...present, ...wishes]);
     if (live !== undefined) return { kind: 'held', address: live };
-    const reserved = claimsOf(request.owner).map(claimedAddress);
-    const [present, ...wishes] = request.preferred;
-    const preferred = [...(present === undefined ? [] : [present]), ...reserved, ...wishes];
-    for (const address of candidates({ ...request, preferred, isTaken: isTakenBySomebodyElse(request.owner) })) {
-      if (await take(request.owner, address)) return { kind: 'held', address };
+    const preferred = [...present, ...claimsOf(owner).map(claimedAddress), ...wishes];
+    for (const address of candidates({ owner, range, preferred, isTaken: isTakenBySomebodyElse(owner) })) {
+      if (await take(owner, address)) return { kind: 'held', address };
     }
     return { kind: 'exhausted' };
   }

@@ -41,15 +41,16 @@ export async function holdAddresses(
   const ips: string[] = [];
   const unsupported: IpFamily[] = [];
   const exhausted: IpFamily[] = [];
-  const preferred = [...(present?.spec.ips ?? []), ...deciderIps(merge, records)];
+  const owner = importOwner(service);
+  const addresses = { present: present?.spec.ips ?? [], wishes: deciderIps(merge, records) };
   for (const family of merge.ipFamilies.length === 0 ? (['IPv4'] as const) : merge.ipFamilies) {
     const range = policy.ranges.get(family);
     // A range may be taken away while an import still has an address of it: a live import's address never changes.
-    const live = range === undefined ? allocator.holding(importOwner(service), family, preferred) : undefined;
+    const live = range === undefined ? allocator.holding(owner, family, addresses.present) : undefined;
     if (live !== undefined) ips.push(live);
     else if (range === undefined) unsupported.push(family);
     else {
-      const held = await allocator.hold({ owner: importOwner(service), range, preferred });
+      const held = await allocator.hold({ owner, range, ...addresses });
       if (held.kind === 'held') ips.push(held.address);
       else exhausted.push(family);
     }

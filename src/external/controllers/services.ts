@@ -158,7 +158,7 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
       if (status !== 'Available' || ips.has(hostname)) continue;
       const own: string[] = [];
       for (const range of ranges) {
-        const held = await allocator.hold({ owner: ownerOfName(hostname), range, preferred: [] });
+        const held = await allocator.hold({ owner: ownerOfName(hostname), range, present: [], wishes: [] });
         if (held.kind === 'held') own.push(held.address);
         else exhausted.set(hostname, `no ${range.family} address is left for external services`);
       }

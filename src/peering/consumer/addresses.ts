@@ -117,7 +117,7 @@ async function settle(subject: Subject, service: Kept | undefined): Promise<bool
   const ips: string[] = [];
   const exhausted: IpFamily[] = [];
   for (const range of ranges) {
-    const held = await allocator.hold({ owner, range, preferred: service.ips });
+    const held = await allocator.hold({ owner, range, present: service.ips, wishes: [] });
     if (held.kind === 'held') ips.push(held.address);
     else exhausted.push(range.family);
   }
