@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundlePages } from './pages.mjs';
 import { root } from './setup.mjs';
 
 export async function build() {
@@ -26,6 +27,7 @@ export async function build() {
   try {
     compile(fresh);
     await compileDefinitions(fresh);
+    await bundlePages(`${fresh}/dashboard`, `${root}dist/dashboard`);
     writeFileSync(`${fresh}/.built`, '');
     spawnSync('touch', ['-d', startedAt.toISOString(), `${fresh}/.built`]);
     rmSync(`${root}.dist-old-${process.pid}`, { recursive: true, force: true });

@@ -17,6 +17,7 @@ const debianPackages = {
   pip3: 'python3-pip',
   conntrack: 'conntrack',
   curl: 'curl',
+  chromium: 'chromium',
 };
 
 const envoyVersion = '1.40.0';

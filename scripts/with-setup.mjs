@@ -40,6 +40,7 @@ await jobs[job]();
 
 function lint() {
   must('types', 'tsc', ['-p', root]);
+  must('types of the page', 'tsc', ['-p', `${root}src/dashboard/pages`]);
   must('lint', 'biome', ['check', '--error-on-warnings', root]);
   must('unused code', 'knip', ['--directory', root]);
   must('files that only tests use', 'knip', ['--config', 'knip.product.json', '--directory', root]);

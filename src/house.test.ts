@@ -20,15 +20,7 @@ const mayImport: Record<string, readonly string[]> = {
   'home/schema': ['base', 'kube/objects'],
   addresses: ['base', 'kube'],
   endpoints: ['base', 'kube'],
-  doctor: [
-    'base',
-    'kube/objects',
-    'addresses',
-    ...pureRooms,
-    'clusterset/membership',
-    'clusterset/explain',
-    'peering/explain',
-  ],
+  doctor: ['base', 'kube', 'addresses', ...pureRooms, 'clusterset/membership', 'clusterset/explain', 'peering/explain'],
   install: ['base', 'kube/objects', 'clusterset/membership'],
   'clusterset/kinds': ['base', 'kube/objects'],
   'clusterset/rules': ['base', 'kube/objects', 'clusterset/kinds'],
@@ -85,6 +77,20 @@ const mayImport: Record<string, readonly string[]> = {
     'xds/identity',
     'proxy',
   ],
+  dashboard: [
+    'base',
+    'kube',
+    'addresses',
+    ...pureRooms,
+    'clusterset/membership',
+    'clusterset/explain',
+    'peering/explain',
+    'dns/explain',
+    'doctor',
+  ],
+  // The page runs in a browser: of the server it knows the shapes of what it is sent.
+  'dashboard/pages': ['dashboard/wire'],
+  'dashboard/wire': ['doctor', 'clusterset/explain', 'dns/explain'],
   gen: [],
 };
 
@@ -109,10 +115,11 @@ const edges: readonly RegExp[] = [
   /^src\/cli\//,
   /\/(server|transport|worker|edge|prober)(-[a-z-]+)?\.ts$/,
   /\/edge\//,
+  /^src\/dashboard\/pages\//,
   /\.test\.ts$/,
 ];
 
-const sources = filesUnder('src').filter((file) => file.endsWith('.ts'));
+const sources = filesUnder('src').filter((file) => /\.tsx?$/.test(file));
 
 describe('house: who imports whom', () => {
   test.each(sources.filter((file) => !isTest(file) && file !== 'src/main.ts' && !file.startsWith('src/main/')))(

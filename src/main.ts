@@ -129,6 +129,14 @@ const loaders: readonly Loader[] = [
     load: async (deps) => (await import('./cli/doctor/command.ts')).addDoctorCommand(program, deps),
   },
   {
+    adds: ['dashboard'],
+    load: async (deps) =>
+      (await import('./cli/roles/dashboard.ts')).addDashboardCommand(program, deps.print, {
+        run: async (flags) => (await import('./main/dashboard-process.ts')).runDashboardProcess(flags, deps),
+        token: async (flags) => (await import('./main/dashboard-process.ts')).issueTokens(flags, deps),
+      }),
+  },
+  {
     adds: ['install', 'upgrade'],
     load: async (deps) => (await import('./cli/installation/install.ts')).addInstallCommand(program, deps),
   },

@@ -24,6 +24,7 @@ export const verbs = {
   status: 'show the clusters, leases, services, conflicts and lag of the clusterset',
   explain: 'show each field of a service, which cluster exports what, and which value won',
   plan: 'preview the effect of exports, services and export policies in a file',
+  dashboard: 'serve a web page over one or several clusters',
   doctor: 'check one or several clusters, and explain each problem and its solution',
   install: 'install the parts of Portolan in a Kubernetes cluster',
   upgrade: 'change an installation to this version and these values',

@@ -7,6 +7,7 @@ import type { ServiceExport } from '../clusterset/kinds/service-export.ts';
 import type { ServiceExportPolicy } from '../clusterset/kinds/service-export-policy.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
 import type { Federation } from '../federation/kinds/federation.ts';
+import type { Readiness } from '../kube/client/readiness.ts';
 import type { EndpointSlice } from '../kube/objects/endpoint-slice.ts';
 import type { PartStatus } from '../kube/objects/part-status.ts';
 import type { Service } from '../kube/objects/service.ts';
@@ -15,13 +16,7 @@ import type { PeerExport } from '../peering/kinds/peer-export.ts';
 
 export type Read<T> = { readonly value: T } | { readonly why: string };
 
-export interface Health {
-  /** Status of /readyz. */
-  readonly status: number;
-  readonly text: string;
-  /** The home's clock minus ours; undefined if it sends no Date. */
-  readonly clockOffMs: number | undefined;
-}
+export type Health = Readiness;
 
 export interface SetFacts {
   readonly state: SetState;

@@ -17,7 +17,8 @@ export type Counterpart =
   /** Python's grpcio; its path is for PYTHONPATH. */
   | 'grpcio'
   | 'conntrack'
-  | 'curl';
+  | 'curl'
+  | 'chromium';
 
 const paths = new Map<Counterpart, string | undefined>();
 let foundKubectls: ReturnType<typeof findKubectls> | undefined;

@@ -1,15 +1,16 @@
 // The clusterset as its admin sees it at the broker: members, their leases and what they export. Imports and the parts of a
 // member lie in its own home, so nothing is known of them here.
 
+import { clusterStatus } from '../../clusterset/explain/cluster-status.ts';
 import { foresee } from '../../clusterset/explain/foresee.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
+import { mergedStatus } from '../../clusterset/explain/service-status.ts';
 import { brokerFacts, listAll, readSetState } from '../../clusterset/explain/set-state.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { readParts } from '../parts.ts';
-import { clusterStatus, mergedStatus } from './status-clusters.ts';
 import type { Status } from './status-report.ts';
 
 /** One for each clusterset that this home is the broker of; none if it is no broker. */

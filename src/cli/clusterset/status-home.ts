@@ -1,6 +1,8 @@
 // The state of the clusterset in a cluster's own home, while the broker is unreachable: imports and their slices, and
 // what its agent last judged of the others. Nothing of it is younger than the last contact with the broker.
 
+import type { ClusterStatus } from '../../clusterset/explain/cluster-status.ts';
+import type { ServiceStatus } from '../../clusterset/explain/service-status.ts';
 import { byKey, listAll, readVerdicts } from '../../clusterset/explain/set-state.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
@@ -11,7 +13,7 @@ import { conditionOf } from '../../kube/objects/conditions.ts';
 import { type EndpointSlice, endpointSliceType, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import { readParts } from '../parts.ts';
-import type { ClusterStatus, ServiceStatus, Status } from './status-report.ts';
+import type { Status } from './status-report.ts';
 
 interface HomeStatusRequest {
   readonly home: Client;

@@ -1,25 +1,24 @@
 // Reads the clusterset as it stands for one member: its clusters and their leases, its services and their conflicts, and how far
 // this cluster is behind what lies at the broker.
 
-import { isSameJson } from '../../base/json.ts';
-import { type Foreseen, foresee } from '../../clusterset/explain/foresee.ts';
+import { clusterStatus } from '../../clusterset/explain/cluster-status.ts';
+import { foresee } from '../../clusterset/explain/foresee.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
+import { serviceStatus } from '../../clusterset/explain/service-status.ts';
 import { brokerFacts, byKey, listAll, type MemberState, readSetState } from '../../clusterset/explain/set-state.ts';
 import type { StalenessPolicy } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { whyNotTrusted } from '../../clusterset/rules/leases/lease-memory.ts';
-import { parseServiceKey } from '../../clusterset/rules/names.ts';
 import type { SetPolicy } from '../../clusterset/rules/set-policy.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
 import { readParts } from '../parts.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
-import { clusterStatus, mergedStatus } from './status-clusters.ts';
 import { clustersOf } from './status-home.ts';
-import type { ServiceStatus, StaleCluster, Status } from './status-report.ts';
+import type { StaleCluster, Status } from './status-report.ts';
 
 interface StatusRequest {
   readonly home: Client;
@@ -77,31 +76,4 @@ function staleCluster({ id, memory, shards }: MemberState, policy: SetPolicy): S
   const keysOf = (word: StalenessPolicy) =>
     [...shards].filter(([, { spec }]) => (spec.onStale ?? policy.staleness) === word).map(([key]) => key);
   return [{ cluster: id, why, withdrawn: keysOf('Withdraw'), notReady: keysOf('NotReady'), kept: keysOf('Keep') }];
-}
-
-interface ServiceRequest {
-  readonly key: string;
-  readonly id: string;
-  readonly foreseen: Foreseen;
-  readonly imports: ReadonlyMap<string, ServiceImport>;
-  readonly names: ReadonlySet<string>;
-  /** Whether it is made of what cannot be read now. */
-  readonly isUnread: (object: ServiceImport | undefined) => boolean;
-}
-
-function serviceStatus({ key, id, foreseen, imports, names, isUnread }: ServiceRequest): ServiceStatus {
-  return { ...mergedStatus(key, foreseen), import: importState() };
-
-  function importState(): ServiceStatus['import'] {
-    const wanted = foreseen.importSpec(id, key);
-    const present = imports.get(key);
-    if (!names.has(parseServiceKey(key).namespace)) return 'no namespace';
-    if (isUnread(present)) return 'as last known';
-    if (wanted === undefined) return present === undefined ? 'not for this cluster' : 'behind';
-    if (present === undefined) return 'behind';
-    const { ips: _ips, ...spec } = present.spec;
-    const clusters = (present.status?.clusters ?? []).map(({ cluster }) => cluster);
-    const isSame = isSameJson(spec, wanted) && isSameJson(clusters, foreseen.merge(key, id)?.clusters);
-    return isSame ? 'in step' : 'behind';
-  }
 }

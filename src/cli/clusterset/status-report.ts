@@ -1,8 +1,10 @@
 // The report that `portolan status` prints, and how it looks as text. Pure.
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
+import type { ClusterStatus } from '../../clusterset/explain/cluster-status.ts';
 import type { RefusedRecord } from '../../clusterset/explain/refused-records.ts';
-import { describeLease, type LeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
+import type { ServiceStatus } from '../../clusterset/explain/service-status.ts';
+import { describeLease } from '../../clusterset/rules/leases/lease-memory.ts';
 import type { PartStatus } from '../../kube/objects/part-status.ts';
 import { formatOutside, type OutsideStatus } from '../outside.ts';
 import { formatParts } from '../parts.ts';
@@ -49,40 +51,6 @@ export interface StaleCluster {
   readonly withdrawn: readonly string[];
   readonly notReady: readonly string[];
   readonly kept: readonly string[];
-}
-
-export interface ClusterStatus {
-  readonly id: string;
-  readonly region: string;
-  readonly zone: string;
-  readonly joinedAt: string | undefined;
-  /** Silent: not renewed within its time, and not yet judged by the agent here. */
-  readonly lease: 'alive' | 'silent' | 'stale' | 'none';
-  /** Since when it is stale, until when it is held down; absent if it lives and has not been away lately. */
-  readonly memory: LeaseMemory | undefined;
-  /** Set if what it has at the broker cannot be read: why. */
-  readonly problem: string | undefined;
-  /** Since the member wrote its lease last, as far as two clocks can be compared. */
-  readonly renewedAgoMs: number | undefined;
-  readonly services: number;
-  readonly readyEndpoints: number;
-  /** Out of new connections: the whole cluster, or services of it. */
-  readonly draining: 'all' | readonly string[];
-}
-
-export interface ServiceStatus {
-  readonly service: string;
-  readonly type: string;
-  readonly clusters: readonly string[];
-  readonly excluded: readonly string[];
-  readonly conflicts: readonly string[];
-  readonly import:
-    | 'in step'
-    | 'behind'
-    | 'no namespace'
-    | 'not for this cluster'
-    | 'as last known'
-    | 'seen at the broker';
 }
 
 /** For people. */

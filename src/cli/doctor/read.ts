@@ -2,7 +2,6 @@
 // one cluster that does not answer must not hide the others.
 
 import { addressClaimType } from '../../addresses/address-claim.ts';
-import { readBody } from '../../base/http.ts';
 import { version } from '../../base/version.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { findMembership, withBroker } from '../../clusterset/explain/consult.ts';
@@ -26,6 +25,7 @@ import { type Federation, federationType } from '../../federation/kinds/federati
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
 import type { HomeAccess } from '../../kube/client/kubeconfig.ts';
+import { readReadiness } from '../../kube/client/readiness.ts';
 import { ApiError, isForbidden, isNotFound, isUnauthorized } from '../../kube/objects/api-error.ts';
 import { endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
@@ -173,12 +173,7 @@ function emptyIfUnknown(error: unknown): never[] {
 async function readHealth(world: World, access: HomeAccess): Promise<Health> {
   const transport = world.network.http(access);
   try {
-    const beforeMs = world.clock.wallMs();
-    const response = await transport.send({ method: 'GET', path: '/readyz?verbose', headers: {} });
-    const text = Buffer.from(await readBody(response.body)).toString('utf8');
-    const dateMs = Date.parse(response.headers['date'] ?? '');
-    const middleMs = (beforeMs + world.clock.wallMs()) / 2;
-    return { status: response.status, text, clockOffMs: Number.isNaN(dateMs) ? undefined : dateMs - middleMs };
+    return await readReadiness(transport, world.clock);
   } finally {
     transport.close();
   }

@@ -25,6 +25,8 @@ export interface UpFlags {
   readonly ingress: string[];
   /** True when no path was given. */
   readonly envoy?: string | true;
+  /** `none` turns it off. */
+  readonly dashboard: string;
   readonly logLevel: LogLevel;
 }
 
@@ -69,6 +71,7 @@ export function addUpCommand(program: Command, run: (flags: UpFlags) => Promise<
     .option('--peering-listen <host:port>', 'with --trust-domain: address for peers', '0.0.0.0:8008')
     .addOption(list('--ingress <host:port...>', 'with --trust-domain: the ingress for connections of peers'))
     .option('--envoy [path]', 'run an Envoy beside it, configured by its own discovery server (default: envoy on PATH)')
+    .option('--dashboard <host:port>', 'address of the dashboard; "none" turns it off', '127.0.0.1:0')
     .addOption(logLevelOption('warn'))
     .addHelpText(
       'after',

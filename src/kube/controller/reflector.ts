@@ -16,8 +16,8 @@ export type ReflectorState =
   | { readonly kind: 'stopped' }
   | { readonly kind: 'listing' }
   | { readonly kind: 'watching' }
-  /** The home does not answer as it should; what is known is kept. */
-  | { readonly kind: 'failing'; readonly error: string }
+  /** The home does not answer as it should; what is known is kept. The code is that of its answer, if there was one. */
+  | { readonly kind: 'failing'; readonly error: string; readonly code: number | undefined }
   /** The home's discovery says there is no such kind. */
   | { readonly kind: 'unserved' };
 
@@ -305,7 +305,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     }
     if (state.kind !== 'failing')
       log.warn('the home does not answer, keeping the last known state', { error: errorText(error) });
-    enter({ kind: 'failing', error: errorText(error) });
+    enter({ kind: 'failing', error: errorText(error), code: error instanceof ApiError ? error.code : undefined });
   }
 
   /** Whether discovery has now said twice, far enough apart, that the kind is gone. */

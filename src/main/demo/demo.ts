@@ -16,6 +16,7 @@ import {
   untilPosted,
 } from './clusterset.ts';
 import { type ControlServer, startControl } from './control.ts';
+import { type DemoDashboard, startDemoDashboard } from './dashboard.ts';
 import { type DemoEnvoys, startDemoEnvoys } from './envoys.ts';
 import { type DemoNeighbour, neighbourName, startNeighbour } from './neighbour.ts';
 import { type DemoOutside, startOutside } from './outside.ts';
@@ -33,6 +34,7 @@ export interface Demo {
   readonly outside: DemoOutside;
   /** Undefined where no Envoy is on PATH. */
   readonly envoys: DemoEnvoys | undefined;
+  readonly dashboard: DemoDashboard;
 }
 
 export interface DemoMember extends RunningCluster {
@@ -47,6 +49,9 @@ export interface DemoFile {
   readonly proxy: { readonly cluster: string; readonly admin: string };
   readonly neighbour: { readonly name: string; readonly kubeconfig: string };
   readonly control: { readonly port: number; readonly secret: string };
+  /** URL of the dashboard, and what to sign in with. */
+  readonly dashboard: string;
+  readonly token: string;
 }
 
 interface DemoFileCluster {
@@ -76,16 +81,17 @@ export async function startDemo(deps: DemoDeps, say: (line: string) => void): Pr
   deps.parts.add('control', () => control.stop());
   await untilImported(deps, clusters);
   const west = memberOf(clusters, 'west');
-  const [proxy, neighbour, outside] = await Promise.all([
+  const [proxy, neighbour, outside, dashboard] = await Promise.all([
     startDemoProxy(deps, west, addresses.clusterSet),
     startNeighbour(deps, west, addresses),
     startOutside(deps, west, addresses),
+    startDemoDashboard(deps, { broker, clusters }, (verb, id) => act(clusters, verb, id)),
     broker.authority.whenSynced(),
     untilPosted(deps, broker, clusters.length),
   ]);
   say(`${neighbourName.padEnd(10)} ${neighbour.home.server}  another company, a peer of west`);
   const envoys = await startDemoEnvoys(deps, { west, neighbour, outside });
-  const demo = { broker, clusters, proxy, neighbour, outside, envoys };
+  const demo = { broker, clusters, proxy, neighbour, outside, envoys, dashboard };
   writeDemoFile(deps.directory, { ...demo, control });
   return demo;
 }
@@ -166,6 +172,8 @@ function writeDemoFile(directory: string, demo: Demo & { readonly control: Contr
     proxy: { cluster: demo.proxy.cluster, admin: demo.proxy.admin },
     neighbour: { name: neighbourName, kubeconfig: demo.neighbour.home.kubeconfig },
     control: { port, secret },
+    dashboard: demo.dashboard.url,
+    token: demo.dashboard.token,
   };
   writeFileSync(`${directory}/demo.json`, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
   chmodSync(`${directory}/demo.json`, 0o600);

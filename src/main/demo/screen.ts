@@ -8,7 +8,11 @@ export function screen(demo: Demo, options: { readonly directory: string; readon
   const dns = (id: string) => member(id)?.resolver.port ?? 0;
   const backend = member('east')?.backends.find(({ service }) => service === 'db');
   return `
-Portolan: a broker, three clusters and a second company are ready. In another terminal, try
+Portolan: a broker, three clusters and a second company are ready. Look at them:
+
+  ${demo.dashboard.url}/#token=${demo.dashboard.token}
+
+In another terminal, try
 
   what is exported, and imported elsewhere
     kubectl --kubeconfig ${kubeconfig('east')} get serviceexports -n shop

@@ -1,10 +1,28 @@
-// The parts of a status that are the same at a member and at the broker: clusters by their leases, and merged services. Pure.
+// A member by its lease and its records at the broker, as commands and pages show it. Pure.
 
-import type { Foreseen } from '../../clusterset/explain/foresee.ts';
-import type { MemberState } from '../../clusterset/explain/set-state.ts';
-import type { LeaseVerdict } from '../../clusterset/rules/leases/lease-judge.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
-import type { ClusterStatus, ServiceStatus } from './status-report.ts';
+import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
+import type { LeaseMemory } from '../rules/leases/lease-memory.ts';
+import type { MemberState } from './set-state.ts';
+
+export interface ClusterStatus {
+  readonly id: string;
+  readonly region: string;
+  readonly zone: string;
+  readonly joinedAt: string | undefined;
+  /** Silent: not renewed within its time, and not yet judged by the agent here. */
+  readonly lease: 'alive' | 'silent' | 'stale' | 'none';
+  /** Since when it is stale, until when it is held down; absent if it lives and has not been away lately. */
+  readonly memory: LeaseMemory | undefined;
+  /** Set if what it has at the broker cannot be read: why. */
+  readonly problem: string | undefined;
+  /** Since the member wrote its lease last, as far as two clocks can be compared. */
+  readonly renewedAgoMs: number | undefined;
+  readonly services: number;
+  readonly readyEndpoints: number;
+  /** Out of new connections: the whole cluster, or services of it. */
+  readonly draining: 'all' | readonly string[];
+}
 
 export function clusterStatus(member: MemberState, nowMs: number): ClusterStatus {
   const { id, cluster, record, lease, verdict, memory, problem, shards } = member;
@@ -29,16 +47,4 @@ export function clusterStatus(member: MemberState, nowMs: number): ClusterStatus
 function leaseState(lease: Lease | undefined, verdict: LeaseVerdict, agoMs: number): ClusterStatus['lease'] {
   const seconds = lease?.spec?.leaseDurationSeconds;
   return verdict === 'alive' && seconds !== undefined && agoMs > seconds * 1000 ? 'silent' : verdict;
-}
-
-/** A service as the exports of the members make it. */
-export function mergedStatus(key: string, foreseen: Foreseen): Omit<ServiceStatus, 'import'> {
-  const merge = foreseen.merge(key);
-  return {
-    service: key,
-    type: merge?.type ?? 'withdrawn',
-    clusters: merge?.clusters ?? [],
-    excluded: merge?.excluded ?? [],
-    conflicts: [...new Set((merge?.conflicts ?? []).map(({ reason }) => reason))],
-  };
 }

@@ -1,0 +1,122 @@
+// The kinds that the dashboard watches: those of a cluster's home, and those of a broker. Secrets are not among them. Of
+// each object only what pages and checks read is kept.
+
+import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
+import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
+import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { type ServiceExportPolicy, serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
+import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
+import { verdictsName } from '../../clusterset/membership/membership.ts';
+import { memberLeaseName, memberRecordName } from '../../clusterset/rules/broker-layout.ts';
+import { parseRecordName } from '../../clusterset/rules/names.ts';
+import { type MeshExternalService, meshExternalServiceType } from '../../external/kinds/mesh-external-service.ts';
+import { type Federation, federationType } from '../../federation/kinds/federation.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import {
+  type EndpointSlice,
+  endpointSliceType,
+  importedServiceNameLabel,
+  serviceNameLabel,
+} from '../../kube/objects/endpoint-slice.ts';
+import { eventType, type KubernetesEvent } from '../../kube/objects/event.ts';
+import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
+import type { KubernetesObject } from '../../kube/objects/object.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import { partLabel } from '../../kube/objects/part-lease.ts';
+import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { type Peer, peerType } from '../../peering/kinds/peer.ts';
+import { type PeerExport, peerExportType } from '../../peering/kinds/peer-export.ts';
+import { type PeerService, peerServiceType } from '../../peering/kinds/peer-service.ts';
+import type { KindOptions } from './kind-copy.ts';
+
+export interface MemberKinds {
+  readonly exports: ServiceExport;
+  readonly imports: ServiceImport;
+  readonly services: Service;
+  readonly slices: EndpointSlice;
+  readonly namespaces: Namespace;
+  readonly policies: ServiceExportPolicy;
+  readonly leases: Lease;
+  readonly verdicts: ConfigMap;
+  readonly claims: AddressClaim;
+  readonly peers: Peer;
+  readonly peerExports: PeerExport;
+  readonly peerServices: PeerService;
+  readonly external: MeshExternalService;
+  readonly events: KubernetesEvent;
+}
+
+export interface BrokerKinds {
+  readonly clusters: Cluster;
+  readonly shards: ServiceShard;
+  readonly memberLeases: Lease;
+  readonly records: ConfigMap;
+  readonly federations: Federation;
+}
+
+type KindTable<Kinds> = { readonly [Name in keyof Kinds]: KindOptions<Kinds[Name]> };
+
+export const byService = 'service';
+
+export const memberKinds: KindTable<MemberKinds> = {
+  exports: { type: serviceExportType, keep: slim },
+  imports: { type: serviceImportType, keep: slim },
+  services: { type: serviceType, keep: slim },
+  slices: { type: endpointSliceType, keep: slim, indexes: { [byService]: (slice) => serviceOf(slice) } },
+  namespaces: { type: namespaceType, keep: slim },
+  policies: { type: serviceExportPolicyType, keep: slim },
+  leases: {
+    type: leaseType,
+    namespace: systemNamespace,
+    keep: (lease) => (lease.metadata.labels?.[partLabel] === undefined ? undefined : slim(lease)),
+  },
+  verdicts: { type: configMapType, namespace: systemNamespace, fieldSelector: `metadata.name=${verdictsName}` },
+  claims: { type: addressClaimType, keep: slim },
+  peers: { type: peerType, keep: slim },
+  peerExports: { type: peerExportType, keep: slim },
+  peerServices: { type: peerServiceType, keep: withoutInstances },
+  external: { type: meshExternalServiceType, keep: withoutSecrets },
+  events: { type: eventType, keep: slim },
+};
+
+export const brokerKinds: KindTable<BrokerKinds> = {
+  clusters: { type: clusterType, keep: slim },
+  shards: {
+    type: serviceShardType,
+    keep: slim,
+    indexes: { [byService]: ({ metadata }) => keyOfRecord(metadata.name) },
+  },
+  memberLeases: { type: leaseType, fieldSelector: `metadata.name=${memberLeaseName}`, keep: slim },
+  records: { type: configMapType, fieldSelector: `metadata.name=${memberRecordName}`, keep: slim },
+  federations: { type: federationType, keep: slim },
+};
+
+export function keyOfRecord(record: string): string[] {
+  const service = parseRecordName(record);
+  return service === undefined ? [] : [`${service.namespace}/${service.name}`];
+}
+
+/** Key of the service that a slice is of. */
+export function serviceOf({ metadata }: EndpointSlice): string[] {
+  const name = metadata.labels?.[importedServiceNameLabel] ?? metadata.labels?.[serviceNameLabel];
+  return name === undefined ? [] : [`${metadata.namespace}/${name}`];
+}
+
+function slim<T extends KubernetesObject>(object: T): T {
+  const { managedFields: _fields, ...metadata } = object.metadata as T['metadata'] & { managedFields?: unknown };
+  return { ...object, metadata };
+}
+
+function withoutInstances(object: PeerService): PeerService {
+  return { ...slim(object), spec: { ...object.spec, instances: [] } as PeerService['spec'] };
+}
+
+/** Keys and certificates may be written into the object itself; pages do not need them. */
+function withoutSecrets(object: MeshExternalService): MeshExternalService {
+  const { destination } = object.spec;
+  if (destination?.tls === undefined) return slim(object);
+  const tls = { enabled: destination.tls.enabled, verification: destination.tls.verification };
+  return { ...slim(object), spec: { ...object.spec, destination: { ...destination, tls } } };
+}

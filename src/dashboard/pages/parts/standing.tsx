@@ -1,0 +1,44 @@
+// How something stands: a shape, a colour and a word, so that nobody has to tell colours apart.
+
+import type { ProblemRow, Standing } from '../../wire/rows.ts';
+
+type Severity = ProblemRow['severity'];
+
+const words: Readonly<Record<Standing, string>> = {
+  ok: 'OK',
+  conflict: 'Conflict',
+  failed: 'Failed',
+  stale: 'Stale',
+  unknown: 'Unknown',
+};
+
+export function Mark({ standing }: { readonly standing: Standing }) {
+  return (
+    <svg className={`mark mark-${standing}`} viewBox="0 0 16 16" aria-hidden="true">
+      {shapes[standing]}
+    </svg>
+  );
+}
+
+const shapes: Readonly<Record<Standing, React.ReactNode>> = {
+  ok: <circle cx="8" cy="8" r="5.5" />,
+  conflict: <path d="M8 2l6.5 11.5h-13z" />,
+  failed: <rect x="2.5" y="2.5" width="11" height="11" />,
+  stale: <circle cx="8" cy="8" r="5" fill="none" strokeDasharray="3 2.2" strokeWidth="2" />,
+  unknown: <path d="M5.2 6a2.8 2.8 0 115.2 1.4c-.8 1-2.2 1.3-2.2 2.8M8.2 13.2v.2" fill="none" strokeWidth="2" />,
+};
+
+export function StandingBadge({ standing, text }: { readonly standing: Standing; readonly text?: string }) {
+  return (
+    <span className={`badge badge-${standing}`}>
+      <Mark standing={standing} />
+      {text ?? words[standing]}
+    </span>
+  );
+}
+
+const bySeverity: Readonly<Record<Severity, Standing>> = { error: 'failed', warning: 'conflict', info: 'unknown' };
+
+export function SeverityBadge({ severity }: { readonly severity: Severity }) {
+  return <StandingBadge standing={bySeverity[severity]} text={severity} />;
+}

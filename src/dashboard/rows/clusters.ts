@@ -1,0 +1,87 @@
+// One row for each cluster: its lease at the broker, its parts, what it exports and to whom.
+
+import { clusterStatus } from '../../clusterset/explain/cluster-status.ts';
+import type { MemberState, SetState } from '../../clusterset/explain/set-state.ts';
+import { describeLease } from '../../clusterset/rules/leases/lease-memory.ts';
+import { partStatusOf } from '../../kube/objects/part-status.ts';
+import type { HomeWatch } from '../homes/home-watch.ts';
+import type { ClusterRow, PartRow, Standing } from '../wire/rows.ts';
+import { homeOf, idOf, type Landscape, setStateOf } from './landscape.ts';
+
+export function clusterRows(landscape: Landscape): ClusterRow[] {
+  const state = setStateOf(landscape, {});
+  if (state === undefined)
+    return landscape.homes.filter(({ member }) => member !== undefined).map((one) => lone(one, landscape));
+  const rows = state.members.map((member) => memberRow(landscape, state, member));
+  const known = new Set(rows.map(({ id }) => id));
+  const others = landscape.homes.filter((one) => one.member !== undefined && !known.has(idOf(one)));
+  return [...rows, ...others.map((one) => lone(one, landscape))];
+}
+
+function memberRow(landscape: Landscape, state: SetState, member: MemberState): ClusterRow {
+  const { nowMs } = landscape;
+  const status = clusterStatus(member, nowMs);
+  const home = homeOf(landscape, member.id);
+  const renewedMs = Date.parse(member.lease?.spec?.renewTime ?? '');
+  return {
+    id: member.id,
+    region: status.region,
+    zone: status.zone,
+    ...judge(status, home),
+    renewedMs: Number.isNaN(renewedMs) ? undefined : renewedMs,
+    services: status.services,
+    ready: status.readyEndpoints,
+    imports: home?.isCurrent() ? home.member?.imports.size : undefined,
+    isDraining: status.draining === 'all',
+    ...partsIn(home, nowMs),
+    exportsTo: targetsOf(member, state),
+  };
+}
+
+function judge(
+  { lease, memory, joinedAt }: ReturnType<typeof clusterStatus>,
+  home: HomeWatch | undefined,
+): { standing: Standing; says: string } {
+  if (lease === 'stale') return { standing: 'stale', says: describeLease(memory) };
+  if (lease === 'silent') return { standing: 'failed', says: 'its agent does not renew its lease' };
+  if (joinedAt === undefined && lease === 'none') return { standing: 'unknown', says: 'has not joined yet' };
+  if (lease === 'none') return { standing: 'unknown', says: 'has no lease' };
+  const row = home?.row();
+  if (row?.state === 'lost') return { standing: 'failed', says: `its home does not answer: ${row.why}` };
+  return { standing: 'ok', says: 'alive' };
+}
+
+/** Whom its exports reach, the services of all members counted. */
+function targetsOf({ id, shards }: MemberState, { members }: SetState): string[] {
+  const others = members.map((one) => one.id).filter((one) => one !== id);
+  const limits = [...shards.values()].map(({ spec }) => spec.exportTo);
+  return others.filter((other) => limits.some((only) => only === undefined || only.includes(other)));
+}
+
+function lone(watch: HomeWatch, { nowMs }: Landscape): ClusterRow {
+  const row = watch.row();
+  const isCurrent = watch.isCurrent();
+  return {
+    id: idOf(watch),
+    region: '',
+    zone: '',
+    standing: isCurrent ? 'ok' : row.state === 'loading' ? 'unknown' : 'failed',
+    says: isCurrent ? 'its home answers' : row.why,
+    renewedMs: undefined,
+    services: watch.member?.exports.size ?? 0,
+    ready: 0,
+    imports: isCurrent ? watch.member?.imports.size : undefined,
+    isDraining: false,
+    ...partsIn(watch, nowMs),
+    exportsTo: [],
+  };
+}
+
+function partsIn(watch: HomeWatch | undefined, nowMs: number): { parts: PartRow[]; versions: string[] } {
+  const parts = (watch?.member?.leases.values() ?? []).map((lease): PartRow => {
+    const { part, node, state, reportedAgoMs, version } = partStatusOf(lease, nowMs);
+    return { part, node, state, version, reportedMs: reportedAgoMs === undefined ? undefined : nowMs - reportedAgoMs };
+  });
+  const sorted = parts.sort((a, b) => (`${a.part} ${a.node}` < `${b.part} ${b.node}` ? -1 : 1));
+  return { parts: sorted, versions: [...new Set(parts.map(({ version }) => version))].filter((one) => one !== '') };
+}

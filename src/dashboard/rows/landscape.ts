@@ -1,0 +1,98 @@
+// All homes of one bearer together, and the clusterset as they show it: the state that foresight, explain and doctor work
+// on, made of copies instead of requests. Pure but for the copies it reads.
+
+import type { MemberState, SetState } from '../../clusterset/explain/set-state.ts';
+import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
+import { readMemberRecord } from '../../clusterset/membership/member-record.ts';
+import { verdictsName } from '../../clusterset/membership/membership.ts';
+import { memberLeaseName, memberRecordName } from '../../clusterset/rules/broker-layout.ts';
+import { type LeaseMemory, parseLeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
+import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import type { HomeWatch } from '../homes/home-watch.ts';
+import { byService, keyOfRecord } from '../homes/kinds.ts';
+
+export interface Landscape {
+  readonly homes: readonly HomeWatch[];
+  readonly nowMs: number;
+}
+
+/** The first broker whose clusters the bearer may see. */
+export function brokerOf({ homes }: Landscape): HomeWatch | undefined {
+  return homes.find(({ broker, set }) => set !== undefined && broker?.clusters.state().kind === 'live');
+}
+
+/** The home of a cluster, by the cluster's id or, of a home that is no member, by its name. */
+export function homeOf({ homes }: Landscape, cluster: string): HomeWatch | undefined {
+  return homes.find((one) => one.member !== undefined && idOf(one) === cluster);
+}
+
+export function idOf({ clusterId, home }: HomeWatch): string {
+  return clusterId === '' ? home.name : clusterId;
+}
+
+export interface SetRequest {
+  /** Of these services; of none if empty, of all if absent. */
+  readonly keys?: readonly string[];
+  /** Whose agent's judgement of the others counts; any other cluster's if absent. */
+  readonly viewpoint?: HomeWatch;
+}
+
+/** Undefined without a broker that the bearer may see. */
+export function setStateOf(landscape: Landscape, { keys, viewpoint }: SetRequest): SetState | undefined {
+  const watch = brokerOf(landscape);
+  if (watch?.broker === undefined || watch.set === undefined) return undefined;
+  const { clusters, memberLeases, records } = watch.broker;
+  const namespace = watch.set.metadata.name;
+  const shards = shardsByNamespace(watch, keys);
+  const members = clusters
+    .values()
+    .filter((one) => one.metadata.namespace === namespace)
+    .map((cluster): MemberState => {
+      const id = cluster.metadata.name;
+      const own = cluster.spec.namespace;
+      const record = records.get(`${own}/${memberRecordName}`);
+      const memory = memoryOf(landscape, id, viewpoint);
+      return {
+        id,
+        cluster,
+        record: record && readMemberRecord(record),
+        lease: memberLeases.get(`${own}/${memberLeaseName}`),
+        memory,
+        verdict: memory?.verdict ?? 'alive',
+        shards: shards.get(own) ?? new Map(),
+      };
+    });
+  const sorted = members.sort((a, b) => (a.id < b.id ? -1 : 1));
+  return { set: watch.set, policy: readSetPolicy(watch.set), members: sorted, older: new Map() };
+}
+
+function shardsByNamespace({ broker }: HomeWatch, keys: readonly string[] | undefined) {
+  const found = keys?.flatMap((key) => broker!.shards.byIndex(byService, key)) ?? broker!.shards.values();
+  const shards = new Map<string, Map<string, ServiceShard>>();
+  for (const shard of found) {
+    const { namespace = '', name } = shard.metadata;
+    const of = shards.get(namespace) ?? new Map<string, ServiceShard>();
+    for (const key of keyOfRecord(name)) of.set(key, shard);
+    shards.set(namespace, of);
+  }
+  return shards;
+}
+
+/** A cluster that is cut off cannot judge the others, and nobody judges itself: one that says stale is enough. */
+function memoryOf(landscape: Landscape, id: string, viewpoint: HomeWatch | undefined): LeaseMemory | undefined {
+  const homes = viewpoint === undefined ? landscape.homes.filter((one) => idOf(one) !== id) : [viewpoint];
+  const memories = homes.filter((one) => one.isCurrent()).flatMap((one) => verdictsOf(one).get(id) ?? []);
+  return memories.find(({ verdict }) => verdict === 'stale') ?? memories[0];
+}
+
+/** By cluster id. */
+export function verdictsOf({ member }: HomeWatch): ReadonlyMap<string, LeaseMemory> {
+  const data = member?.verdicts.get(`${systemNamespace}/${verdictsName}`)?.data ?? {};
+  return new Map(
+    Object.entries(data).flatMap(([id, text]) => {
+      const memory = parseLeaseMemory(text);
+      return memory === undefined ? [] : [[id, memory] as const];
+    }),
+  );
+}

@@ -1,0 +1,115 @@
+// One row for each service of the clusterset: who exports it, what comes of it, and how it stands. From the broker's records
+// if the bearer may see them, else from the exports and imports of each home. One row costs what one service has.
+
+import { foresee } from '../../clusterset/explain/foresee.ts';
+import { brokerFacts } from '../../clusterset/explain/set-state.ts';
+import type { ServiceExport } from '../../clusterset/kinds/service-export.ts';
+import { conditionOf } from '../../kube/objects/conditions.ts';
+import { sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
+import type { HomeWatch } from '../homes/home-watch.ts';
+import { byService } from '../homes/kinds.ts';
+import type { ExporterCell, ServiceRow, Standing } from '../wire/rows.ts';
+import { brokerOf, idOf, type Landscape, setStateOf } from './landscape.ts';
+
+/** Undefined if nobody exports or imports it. */
+export function serviceRow(landscape: Landscape, key: string): ServiceRow | undefined {
+  return brokerOf(landscape) === undefined ? fromHomes(landscape, key) : fromBroker(landscape, key);
+}
+
+function fromBroker(landscape: Landscape, key: string): ServiceRow | undefined {
+  const state = setStateOf(landscape, { keys: [key] });
+  if (state === undefined) return undefined;
+  const foreseen = foresee(brokerFacts(state), state.policy);
+  const merge = foreseen.merge(key);
+  const counted = new Set(foreseen.counted(key).map(({ cluster }) => cluster));
+  const conflicts = merge?.conflicts ?? [];
+  const exporters = state.members.flatMap(({ id, shards, verdict }): ExporterCell[] => {
+    const shard = shards.get(key);
+    if (shard === undefined) return [];
+    const differs = conflicts
+      .filter(({ disagreeing }) => disagreeing.some(({ cluster }) => cluster === id))
+      .map(({ field }) => field);
+    const standing: Standing =
+      verdict === 'stale' ? 'stale' : !counted.has(id) ? 'failed' : differs.length > 0 ? 'conflict' : 'ok';
+    return [{ cluster: id, ready: shard.spec.readyEndpoints, standing, differs }];
+  });
+  const imported = importsOf(landscape, key);
+  if (exporters.length === 0 && imported.length === 0) return undefined;
+  return {
+    key,
+    type: merge?.type ?? 'withdrawn',
+    ips: [...new Set(imported.flatMap(({ spec }) => spec.ips ?? []))],
+    exporters,
+    conflicts: [...new Set(conflicts.map(({ field, reason }) => `${reason}: ${field}`))],
+    ...standingOf(exporters, conflicts.length),
+  };
+}
+
+function fromHomes(landscape: Landscape, key: string): ServiceRow | undefined {
+  const exporters = landscape.homes.flatMap((watch): ExporterCell[] => {
+    const found = watch.member?.exports.get(key);
+    return found === undefined ? [] : [cellOf(watch, found, key)];
+  });
+  const imports = importsOf(landscape, key);
+  const sources = new Set(imports.flatMap(({ status }) => (status?.clusters ?? []).map(({ cluster }) => cluster)));
+  for (const cluster of sources)
+    if (!exporters.some((one) => one.cluster === cluster))
+      exporters.push({ cluster, ready: importedReady(landscape, key, cluster), standing: 'ok', differs: [] });
+  if (exporters.length === 0 && imports.length === 0) return undefined;
+  const conflicts = new Set(
+    landscape.homes.flatMap((watch) => {
+      const conflict = conditionOf(watch.member?.exports.get(key)?.status?.conditions, 'Conflict');
+      return conflict?.status === 'True' ? [conflict.reason] : [];
+    }),
+  );
+  return {
+    key,
+    type: imports[0]?.spec.type ?? 'not imported',
+    ips: [...new Set(imports.flatMap(({ spec }) => spec.ips ?? []))],
+    exporters: exporters.sort((a, b) => (a.cluster < b.cluster ? -1 : 1)),
+    conflicts: [...conflicts],
+    ...standingOf(exporters, conflicts.size),
+  };
+}
+
+function cellOf(watch: HomeWatch, { status }: ServiceExport, key: string): ExporterCell {
+  const cluster = idOf(watch);
+  if (!watch.isCurrent()) return { cluster, ready: undefined, standing: 'stale', differs: [] };
+  const conflict = conditionOf(status?.conditions, 'Conflict');
+  const ready = conditionOf(status?.conditions, 'Ready');
+  const isConflict = conflict?.status === 'True';
+  const standing =
+    ready?.status === 'False' ? 'failed' : isConflict ? 'conflict' : ready === undefined ? 'unknown' : 'ok';
+  return { cluster, ready: readyIn(watch, key, undefined), standing, differs: isConflict ? [conflict.reason] : [] };
+}
+
+function importsOf({ homes }: Landscape, key: string) {
+  return homes.flatMap(({ member }) => member?.imports.get(key) ?? []);
+}
+
+function importedReady({ homes }: Landscape, key: string, cluster: string): number | undefined {
+  const counts = homes.flatMap((watch) => (watch.isCurrent() ? readyIn(watch, key, cluster) : []));
+  return counts.length === 0 ? undefined : Math.max(...counts);
+}
+
+/** Ready endpoints of its own service, or those imported from a cluster. */
+function readyIn({ member }: HomeWatch, key: string, source: string | undefined): number {
+  const slices = member?.slices.byIndex(byService, key) ?? [];
+  return slices
+    .filter(({ metadata }) => metadata.labels?.[sourceClusterLabel] === source)
+    .flatMap(({ endpoints }) => endpoints ?? [])
+    .filter(({ conditions }) => conditions?.ready !== false).length;
+}
+
+function standingOf(exporters: readonly ExporterCell[], conflicts: number): Pick<ServiceRow, 'standing' | 'says'> {
+  const serving = exporters.filter(({ standing }) => standing === 'ok' || standing === 'conflict');
+  const stale = exporters.filter(({ standing }) => standing === 'stale').map(({ cluster }) => cluster);
+  if (serving.length === 0 && stale.length > 0)
+    return { standing: 'stale', says: `no sign of life of ${stale.join(', ')}` };
+  if (serving.length === 0) return { standing: 'failed', says: 'no cluster offers it' };
+  if (serving.every(({ ready }) => ready === 0)) return { standing: 'failed', says: 'no ready endpoint' };
+  if (stale.length > 0) return { standing: 'stale', says: `without ${stale.join(', ')}` };
+  if (conflicts > 0) return { standing: 'conflict', says: 'clusters disagree' };
+  const isUnknown = serving.some(({ ready }) => ready === undefined);
+  return isUnknown ? { standing: 'unknown', says: 'endpoints are not known' } : { standing: 'ok', says: 'served' };
+}

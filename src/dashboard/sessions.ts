@@ -1,0 +1,139 @@
+// The sessions of all bearers, found by a digest of what they signed in with. Bounded: so many bearers, and so many pages of
+// each. A session ends a while after its last page was closed.
+
+import { createHash } from 'node:crypto';
+import type { Log } from '../base/log.ts';
+import { sleep, type Timer, type World } from '../base/world.ts';
+import type { DashboardHome } from './homes/home-watch.ts';
+import { type Listener, Session } from './session.ts';
+import { parseSignIn, readClaims, type SignIn } from './sign-in.ts';
+
+export interface SessionsOptions {
+  readonly world: World;
+  readonly log: Log;
+  readonly homes: readonly DashboardHome[];
+  /** Short words that stand for a sign-in: the demo prints one. */
+  readonly codes: ReadonlyMap<string, string>;
+  readonly isDemo: boolean;
+  readonly sessionsMax?: number;
+}
+
+export class Refused extends Error {
+  readonly status: 401 | 429 | 503;
+
+  constructor(status: Refused['status'], message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const defaultSessionsMax = 32;
+export const pagesMax = 12;
+const lingerMs = 20_000;
+/** How long the first answers of homes are waited for. */
+const firstAnswerMs = 3_000;
+const namespacesMax = 20;
+
+interface Entry {
+  readonly session: Session;
+  linger: Timer | undefined;
+}
+
+export class Sessions {
+  readonly #options: SessionsOptions;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The running session of this bearer. Throws Refused if no page of it is open. */
+  find(signIn: string, namespaces: readonly string[]): Session {
+    const entry = this.#entries.get(digestOf(signIn, namespaces));
+    if (entry === undefined) throw new Refused(401, 'sign in first: no page of this bearer is open');
+    return entry.session;
+  }
+
+  /** Opens one page of a bearer; resolves when a home has accepted it. Returns what closes the page. */
+  async open(text: string, namespaces: readonly string[], listener: Listener): Promise<() => void> {
+    const id = digestOf(text, namespaces);
+    const entry = this.#entries.get(id) ?? this.#start(id, text, namespaces);
+    entry.linger?.cancel();
+    const { session } = entry;
+    if (session.listeners >= pagesMax)
+      throw new Refused(429, `${pagesMax} pages of this bearer are open already; close one`);
+    const isWelcome = await this.#untilAnswered(session);
+    if (isWelcome === false) {
+      const why = session.refusals();
+      this.#end(id, 'refused');
+      throw new Refused(401, `no home accepts this token. ${why}`);
+    }
+    const close = session.listen(listener);
+    return () => {
+      close();
+      if (session.listeners > 0 || this.#entries.get(id) !== entry) return;
+      entry.linger = this.#options.world.timers.after(lingerMs, () => this.#end(id, 'all pages were closed'));
+    };
+  }
+
+  stop(): void {
+    for (const id of [...this.#entries.keys()]) this.#end(id, 'the dashboard stops');
+  }
+
+  #start(id: string, text: string, named: readonly string[]): Entry {
+    const { world, log, homes, codes, isDemo, sessionsMax = defaultSessionsMax } = this.#options;
+    const signIn = parseSignIn(codes.get(text) ?? text);
+    if (signIn === undefined) throw new Refused(401, 'this is no token: paste one, or NAME=TOKEN for each home');
+    this.#makeRoom(sessionsMax);
+    const claims = claimsOf(signIn, homes);
+    const namespaces = [...new Set([...named, ...claims.flatMap(({ namespace }) => namespace ?? [])])];
+    const bearer = [...new Set(claims.map(({ subject }) => subject))].filter((one) => one !== '').join(', ');
+    const session = new Session({
+      ...{ world, log, homes, signIn, isDemo, bearer },
+      namespaces: namespaces.slice(0, namespacesMax),
+    });
+    const entry = { session, linger: undefined };
+    this.#entries.set(id, entry);
+    return entry;
+  }
+
+  /** Sessions without a page go first; with a page in each there is no room. */
+  #makeRoom(sessionsMax: number): void {
+    if (this.#entries.size < sessionsMax) return;
+    const idle = [...this.#entries].find(([, { session }]) => session.listeners === 0);
+    if (idle === undefined) throw new Refused(503, `${sessionsMax} bearers are signed in already; try again later`);
+    this.#end(idle[0], 'another bearer needed the room');
+  }
+
+  async #untilAnswered(session: Session): Promise<boolean | undefined> {
+    const { world } = this.#options;
+    const endMs = world.clock.monotonicMs() + firstAnswerMs;
+    while (session.isWelcome() === undefined && world.clock.monotonicMs() < endMs) await sleep(world.timers, 25);
+    return session.isWelcome();
+  }
+
+  #end(id: string, why: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    this.#entries.delete(id);
+    entry.linger?.cancel();
+    entry.session.stop(why);
+  }
+}
+
+function claimsOf(signIn: SignIn, homes: readonly DashboardHome[]) {
+  return homes.flatMap(({ name }) => {
+    const token = signIn.tokenFor(name);
+    return token === undefined ? [] : [readClaims(token)];
+  });
+}
+
+function digestOf(text: string, namespaces: readonly string[]): string {
+  return createHash('sha256')
+    .update(JSON.stringify([text, namespaces]))
+    .digest('base64url');
+}

@@ -1,0 +1,100 @@
+// A demo with its dashboard, and Debian's Chromium to look at it.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import axe, { type AxeResults } from 'axe-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { createRealHost } from '../../src/base/real/host.ts';
+import { createRealWorld } from '../../src/base/real/world.ts';
+import { type Client, createClient } from '../../src/kube/client/client.ts';
+import { findHome } from '../../src/kube/client/kubeconfig.ts';
+import type { DemoFile } from '../../src/main/demo/demo.ts';
+import { pathOf } from './counterparts.ts';
+import { portolan } from './portolan.ts';
+
+export interface RunningDemo {
+  readonly file: DemoFile;
+  readonly directory: string;
+  readonly child: ChildProcess;
+  client(cluster: string): Promise<Client>;
+  stop(): void;
+}
+
+export async function startDemo(): Promise<RunningDemo> {
+  const directory = mkdtempSync(`${tmpdir()}/portolan-dashboard-`);
+  const child = spawn(portolan, ['demo', '--dir', directory], {
+    env: { ...process.env, PATH: '/usr/bin:/bin' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  await new Promise<void>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`the demo ended with ${code}: ${printed}`)));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk) => {
+        printed += chunk;
+        if (/^ready$/m.test(printed)) resolve();
+      });
+  });
+  const file = JSON.parse(readFileSync(`${directory}/demo.json`, 'utf8')) as DemoFile;
+  const clients: Client[] = [];
+  return {
+    file,
+    directory,
+    child,
+    client: async (cluster) => {
+      const kubeconfig = cluster === 'broker' ? file.broker.kubeconfig : file.clusters[cluster]!.kubeconfig;
+      const client = await clientOf(kubeconfig);
+      clients.push(client);
+      return client;
+    },
+    stop: () => {
+      for (const client of clients) client.close();
+      child.kill('SIGKILL');
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function clientOf(kubeconfig: string): Promise<Client> {
+  const world = createRealWorld();
+  const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig });
+  return createClient(world.network.http(access), { world, userAgent: 'portolan-test' });
+}
+
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: pathOf('chromium')!, args: ['--no-sandbox'] });
+}
+
+/** A page that fails the test on errors of scripts and on what the security policy blocks. */
+export async function openPage(context: BrowserContext, url: string): Promise<{ page: Page; errors: string[] }> {
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !/Failed to load resource|net::ERR/.test(message.text()))
+      errors.push(message.text());
+  });
+  await page.goto(url);
+  return { page, errors };
+}
+
+/** By link, as a person goes there: without loading the page anew. */
+export async function go(page: Page, path: string): Promise<void> {
+  await page.evaluate(
+    `history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
+  );
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.waitForTimeout(300);
+}
+
+/** What axe-core calls serious or critical, each with its elements; of all rules, or of those that are named. */
+export async function seriousFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = (await page.evaluate(
+    `axe.run(${rules === undefined ? '' : JSON.stringify({ runOnly: rules })})`,
+  )) as AxeResults;
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+}
