@@ -132,8 +132,8 @@ const loaders: readonly Loader[] = [
     adds: ['dashboard'],
     load: async (deps) =>
       (await import('./cli/roles/dashboard.ts')).addDashboardCommand(program, deps.print, {
-        run: async (flags) => (await import('./main/dashboard-process.ts')).runDashboardProcess(flags, deps),
-        token: async (flags) => (await import('./main/dashboard-process.ts')).issueTokens(flags, deps),
+        run: async (flags) => (await import('./main/dashboard/process.ts')).runDashboardProcess(flags, deps),
+        token: async (flags) => (await import('./main/dashboard/process.ts')).issueTokens(flags, deps),
       }),
   },
   {

@@ -1,5 +1,5 @@
 // `portolan dashboard`: the web page over one or several homes, and a token to sign in with. The flags are here;
-// main/dashboard-process.ts builds the server from them.
+// main/dashboard/process.ts builds the server from them.
 
 import type { Command } from 'commander';
 import type { LogLevel } from '../../base/log.ts';

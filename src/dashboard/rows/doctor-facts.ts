@@ -50,6 +50,7 @@ export function doctorFacts(landscape: Landscape, watch: HomeWatch): ClusterFact
     certificates: unread,
     forbidden: [],
     asked: unread,
+    resolvers: unread,
     connections: unread,
   };
 }

@@ -2,7 +2,7 @@
 
 import { issueViewerToken } from '../../dashboard/viewer.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { runDashboard } from '../dashboard.ts';
+import { runDashboard } from '../dashboard/part.ts';
 import type { Home } from '../home.ts';
 import type { DemoBroker, DemoDeps, RunningCluster } from './clusterset.ts';
 

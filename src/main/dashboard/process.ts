@@ -1,16 +1,16 @@
 // The process of `portolan dashboard`: from flags to a page over several homes, and tokens for them.
 
-import { parseRange } from '../base/ip.ts';
-import { refusedWithin } from '../base/special-ranges.ts';
-import { usageError } from '../cli/exit-codes.ts';
-import type { DashboardFlags, DashboardTokenFlags } from '../cli/roles/dashboard.ts';
-import { parseListen } from '../cli/roles/options.ts';
-import { type ClusterSetDeps, type HomesFlags, homesOf, withHome } from '../cli/with-home.ts';
-import type { DashboardHome } from '../dashboard/homes/home-watch.ts';
-import { issueViewerToken } from '../dashboard/viewer.ts';
-import { findHome } from '../kube/client/kubeconfig.ts';
-import { runDashboard } from './dashboard.ts';
-import { processLog, untilStopped, withParts } from './process.ts';
+import { parseRange } from '../../base/ip.ts';
+import { refusedWithin } from '../../base/special-ranges.ts';
+import { usageError } from '../../cli/exit-codes.ts';
+import type { DashboardFlags, DashboardTokenFlags } from '../../cli/roles/dashboard.ts';
+import { parseListen } from '../../cli/roles/options.ts';
+import { type ClusterSetDeps, type HomesFlags, homesOf, withHome } from '../../cli/with-home.ts';
+import type { DashboardHome } from '../../dashboard/homes/home-watch.ts';
+import { issueViewerToken } from '../../dashboard/viewer.ts';
+import { findHome } from '../../kube/client/kubeconfig.ts';
+import { processLog, untilStopped, withParts } from '../process.ts';
+import { runDashboard } from './part.ts';
 
 export async function runDashboardProcess(flags: DashboardFlags, deps: ClusterSetDeps): Promise<void> {
   const { world } = deps;

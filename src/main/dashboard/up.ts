@@ -1,12 +1,12 @@
 // The dashboard of `portolan up`: over its own home, with a token in a file that only its owner reads.
 
-import type { Log } from '../base/log.ts';
-import type { World } from '../base/world.ts';
-import { parseListen } from '../cli/roles/options.ts';
-import { issueViewerToken } from '../dashboard/viewer.ts';
-import type { Client } from '../kube/client/client.ts';
-import { runDashboard } from './dashboard.ts';
-import type { Home } from './home.ts';
+import type { Log } from '../../base/log.ts';
+import type { World } from '../../base/world.ts';
+import { parseListen } from '../../cli/roles/options.ts';
+import { issueViewerToken } from '../../dashboard/viewer.ts';
+import type { Client } from '../../kube/client/client.ts';
+import type { Home } from '../home.ts';
+import { runDashboard } from './part.ts';
 
 export interface UpPage {
   /** Signs in by itself. */
