@@ -1,8 +1,7 @@
 // The process of `portolan dashboard`: from flags to a page over several homes, and tokens for them.
 
-import { parseRange } from '../../base/ip.ts';
-import { refusedWithin } from '../../base/special-ranges.ts';
 import { usageError } from '../../cli/exit-codes.ts';
+import { isLoopbackHost } from '../../cli/reachable.ts';
 import type { DashboardFlags, DashboardTokenFlags } from '../../cli/roles/dashboard.ts';
 import { parseListen } from '../../cli/roles/options.ts';
 import { type ClusterSetDeps, type HomesFlags, homesOf, withHome } from '../../cli/with-home.ts';
@@ -16,7 +15,7 @@ export async function runDashboardProcess(flags: DashboardFlags, deps: ClusterSe
   const { world } = deps;
   const listen = parseListen(flags.listen);
   const tls = await readTls(flags, deps);
-  if (tls === undefined && !isOwnMachine(listen.host))
+  if (tls === undefined && !isLoopbackHost(listen.host))
     throw usageError(
       `--listen ${flags.listen}: tokens would cross the network in clear text; give --tls-certificate and --tls-key, or listen on 127.0.0.1 behind a proxy with TLS`,
     );
@@ -76,9 +75,4 @@ async function readTls({ tlsCertificate, tlsKey }: DashboardFlags, { host }: Clu
   if (certificate === undefined) throw usageError(`--tls-certificate ${tlsCertificate}: there is no such file`);
   if (key === undefined) throw usageError(`--tls-key ${tlsKey}: there is no such file`);
   return { certificate, key };
-}
-
-function isOwnMachine(host: string): boolean {
-  const range = parseRange(host.includes(':') ? `${host}/128` : `${host}/32`);
-  return host === 'localhost' || (range !== undefined && refusedWithin(range) === 'loopback');
 }

@@ -25,6 +25,7 @@ import { type Home, homeNameOf, startHome } from '../home.ts';
 import { ownAddresses, ownZones } from '../peering/own-names.ts';
 import { processLog, untilStopped, withParts } from '../process.ts';
 import { followMembership } from './member-parts.ts';
+import { startPage } from './page.ts';
 import { upScreen } from './screen.ts';
 
 interface Hands {
@@ -86,6 +87,11 @@ async function startAll(hands: Hands, config: UpConfig, flags: UpFlags): Promise
   parts.add('resolver and proxy', () => members.stop());
   await members.whenStarted();
   if (config.peering !== undefined) await startPeering(hands, { home, client, config });
+  const page = await startPage({ world, log, home, client, directory, listen: flags.dashboard });
+  if (page !== undefined) {
+    parts.add('dashboard', () => page.stop());
+    say('page', page.link);
+  }
   if (flags.envoy !== undefined) await startEnvoy(hands, client, flags.envoy === true ? '' : flags.envoy);
   return home;
 }

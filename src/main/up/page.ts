@@ -5,8 +5,8 @@ import type { World } from '../../base/world.ts';
 import { parseListen } from '../../cli/roles/options.ts';
 import { issueViewerToken } from '../../dashboard/viewer.ts';
 import type { Client } from '../../kube/client/client.ts';
+import { runDashboard } from '../dashboard/part.ts';
 import type { Home } from '../home.ts';
-import { runDashboard } from './part.ts';
 
 export interface UpPage {
   /** Signs in by itself. */
