@@ -3,15 +3,25 @@
 
 import { type AddressClaim, addressClaimType } from '../src/addresses/address-claim.ts';
 import { type AgentOptions, createAgent } from '../src/clusterset/agent/agent.ts';
+import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
 import type { Client } from '../src/kube/client/client.ts';
 import type { WatchEvent } from '../src/kube/client/watch-stream.ts';
 import { isAlreadyExists } from '../src/kube/objects/api-error.ts';
 import { leaseType } from '../src/kube/objects/lease.ts';
 import type { KubernetesObject, ResourceType } from '../src/kube/objects/object.ts';
+import { serviceType } from '../src/kube/objects/service.ts';
 import { memberNamespace } from './clusterset.ts';
 
-export type BrokenVersion = 'tie-break' | 'missed delete' | 'address reuse' | 'foreign write' | 'lease ignored';
+export type BrokenVersion =
+  | 'tie-break'
+  | 'missed delete'
+  | 'address reuse'
+  | 'foreign write'
+  | 'lease ignored'
+  | 'drain ignored'
+  | 'export right ignored'
+  | 'derived Service kept';
 
 export const brokenVersions: Readonly<Record<BrokenVersion, typeof createAgent>> = {
   'tie-break': (options) => createAgent({ ...options, broker: seeingShards(options.broker, preferOwn(options)) }),
@@ -19,6 +29,9 @@ export const brokenVersions: Readonly<Record<BrokenVersion, typeof createAgent>>
   'address reuse': (options) => createAgent({ ...options, home: ignoringClaims(options.home) }),
   'foreign write': (options) => createAgent({ ...options, broker: writingElsewhere(options.broker) }),
   'lease ignored': (options) => createAgent({ ...options, broker: neverRenewing(options.broker) }),
+  'drain ignored': (options) => createAgent({ ...options, broker: seeingClusters(options.broker, 'draining') }),
+  'export right ignored': (options) => createAgent({ ...options, broker: seeingClusters(options.broker, 'mayExport') }),
+  'derived Service kept': (options) => createAgent({ ...options, home: keepingServices(options.home) }),
 };
 
 /** Each cluster thinks that its own export is the oldest. */
@@ -31,6 +44,23 @@ function preferOwn({ membership }: AgentOptions): (shard: ServiceShard) => Servi
 
 function seeingShards(client: Client, change: (shard: ServiceShard) => ServiceShard): Client {
   return mapRead(client, serviceShardType, (object) => change(object as ServiceShard));
+}
+
+/** What the set's admin says of this field is not read. */
+function seeingClusters(client: Client, field: 'draining' | 'mayExport'): Client {
+  return mapRead(client, clusterType, (object) => {
+    const { [field]: _unread, ...spec } = (object as Cluster).spec;
+    return { ...object, spec } as Cluster;
+  });
+}
+
+/** What it was to delete of Services is left. */
+function keepingServices(client: Client): Client {
+  return {
+    ...client,
+    delete: async (type, ref, options) =>
+      type.plural === serviceType.plural ? (undefined as never) : client.delete(type, ref, options),
+  };
 }
 
 function mapRead(client: Client, type: ResourceType, change: (object: KubernetesObject) => KubernetesObject): Client {

@@ -7,7 +7,8 @@ import { serviceType } from '../src/kube/objects/service.ts';
 import { SimClusterSet } from './clusterset.ts';
 import { service, serviceExport, slice } from './manifests.ts';
 import { findViolations } from './properties.ts';
-import { chance, randomService } from './steps.ts';
+import { chance } from './step.ts';
+import { randomService } from './steps.ts';
 import { readTruth } from './truth.ts';
 
 export interface CasesResult {

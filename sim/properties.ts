@@ -7,6 +7,7 @@ import { type FederatedService, federatedServiceType } from '../src/clusterset/k
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
 import { placementLabel } from '../src/clusterset/rules/agent-marks.ts';
+import { mayExport } from '../src/clusterset/rules/may-export.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../src/clusterset/rules/names.ts';
 import { isPlacedIn } from '../src/clusterset/rules/placement.ts';
 import { planSpec } from '../src/clusterset/rules/plan-import.ts';
@@ -14,6 +15,7 @@ import { importedSliceName, isOurSlice, planImportedSlice } from '../src/cluster
 import { conditionOf } from '../src/kube/objects/conditions.ts';
 import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { memberNamespace, type SimClusterSet, setName } from './clusterset.ts';
+import { hasExposedPort, reachViolations } from './reach-properties.ts';
 import type { MemberTruth, Truth } from './truth.ts';
 
 export async function findViolations(set: SimClusterSet, truth: Truth): Promise<string[]> {
@@ -25,6 +27,7 @@ export async function findViolations(set: SimClusterSet, truth: Truth): Promise<
     violations.push(...(await addressViolations(set, member)));
     violations.push(...(await publishedViolations(set, truth, member)));
     violations.push(...conditionViolations(truth, member));
+    violations.push(...(await reachViolations(set, truth, member)));
   }
   violations.push(...(await viewViolations(set, truth)));
   violations.push(...(await placementViolations(set, truth)));
@@ -57,8 +60,9 @@ async function importViolations(set: SimClusterSet, truth: Truth, member: Member
     const clusters = (found.status?.clusters ?? []).map(({ cluster }) => cluster);
     if (!isSameJson(clusters, merge.clusters))
       violations.push(`${member.id}: import ${key} names ${clusters}, not ${merge.clusters}`);
-    const wantsIp = merge.type === 'ClusterSetIP' && truth.policy.clusterSetIps === 'allocate';
-    const isStarved = conditionOf(found.status?.conditions, 'Ready')?.reason === 'Exhausted';
+    const wantsIp = merge.type === 'ClusterSetIP' && member.ipSource !== 'none';
+    const reason = conditionOf(found.status?.conditions, 'Ready')?.reason;
+    const isStarved = reason === 'Exhausted' || (reason === 'DerivedServiceFailed' && !hasExposedPort(merge));
     if (wantsIp !== ips.length > 0 && !(wantsIp && isStarved))
       violations.push(`${member.id}: import ${key} has addresses ${ips}`);
   }
@@ -91,6 +95,7 @@ async function sliceViolations(set: SimClusterSet, truth: Truth, member: MemberT
           published,
           portNames,
           isTrusted: standing.isTrusted,
+          isDraining: standing.isDraining,
           rules: { virtualRanges: truth.policy.virtualRanges, allowedRanges: [] },
           owner: { apiVersion: '', kind: '', name: '', uid: '' },
         });
@@ -108,7 +113,10 @@ async function sliceViolations(set: SimClusterSet, truth: Truth, member: MemberT
 }
 
 /** No address with two holders, and every address in use is claimed by its user. */
-export async function addressViolations(set: SimClusterSet, member: { readonly id: string }): Promise<string[]> {
+export async function addressViolations(
+  set: SimClusterSet,
+  member: { readonly id: string; readonly ipSource?: string },
+): Promise<string[]> {
   const { admin } = set.home(member.id);
   const imports = (await admin.list<ServiceImport>(serviceImportType)).items;
   const claims = (await admin.list<AddressClaim>(addressClaimType)).items;
@@ -120,10 +128,12 @@ export async function addressViolations(set: SimClusterSet, member: { readonly i
     const key = `${metadata.namespace}/${metadata.name}`;
     for (const ip of spec.ips ?? []) {
       if (used.has(ip)) violations.push(`${member.id}: address ${ip} is held by ${used.get(ip)} and by ${key}`);
+      used.set(ip, key);
+      // Those of a derived Service are the home's.
+      if (member.ipSource === 'derived') continue;
       if (holders.get(ip) !== key)
         violations.push(`${member.id}: address ${ip} of ${key} is claimed by ${holders.get(ip)}`);
       if (released.has(ip)) violations.push(`${member.id}: address ${ip} of ${key} is released`);
-      used.set(ip, key);
     }
   }
   for (const { spec } of claims) {
@@ -223,7 +233,8 @@ async function placementViolations(set: SimClusterSet, truth: Truth): Promise<st
       if (isOurs && found?.spec?.sessionAffinity !== spec.template.spec.sessionAffinity)
         violations.push(`${member.id}: ${key} is not placed as its template says`);
       const said = status?.clusters?.find(({ cluster }) => cluster === member.id)?.state;
-      if (said !== (isOurs ? 'Placed' : 'Refused'))
+      const isAllowed = mayExport(member, parseServiceKey(key));
+      if (said !== (isOurs && isAllowed ? 'Placed' : 'Refused'))
         violations.push(`broker: ${key} in ${member.id} is said to be ${said}`);
     }
   }

@@ -39,7 +39,10 @@ describe('schedule', () => {
 const caught: Readonly<Record<BrokenVersion, { says: RegExp; firstSeed: number }>> = {
   'tie-break': { says: /: import .* says .*, the records /, firstSeed: 1 },
   'missed delete': { says: /: import .* names .*, not |is left/, firstSeed: 4 },
-  'address reuse': { says: /: address .* is held by .* and by /, firstSeed: 41 },
+  'address reuse': { says: /: address .* is held by .* and by /, firstSeed: 78 },
   'foreign write': { says: /^agent-.* tried to create serviceshards in prod-m-/, firstSeed: 1 },
-  'lease ignored': { says: /: import .* names .*, not /, firstSeed: 6 },
+  'lease ignored': { says: /: import .* names .*, not /, firstSeed: 36 },
+  'drain ignored': { says: /: new connections for .* go to .*, which drains/, firstSeed: 1 },
+  'export right ignored': { says: /: .* may not export .*, and is behind it/, firstSeed: 1 },
+  'derived Service kept': { says: /: the derived Service of .* is left over/, firstSeed: 48 },
 };

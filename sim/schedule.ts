@@ -12,7 +12,8 @@ import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { isPlacementStatus, memberNamespace, SimClusterSet, setName } from './clusterset.ts';
 import { agentOf, isWrite, LossyNetwork } from './lossy.ts';
 import { addressViolations, findViolations } from './properties.ts';
-import { chance, pick, randomStep, type StepContext } from './steps.ts';
+import { chance, pick, type StepContext } from './step.ts';
+import { randomStep } from './steps.ts';
 import { readTruth } from './truth.ts';
 import { seededRandom, type VirtualWorldOptions } from './virtual-world.ts';
 
@@ -225,7 +226,7 @@ function randomSpec(seed: number): ClusterSetSpec {
   return {
     ports: bit(0, 2) === 0 ? 'union' : 'intersection',
     endpoints: bit(1, 4) === 0 ? 'ClusterIP' : 'Pods',
-    clusterSetIP: bit(3, 5) === 0 ? 'none' : 'allocate',
+    clusterSetIP: (['none', 'allocate', 'derived', 'allocate', 'allocate'] as const)[bit(3, 5)],
     staleness: (['Withdraw', 'NotReady', 'Keep', 'Withdraw'] as const)[bit(2, 4)],
     lease: { renewSeconds: 5, durationSeconds: 15, holdDownSeconds: 5, holdDownMaxSeconds: 10 },
     addressRanges: { clusterSet: ['243.0.0.0/30'] },

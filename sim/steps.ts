@@ -6,25 +6,14 @@ import { federatedServiceType } from '../src/clusterset/kinds/federated-service.
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { recordName } from '../src/clusterset/rules/names.ts';
-import { isAlreadyExists, isNotFound } from '../src/kube/objects/api-error.ts';
 import { configMapType } from '../src/kube/objects/config-map.ts';
 import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { type ServiceSpec, serviceType } from '../src/kube/objects/service.ts';
-import { type SimClusterSet, setName } from './clusterset.ts';
-import type { LossyNetwork } from './lossy.ts';
+import { changeExportRights, deriveOrAllocate, drainCluster, drainService } from './admin-steps.ts';
+import { setName } from './clusterset.ts';
 import { quiet } from './lossy.ts';
 import { service, serviceExport, slice } from './manifests.ts';
-
-export interface StepContext {
-  readonly set: SimClusterSet;
-  readonly lossy: LossyNetwork;
-  readonly random: Random;
-  readonly ids: readonly string[];
-  /** Backups for restoring later in the same run. */
-  readonly copies: { broker?: ReturnType<SimClusterSet['broker']['backup']> };
-}
-
-type Step = (context: StepContext, place: { id: string; key: string }) => Promise<string>;
+import { chance, pick, refOf, type Step, type StepContext, tolerate } from './step.ts';
 
 const names = ['shop/a', 'shop/b', 'shop/c'];
 
@@ -38,6 +27,10 @@ const steps: readonly (readonly [number, Step])[] = [
   [1, editImport],
   [2, federate],
   [1, unfederate],
+  [2, drainService],
+  [1, drainCluster],
+  [2, changeExportRights],
+  [1, deriveOrAllocate],
   [3, killAgent],
   [4, startAgent],
   [3, crashSoon],
@@ -57,14 +50,6 @@ export async function randomStep(context: StepContext): Promise<string> {
   const [, step] = steps.find(([weight]) => (at -= weight) < 0) ?? steps[0]!;
   const place = { id: pick(context.random, context.ids), key: pick(context.random, names) };
   return step(context, place);
-}
-
-export function pick<T>(random: Random, items: readonly T[]): T {
-  return items[Math.floor(random.float() * items.length)]!;
-}
-
-export function chance(random: Random, probability: number): boolean {
-  return random.float() < probability;
 }
 
 async function createEverything(
@@ -238,19 +223,4 @@ function randomEndpoints(random: Random): string[] {
     { length: count },
     (_, index) => `${chance(random, 0.3) ? '!' : ''}10.${index}.0.${1 + Math.floor(random.float() * 200)}`,
   );
-}
-
-function refOf(key: string): { namespace: string; name: string } {
-  const [namespace, name] = key.split('/') as [string, string];
-  return { namespace, name };
-}
-
-/** It is there already, or not any more, or would not be valid: then this step does nothing. */
-async function tolerate(work: Promise<unknown>): Promise<void> {
-  try {
-    await work;
-  } catch (error) {
-    const isInvalid = (error as { code?: number }).code === 422;
-    if (!isAlreadyExists(error) && !isNotFound(error) && !isInvalid) throw error;
-  }
 }

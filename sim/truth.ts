@@ -2,7 +2,8 @@
 // consequences. Knows nothing of agents.
 
 import { type ClusterFacts, type Foreseen, foresee } from '../src/clusterset/explain/foresee.ts';
-import type { ClusterSetSpec } from '../src/clusterset/kinds/cluster-set.ts';
+import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
+import type { ClusterSetIpPolicy, ClusterSetSpec } from '../src/clusterset/kinds/cluster-set.ts';
 import { type ServiceExport, serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey } from '../src/clusterset/rules/names.ts';
@@ -12,10 +13,12 @@ import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpo
 import { namespaceType } from '../src/kube/objects/namespace.ts';
 import { type KubernetesObject, keyOf, type ResourceType } from '../src/kube/objects/object.ts';
 import { type Service, serviceType } from '../src/kube/objects/service.ts';
-import { memberNamespace, type SimClusterSet, type SimHome } from './clusterset.ts';
+import { memberNamespace, type SimClusterSet, type SimHome, setName } from './clusterset.ts';
 
 export interface MemberTruth extends ClusterFacts {
   readonly isAlive: boolean;
+  /** Where the addresses of its imports come from. */
+  readonly ipSource: ClusterSetIpPolicy;
   /** Slices it has at the broker, if its agent lives; those it left there, if not. */
   readonly published: ReadonlyMap<string, readonly EndpointSlice[]>;
 }
@@ -27,8 +30,8 @@ export interface Truth extends Foreseen {
 
 export async function readTruth(set: SimClusterSet, spec: ClusterSetSpec): Promise<Truth> {
   const policy = readSetPolicy({ apiVersion: '', kind: '', metadata: { name: '' }, spec });
-  const facts: (ClusterFacts & { isAlive: boolean })[] = [];
-  for (const id of [...set.homes.keys()].sort()) facts.push(await factsOf(set, id));
+  const facts: Facts[] = [];
+  for (const id of [...set.homes.keys()].sort()) facts.push(await factsOf(set, policy, id));
   const foreseen = foresee(facts, policy);
   const members: MemberTruth[] = [];
   for (const one of facts)
@@ -36,13 +39,19 @@ export async function readTruth(set: SimClusterSet, spec: ClusterSetSpec): Promi
   return { ...foreseen, policy, members };
 }
 
-async function factsOf(set: SimClusterSet, id: string): Promise<ClusterFacts & { isAlive: boolean }> {
+type Facts = Omit<MemberTruth, 'published'>;
+
+async function factsOf(set: SimClusterSet, policy: SetPolicy, id: string): Promise<Facts> {
   const home = set.home(id);
+  const { spec } = await set.broker.admin.get<Cluster>(clusterType, { namespace: setName, name: id });
   const isAlive = set.isAgentRunning(id);
   return {
     id,
     isAlive,
     verdict: isAlive ? 'alive' : 'stale',
+    ipSource: policy.clusterSetIps === 'none' ? 'none' : (spec.clusterSetIP ?? policy.clusterSetIps),
+    mayExport: spec.mayExport,
+    isDraining: spec.draining === true,
     namespaces: new Set((await listOf(home, namespaceType)).keys()),
     services: await listOf<Service>(home, serviceType),
     exports: await listOf<ServiceExport>(home, serviceExportType),

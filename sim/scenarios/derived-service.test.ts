@@ -86,6 +86,15 @@ describe('derived services', () => {
     expect(await importedIps(west, key)).toEqual(derived?.spec?.clusterIPs);
   });
 
+  test('derived services: exporters have no port in common -> said; the address stays for when they have', async () => {
+    const { set, west } = await start({ set: { clusterSetIP: 'derived', ports: 'intersection' } });
+    const ips = await importedIps(west, key);
+    await exportService(west, key, { endpoints: ['10.2.0.1'], spec: { ports: [{ name: 'other', port: 81 }] } });
+    await set.time.advance(4_000);
+    expect(await ready(west)).toBe('False/DerivedServiceFailed');
+    expect([await importedIps(west, key), (await derivedIn(west))?.spec?.clusterIPs]).toEqual([ips, ips]);
+  });
+
   test('derived services: one cluster derives, the others allocate; taken back -> an allocated address, and no Service is left', async () => {
     const { set, east, west } = await start({ member: (id) => (id === 'west' ? { clusterSetIP: 'derived' } : {}) });
     expect((await importedIps(east, key))[0]).toMatch(/^243\./);

@@ -97,8 +97,15 @@ export interface ProxyProcess {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-export async function startProxyProcess(net: Namespaces, place: Place, args: readonly string[]): Promise<ProxyProcess> {
-  const child = net.start(place, portolan, ['proxy', ...args]);
+/** `prefix` is a program with arguments that runs it. */
+export async function startProxyProcess(
+  net: Namespaces,
+  place: Place,
+  args: readonly string[],
+  prefix: readonly string[] = [],
+): Promise<ProxyProcess> {
+  const [program, ...rest] = [...prefix, portolan, 'proxy', ...args];
+  const child = net.start(place, program!, rest);
   let out = '';
   let log = '';
   child.stdout!.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));

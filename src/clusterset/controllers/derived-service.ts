@@ -25,18 +25,26 @@ export async function holdDerived(context: AgentContext, facts: AddressFacts): P
   const present = context.copies.services.get(`${service.namespace}/${name}`);
   if (present !== undefined && derivedFor(present) !== formatServiceKey(service))
     return { ...nothing, problem: `Service ${name} is somebody else's; delete it` };
+  // One that is there stays as it was: an import keeps its address while its ports are in dispute.
   if (!merge.ports.some(({ isExposed }) => isExposed))
-    return { ...nothing, problem: 'a derived Service needs a port, and no exporter declares one' };
+    return {
+      ...nothing,
+      ips: addressesOf(present),
+      problem: 'a derived Service needs a port, and the exporters have none in common or declare none',
+    };
   try {
     const request = { service, merge, ips: present === undefined ? (facts.present?.spec.ips ?? []) : [] };
-    const { spec } = await bring(context, present, request);
-    return { ...nothing, ips: (spec?.clusterIPs ?? []).filter((ip) => ip !== 'None' && ip !== '') };
+    return { ...nothing, ips: addressesOf(await bring(context, present, request)) };
   } catch (error) {
     if (isForbidden(error))
       return { ...nothing, problem: `${errorText(error)}; apply deploy/manifests/derived-services.yaml` };
     if (isInvalid(error)) return { ...nothing, problem: errorText(error) };
     throw error;
   }
+}
+
+function addressesOf(service: Service | undefined): string[] {
+  return (service?.spec?.clusterIPs ?? []).filter((ip) => ip !== 'None' && ip !== '');
 }
 
 async function bring({ home }: AgentContext, present: Service | undefined, request: DerivedRequest): Promise<Service> {

@@ -12,6 +12,7 @@ import type { AgentContext } from '../copies/context.ts';
 import { type Member, shardOf } from '../copies/members.ts';
 import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
+import { exportRefusal, mayExport } from '../rules/may-export.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
 import {
   type MemberPlacement,
@@ -53,11 +54,16 @@ export function createPlacementStatusController(context: AgentContext, federated
 
   function placementOf(member: Member, key: string, name: string): MemberPlacement {
     const lease = member.leases.get(`${member.cluster.spec.namespace}/${memberLeaseName}`);
+    const service = parseServiceKey(key);
+    const reported = parseProblems(lease?.metadata.annotations?.[placementsAnnotation]).get(name);
+    const refused = mayExport(member.cluster.spec, service)
+      ? undefined
+      : ({ state: 'Refused', message: exportRefusal(member.id, service) } as const);
     return {
       cluster: member.id,
       isAlive: context.verdict(member.id) === 'alive',
-      hasShard: shardOf(member, parseServiceKey(key)) !== undefined,
-      problem: parseProblems(lease?.metadata.annotations?.[placementsAnnotation]).get(name),
+      hasShard: shardOf(member, service) !== undefined,
+      problem: reported ?? refused,
     };
   }
 

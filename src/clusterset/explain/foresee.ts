@@ -102,11 +102,13 @@ export function foresee(clusters: readonly ClusterFacts[], policy: SetPolicy): F
         : problem === undefined
           ? { kind: 'published', notes, readyCount: plan?.readyCount ?? 0, refused: plan?.refused ?? [] }
           : { kind: 'failed', message: problem };
+      const merge = foreseen.merge(key);
+      const isPart = merge?.clusters.concat(merge.excluded).includes(cluster);
       return exportConditions({
         cluster,
         validity: judgeService(service, key),
         publication,
-        merge: foreseen.merge(key),
+        merge: isPart ? merge : undefined,
       });
     },
   };
