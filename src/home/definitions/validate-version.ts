@@ -12,6 +12,9 @@ import { fieldNames, parseJsonPath } from './json-path.ts';
 const columnFormats = ['int32', 'int64', 'float', 'double', 'byte', 'date', 'date-time', 'password'];
 const selectableFieldsMax = 8;
 
+/** Far above what a person reads. Each is looked up in each object of a table. */
+const columnsMax = 100;
+
 export function validateVersion(version: DefinitionVersion, path: string): FieldError[] {
   const errors: FieldError[] = [];
   checkRequiredText(errors, `${path}.name`, version.name, isDns1035Label);
@@ -25,6 +28,8 @@ export function validateVersion(version: DefinitionVersion, path: string): Field
     schema === undefined ? [required(field, 'schemas are required')] : validateStructural(schema, field);
   errors.push(...wrongSchema);
   const columns = version.additionalPrinterColumns ?? [];
+  if (columns.length > columnsMax)
+    return [...errors, tooMany(`${path}.additionalPrinterColumns`, columns.length, columnsMax)];
   for (const [index, column] of columns.entries())
     checkColumn(column, `${path}.additionalPrinterColumns[${index}]`, errors);
   if (schema !== undefined && wrongSchema.length === 0) checkSelectableFields(version, schema, path, errors);

@@ -103,6 +103,21 @@ test.each<[string, Partial<CustomResourceDefinition['spec']>, string[]]>([
     ],
   ],
   [
+    'more columns than anybody reads',
+    {
+      versions: [
+        exampleVersion({
+          additionalPrinterColumns: Array.from({ length: 101 }, () => ({
+            name: 'A',
+            type: 'string',
+            jsonPath: '.spec',
+          })),
+        }),
+      ],
+    },
+    ['spec.versions[0].additionalPrinterColumns: Too many: 101: must have at most 100 items'],
+  ],
+  [
     'selectable fields that cannot be',
     {
       versions: [

@@ -1,6 +1,7 @@
 // The process of `portolan peering`: from flags to a running server and client, their admin endpoint, and its end.
 
 import { createMetrics } from '../../base/metrics.ts';
+import { stayCompact } from '../../base/real/collect-garbage.ts';
 import { createRealHost } from '../../base/real/host.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import { formatHostPort, parseHostPort } from '../../base/text/host-port.ts';

@@ -108,7 +108,7 @@ export const peerDefaults = {
   versions: ['v1alpha1', 'v1alpha2'] as readonly PeerVersion[],
   retentionSeconds: 86_400,
   servicesMax: 100_000,
-  storedMegabytesMax: 256,
+  storedMegabytesMax: 32,
   window: 1024,
   quietSeconds: 3,
   graceSeconds: 60,
