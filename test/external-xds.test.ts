@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import { type MeshExternalService, meshExternalServiceType } from '../src/external/kinds/mesh-external-service.ts';
 import { createAuthority } from '../src/external/testing/pem.ts';
 import { externalService } from '../src/external/testing/services.ts';
+import { externalNamespace } from '../src/kube/objects/ours.ts';
 import { type Secret, secretType } from '../src/kube/objects/secret.ts';
 import { namespace } from '../src/peering/testing/edge/memory-home.ts';
 import { describeWith } from './support/counterparts.ts';
@@ -53,7 +54,12 @@ describeWith(['envoy', 'ip', 'nft'], 'external services by xds', () => {
       const pair = authority.issue({ kind: 'server', hosts: ['10.70.0.3'] });
       await inside.ask({ do: 'serveTls', name: 'secure', address: '10.70.0.3', port: 8080, ...pair });
       const data = { 'ca.crt': Buffer.from(authority.certificate).toString('base64') };
-      const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pki', namespace }, data } as Secret;
+      const secret = {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'pki', namespace: externalNamespace },
+        data,
+      } as Secret;
       await xds.client.create(secretType, secret);
       await put(xds, vip('web', '242.0.0.1', '10.70.0.1'));
       await put(xds, vip('tls', '242.0.0.2', '10.70.0.3', ', tls: { caCert: { secret: pki } }'));

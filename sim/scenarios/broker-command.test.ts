@@ -11,6 +11,7 @@ import { ApiError } from '../../src/kube/objects/api-error.ts';
 import { namespaceType } from '../../src/kube/objects/namespace.ts';
 import type { KubernetesObject, ResourceType } from '../../src/kube/objects/object.ts';
 import { roleType } from '../../src/kube/objects/rbac.ts';
+import { type ResourceQuota, resourceQuotaType } from '../../src/kube/objects/resource-quota.ts';
 import { createNamespace, memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { SimHome } from '../home.ts';
 import { find } from '../look.ts';
@@ -100,6 +101,29 @@ describe('broker init', () => {
       versions: (definition['spec'] as typeof spec).versions,
     });
     expect((await init('prod'))[0]).toBe('clusterset prod is laid out already');
+  });
+
+  test('broker init: the set has another quota for members than before -> each member has it, and one that leaves does no harm', async () => {
+    const { home, init } = await startBroker();
+    await init('prod', { memberQuota: { services: 10 } });
+    for (const id of ['east', 'west']) {
+      const namespace = `prod-m-${id}`;
+      if (id === 'east') await createNamespace(home, namespace);
+      const spec = { namespace };
+      const cluster = {
+        apiVersion: 'portolan.dev/v1alpha1',
+        kind: 'Cluster',
+        metadata: { name: id, namespace: 'prod' },
+        spec,
+      };
+      await home.admin.create(clusterType, cluster);
+    }
+    const hard = async () =>
+      (await find<ResourceQuota>(home.admin, resourceQuotaType, 'prod-m-east/portolan-member'))?.spec?.hard;
+    await init('prod');
+    expect(await hard()).toMatchObject({ 'count/serviceshards.portolan.dev': '10' });
+    expect(await init('prod', { memberQuota: { services: 20 } })).toContain('updated quota of member east');
+    expect(await hard()).toMatchObject({ 'count/serviceshards.portolan.dev': '20' });
   });
 
   test('broker init: ranges and lease times that make no sense -> refused with what to do; a short lease -> a note', async () => {

@@ -5,6 +5,7 @@ import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import type { Client } from '../../src/kube/client/client.ts';
+import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { leaseType } from '../../src/kube/objects/lease.ts';
 import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { conditionMessage, eventLines, exportLine, find, importLine, sliceLines } from '../look.ts';
@@ -98,6 +99,36 @@ describe('a lying member', () => {
       }
     });
   }
+
+  test('endpoints: metadata services, loopback, our own virtual addresses, ranges of others -> nobody imports them', async () => {
+    const set = await new SimClusterSet({
+      clusters: ['east', 'mallory'],
+      member: (id) => (id === 'mallory' ? { allowedRanges: ['10.2.0.0/16', '0.0.0.0/1'] } : {}),
+    }).start({ namespaces: ['shop'], agents: ['east'] });
+    await lie(set, 'mallory', '2026-01-01T00:00:00Z');
+    // What the broker itself does not refuse, as Kubernetes would.
+    const bad = ['100.100.100.200', '168.63.129.16', '127.0.0.1', '243.0.0.7', '192.168.7.7'];
+    await as(set, 'mallory', (client) =>
+      client.create(endpointSliceType, {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: {
+          namespace: memberNamespace('mallory'),
+          name: 'checkout-1',
+          labels: {
+            'multicluster.kubernetes.io/service-name': 'checkout',
+            'portolan.dev/service-namespace': 'shop',
+            'endpointslice.kubernetes.io/managed-by': 'portolan.dev',
+          },
+        },
+        addressType: 'IPv4',
+        endpoints: [...bad, '10.2.0.1'].map((address) => ({ addresses: [address] })),
+        ports: [{ name: 'evil', port: 666, protocol: 'TCP' }],
+      } as EndpointSlice),
+    );
+    await set.time.advance(4_000);
+    expect(await sliceLines(set.home('east').admin, key)).toEqual(['mallory: 10.2.0.1 on evil>666']);
+  });
 
   test('may export: a namespace that the admin has not given it -> nobody imports it, its export says so; given -> imported', async () => {
     const set = await new SimClusterSet({

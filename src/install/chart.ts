@@ -2,7 +2,8 @@
 // expression. So the chart cannot say anything that `portolan install` does not. Pure.
 
 import type { Manifest } from '../kube/objects/manifest.ts';
-import { objectsByPart } from './objects.ts';
+import { systemNamespace } from '../kube/objects/ours.ts';
+import { namespaceObjects, objectsByPart } from './objects.ts';
 import { defaultValues, type PartName, type Values } from './values.ts';
 
 export interface ChartFile {
@@ -14,9 +15,12 @@ type Stringify = (value: unknown) => string;
 
 export function chartFiles(version: string, stringify: Stringify): ChartFile[] {
   const parts = [...objectsByPart(markedValues())];
+  // Helm makes the namespace that it installs into, and no other.
+  const besides = namespaceObjects().find(({ object }) => object.metadata.name !== systemNamespace)!.object;
   return [
     { path: 'Chart.yaml', text: stringify(chartOf(version)) },
     { path: 'values.yaml', text: stringify(defaultValues) },
+    { path: 'templates/namespace.yaml', text: stringify(besides) },
     ...parts.map(([name, objects]) => ({ path: `templates/${name}.yaml`, text: templateOf(name, objects, stringify) })),
     { path: 'templates/checks.yaml', text: checks },
   ];

@@ -2,14 +2,14 @@
 
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
-import { systemNamespace } from '../kube/objects/ours.ts';
+import { externalNamespace, systemNamespace } from '../kube/objects/ours.ts';
 import { rbacGroup } from '../kube/objects/rbac.ts';
 import { partsOf } from './parts.ts';
 import type { PartName, Values } from './values.ts';
 import { objectsOfPart } from './workload.ts';
 
-export function systemNamespaceObject(): Manifest {
-  return manifest(namespaceType, { name: systemNamespace }, {});
+export function namespaceObjects(): Manifest[] {
+  return [systemNamespace, externalNamespace].map((name) => manifest(namespaceType, { name }, {}));
 }
 
 export function objectsByPart(values: Values): Map<PartName, Manifest[]> {
@@ -18,7 +18,7 @@ export function objectsByPart(values: Values): Map<PartName, Manifest[]> {
 
 export function objectsOf(values: Values): Manifest[] {
   const parts = [...objectsByPart(values)].filter(([name]) => values[name].enabled);
-  return [systemNamespaceObject(), ...parts.flatMap(([, objects]) => objects)];
+  return [...namespaceObjects(), ...parts.flatMap(([, objects]) => objects)];
 }
 
 /** Namespace, accounts and rights, for parts that do not run as Pods of this cluster. */

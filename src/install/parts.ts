@@ -24,6 +24,8 @@ export interface Part {
   readonly clusterRules: readonly PolicyRule[];
   /** Rights in portolan-system. */
   readonly systemRules: readonly PolicyRule[];
+  /** Rights in portolan-external. */
+  readonly externalRules?: readonly PolicyRule[];
   /** Needs CAP_NET_ADMIN in the network of its node. */
   readonly isOnHostNetwork: boolean;
   /** Name of a Secret that is mounted at /etc/portolan. */
@@ -158,6 +160,7 @@ export function partsOf(values: Values): Part[] {
           verbs: ['update'],
         },
       ],
+      externalRules: [read('', 'secrets')],
       isOnHostNetwork: false,
       service: { clusterIP: '' },
     },

@@ -4,7 +4,7 @@ import { homeObjects } from '../clusterset/membership/home-objects.ts';
 import { proxyObjects } from '../clusterset/membership/proxy-objects.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import type { ResourceType } from '../kube/objects/object.ts';
-import { systemNamespace } from '../kube/objects/ours.ts';
+import { externalNamespace, systemNamespace } from '../kube/objects/ours.ts';
 import {
   clusterRoleBindingType,
   clusterRoleType,
@@ -79,11 +79,17 @@ function rightsOf(part: Part): Manifest[] {
       roleRef: roleRefOf('ClusterRole', everywhere.name),
     }),
   ];
+  const external = { ...place, namespace: externalNamespace };
+  const inExternal = (rules: readonly PolicyRule[]) => [
+    manifest(roleType, external, { rules }),
+    manifest(roleBindingType, external, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
+  ];
   return [
     manifest(serviceAccountType, place, {}),
     ...(part.clusterRules.length === 0 ? [] : inCluster(part.clusterRules)),
     manifest(roleType, place, { rules: part.systemRules }),
     manifest(roleBindingType, place, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
+    ...(part.externalRules === undefined ? [] : inExternal(part.externalRules)),
   ];
 }
 

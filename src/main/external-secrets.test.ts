@@ -13,6 +13,7 @@ import { builtinPlugins } from '../external/plugins/builtin.ts';
 import { explainConnection } from '../external/rules/explain-connection.ts';
 import { createAuthority } from '../external/testing/pem.ts';
 import { externalService } from '../external/testing/services.ts';
+import { externalNamespace } from '../kube/objects/ours.ts';
 import { type Secret, secretType } from '../kube/objects/secret.ts';
 import { externalResources } from '../xds/external/generate.ts';
 import { startExternalSource } from '../xds/sources/external.ts';
@@ -58,7 +59,7 @@ test('secrets of external services -> in no log, status, explanation or resource
   });
   const book = new ViewBook();
   const common = { client: admin, world: world('xds'), log, book, namespace };
-  const secrets = watchSecrets(common);
+  const secrets = watchSecrets({ ...common, namespace: externalNamespace });
   secrets.start();
   startExternalSource({
     ...{ ...common, secrets, cluster: 'east', plugins: builtinPlugins },
@@ -70,7 +71,8 @@ test('secrets of external services -> in no log, status, explanation or resource
     'tls.crt': base64(client.certificate),
     'tls.key': base64(client.key),
   };
-  const pki = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pki', namespace }, data } as Secret;
+  const metadata = { name: 'pki', namespace: externalNamespace };
+  const pki = { apiVersion: 'v1', kind: 'Secret', metadata, data } as Secret;
   await settle(admin.create(secretType, pki));
   const service = (name: string, port: number, tls: string) =>
     externalService(

@@ -16,6 +16,7 @@ import { createInformer } from '../kube/controller/informer.ts';
 import { standForLeader } from '../kube/controller/leader.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
+import { externalNamespace } from '../kube/objects/ours.ts';
 import { partLabel, partState } from '../kube/objects/part-lease.ts';
 import { anyAddress } from '../xds/bodies.ts';
 import {
@@ -105,12 +106,15 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
     const secrets = watchSecrets({ ...common, namespace });
     secrets.start();
     parts.add('secrets', () => secrets.stop());
+    const externalSecrets = watchSecrets({ ...common, namespace: externalNamespace });
+    externalSecrets.start();
+    parts.add('secrets of external services', () => externalSecrets.stop());
     const peering = { ...common, namespace, secrets, withheld };
     const sources: XdsSource[] = [
       clusterset,
       startPeersSource({ ...peering, isBound: options.boundTo !== undefined }),
       startExternalSource({
-        ...{ ...common, namespace, secrets, cluster, plugins: options.plugins ?? builtinPlugins },
+        ...{ ...common, namespace, secrets: externalSecrets, cluster, plugins: options.plugins ?? builtinPlugins },
         ...{ ports: options.ports.outbound ?? defaultOutboundPorts, otherPorts: [options.ports.virtual] },
         address,
       }),

@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import { version } from '../../src/base/version.ts';
 import { deployManifests } from '../../src/clusterset/membership/deploy-manifests.ts';
 import { chartFiles } from '../../src/install/chart.ts';
-import { objectsByPart, systemNamespaceObject } from '../../src/install/objects.ts';
+import { namespaceObjects, objectsByPart } from '../../src/install/objects.ts';
 import { defaultValues } from '../../src/install/values.ts';
 import type { Manifest } from '../../src/kube/objects/manifest.ts';
 
@@ -55,7 +55,7 @@ function kustomize(): [string, string][] {
           .map(([, text]) => text.trimEnd())
           .join('\n---\n'),
     ],
-    ['kustomize/base/namespace.yaml', generated + stream([systemNamespaceObject()])],
+    ['kustomize/base/namespace.yaml', generated + stream([...namespaceObjects()])],
     ...inBase.map(([name, objects]): [string, string] => [`kustomize/base/${name}.yaml`, generated + stream(objects)]),
     ...optional.flatMap(([name, objects]): [string, string][] => [
       [`kustomize/${name}/kustomization.yaml`, kustomization({ kind: 'Component', resources: [`${name}.yaml`] })],

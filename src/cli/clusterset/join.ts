@@ -36,7 +36,7 @@ import { formatTime } from '../../kube/objects/conditions.ts';
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
-import { systemNamespace } from '../../kube/objects/ours.ts';
+import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { installDefinitions, refuseForeignDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
@@ -273,7 +273,7 @@ function ownRanges({ podRanges, serviceRanges }: JoinRequest['claims']): NamedRa
 /** Takes the id, exchanges the token and keeps what it got. */
 async function enter(deps: ClusterSetDeps, request: JoinRequest, broker: Client): Promise<void> {
   const { home, token, lifetimeMs } = request;
-  await install(home, manifest(namespaceType, { name: systemNamespace }, {}));
+  for (const name of [systemNamespace, externalNamespace]) await install(home, manifest(namespaceType, { name }, {}));
   const now = formatTime(deps.world.clock.wallMs());
   await takeId(broker, request, now);
   const account = { namespace: membersNamespace(token.clusterset), name: token.clusterId };

@@ -11,7 +11,7 @@ import { type ConnectionExplanation, explainConnection } from '../../external/ru
 import { defaultClusterset, type Place } from '../../external/rules/visibility.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { systemNamespace } from '../../kube/objects/ours.ts';
+import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { usageError } from '../exit-codes.ts';
 import { formatOutput, formatTable, outputOption, parseOutput } from '../table.ts';
@@ -88,7 +88,7 @@ function parseConnection(flags: ConnectionFlags): { connection: Connection; requ
 }
 
 async function readSecrets(client: Client): Promise<(name: string, key: string) => string | undefined> {
-  const secrets = await listAll<Secret>(client, secretType, { namespace: systemNamespace });
+  const secrets = await listAll<Secret>(client, secretType, { namespace: externalNamespace });
   const byName = new Map(secrets.map((secret) => [secret.metadata.name, secret]));
   return (name, key) => byName.get(name)?.data?.[key];
 }

@@ -3,7 +3,7 @@
 
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
-import { systemNamespace } from '../../kube/objects/ours.ts';
+import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
 import {
   clusterRoleBindingType,
   clusterRoleType,
@@ -18,7 +18,7 @@ import {
 } from '../../kube/objects/rbac.ts';
 import { clusterIdProperty, clusterSetProperty } from '../kinds/cluster-property.ts';
 import { clusterSetDnsName } from '../rules/clusterset-dns.ts';
-import { verdictsName } from './membership.ts';
+import { membershipSecretName, verdictsName } from './membership.ts';
 
 export const agentAccountName = 'portolan-agent';
 const own = 'portolan.dev';
@@ -28,12 +28,13 @@ export function homeObjects(): Manifest[] {
   const place = { name: agentAccountName, namespace: systemNamespace };
   return [
     manifest(namespaceType, { name: systemNamespace }, {}),
+    manifest(namespaceType, { name: externalNamespace }, {}),
     manifest(serviceAccountType, place, {}),
     ...grantedEverywhere('portolan:agent', clusterRules),
     // For FederatedServices: without it nothing is placed in this cluster.
     ...grantedEverywhere('portolan:agent-placement', servicesRules),
-    manifest(roleType, place, { rules: systemRules }),
-    manifest(roleBindingType, place, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
+    ...grantedIn(systemNamespace, systemRules),
+    ...grantedIn(externalNamespace, externalRules),
   ];
 }
 
@@ -43,6 +44,14 @@ export function derivedServicesObjects(): Manifest[] {
 }
 
 const self: Subject = { kind: 'ServiceAccount', name: agentAccountName, namespace: systemNamespace };
+
+function grantedIn(namespace: string, rules: PolicyRule[]): Manifest[] {
+  const place = { name: agentAccountName, namespace };
+  return [
+    manifest(roleType, place, { rules }),
+    manifest(roleBindingType, place, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
+  ];
+}
 
 function grantedEverywhere(name: string, rules: PolicyRule[]): Manifest[] {
   return [
@@ -98,6 +107,13 @@ const systemRules: PolicyRule[] = [
     resources: ['meshexternalservices/status', 'hostnamegenerators/status', 'peerservices/status'],
     verbs: ['get', 'update', 'patch'],
   },
-  // Those certificates, and its membership, whose token it renews.
-  { apiGroups: [''], resources: ['secrets'], verbs: all },
+  // Its membership, whose token it renews.
+  {
+    apiGroups: [''],
+    resources: ['secrets'],
+    resourceNames: [membershipSecretName],
+    verbs: ['get', 'list', 'watch', 'update', 'patch'],
+  },
 ];
+
+const externalRules: PolicyRule[] = [{ apiGroups: [''], resources: ['secrets'], verbs: all }];

@@ -60,7 +60,7 @@ export function clusterSetNameProblem(name: string): string | undefined {
   return undefined;
 }
 
-const reservedNames: ReadonlySet<string> = new Set(['default', 'portolan-system']);
+const reservedNames: ReadonlySet<string> = new Set(['default', 'portolan-system', 'portolan-external']);
 
 const clusterSetNameLengthMax = 40;
 /** Imported slices carry the id as a label's value, which holds no more. */

@@ -12,7 +12,7 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import { runController } from '../../kube/controller/loop.ts';
 import { isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import { managedByLabel, managerName } from '../../kube/objects/ours.ts';
+import { externalNamespace, managedByLabel, managerName } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { hostnameGeneratorType } from '../kinds/hostname-generator.ts';
 import {
@@ -92,7 +92,7 @@ export function runBrokerCopies(options: BrokerCopiesOptions): BrokerCopies {
   }
 
   async function copySecret(name: string): Promise<void> {
-    const ref = { namespace, name: copyName(name) };
+    const ref = { namespace: externalNamespace, name: copyName(name) };
     const there = await broker.get<Secret>(secretType, { namespace: place.clusterset, name }).catch((error) => {
       if (!isNotFound(error) && !isForbidden(error)) throw error;
       log.warn('shared secret cannot be read at the broker', { secret: name, error: errorText(error) });
@@ -124,8 +124,13 @@ export function runBrokerCopies(options: BrokerCopiesOptions): BrokerCopies {
 
 /** Copies that an earlier membership left have no owner. */
 export async function removeCopies(home: Client, namespace: string): Promise<void> {
-  for (const type of [meshExternalServiceType, hostnameGeneratorType, secretType] as ResourceType[]) {
-    const { items } = await home.list(type, { namespace, labelSelector: originSelector });
+  const copies: [ResourceType, string][] = [
+    [meshExternalServiceType, namespace],
+    [hostnameGeneratorType, namespace],
+    [secretType, externalNamespace],
+  ];
+  for (const [type, inNamespace] of copies) {
+    const { items } = await home.list(type, { namespace: inNamespace, labelSelector: originSelector });
     for (const item of items) await deleteIfPresent(home, type, item.metadata);
   }
 }

@@ -9,6 +9,7 @@ import { createLog, type Log, silentLog } from '../../base/log.ts';
 import { clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import type { AnyObject, ResourceType } from '../../kube/objects/object.ts';
+import { externalNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { type HostnameGenerator, hostnameGeneratorType } from '../kinds/hostname-generator.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../kinds/mesh-external-service.ts';
@@ -176,9 +177,17 @@ describe('external services: conditions', () => {
     const { home, create, condition, pass, settle } = await start();
     await create(externalService(vip('t.ext', ', tls: { caCert: { secret: pki } }'), { name: 'tls' }));
     const data = { 'ca.crt': Buffer.from(createAuthority().certificate).toString('base64') };
-    await settle(make(home, secretType, { name: 'pki', namespace }, { data }));
+    await settle(make(home, secretType, { name: 'pki', namespace: externalNamespace }, { data }));
     await pass();
     expect(await condition('tls', 'Ready')).toBe('True Ready');
+  });
+
+  test('a secret of the system namespace, where our own keys lie -> is none that it may name', async () => {
+    const { home, settle, create, condition } = await start();
+    const data = { 'ca.crt': Buffer.from('x').toString('base64') };
+    await settle(make(home, secretType, { name: 'keys', namespace }, { data }));
+    await create(externalService(vip('t.ext', ', tls: { caCert: { secret: keys } }'), { name: 'tls' }));
+    expect(await condition('tls', 'Ready')).toContain('TLSNotReady tls.caCert: there is no Secret keys');
   });
 
   test('an expired certificate -> said', async () => {
@@ -340,7 +349,7 @@ describe('external services: copies of the broker', () => {
     await atBroker(meshExternalServiceType, shared, 'b');
     expect(await condition('b.broker', 'Ready')).toBe('True Ready');
     expect(await condition('a.broker', 'Ready')).toContain('TLSNotReady');
-    const copied = await settle(home.admin.get(secretType, { namespace, name: 'pki.broker' }));
+    const copied = await settle(home.admin.get(secretType, { namespace: externalNamespace, name: 'pki.broker' }));
     expect(copied['data']).toEqual(data);
     expect(JSON.stringify((await get('b.broker')).status)).not.toContain(pem.slice(60, 100));
   });

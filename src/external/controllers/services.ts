@@ -15,6 +15,7 @@ import { createInformer, type Informer } from '../../kube/controller/informer.ts
 import { runController } from '../../kube/controller/loop.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
+import { externalNamespace } from '../../kube/objects/ours.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import { type HostnameGenerator, hostnameGeneratorType } from '../kinds/hostname-generator.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../kinds/mesh-external-service.ts';
@@ -78,7 +79,7 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
   const at = { client: home, world, log, namespace };
   const services = createInformer<MeshExternalService>({ ...at, type: meshExternalServiceType });
   const generators = createInformer<HostnameGenerator>({ ...at, type: hostnameGeneratorType });
-  const secrets = createInformer<Secret>({ ...at, type: secretType });
+  const secrets = createInformer<Secret>({ ...at, namespace: externalNamespace, type: secretType });
   const claims = createInformer<AddressClaim>({
     ...{ client: home, world, log, type: addressClaimType },
     indexes: { [claimsByOwner]: (claim) => [ownerKey(claim.spec.owner)] },
@@ -97,7 +98,7 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
       generators: [...generators.values()].filter(isCounting),
       ...{ zones, pools: [...own, ...pools], othersAt: options.othersAt },
       ...{ place: options.place(), plugins: options.plugins },
-      secrets: (name, key) => secrets.get(`${namespace}/${name}`)?.data?.[key],
+      secrets: (name, key) => secrets.get(`${externalNamespace}/${name}`)?.data?.[key],
     });
     pending.clear();
     const hostnames = new Set<string>();
@@ -225,7 +226,7 @@ export function runExternalServices(options: ExternalServicesOptions): ExternalS
           ? [generatorsKey]
           : everything(),
     },
-    { informer: secrets, keysOf: (key: string) => again(book?.naming(key.slice(namespace.length + 1)) ?? []) },
+    { informer: secrets, keysOf: (key: string) => again(book?.naming(key.slice(externalNamespace.length + 1)) ?? []) },
     {
       informer: claims,
       keysOf: (_key: string, next?: AddressClaim, previous?: AddressClaim) => {

@@ -70,7 +70,7 @@ export interface DataSource {
   /** Base64. */
   inline?: string;
   inlineString?: string;
-  /** `name` or `name/key` of a Secret in the system namespace of the home where the proxy runs. */
+  /** `name` or `name/key` of a Secret in portolan-external of the home where the proxy runs. */
   secret?: string;
 }
 

@@ -11,12 +11,16 @@ interface Shown {
 const merge = { 'content-type': 'application/merge-patch+json' };
 
 describe('namespaces', () => {
-  test('at the first start -> default, kube-system and portolan-system are there', async () => {
+  test('at the first start -> default, kube-system and our own are there', async () => {
     const { ok } = await createTestApi();
     const { items } = await ok('GET /api/v1/namespaces');
     const shown = items.map(({ metadata, status, spec }: Shown) => [metadata.name, status.phase, spec.finalizers]);
     expect(shown).toEqual(
-      ['default', 'kube-system', 'portolan-system'].map((name) => [name, 'Active', ['kubernetes']]),
+      ['default', 'kube-system', 'portolan-external', 'portolan-system'].map((name) => [
+        name,
+        'Active',
+        ['kubernetes'],
+      ]),
     );
   });
 

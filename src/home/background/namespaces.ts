@@ -14,7 +14,7 @@ import { isBeingDeleted, namespaceKeyPrefix } from '../verbs/open-namespace.ts';
 import { removeAllBelow } from './emptying.ts';
 import { type Background, followStore } from './follow.ts';
 
-const namesAlwaysThere = ['default', 'kube-system', 'portolan-system'];
+const namesAlwaysThere = ['default', 'kube-system', 'portolan-system', 'portolan-external'];
 const emptyingFinalizer = 'kubernetes';
 const retryMs = 1000;
 

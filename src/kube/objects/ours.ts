@@ -3,6 +3,9 @@
 /** Where our own objects lie. */
 export const systemNamespace = 'portolan-system';
 
+/** Where the Secrets lie that external services name: nothing else does, so that the right to read them gives no more. */
+export const externalNamespace = 'portolan-external';
+
 export const managedByLabel = 'app.kubernetes.io/managed-by';
 export const managerName = 'portolan';
 

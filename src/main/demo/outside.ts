@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { sleep } from '../../base/world.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../../external/kinds/mesh-external-service.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { systemNamespace } from '../../kube/objects/ours.ts';
+import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { startExternal } from '../external.ts';
 import { type DemoDeps, demoClusterSet, makeCertificates, type RunningCluster } from './clusterset.ts';
@@ -41,7 +41,7 @@ export async function startOutside(
   await client.create(secretType, {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: authoritySecret, namespace: systemNamespace },
+    metadata: { name: authoritySecret, namespace: externalNamespace },
     stringData: { 'ca.crt': authority },
   });
   await client.create(meshExternalServiceType, {

@@ -13,6 +13,7 @@ import type { OutboundPorts } from '../../external/rules/redirects.ts';
 import { secretReferences } from '../../external/rules/tls-plan.ts';
 import { defaultClusterset } from '../../external/rules/visibility.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
+import { externalNamespace } from '../../kube/objects/ours.ts';
 import type { Secret } from '../../kube/objects/secret.ts';
 import { externalResources } from '../external/generate.ts';
 import { Batch } from './batch.ts';
@@ -49,7 +50,7 @@ export function startExternalSource(options: ExternalSourceOptions): XdsSource {
     const resources = externalResources({
       services: [...services.values()],
       place: { clusterset: properties.get(clusterSetProperty)?.spec?.value ?? defaultClusterset, cluster },
-      secrets: (name, key) => secrets.get(`${namespace}/${name}`)?.data?.[key],
+      secrets: (name, key) => secrets.get(`${externalNamespace}/${name}`)?.data?.[key],
       ...{ plugins, ports, otherPorts, address },
     });
     for (const resource of resources) {
@@ -65,7 +66,7 @@ export function startExternalSource(options: ExternalSourceOptions): XdsSource {
   const isNamed = (key: string) =>
     [...services.values()].some(({ spec }) =>
       secretReferences(spec?.destination?.tls).some(({ name }) =>
-        [`${namespace}/${name}`, `${namespace}/${name}.broker`].includes(key),
+        [`${externalNamespace}/${name}`, `${externalNamespace}/${name}.broker`].includes(key),
       ),
     );
   const renew = () => batch.add('all');

@@ -1,4 +1,4 @@
-// The Secrets of the system namespace, as peering keeps them: certificates, keys and roots by reference.
+// The Secrets of a namespace: what peering keeps in the system namespace, and what external services name in theirs.
 
 import { textIn } from '../../kube/client/kept-authority.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
