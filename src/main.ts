@@ -4,6 +4,7 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
+import { printable } from './base/text/printable.ts';
 import { version } from './base/version.ts';
 import { takeFlagsFromEnvironment } from './cli/environment.ts';
 import { describeError, exitCodes, exitKindOf } from './cli/exit-codes.ts';
@@ -171,10 +172,10 @@ async function createDeps(): Promise<ClusterSetDeps> {
   return {
     world: createRealWorld(),
     host: createRealHost(),
-    print: (text) => process.stdout.write(`${text}\n`),
-    warn: (text) => process.stderr.write(`${text}\n`),
+    print: (text) => process.stdout.write(`${printable(text)}\n`),
+    warn: (text) => process.stderr.write(`${printable(text)}\n`),
     progress: (text) => {
-      if (process.stderr.isTTY) process.stderr.write(`${text}\n`);
+      if (process.stderr.isTTY) process.stderr.write(`${printable(text)}\n`);
     },
     setExitCode: (code) => {
       process.exitCode = code;
@@ -194,7 +195,7 @@ try {
   // Commander has printed the error, or the requested help.
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : exitCodes.usage;
   else {
-    process.stderr.write(`portolan: ${describeError(error)}\n`);
+    process.stderr.write(`portolan: ${printable(describeError(error))}\n`);
     process.exitCode = exitCodes[exitKindOf(error)];
   }
 }

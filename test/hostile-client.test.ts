@@ -1,11 +1,14 @@
 // Requests of a hostile client with good credentials to a real home, and their effect on others.
 
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiProcess, type Connection, connect, startApi } from './support/api-process.ts';
 
+const portolan = fileURLToPath(new URL('../bin/portolan', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'portolan-hostile-'));
 const maps = '/api/v1/namespaces/default/configmaps';
 const services = '/api/v1/namespaces/default/services';
@@ -74,6 +77,26 @@ test('hostile: bodies of 3 MB of nothing but values -> 413, and soon', async () 
     }
   });
   expect(waitMs).toBeLessThan(5_000);
+});
+
+test('hostile: a message with escapes of a terminal and faked lines -> commands print it as text', async () => {
+  const peers = '/apis/portolan.dev/v1alpha1/namespaces/portolan-system/peers';
+  const trust = { domain: 'acme.example', bundle: '-' };
+  await hostile.request('POST', peers, { metadata: { name: 'acme' }, spec: { address: 'acme.example:1', trust } });
+  const message = 'refused\x1b]0;owned\x07\x9b2J\r\nacme  fine\u202e';
+  const consumer = { state: 'Refused', message, services: 0, refusals: [{ id: message, reason: message }] };
+  const merge = { 'content-type': 'application/merge-patch+json' };
+  const { status } = await hostile.request('PATCH', `${peers}/acme/status`, { status: { consumer } }, merge);
+  expect(status).toBe(200);
+  const printed = ['list', 'status acme', 'list -o json', 'list -o yaml'].map((words) => {
+    const { stdout, stderr } = spawnSync(portolan, ['peer', ...words.split(' '), '--kubeconfig', api.kubeconfig], {
+      encoding: 'utf8',
+    });
+    return stdout + stderr;
+  });
+  expect(printed.join('')).toContain('owned');
+  expect(printed.join('')).not.toMatch(/[[\p{Cc}\p{Bidi_Control}]--\n]/v);
+  expect(printed[0]).not.toMatch(/^acme {2}fine/m);
 });
 
 test('hostile: writes without end -> as many as the quota says, also after a restart', async () => {

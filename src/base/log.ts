@@ -1,5 +1,6 @@
 // Structured log lines: one JSON object a line, a fixed text and fields. Where they go is the caller's choice.
 
+import { printable } from './text/printable.ts';
 import type { Clock } from './world.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -27,7 +28,9 @@ export function createLog(options: LogOptions): Log {
   const emit = (level: LogLevel, text: string, fields?: LogFields) => {
     if (levels.indexOf(level) < threshold) return;
     const time = new Date(options.clock.wallMs()).toISOString();
-    options.write(`${JSON.stringify({ time, level, msg: text, ...options.fields, ...fields }, plainErrors)}\n`);
+    options.write(
+      `${printable(JSON.stringify({ time, level, msg: text, ...options.fields, ...fields }, plainErrors))}\n`,
+    );
   };
   return {
     debug: (text, fields) => emit('debug', text, fields),

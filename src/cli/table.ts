@@ -1,9 +1,11 @@
 // Tables for people: columns as wide as their widest cell, two spaces between, nothing at the end of a line.
 
+import { printableLine } from '../base/text/printable.ts';
 import { yaml } from '../base/yaml.ts';
 import { usageError } from './exit-codes.ts';
 
-export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+export function formatTable(head: readonly string[], given: readonly (readonly string[])[]): string[] {
+  const rows = given.map((row) => row.map(printableLine));
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)));
   const line = (cells: readonly string[]) =>
     cells

@@ -46,6 +46,8 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
       ...filesOf(flags),
     });
     parts.add('peering', () => role.stop());
+    // Large services of a peer leave much behind that is not used again: it is not to pile up.
+    stayCompact();
     const admin = await startPeeringAdmin({ listen: parseListen(flags.adminListen), metrics, role });
     parts.add('admin endpoint', () => admin.close());
     const stopped = untilStopped(log, () => parts.stop());
