@@ -29,6 +29,8 @@ export interface ForeignOwnerOptions {
   readonly ca: string;
   /** Sends its headers only with its first message, as grpc-go does. */
   readonly isLazy?: boolean;
+  /** Any port of the loopback if absent. */
+  readonly listen?: { readonly host: string; readonly port: number };
 }
 
 interface Told {
@@ -95,7 +97,8 @@ export async function startForeignOwner(options: ForeignOwnerOptions): Promise<F
     stream.on('data', deframe(onMessage));
     stream.on('close', () => streams.delete(stream));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { host, port } = options.listen ?? { host: '127.0.0.1', port: 0 };
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
   const tell = (told: Told) => {
     for (const send of streams.values()) send(told);
   };
