@@ -95,7 +95,7 @@ describe('portolan: what is typed wrong', () => {
     const broken = await runPortolan(asArgs(`${register} --kubeconfig ${directory}/broken`), { env });
     expect(broken.err).toContain(`kubeconfig ${directory}/broken`);
     const context = await onHome(`${register} --context other`);
-    expect(context.err).toContain('there is no "other"; known: "admin@portolan"');
+    expect(context.err).toContain('there is no "other"; known: "home"');
     for (const { code } of [none, missing, broken, context]) expect(code).toBe(1);
   });
 

@@ -137,6 +137,28 @@ describeWith(['kubectl', 'dig', 'envoy'], 'portolan up', () => {
     expect(west.out()).toContain('join     this cluster is west in clusterset prod already');
   });
 
+  test('changes with --wait -> each returns when the change has taken effect, also leaving and joining again', async () => {
+    const last = async (name: string, line: string) => {
+      const { code, out, err } = await at(name, line);
+      expect({ line, code, err }).toEqual({ line, code: 0, err: '' });
+      return out.trim().split('\n').at(-1);
+    };
+    expect(await last('broker', 'broker init --clusterset prod --wait')).toBe('clusterset prod is served');
+    expect(await last('east', 'drain shop/checkout --wait')).toBe('the broker has it: shop/checkout in cluster east');
+    expect(await last('east', 'drain shop/checkout --undo --wait')).toMatch(/^the broker has it/);
+    expect(await last('east', 'unexport shop/checkout --wait')).toBe('shop/checkout is withdrawn');
+    const address = `127.${part}.255.1`;
+    expect(await last('east', `deregister shop/checkout --address ${address} --wait`)).toBe(
+      `${address} is no endpoint of shop/checkout`,
+    );
+    expect(await last('east', 'leave --wait')).toBe('no import is left');
+    const again = await token('east', 255);
+    expect(await last('east', `join ${again.trim()} --wait`)).toBe('the agent of cluster east works');
+    const late = await at('east', 'export shop/nosuch --wait --timeout 1');
+    expect(late.code).toBe(7);
+    expect(late.err).toMatch(/^portolan: export shop\/nosuch: not done after 1 s: .*nosuch/);
+  });
+
   test('the Envoy dies -> it is said and the process ends with an error', async () => {
     const envoy = await up(['--data', 'lone', '--dns-listen', '127.0.0.1:0', '--envoy', pathOf('envoy')!]);
     const children = execFileSync('ps', ['--ppid', String(envoy.child.pid), '-o', 'pid=,comm='], { encoding: 'utf8' });

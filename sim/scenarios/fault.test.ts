@@ -130,13 +130,13 @@ describe('fault', () => {
         const { set, east, west } = await withListOfFaults(faults);
         await exportService(east, key, { endpoints: ['10.1.0.1'] });
         await set.time.advance(4_000);
-        // Slices at home go with their import, so that ours may need only one try.
+        // Slices at home go with their import: ours may need only one try, or none if the home was quicker.
         const isOwned = home === 'west' && path === '/endpointslices/';
         const fault: Fault = { home, method: 'DELETE', path, times: when === 'before' && !isOwned ? 3 : 1, when };
         faults.push(fault);
         await east.delete(serviceExportType, ref);
         await set.time.advance(20_000);
-        expect(fault.times).toBe(0);
+        expect(fault.times).toBeLessThanOrEqual(isOwned ? 1 : 0);
         expect(await importLine(west, key)).toBe('none');
         expect(await sliceLines(west, key)).toEqual([]);
         expect(await brokerContents(set.broker.admin)).toEqual([]);

@@ -1,7 +1,7 @@
 // `portolan test connectivity`: whether a service of the clusterset can be reached by its name from here, who answered, and
 // what is wrong where it fails.
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { readBody } from '../base/http.ts';
 import { type ClusterProperty, clusterIdProperty, clusterPropertyType } from '../clusterset/kinds/cluster-property.ts';
 import { type ServiceImport, serviceImportType } from '../clusterset/kinds/service-import.ts';
@@ -21,6 +21,7 @@ import type { Report } from '../proxy/connectivity/report.ts';
 import { ProxyState } from '../proxy/state.ts';
 import { emptyViewInput, viewOf } from '../proxy/view.ts';
 import { exitCodes, usageError } from './exit-codes.ts';
+import { formatOutput, outputOption, parseOutput } from './table.ts';
 import { verbs } from './verbs.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from './with-home.ts';
 
@@ -28,7 +29,7 @@ interface ConnectivityFlags extends HomeFlags {
   readonly count: number;
   readonly dns?: string;
   readonly admin?: string;
-  readonly output: 'text' | 'json';
+  readonly output: string;
 }
 
 type Deps = CliDeps & { readonly setExitCode: (code: number) => void };
@@ -44,7 +45,7 @@ export function addTestCommand(program: Command, deps: Deps): void {
     .option('--count <n>', 'connections to each port', parseCount, 100)
     .option('--dns <host:port>', "resolver to ask (default: the system's)")
     .option('--admin <url>', 'run the test in the proxy with this admin endpoint, on its node')
-    .addOption(new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'))
+    .option(...outputOption)
     .addHelpText(
       'after',
       `
@@ -53,10 +54,11 @@ Exit code 7 on failure. Root and conntrack, or the proxy, are needed to see whic
   portolan test connectivity shop/checkout --count 1000 --admin http://127.0.0.1:9466`,
     )
     .action(async (service: string, flags: ConnectivityFlags) => {
+      const format = parseOutput(flags.output);
       const report =
         flags.admin === undefined ? await testHere(deps, service, flags) : await testAt(deps, service, flags);
-      if (flags.output === 'json') deps.print(JSON.stringify(report, null, 2));
-      else for (const line of [...report.lines, ...report.problems.map((each) => `problem: ${each}`)]) deps.print(line);
+      const text = () => [...report.lines, ...report.problems.map((each) => `problem: ${each}`)];
+      for (const line of formatOutput(format, { value: report, names: [service], text })) deps.print(line);
       if (!report.isFine) deps.setExitCode(exitCodes.notReady);
     });
 }

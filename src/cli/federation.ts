@@ -5,12 +5,15 @@ import { type ClusterSet, clusterSetType } from '../clusterset/kinds/cluster-set
 import { type Federation, federationType } from '../federation/kinds/federation.ts';
 import { getOrUndefined } from '../kube/client/absent.ts';
 import { install } from '../kube/client/apply.ts';
+import type { Client } from '../kube/client/client.ts';
+import { conditionOf } from '../kube/objects/conditions.ts';
 import { manifest } from '../kube/objects/manifest.ts';
 import { notFoundError } from './exit-codes.ts';
 import { verbs } from './verbs.ts';
+import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from './wait.ts';
 import { addHomeOptions, type CliDeps, defaultClusterSet, type HomeFlags, withHome } from './with-home.ts';
 
-interface FederationFlags extends HomeFlags {
+interface FederationFlags extends HomeFlags, WaitFlags {
   readonly clusterset: string;
   readonly nameserver: string[];
   readonly cluster?: string[];
@@ -33,21 +36,35 @@ export function addFederationCommand(program: Command, deps: CliDeps): void {
 Run it with the kubeconfig of the broker, then start the authority: portolan dns --federation NAME. Example:
   portolan federation create world --nameserver 10.0.0.53 --clusterset prod`,
     );
-  addHomeOptions(create).action(async (name: string, flags: FederationFlags) => {
-    const line = await withHome(deps, flags, async ({ client }) => {
-      const { clusterset: namespace, suffix, cluster: clusters, nameserver: nameservers } = flags;
-      const set = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace, name: namespace });
-      if (set === undefined)
-        throw notFoundError(`federation create ${name}: there is no clusterset ${namespace} at this broker`);
-      const spec = {
-        nameservers,
-        suffix,
-        clusters,
-      };
-      const wanted = manifest(federationType, { name, namespace }, { spec });
-      const { outcome } = await install<Federation>(client, wanted as never);
-      return `federation ${namespace}/${name} ${outcome}`;
-    });
-    deps.print(line);
-  });
+  addWaitOptions(addHomeOptions(create), 'its authority answers and all resolvers know it').action(
+    async (name: string, flags: FederationFlags) => {
+      await withHome(deps, flags, async ({ client }) => {
+        const { clusterset: namespace, suffix, cluster: clusters, nameserver: nameservers } = flags;
+        const set = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace, name: namespace });
+        if (set === undefined)
+          throw notFoundError(`federation create ${name}: there is no clusterset ${namespace} at this broker`);
+        const spec = {
+          nameservers,
+          suffix,
+          clusters,
+        };
+        const wanted = manifest(federationType, { name, namespace }, { spec });
+        const { outcome } = await install<Federation>(client, wanted as never);
+        deps.print(`federation ${namespace}/${name} ${outcome}`);
+        await waitIfAsked(deps, flags, {
+          what: `federation create ${name}`,
+          look: () => lookReady(client, { namespace, name }),
+        });
+      });
+    },
+  );
+}
+
+async function lookReady(client: Client, ref: { readonly namespace: string; readonly name: string }): Promise<Look> {
+  const { metadata, status } = await client.get<Federation>(federationType, ref);
+  const ready = conditionOf(status?.conditions, 'Ready');
+  const isCurrent = status?.observedGeneration === metadata.generation;
+  if (ready?.status === 'True' && isCurrent) return { done: `federation ${ref.name} is ready: ${ready.message}` };
+  const why = isCurrent ? ready?.message : undefined;
+  return { waiting: why ?? 'no authority has seen it; start portolan dns --federation' };
 }

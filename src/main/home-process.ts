@@ -9,8 +9,10 @@ import { brokerInit } from '../cli/clusterset/broker-init.ts';
 import { usageError } from '../cli/exit-codes.ts';
 import type { ApiFlags, RotationStep } from '../cli/roles/api.ts';
 import { parseAdvertise, parseListen } from '../cli/roles/options.ts';
+import { type WaitFlags, waitIfAsked } from '../cli/wait.ts';
 import { clusterSetNameProblem } from '../clusterset/rules/broker-layout.ts';
 import { rotateAuthority } from '../home/security/authority.ts';
+import { isRotationApplied } from '../home/security/pki.ts';
 import { createClient } from '../kube/client/client.ts';
 import { type Home, startHome } from './home.ts';
 import { processLog, untilStopped } from './process.ts';
@@ -66,8 +68,17 @@ const rotationNext = {
   finish: 'the old authority is no longer trusted',
 };
 
-export async function rotateCa(data: string, step: RotationStep): Promise<void> {
+export async function rotateCa(data: string, step: RotationStep, flags: WaitFlags): Promise<void> {
   const world = createRealWorld();
-  await rotateAuthority({ world, directory: resolve(data), log: processLog(world, 'warn') }, step);
+  const at = { world, directory: resolve(data), log: processLog(world, 'warn') };
+  await rotateAuthority(at, step);
+  const deps = { world, host: createRealHost(), print: (line: string) => process.stdout.write(`${line}\n`) };
+  await waitIfAsked(deps, flags, {
+    what: `rotate-ca ${step}`,
+    look: async () =>
+      (await isRotationApplied(at))
+        ? { done: 'the running home has applied it' }
+        : { waiting: `the home of ${data} has not rewritten its admin.kubeconfig; does it run?` },
+  });
   process.stdout.write(`${rotationNext[step]}\n`);
 }

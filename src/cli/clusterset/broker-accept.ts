@@ -7,9 +7,10 @@ import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
+import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags, withHome } from '../with-home.ts';
 
-interface AcceptFlags extends HomeFlags {
+interface AcceptFlags extends HomeFlags, WaitFlags {
   readonly clusterset: string;
   readonly ranges?: boolean;
 }
@@ -21,10 +22,23 @@ export function addBrokerAcceptCommand(broker: Command, deps: ClusterSetDeps): v
     .argument('<cluster-id>', 'a cluster that has joined')
     .option('--clusterset <name>', 'the set it is a member of', defaultClusterSet)
     .option('--ranges', 'also approve its ranges, and limit its endpoints to them');
-  addHomeOptions(command).action(async (id: string, flags: AcceptFlags) => {
+  addWaitOptions(addHomeOptions(command), 'the broker has it').action(async (id: string, flags: AcceptFlags) => {
     const request = { id, clusterset: flags.clusterset, withRanges: flags.ranges === true };
-    deps.print(await withHome(deps, flags, ({ client }) => brokerAccept({ client, ...request })));
+    await withHome(deps, flags, async ({ client }) => {
+      deps.print(await brokerAccept({ client, ...request }));
+      await waitIfAsked(deps, flags, { what: `broker accept ${id}`, look: () => lookAccepted(client, request) });
+    });
   });
+}
+
+async function lookAccepted(
+  client: Client,
+  { id, clusterset }: { readonly id: string; readonly clusterset: string },
+): Promise<Look> {
+  const member = (await readMembers(client, clusterset)).find((one) => one.id === id);
+  const { region, zone } = member?.cluster.spec ?? {};
+  const isSame = (region ?? '') === (member?.record?.region ?? '') && (zone ?? '') === (member?.record?.zone ?? '');
+  return isSame ? { done: `cluster ${id} is as it reported` } : { waiting: `cluster ${id} has another region or zone` };
 }
 
 export async function brokerAccept(request: {

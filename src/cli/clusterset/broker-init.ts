@@ -32,6 +32,7 @@ import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { installDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
+import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import {
   addHomeOptions,
   brokerDefinitions,
@@ -41,7 +42,7 @@ import {
   withHome,
 } from '../with-home.ts';
 
-interface InitFlags extends HomeFlags, ClusterSetFlags {
+interface InitFlags extends HomeFlags, ClusterSetFlags, WaitFlags {
   readonly clusterset?: string;
   readonly file?: string;
   readonly print?: boolean;
@@ -96,15 +97,25 @@ Examples:
   portolan broker init --clusterset prod --ports intersection --clusterset-range 243.0.0.0/16
   portolan broker init --clusterset prod --print | kubectl apply -f -`,
     );
-  addHomeOptions(command).action(async (flags: InitFlags) => {
+  addWaitOptions(addHomeOptions(command), 'the broker serves the clusterset').action(async (flags: InitFlags) => {
     const request = await readRequest(deps.host, flags);
     if (flags.print) {
       refuseProblems(request.clusterset, clusterSetProblems(request.spec));
       return deps.print(formatManifests(request));
     }
-    const lines = await withHome(deps, flags, ({ client }) => brokerInit({ client, deps, ...request }));
-    for (const line of lines) deps.print(line);
+    await withHome(deps, flags, async ({ client }) => {
+      for (const line of await brokerInit({ client, deps, ...request })) deps.print(line);
+      await waitIfAsked(deps, flags, {
+        what: `broker init ${request.clusterset}`,
+        look: () => lookServed(client, request.clusterset),
+      });
+    });
   });
+}
+
+async function lookServed(client: Client, name: string): Promise<Look> {
+  const found = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace: name, name });
+  return found ? { done: `clusterset ${name} is served` } : { waiting: `clusterset ${name} is not served yet` };
 }
 
 interface InitRequest {

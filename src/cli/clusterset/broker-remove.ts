@@ -23,9 +23,10 @@ import type { ResourceType } from '../../kube/objects/object.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
 import { roleBindingType, roleType, serviceAccountType } from '../../kube/objects/rbac.ts';
 import { secretType } from '../../kube/objects/secret.ts';
+import { addWaitOptions, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags, withHome } from '../with-home.ts';
 
-interface RemoveFlags extends HomeFlags {
+interface RemoveFlags extends HomeFlags, WaitFlags {
   readonly clusterset: string;
   readonly force?: boolean;
 }
@@ -44,11 +45,20 @@ A cluster that still runs uses portolan leave. The command watches the lease of 
 that it does not run. Example:
   portolan broker remove east --clusterset prod`,
     );
-  addHomeOptions(command).action(async (id: string, flags: RemoveFlags) => {
+  addWaitOptions(addHomeOptions(command), 'everything of it is gone').action(async (id: string, flags: RemoveFlags) => {
     const request = { deps, id, clusterset: flags.clusterset, isForced: flags.force === true };
     const onWait = (line: string) => deps.print(line);
-    const lines = await withHome(deps, flags, ({ client }) => brokerRemove({ ...request, client, onWait }));
-    for (const line of lines) deps.print(line);
+    await withHome(deps, flags, async ({ client }) => {
+      const name = await findNamespace({ ...request, client });
+      for (const line of await brokerRemove({ ...request, client, onWait })) deps.print(line);
+      await waitIfAsked(deps, flags, {
+        what: `broker remove ${id}`,
+        look: async () =>
+          (await getOrUndefined(client, namespaceType, { name })) === undefined
+            ? { done: `namespace ${name} is gone` }
+            : { waiting: `namespace ${name} is still there` },
+      });
+    });
   });
 }
 
@@ -75,6 +85,8 @@ export async function brokerRemove(request: RemoveRequest): Promise<string[]> {
     [secretType, { namespace: accounts, name: joinSecretName(id) }],
     [roleBindingType, { namespace: accounts, name: role }],
     [roleType, { namespace: accounts, name: role }],
+    [roleBindingType, { namespace: clusterset, name: role }],
+    [roleType, { namespace: clusterset, name: role }],
     [namespaceType, { name: namespace }],
   ];
   let count = 0;

@@ -38,10 +38,11 @@ import type { OwnerReference } from '../../kube/objects/object.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { usageError } from '../exit-codes.ts';
 import { isLoopbackHost } from '../reachable.ts';
+import { addWaitOptions, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
 
-interface TokenFlags extends HomeFlags {
+interface TokenFlags extends HomeFlags, WaitFlags {
   readonly clusterset: string;
   readonly region?: string;
   readonly zone?: string;
@@ -72,23 +73,33 @@ The token can be used once. Examples:
   portolan broker token east --clusterset prod
   portolan broker token east.europe --region eu-west --allowed-range 10.1.0.0/16 --minutes 15`,
     );
-  addHomeOptions(command).action(async (id: string, flags: TokenFlags) => {
-    const access = await findHome({ host: deps.host, clock: deps.world.clock, ...flags });
-    const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
-    try {
-      const request = parseFlags(id, flags);
-      const token = await brokerToken({ client, access, ...request });
-      const server = request.server ?? access.server;
-      // On standard error: the output is the token alone, for scripts.
-      if (isLoopbackHost(new URL(server).hostname))
-        deps.warn?.(
-          `warning: other machines cannot reach ${server}; start the broker with portolan api --advertise HOST, or give --server URL`,
-        );
-      deps.print(token);
-    } finally {
-      client.close();
-    }
-  });
+  addWaitOptions(addHomeOptions(command), 'the cluster has joined', 3600).action(
+    async (id: string, flags: TokenFlags) => {
+      const access = await findHome({ host: deps.host, clock: deps.world.clock, ...flags });
+      const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
+      try {
+        const request = parseFlags(id, flags);
+        const token = await brokerToken({ client, access, ...request });
+        const server = request.server ?? access.server;
+        // On standard error: the output is the token alone, for scripts.
+        if (isLoopbackHost(new URL(server).hostname))
+          deps.warn?.(
+            `warning: other machines cannot reach ${server}; start the broker with portolan api --advertise HOST, or give --server URL`,
+          );
+        deps.print(token);
+        await waitIfAsked(deps, flags, {
+          what: `broker token ${id}`,
+          look: async () => {
+            const record = await readRecord(client, memberNamespace(request.clusterset, id));
+            if (record !== undefined) return { done: `cluster ${id} has joined` };
+            return { waiting: `cluster ${id} has not used its token yet` };
+          },
+        });
+      } finally {
+        client.close();
+      }
+    },
+  );
 }
 
 export interface TokenRequest extends MemberRequest {

@@ -2,12 +2,16 @@
 // are open go on. Both are fields of objects: the Cluster at the broker, which its admin writes, and the ServiceExport here.
 
 import type { Command } from 'commander';
+import { requireMembership, withBroker } from '../../clusterset/explain/consult.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
 import { drainAnnotation, type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
+import { recordName } from '../../clusterset/rules/names.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { notFoundError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
+import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import {
   addHomeOptions,
   type ClusterSetDeps,
@@ -17,7 +21,7 @@ import {
   withHome,
 } from '../with-home.ts';
 
-interface DrainFlags extends HomeFlags {
+interface DrainFlags extends HomeFlags, WaitFlags {
   readonly clusterset: string;
   readonly undo?: boolean;
 }
@@ -38,14 +42,46 @@ be reached. Examples:
   portolan drain shop/checkout
   portolan drain shop/checkout --undo`,
     );
-  addHomeOptions(command).action(async (target: string, flags: DrainFlags) => {
-    const line = await withHome(deps, flags, ({ client, defaultNamespace }) =>
-      target.includes('/')
-        ? drainService(client, { ...parseServiceRef(target, defaultNamespace), isDraining: !flags.undo })
-        : drainCluster(client, { id: target, clusterset: flags.clusterset, isDraining: !flags.undo }),
-    );
-    deps.print(line);
-  });
+  addWaitOptions(addHomeOptions(command), 'other clusters can see it at the broker').action(
+    async (target: string, flags: DrainFlags) => {
+      const isDraining = !flags.undo;
+      await withHome(deps, flags, async ({ client, defaultNamespace }) => {
+        const what = `drain ${target}`;
+        if (!target.includes('/')) {
+          const request = { id: target, clusterset: flags.clusterset, isDraining };
+          deps.print(await drainCluster(client, request));
+          return waitIfAsked(deps, flags, { what, look: () => lookCluster(client, request) });
+        }
+        const service = { ...parseServiceRef(target, defaultNamespace), isDraining };
+        deps.print(await drainService(client, service));
+        await waitIfAsked(deps, flags, { what, look: () => lookService(deps, client, service) });
+      });
+    },
+  );
+}
+
+async function lookCluster(
+  broker: Client,
+  { id, clusterset, isDraining }: { readonly id: string; readonly clusterset: string; readonly isDraining: boolean },
+): Promise<Look> {
+  const { spec } = await broker.get<Cluster>(clusterType, { namespace: clusterset, name: id });
+  const isDone = (spec.draining === true) === isDraining;
+  return isDone ? { done: `the broker has it` } : { waiting: 'the broker does not have it yet' };
+}
+
+async function lookService(
+  deps: ClusterSetDeps,
+  home: Client,
+  { namespace, name, isDraining }: { readonly namespace: string; readonly name: string; readonly isDraining: boolean },
+): Promise<Look> {
+  const membership = await requireMembership(home);
+  const ref = { namespace: membership.namespace, name: recordName({ namespace, name }) };
+  const shard = await withBroker(deps.world, membership, (broker) =>
+    getOrUndefined<ServiceShard>(broker, serviceShardType, ref),
+  );
+  if (shard !== undefined && (shard.spec.draining === true) === isDraining)
+    return { done: `the broker has it: ${namespace}/${name} in cluster ${membership.clusterId}` };
+  return { waiting: `the agent of cluster ${membership.clusterId} has not written it to the broker yet` };
 }
 
 /** Returns the line to print. */

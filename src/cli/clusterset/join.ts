@@ -11,7 +11,7 @@ import {
   readMembers,
   readRecord,
 } from '../../clusterset/explain/broker-state.ts';
-import { brokerClient, findMembership } from '../../clusterset/explain/consult.ts';
+import { brokerClient, findMembership, requireMembership, withBroker } from '../../clusterset/explain/consult.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
 import {
   type ClusterProperty,
@@ -23,7 +23,12 @@ import { type JoinToken, parseJoinToken } from '../../clusterset/membership/join
 import { type MemberRecord, memberRecord, readMemberRecord } from '../../clusterset/membership/member-record.ts';
 import { clusterProperties, membershipSecret } from '../../clusterset/membership/membership.ts';
 import { resolverAuthorityName, resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
-import { clusterIdProblem, joinSecretName, membersNamespace } from '../../clusterset/rules/broker-layout.ts';
+import {
+  clusterIdProblem,
+  joinSecretName,
+  memberLeaseName,
+  membersNamespace,
+} from '../../clusterset/rules/broker-layout.ts';
 import { findOutside, findOverlaps, type NamedRange } from '../../clusterset/rules/range-overlap.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
@@ -34,6 +39,7 @@ import { findHome } from '../../kube/client/kubeconfig.ts';
 import { isUnauthorized } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import type { ConfigMap } from '../../kube/objects/config-map.ts';
+import { leaseType } from '../../kube/objects/lease.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
@@ -42,6 +48,7 @@ import { installDefinitions, refuseForeignDefinitions } from '../definitions.ts'
 import { usageError } from '../exit-codes.ts';
 import { readToken } from '../given-token.ts';
 import { verbs } from '../verbs.ts';
+import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import {
   addHomeOptions,
   type ClusterSetDeps,
@@ -54,7 +61,7 @@ import { parseRanges } from './broker-init.ts';
 import { brokerToken } from './broker-token.ts';
 import { findPodRanges, findServiceRanges } from './own-ranges.ts';
 
-interface JoinFlags extends HomeFlags {
+interface JoinFlags extends HomeFlags, WaitFlags {
   readonly clusterId?: string;
   readonly tokenFile?: string;
   readonly region?: string;
@@ -94,12 +101,25 @@ Examples:
 
 To change the id, leave and join again. After joining, run portolan agent.`,
     );
-  addHomeOptions(command).action(async (text: string | undefined, flags: JoinFlags) => {
-    const lines = await withHome(deps, flags, async ({ client }) =>
-      join(deps, await requestOf(deps, client, text, flags)),
-    );
-    for (const line of lines) deps.print(line);
-  });
+  addWaitOptions(addHomeOptions(command), 'an agent renews the lease of this cluster at the broker').action(
+    async (text: string | undefined, flags: JoinFlags) => {
+      await withHome(deps, flags, async ({ client }) => {
+        const request = await requestOf(deps, client, text, flags);
+        for (const line of await join(deps, request)) deps.print(line);
+        const { clusterId } = request.token;
+        await waitIfAsked(deps, flags, { what: `join as ${clusterId}`, look: () => lookAlive(deps, client) });
+      });
+    },
+  );
+}
+
+/** The lease of the member, which its agent renews. */
+async function lookAlive(deps: ClusterSetDeps, home: Client): Promise<Look> {
+  const membership = await requireMembership(home);
+  const ref = { namespace: membership.namespace, name: memberLeaseName };
+  const lease = await withBroker(deps.world, membership, (broker) => getOrUndefined(broker, leaseType, ref));
+  if (lease !== undefined) return { done: `the agent of cluster ${membership.clusterId} works` };
+  return { waiting: `no agent of cluster ${membership.clusterId} has renewed its lease; run portolan agent` };
 }
 
 export interface JoinRequest {

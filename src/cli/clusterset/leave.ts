@@ -6,6 +6,7 @@ import { errorText } from '../../base/log.ts';
 import { sleep } from '../../base/world.ts';
 import { findMembership, membershipRef, withBroker } from '../../clusterset/explain/consult.ts';
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
+import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { leavingAnnotation, type MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { leaderLeaseName } from '../../clusterset/rules/broker-layout.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
@@ -15,11 +16,12 @@ import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { verbs } from '../verbs.ts';
+import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { removeViews } from './broker-remove.ts';
 import { cleanHome } from './leave-home.ts';
 
-interface LeaveFlags extends HomeFlags {
+interface LeaveFlags extends HomeFlags, WaitFlags {
   readonly offline?: boolean;
 }
 
@@ -35,11 +37,20 @@ Keeps your Services, exports and export policies. Deletes imports and all other 
 agent stops. Example:
   portolan leave --kubeconfig east.kubeconfig`,
     );
-  addHomeOptions(command).action(async (flags: LeaveFlags) => {
+  addWaitOptions(addHomeOptions(command), 'no import is left here').action(async (flags: LeaveFlags) => {
     const isOffline = flags.offline === true;
-    const lines = await withHome(deps, flags, ({ client }) => leave(deps, { home: client, isOffline }));
-    for (const line of lines) deps.print(line);
+    await withHome(deps, flags, async ({ client }) => {
+      for (const line of await leave(deps, { home: client, isOffline })) deps.print(line);
+      await waitIfAsked(deps, flags, { what: 'leave', look: () => lookClean(client) });
+    });
   });
+}
+
+async function lookClean(home: Client): Promise<Look> {
+  const { items } = await home.list(serviceImportType, { limit: 1 });
+  const [first] = items;
+  if (first === undefined) return { done: 'no import is left' };
+  return { waiting: `import ${first.metadata.namespace}/${first.metadata.name} is still there` };
 }
 
 export interface LeaveRequest {

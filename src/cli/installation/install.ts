@@ -14,16 +14,15 @@ import type { KubernetesObject, ResourceType } from '../../kube/objects/object.t
 import { installDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
+import { addWaitOptions, parseTimeout, type WaitFlags } from '../wait.ts';
 import { addHomeOptions, allDefinitions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { checkBefore } from './before.ts';
 import { readValues, type ValueFlags } from './read-values.ts';
 import { untilReady } from './ready.ts';
 
-interface InstallFlags extends HomeFlags, ValueFlags {
+interface InstallFlags extends HomeFlags, ValueFlags, WaitFlags {
   readonly print?: boolean;
   readonly rightsOnly?: boolean;
-  readonly wait?: boolean;
-  readonly timeout: string;
 }
 
 export function addInstallCommand(program: Command, deps: ClusterSetDeps): void {
@@ -31,10 +30,8 @@ export function addInstallCommand(program: Command, deps: ClusterSetDeps): void 
     const command = addValueOptions(program.command(verb).description(verbs[verb]))
       .option('--print', 'print the objects for kubectl apply instead of writing them')
       .option('--rights-only', 'only definitions, accounts and rights, for parts that run outside this cluster')
-      .option('--wait', 'wait until all parts are ready')
-      .option('--timeout <seconds>', 'how long to wait', '300')
       .addHelpText('after', examples);
-    addHomeOptions(command).action(async (flags: InstallFlags) => {
+    addWaitOptions(addHomeOptions(command), 'all parts are ready', 300).action(async (flags: InstallFlags) => {
       const values = await readValues(deps, flags);
       const objects = objectsFor(values, flags);
       if (flags.print) {
@@ -43,7 +40,7 @@ export function addInstallCommand(program: Command, deps: ClusterSetDeps): void 
       }
       await withHome(deps, flags, async ({ client }) => {
         await installParts(deps, client, objects);
-        if (flags.wait) await untilReady(deps, client, { objects, timeoutMs: Number(flags.timeout) * 1000 });
+        if (flags.wait) await untilReady(deps, client, { objects, timeoutMs: parseTimeout(flags.timeout) });
         deps.print('installed; portolan join makes this cluster a member of a clusterset');
       });
     });

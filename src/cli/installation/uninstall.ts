@@ -4,10 +4,13 @@ import type { Command } from 'commander';
 import { findMembership } from '../../clusterset/explain/consult.ts';
 import { objectsOf } from '../../install/objects.ts';
 import { defaultValues, partNames, type Values } from '../../install/values.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
 import { CommandError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
+import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { describe } from './install.ts';
 
@@ -16,31 +19,42 @@ export function addUninstallCommand(program: Command, deps: ClusterSetDeps): voi
     .command('uninstall')
     .description(verbs.uninstall)
     .option('--force', 'even while the cluster is a member of a clusterset');
-  addHomeOptions(command).action((flags: HomeFlags & { force?: boolean }) =>
-    withHome(deps, flags, async ({ client }) => {
-      const membership = flags.force ? undefined : await findMembership(client);
-      if (membership !== undefined) {
-        const { clusterId, clusterset } = membership;
-        throw new CommandError(
-          'refused',
-          `cluster ${clusterId} is a member of clusterset ${clusterset}; run portolan leave first, or give --force`,
-        );
-      }
-      // The namespace goes last, and only with what is ours in it.
-      for (const { type, object } of objectsOf(everything()).reverse()) {
-        if (type.kind === 'Namespace') continue;
-        try {
-          const present = await client.get(type, object.metadata);
-          if (!isOurs(present)) continue;
-          await client.delete(type, object.metadata);
-          deps.print(`removed ${describe(type, object)}`);
-        } catch (error) {
-          if (!isNotFound(error)) throw error;
+  addWaitOptions(addHomeOptions(command), 'everything is gone').action(
+    (flags: HomeFlags & WaitFlags & { force?: boolean }) =>
+      withHome(deps, flags, async ({ client }) => {
+        const membership = flags.force ? undefined : await findMembership(client);
+        if (membership !== undefined) {
+          const { clusterId, clusterset } = membership;
+          throw new CommandError(
+            'refused',
+            `cluster ${clusterId} is a member of clusterset ${clusterset}; run portolan leave first, or give --force`,
+          );
         }
-      }
-      deps.print('uninstalled; definitions, the namespace portolan-system and your objects are still there');
-    }),
+        // The namespace goes last, and only with what is ours in it.
+        for (const { type, object } of objectsOf(everything()).reverse()) {
+          if (type.kind === 'Namespace') continue;
+          try {
+            const present = await client.get(type, object.metadata);
+            if (!isOurs(present)) continue;
+            await client.delete(type, object.metadata);
+            deps.print(`removed ${describe(type, object)}`);
+          } catch (error) {
+            if (!isNotFound(error)) throw error;
+          }
+        }
+        await waitIfAsked(deps, flags, { what: 'uninstall', look: () => lookRemoved(client) });
+        deps.print('uninstalled; definitions, the namespace portolan-system and your objects are still there');
+      }),
   );
+}
+
+async function lookRemoved(client: Client): Promise<Look> {
+  for (const { type, object } of objectsOf(everything())) {
+    if (type.kind === 'Namespace') continue;
+    const present = await getOrUndefined(client, type, object.metadata);
+    if (present !== undefined && isOurs(present)) return { waiting: `${describe(type, object)} is still there` };
+  }
+  return { done: 'everything is gone' };
 }
 
 /** Every part, whichever of them was installed. */

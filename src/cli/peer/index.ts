@@ -2,13 +2,17 @@
 // does the rest.
 
 import type { Command } from 'commander';
+import { parseHostPort } from '../../base/text/host-port.ts';
 import { exitCodes, usageError } from '../exit-codes.ts';
 import { readToken } from '../given-token.ts';
-import { outputOption, parseOutput } from '../table.ts';
+import { isLoopbackHost } from '../reachable.ts';
+import { formatOutput, outputOption, parseOutput } from '../table.ts';
 import { verbs } from '../verbs.ts';
+import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { addByHand, addByToken, makeToken, ownCard, type PeerHome, removePeer } from './add.ts';
 import { exportToPeers } from './export.ts';
+import { lookGone, lookIntroduced, lookSynced, lookTaken } from './look.ts';
 import { listRoutes } from './routes.ts';
 import { diffPeer, listPeers, listServices, type PeerReport, retryPeer, showPeer } from './show.ts';
 
@@ -24,7 +28,11 @@ interface OutputFlags extends PeerFlags {
   readonly output: string;
 }
 
-interface AddFlags extends PeerFlags {
+interface ExportFlags extends PeerFlags, WaitFlags {
+  readonly to: string[];
+}
+
+interface AddFlags extends PeerFlags, WaitFlags {
   readonly tokenFile?: string;
   readonly token?: string;
   readonly address?: string;
@@ -34,13 +42,13 @@ interface AddFlags extends PeerFlags {
   readonly allow: string[];
 }
 
-interface DiffFlags extends PeerFlags {
+interface DiffFlags extends OutputFlags {
   readonly all?: boolean;
   readonly cert?: string;
   readonly key?: string;
 }
 
-interface TokenFlags extends PeerFlags {
+interface TokenFlags extends PeerFlags, WaitFlags {
   readonly allow: string[];
   readonly validFor: string;
 }
@@ -63,13 +71,31 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
     return lines;
   };
 
-  verb('token <name>', 'a one-use introduction for the mesh that will be peer <name> here')
-    .option('--allow <domain...>', 'domains that names of its services may have; * is any', [])
-    .option('--valid-for <minutes>', 'validity of the token', '60')
-    .action((name: string, flags: TokenFlags) =>
-      run(flags, async (home) => [await makeToken(home, tokenRequest(deps, name, flags))]),
+  const waiting = (flags: WaitFlags & PeerFlags, what: string, look: (home: PeerHome) => Promise<Look>) =>
+    withHome(deps, flags, ({ client }) =>
+      waitIfAsked(deps, flags, { what, look: () => look({ client, namespace: flags.namespace }) }),
     );
-  verb('add <name>', 'add another mesh as <name>, by its token or by address and roots')
+
+  addWaitOptions(
+    verb('token <name>', 'a one-use introduction for the mesh that will be peer <name> here')
+      .option('--allow <domain...>', 'domains that names of its services may have; * is any', [])
+      .option('--valid-for <minutes>', 'validity of the token', '60'),
+    'the other side has used it',
+    3600,
+  ).action(async (name: string, flags: TokenFlags) => {
+    const [token, address] = await withHome(deps, flags, async ({ client }) => {
+      const home = { client, namespace: flags.namespace };
+      return [await makeToken(home, tokenRequest(deps, name, flags)), (await ownCard(home)).address] as const;
+    });
+    // On standard error: the output is the token alone, for scripts.
+    if (isLoopbackHost(parseHostPort(address, 0)?.host ?? ''))
+      deps.warn?.(
+        `warning: other machines cannot reach ${address}; start portolan peering with --advertise HOST:PORT, or portolan up with --advertise HOST`,
+      );
+    deps.print(token);
+    await waiting(flags, `peer token ${name}`, (home) => lookIntroduced(home, name));
+  });
+  const addVerb = verb('add <name>', 'add another mesh as <name>, by its token or by address and roots')
     .option('--token <token>', 'the token that portolan peer token printed on the other side; - reads standard input')
     .option('--token-file <file>', 'read that token from this file; - is standard input')
     .option('--address <host:port>', 'address of its peering server; without it services are only shared, not imported')
@@ -77,22 +103,36 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
     .option('--bundle <file>', 'its root certificates in PEM')
     .option('--identity <spiffe-id...>', 'allowed identities of its certificate', [])
     .option('--allow <domain...>', 'domains that names of its services may have; * is any', [])
-    .addHelpText('after', examples)
-    .action(async (name: string, flags: AddFlags) => {
-      const token = await readToken(deps.host, { argument: flags.token, file: flags.tokenFile });
-      await run(flags, (home) => add(home, name, { ...flags, token }));
-    });
-  verb('export <namespace/name>', 'share a Service of this cluster with peers')
-    .option('--to <peer...>', 'the peers', [])
-    .action((text: string, flags: PeerFlags & { readonly to: string[] }) =>
-      run(flags, (home) => exportToPeers(home, { service: parseServiceRef(text, 'default'), peers: flags.to })),
+    .addHelpText('after', examples);
+  addWaitOptions(addVerb, 'its services are stored').action(async (name: string, flags: AddFlags) => {
+    const token = await readToken(deps.host, { argument: flags.token, file: flags.tokenFile });
+    await run(flags, (home) => add(home, name, { ...flags, token }));
+    await waiting(flags, `peer add ${name}`, (home) => lookSynced(home, name));
+  });
+  addWaitOptions(
+    verb('export <namespace/name>', 'share a Service of this cluster with peers').option(
+      '--to <peer...>',
+      'the peers',
+      [],
+    ),
+    'all these peers have taken it',
+  ).action(async (text: string, flags: ExportFlags) => {
+    const service = parseServiceRef(text, 'default');
+    await run(flags, (home) => exportToPeers(home, { service, peers: flags.to }));
+    await waiting(flags, `peer export ${text}`, (home) => lookTaken(home, service));
+  });
+  verb('list', 'list all peers and their state')
+    .option(...outputOption)
+    .action((flags: OutputFlags) =>
+      run(flags, async (home) => tell(await listPeers(home, nowMs(), parseOutput(flags.output)))),
     );
-  verb('list', 'list all peers and their state').action((flags: PeerFlags) =>
-    run(flags, async (home) => tell(await listPeers(home, nowMs()))),
-  );
-  verb('status <name>', 'show one peer: both directions, lag, refusals').action((name: string, flags: PeerFlags) =>
-    run(flags, async (home) => tell(await showPeer(home, name, nowMs()))),
-  );
+  verb('status <name>', 'show one peer: both directions, lag, refusals')
+    .option(...outputOption)
+    .action((name: string, flags: OutputFlags) =>
+      run(flags, async (home) =>
+        tell(await showPeer(home, name, { nowMs: nowMs(), format: parseOutput(flags.output) })),
+      ),
+    );
   verb('services [name]', 'list the services of one peer or of all, with names, ingress and identity')
     .option(...outputOption)
     .action((name: string | undefined, flags: OutputFlags) =>
@@ -107,21 +147,29 @@ export function addPeerCommands(program: Command, deps: PeerDeps): void {
     .option('--all', 'also show equal services')
     .option('--cert <file>', 'own certificate in PEM, if portolan peering runs with --cert')
     .option('--key <file>', 'its key in PEM')
+    .option(...outputOption)
     .action((name: string, flags: DiffFlags) =>
       run(flags, async (home) => {
+        const format = parseOutput(flags.output);
         const { lines, isEqual } = await diffPeer(home, name, { isAll: flags.all === true, ...filesIn(flags) });
         if (!isEqual) deps.setExitCode(exitCodes.notReady);
-        return lines;
+        return formatOutput(format, { value: { isEqual, lines }, names: [name], text: () => lines });
       }),
     );
   verb('bundle', 'print the own root certificates in PEM, for peers other than Portolan').action((flags: PeerFlags) =>
     run(flags, async (home) => [(await ownCard(home)).bundle.trimEnd()]),
   );
-  verb('retry <name>', 'try again after a refusal').action((name: string, flags: PeerFlags) =>
-    run(flags, ({ client, namespace }) => retryPeer(client, namespace, name, new Date(nowMs()).toISOString())),
+  addWaitOptions(verb('retry <name>', 'try again after a refusal'), 'its services are stored').action(
+    async (name: string, flags: PeerFlags & WaitFlags) => {
+      await run(flags, ({ client, namespace }) => retryPeer(client, namespace, name, new Date(nowMs()).toISOString()));
+      await waiting(flags, `peer retry ${name}`, (home) => lookSynced(home, name));
+    },
   );
-  verb('remove <name>', 'remove a peer and its services').action((name: string, flags: PeerFlags) =>
-    run(flags, (home) => removePeer(home, name)),
+  addWaitOptions(verb('remove <name>', 'remove a peer and its services'), 'its services are gone').action(
+    async (name: string, flags: PeerFlags & WaitFlags) => {
+      await run(flags, (home) => removePeer(home, name));
+      await waiting(flags, `peer remove ${name}`, (home) => lookGone(home, name));
+    },
   );
 }
 

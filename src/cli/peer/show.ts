@@ -41,9 +41,14 @@ export interface PeerReport {
   readonly isSilent: boolean;
 }
 
-export async function listPeers({ client, namespace }: PeerHome, nowMs: number): Promise<PeerReport> {
+export async function listPeers(
+  { client, namespace }: PeerHome,
+  nowMs: number,
+  format: OutputFormat = 'text',
+): Promise<PeerReport> {
   const { items } = await client.list<Peer>(peerType, { namespace });
-  if (items.length === 0) return { lines: ['no peers; portolan peer token introduces one'], isSilent: false };
+  if (items.length === 0 && format === 'text')
+    return { lines: ['no peers; portolan peer token introduces one'], isSilent: false };
   const rows = items.map(({ metadata, spec, status }) => [
     metadata.name,
     spec.address ?? '-',
@@ -54,13 +59,32 @@ export async function listPeers({ client, namespace }: PeerHome, nowMs: number):
     String(status?.owner?.services ?? 0),
   ]);
   const table = formatTable(['NAME', 'ADDRESS', 'DOMAIN', 'TAKING', 'SERVICES', 'GIVING', 'SERVICES'], rows);
-  return withSilence(table, { peers: items, isProcessSilent: await isProcessSilent(client, namespace, nowMs), nowMs });
+  const isProcess = await isProcessSilent(client, namespace, nowMs);
+  const report = withSilence(table, { peers: items, isProcessSilent: isProcess, nowMs });
+  return formatted(format, report, { peers: items.map(publicPart), names: items.map(({ metadata }) => metadata.name) });
 }
 
-export async function showPeer({ client, namespace }: PeerHome, name: string, nowMs: number): Promise<PeerReport> {
+export async function showPeer(
+  { client, namespace }: PeerHome,
+  name: string,
+  { nowMs, format = 'text' }: { readonly nowMs: number; readonly format?: OutputFormat },
+): Promise<PeerReport> {
   const peer = await client.get<Peer>(peerType, { namespace, name });
   const isSilent = await isProcessSilent(client, namespace, nowMs);
-  return withSilence(describePeer(peer, nowMs), { peers: [peer], isProcessSilent: isSilent, nowMs });
+  const report = withSilence(describePeer(peer, nowMs), { peers: [peer], isProcessSilent: isSilent, nowMs });
+  return formatted(format, report, { peers: publicPart(peer), names: [name] });
+}
+
+function formatted(
+  format: OutputFormat,
+  { lines, isSilent }: PeerReport,
+  { peers, names }: { readonly peers: unknown; readonly names: readonly string[] },
+): PeerReport {
+  return { lines: [...formatOutput(format, { value: { peers, isSilent }, names, text: () => lines })], isSilent };
+}
+
+function publicPart({ metadata, spec, status }: Peer) {
+  return { name: metadata.name, address: spec.address, domain: spec.trust.domain, status };
 }
 
 /** By its Lease; false if that may not be read. */

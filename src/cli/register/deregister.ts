@@ -14,10 +14,11 @@ import {
 } from '../../kube/objects/endpoint-slice.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import { verbs } from '../verbs.ts';
+import { addWaitOptions, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type CliDeps, type HomeFlags, parseServiceRef, withHome } from '../with-home.ts';
 import { type PortFlag, parseAddress, parsePorts } from './register-flags.ts';
 
-interface DeregisterFlags extends HomeFlags {
+interface DeregisterFlags extends HomeFlags, WaitFlags {
   readonly address: string;
   readonly port?: string[];
 }
@@ -37,15 +38,25 @@ export function addDeregisterCommand(program: Command, deps: CliDeps): void {
     .argument('<namespace/name>', 'the Service; deleted too if register created it and no endpoint is left')
     .requiredOption('--address <ip>', 'address of the process')
     .option('--port <port...>', 'only the process with these ports, if several run at that address');
-  addHomeOptions(command).action(async (ref: string, flags: DeregisterFlags) => {
-    const address = parseAddress(flags.address);
-    const ports = parsePorts(flags.port ?? []);
-    const lines = await withHome(deps, flags, ({ client, defaultNamespace }) => {
-      const { namespace, name } = parseServiceRef(ref, defaultNamespace);
-      return deregister(client, { namespace, service: name, address, ports });
-    });
-    for (const line of lines) deps.print(line);
-  });
+  addWaitOptions(addHomeOptions(command), 'no endpoint of the Service has the address').action(
+    async (ref: string, flags: DeregisterFlags) => {
+      const address = parseAddress(flags.address);
+      const ports = parsePorts(flags.port ?? []);
+      await withHome(deps, flags, async ({ client, defaultNamespace }) => {
+        const { namespace, name } = parseServiceRef(ref, defaultNamespace);
+        const request = { namespace, service: name, address, ports };
+        for (const line of await deregister(client, request)) deps.print(line);
+        await waitIfAsked(deps, flags, {
+          what: `deregister ${namespace}/${name}`,
+          look: async () => {
+            const left = (await slicesOf(client, request)).filter((slice) => isMeant(slice, request));
+            if (left.length === 0) return { done: `${address} is no endpoint of ${namespace}/${name}` };
+            return { waiting: `${address} is still an endpoint of ${namespace}/${name}` };
+          },
+        });
+      });
+    },
+  );
 }
 
 /** Returns one line per completed step. Nothing to do is no error: the outcome is the one that was wanted. */

@@ -4,6 +4,7 @@ import { Argument, type Command } from 'commander';
 import type { LogLevel } from '../../base/log.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { verbs } from '../verbs.ts';
+import { addWaitOptions, type WaitFlags } from '../wait.ts';
 import { logLevelOption } from './options.ts';
 
 export interface ApiFlags {
@@ -23,7 +24,7 @@ export type RotationStep = 'begin' | 'switch' | 'finish';
 
 export interface ApiActions {
   run(flags: ApiFlags): Promise<void>;
-  rotate(data: string, step: RotationStep): Promise<void>;
+  rotate(data: string, step: RotationStep, flags: WaitFlags): Promise<void>;
 }
 
 export function addApiCommand(program: Command, { run, rotate }: ApiActions): void {
@@ -53,7 +54,7 @@ export function addApiCommand(program: Command, { run, rotate }: ApiActions): vo
     // The folder is an option of the role, and may stand behind the verb.
     .enablePositionalOptions(false)
     .action(run);
-  api
+  const rotateCa = api
     .command('rotate-ca')
     .description('replace the certificate authority of a home in three steps, while it runs')
     .addArgument(new Argument('<step>', 'how far to go').choices(['begin', 'switch', 'finish']))
@@ -65,7 +66,9 @@ switch  issues certificates by the new one; clients still trust both
 finish  removes the old one
 A running home applies each step within five seconds and rewrites its admin.kubeconfig. Agents of joined clusters apply it
 within ten minutes. Copy admin.kubeconfig to its other users between begin and switch, and again before finish.
-  portolan api rotate-ca begin --data /var/lib/portolan`,
-    )
-    .action((step: RotationStep) => rotate(api.opts<ApiFlags>().data, step));
+  portolan api rotate-ca begin --data /var/lib/portolan --wait`,
+    );
+  addWaitOptions(rotateCa, 'the running home has applied the step').action((step: RotationStep, flags: WaitFlags) =>
+    rotate(api.opts<ApiFlags>().data, step, flags),
+  );
 }

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { readBody } from '../../base/http.ts';
-import { formatTable, parseOutput } from '../table.ts';
+import { formatOutput, formatTable, outputOption, parseOutput } from '../table.ts';
 import type { CliDeps } from '../with-home.ts';
 
 interface ProxyReport {
@@ -31,29 +31,33 @@ export function addXdsStatusCommand(xds: Command, deps: CliDeps): void {
     .command('status')
     .description('show each proxy, its resources and the rejected ones')
     .requiredOption('--admin <url>', 'the admin endpoint that portolan xds prints when it starts')
-    .option('-o, --output <format>', 'text or json', 'text')
+    .option(...outputOption)
     .action((flags: StatusFlags) => status(deps, flags));
 }
 
 async function status(deps: CliDeps, flags: StatusFlags): Promise<void> {
-  const { print } = deps;
   const format = parseOutput(flags.output);
   const proxies = await ask(deps, flags.admin);
-  if (format === 'json') return print(JSON.stringify(proxies, undefined, 2));
-  if (proxies.length === 0) return print('no proxy has connected yet');
-  const head = [
-    'PROXY',
-    'STATE',
-    'CLIENT',
-    'CLUSTERS',
-    'ENDPOINTS',
-    'LISTENERS',
-    'ROUTES',
-    'SECRETS',
-    'UNANSWERED',
-    'REFUSED',
-    'CERTIFICATE ENDS',
-  ];
+  const names = proxies.map(({ id }) => id);
+  for (const line of formatOutput(format, { value: proxies, names, text: () => proxyLines(proxies) })) deps.print(line);
+}
+
+const head = [
+  'PROXY',
+  'STATE',
+  'CLIENT',
+  'CLUSTERS',
+  'ENDPOINTS',
+  'LISTENERS',
+  'ROUTES',
+  'SECRETS',
+  'UNANSWERED',
+  'REFUSED',
+  'CERTIFICATE ENDS',
+];
+
+function proxyLines(proxies: readonly ProxyReport[]): string[] {
+  if (proxies.length === 0) return ['no proxy has connected yet'];
   const rows = proxies.map(({ id, isConnected, userAgent, streams, holds, inFlight, refused, certificateEnds }) => [
     id,
     isConnected ? (streams[0]?.variant ?? 'connected') : 'away',
@@ -63,12 +67,13 @@ async function status(deps: CliDeps, flags: StatusFlags): Promise<void> {
     String(refused.length),
     certificateEnds ?? '-',
   ]);
-  for (const line of formatTable(head, rows)) print(line);
-  for (const { id, refused } of proxies) {
-    for (const { type, name, message, isHeldAtLastGood } of refused) {
-      print(`${id} refused ${type} ${name} and keeps ${isHeldAtLastGood ? 'the last good one' : 'none'}: ${message}`);
-    }
-  }
+  const refusals = proxies.flatMap(({ id, refused }) =>
+    refused.map(
+      ({ type, name, message, isHeldAtLastGood }) =>
+        `${id} refused ${type} ${name} and keeps ${isHeldAtLastGood ? 'the last good one' : 'none'}: ${message}`,
+    ),
+  );
+  return [...formatTable(head, rows), ...refusals];
 }
 
 async function ask({ world }: CliDeps, admin: string): Promise<ProxyReport[]> {

@@ -271,6 +271,15 @@ async function keepAdminKubeconfig(
   return path;
 }
 
+/** Whether the running home has followed the files of a rotation: its kubeconfig shows that. */
+export async function isRotationApplied(options: Omit<PkiOptions, 'hosts'>): Promise<boolean> {
+  const { disk, clock } = options.world;
+  const kept = await disk.read(`${options.directory}/admin.kubeconfig`);
+  const content = kept && parseKubeconfig(text(kept));
+  const authority = await openAuthority(options, new PkiFiles(options));
+  return content !== undefined && isKubeconfigGood(content, authority, content, clock.wallMs());
+}
+
 function isKubeconfigGood(
   content: KubeconfigContent,
   authority: Authority,
