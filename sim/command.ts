@@ -6,6 +6,7 @@ import { stringify } from 'yaml';
 import type { Host } from '../src/base/host.ts';
 import { addClusterSetCommands } from '../src/cli/clusterset/index.ts';
 import { addDoctorCommand } from '../src/cli/doctor/command.ts';
+import { addTraceCommand } from '../src/cli/trace/command.ts';
 import type { ClusterSetDeps } from '../src/cli/with-home.ts';
 import { membershipRef } from '../src/clusterset/explain/consult.ts';
 import { membershipSecret } from '../src/clusterset/membership/membership.ts';
@@ -13,7 +14,7 @@ import type { Client } from '../src/kube/client/client.ts';
 import { namespaceType } from '../src/kube/objects/namespace.ts';
 import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { secretType } from '../src/kube/objects/secret.ts';
-import { memberNamespace, type SimClusterSet, type SimHome, setName } from './clusterset.ts';
+import { memberNamespace, type SimClusterSet, setName } from './clusterset.ts';
 
 export interface CommandDesk {
   readonly deps: ClusterSetDeps;
@@ -29,7 +30,7 @@ export interface CommandDesk {
 export async function openDesk(set: SimClusterSet, id: string): Promise<CommandDesk> {
   const home = set.home(id).admin;
   await keepMembership(set, id, home);
-  const files = new Map([['home.kubeconfig', kubeconfigOf(set.home(id))]]);
+  const files = new Map([['home.kubeconfig', kubeconfigOf(set.home(id).url)]]);
   const host: Host = {
     environment: { KUBECONFIG: 'home.kubeconfig' },
     readText: async (path) => files.get(path),
@@ -61,11 +62,13 @@ export async function typeAt(desk: CommandDesk, words: string): Promise<string[]
   const program = new Command().exitOverride();
   addClusterSetCommands(program, desk.deps);
   addDoctorCommand(program, desk.deps);
+  addTraceCommand(program, desk.deps);
   await program.parseAsync(words.split(' '), { from: 'user' });
   return desk.printed;
 }
 
-async function keepMembership(set: SimClusterSet, id: string, home: Client): Promise<void> {
+/** What joining leaves in a home. */
+export async function keepMembership(set: SimClusterSet, id: string, home: Client): Promise<void> {
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } };
   await home.create(namespaceType, namespace).catch(() => {});
   const { object } = membershipSecret({
@@ -84,7 +87,8 @@ async function keepMembership(set: SimClusterSet, id: string, home: Client): Pro
   await home.create(secretType, object);
 }
 
-function kubeconfigOf({ url }: SimHome): string {
+/** Of an admin at this home. */
+export function kubeconfigOf(url: string): string {
   return stringify({
     apiVersion: 'v1',
     kind: 'Config',

@@ -138,6 +138,14 @@ const loaders: readonly Loader[] = [
       }),
   },
   {
+    adds: ['trace'],
+    load: async (deps) => (await import('./cli/trace/command.ts')).addTraceCommand(program, deps),
+  },
+  {
+    adds: ['bug-report'],
+    load: async (deps) => (await import('./cli/bug-report/command.ts')).addBugReportCommand(program, deps),
+  },
+  {
     adds: ['install', 'upgrade'],
     load: async (deps) => (await import('./cli/installation/install.ts')).addInstallCommand(program, deps),
   },

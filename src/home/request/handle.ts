@@ -54,7 +54,9 @@ async function answerOrStatus(
     return await answer(parts, request, route);
   } catch (error) {
     const status = asStatusError(error);
-    if (status.code >= 500 && status.reason !== 'Timeout') {
+    // A part that does not answer is no failure of the home, and callers could fill the log with it.
+    const isOfPart = route?.kind === 'resource' && isPartProxy(route);
+    if (status.code >= 500 && status.reason !== 'Timeout' && !isOfPart) {
       const fields = { method: request.method, path: request.path, error: errorText(error) };
       parts.engine.log.error('a request failed', fields);
     }

@@ -11,6 +11,12 @@ export function askPart<T = unknown>(client: Client, lease: Lease, path: string,
   return client.getPath<T>(`${partAdminPath(lease)}${path}`, options);
 }
 
+/** The same for paths that answer text, such as `/metrics`. */
+export function askPartText(client: Client, lease: Lease, path: string, options?: RequestOptions): Promise<string> {
+  const decode = (body: Uint8Array) => Buffer.from(body).toString('utf8');
+  return client.getPath(`${partAdminPath(lease)}${path}`, { ...options, decode });
+}
+
 /** Where the home has the admin endpoint of the part that keeps this Lease. */
 export function partAdminPath({ metadata }: Lease): string {
   const { namespace = systemNamespace, name, annotations = {} } = metadata;
