@@ -1,14 +1,34 @@
 // The dashboard of a demo in a real browser: what is wrong comes first, everything is live, and nothing is shown as current
 // that is not.
 
+import { readdirSync, readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
+import { requestToken } from '../src/kube/client/account-token.ts';
+import { install } from '../src/kube/client/apply.ts';
+import type { Client } from '../src/kube/client/client.ts';
+import { manifest } from '../src/kube/objects/manifest.ts';
+import { roleBindingType, roleRefOf, roleType, serviceAccountType } from '../src/kube/objects/rbac.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { describeWith } from './support/counterparts.ts';
 import { go, launchBrowser, openPage, type RunningDemo, seriousFaults, startDemo } from './support/dashboard.ts';
 
-const views = ['/', '/services', '/clusters'];
+const views = [
+  '/',
+  '/timeline',
+  '/services',
+  '/services/shop/cart',
+  '/ask',
+  '/clusters',
+  '/map',
+  '/matrix',
+  '/peers',
+  '/external',
+  '/what-if',
+  '/plots',
+];
 
 describeWith(['chromium'], 'dashboard', () => {
   let demo: RunningDemo;
@@ -50,8 +70,7 @@ describeWith(['chromium'], 'dashboard', () => {
 
   test.each([
     ['light', 1280, undefined],
-    ['dark', 1280, ['color-contrast']],
-    ['light', 380, ['scrollable-region-focusable']],
+    ['dark', 380, ['color-contrast', 'scrollable-region-focusable']],
   ] as const)(
     'views: %s, %d pixels wide -> axe-core finds no serious fault, nothing sticks out',
     async (colorScheme, width, rules) => {
@@ -97,4 +116,199 @@ describeWith(['chromium'], 'dashboard', () => {
     await page.getByRole('link', { name: 'shop/checkout' }).waitFor();
     await page.close();
   });
+
+  test('map: regions, clusters, a peer and an external service -> each is there, and one chosen says whom it exports to', async () => {
+    const { page } = await openPage(context, link('/map'));
+    const node = (name: string) => page.locator('.react-flow__node').filter({ hasText: name });
+    for (const name of ['north', 'south', 'outside', 'east', 'west', 'acme', 'rates'])
+      await node(name).first().waitFor();
+    expect(await page.locator('.react-flow__edge').count()).toBeGreaterThanOrEqual(4);
+    await node('east').click();
+    const side = page.getByRole('complementary', { name: 'Chosen cluster' });
+    await side.getByRole('heading', { name: 'east' }).waitFor();
+    await side.getByText('south, west').first().waitFor();
+    await page.close();
+  });
+
+  test('service: two clusters disagree -> who won and why, the way out, endpoints, and the answer of each resolver', async () => {
+    const { page } = await openPage(context, link('/services/shop/cart'));
+    const conflict = page.getByRole('listitem').filter({ hasText: 'PortConflict' }).first();
+    await conflict.getByText(/"http" TCP\/8080 of cluster east is used/).waitFor();
+    await conflict.getByText('Take "http" TCP/8081 instead: change it in east').waitFor();
+    const dns = page.getByRole('region', { name: 'DNS' });
+    for (const cluster of ['east', 'west', 'south'])
+      await dns
+        .getByRole('article')
+        .filter({ hasText: `from ${cluster}` })
+        .getByText('because of ServiceImport')
+        .waitFor();
+    const endpoints = page.getByRole('region', { name: 'Endpoints', exact: true });
+    expect(await endpoints.getByRole('row').filter({ hasText: '127.1.0.' }).count()).toBeGreaterThan(1);
+    expect(await page.getByRole('article').filter({ hasText: 'Traffic' }).count()).toBe(3);
+    await page.close();
+  });
+
+  test('ask a name: from a cluster, and a federated one -> each record with its reason, also that of the authority', async () => {
+    const { page } = await openPage(context, link('/ask'));
+    await page.getByLabel('From cluster').selectOption('south');
+    await page.getByLabel('Name', { exact: true }).fill('db.shop.svc.clusterset.local');
+    await page.getByRole('button', { name: 'Ask', exact: true }).click();
+    const answer = page.getByRole('region', { name: 'Answer' });
+    await answer.getByText('A 127.1.0.2').waitFor();
+    expect(await answer.getByText(/because of EndpointSlice .* cluster east/).count()).toBeGreaterThan(0);
+    await page.getByLabel('Name', { exact: true }).fill('checkout.shop.world.svc.federation');
+    await page.getByRole('button', { name: 'Ask', exact: true }).click();
+    await answer
+      .getByRole('region', { name: 'authority of the federation' })
+      .getByText(/own cluster/)
+      .waitFor();
+    await page.close();
+  });
+
+  test('what if: the winner of a conflict is no longer exported -> planned, and not done', async () => {
+    const { page } = await openPage(context, link('/what-if?service=shop/cart'));
+    await page.getByLabel(/^Cluster/).selectOption('east');
+    await page.getByLabel('Change').selectOption('unexport');
+    await page.getByRole('button', { name: 'Plan' }).click();
+    const plan = page.getByRole('region', { name: 'Plan' });
+    await plan.getByText(/spec.sessionAffinity: "ClientIP" would become "None"/).waitFor();
+    await plan.getByText(/Conflict True .* would become False/).waitFor();
+    await plan.getByText('No conflicts afterwards').waitFor();
+    const client = await demo.client('east');
+    expect(await client.get(serviceExportType, { namespace: 'shop', name: 'cart' })).toBeDefined();
+    await page.close();
+  });
+
+  test('peers, external services, timeline, plots -> what is there', async () => {
+    const { page } = await openPage(context, link('/peers'));
+    const peer = page.getByRole('article').filter({ hasText: 'acme' });
+    await peer.getByText('Synced').first().waitFor();
+    await go(page, '/external');
+    await page.getByRole('row').filter({ hasText: 'rates' }).getByText('over TLS').waitFor();
+    await go(page, '/timeline');
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: 'shop/cart' })
+      .filter({ hasText: 'is in conflict' })
+      .first()
+      .waitFor();
+    await go(page, '/plots');
+    const row = page.getByRole('table', { name: 'Latest figures' }).getByRole('row').filter({ hasText: 'west' });
+    await row.getByText('answers').waitFor();
+    expect(await row.getByRole('cell').nth(1).textContent()).toMatch(/^[\d.]+$/);
+    await page.close();
+  });
+
+  test('a cluster is cut off by its button -> one problem, its services without it; healed -> all is well, without a reload', async () => {
+    const { page } = await openPage(context, link('/clusters'));
+    await page.evaluate('window.isSame = true');
+    await page.getByRole('button', { name: 'Cut east off' }).click();
+    await page
+      .getByRole('row')
+      .filter({ hasText: /^east/ })
+      .getByText(/Failed|Stale/)
+      .waitFor();
+    await go(page, '/');
+    const problem = page.getByRole('listitem').filter({ hasText: 'PTL0202' });
+    await problem.getByRole('heading', { name: /agent of cluster east/ }).waitFor();
+    expect(await problem.count()).toBe(1);
+    await problem.getByRole('link', { name: 'shop/checkout' }).waitFor();
+    await go(page, '/services/shop/checkout');
+    await page.getByRole('heading', { level: 1 }).getByText('without east').waitFor();
+    await go(page, '/clusters');
+    await page.getByRole('button', { name: 'Heal east' }).click();
+    await page.getByRole('row').filter({ hasText: /^east/ }).getByText('OK').waitFor();
+    await go(page, '/');
+    await problem.waitFor({ state: 'detached' });
+    await go(page, '/timeline');
+    await page.getByRole('listitem').filter({ hasText: 'cluster east' }).first().waitFor();
+    expect(await page.evaluate('window.isSame')).toBe(true);
+    await page.close();
+  }, 60_000);
+
+  test('a token that may see one namespace of one cluster -> that, "you may not see this" for the rest, no secrets of others', async () => {
+    const { page } = await openPage(context, demo.file.dashboard);
+    await page.getByLabel('Token', { exact: true }).fill(await limitedToken(await demo.client('west')));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('1 of 4 homes answered').waitFor();
+    await page.getByText(/east: you are not signed in there/).waitFor();
+    await go(page, '/services');
+    await page.getByRole('link', { name: 'shop/cart' }).waitFor();
+    await go(page, '/peers');
+    await page.getByText('You may not see this.').waitFor();
+    await go(page, '/ask');
+    await page.getByLabel('Name', { exact: true }).fill('cart.shop.svc.clusterset.local');
+    await page.getByRole('button', { name: 'Ask', exact: true }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/you may not see the parts of west/)
+      .waitFor();
+    await page.close();
+  });
+
+  test('the token is revoked while the page is open -> said on top, nothing looks current; signed in again -> live', async () => {
+    const client = await demo.client('west');
+    const { page } = await openPage(context, demo.file.dashboard);
+    await page.getByLabel('Token', { exact: true }).fill(await limitedToken(client));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('1 of 4 homes answered').waitFor();
+    await client.delete(serviceAccountType, { namespace: 'shop', name: 'viewer' });
+    await page.getByRole('alert', { name: 'Signed out' }).waitFor();
+    expect(await page.locator('main.is-old').count()).toBe(1);
+    expect(await page.getByRole('banner').getByText('lost').count()).toBe(1);
+    await page.getByRole('alert', { name: 'Signed out' }).getByLabel('Token', { exact: true }).fill(demo.file.token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('4 of 4 homes answered').waitFor();
+    expect(await page.locator('main.is-old').count()).toBe(0);
+    await page.close();
+  });
+
+  test('the dashboard sends nothing, or the browser slept -> lost with the time; back -> live by itself', async () => {
+    const own = await browser.newContext();
+    await own.clock.install();
+    const { page } = await openPage(own, link());
+    await page.getByText('4 of 4 homes answered').waitFor();
+    demo.child.kill('SIGSTOP');
+    await own.clock.fastForward(15_000);
+    await page
+      .getByRole('alert')
+      .getByText(/The connection to the dashboard is lost .* as of \d\d:\d\d:\d\d/)
+      .waitFor();
+    expect(await page.locator('main.is-old').count()).toBe(1);
+    demo.child.kill('SIGCONT');
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    await page.getByText('4 of 4 homes answered').waitFor();
+    expect(await page.locator('main.is-old').count()).toBe(0);
+    await own.close();
+  });
+
+  test('bundle: the first view -> within 115 KB gzip, everything within 230 KB', async () => {
+    const { page } = await openPage(context, demo.file.dashboard);
+    const first = (await page.evaluate('performance.getEntriesByType("resource").map(({ name }) => name)')) as string[];
+    const folder = new URL('../dist/dashboard/', import.meta.url);
+    const sizeOf = (name: string) => gzipSync(readFileSync(new URL(name, folder)), { level: 9 }).length;
+    const files = readdirSync(new URL('assets/', folder)).map((name) => `assets/${name}`);
+    const loaded = files.filter((name) => first.some((url) => url.endsWith(name)));
+    expect(loaded.length).toBeGreaterThan(1);
+    expect(loaded.reduce((sum, name) => sum + sizeOf(name), sizeOf('index.html'))).toBeLessThan(115_000);
+    expect(files.reduce((sum, name) => sum + sizeOf(name), 0)).toBeLessThan(230_000);
+    await page.close();
+  });
 });
+
+/** Of an account that may read exports, imports and slices of one namespace. */
+async function limitedToken(client: Client): Promise<string> {
+  const namespace = 'shop';
+  const rules = [
+    { apiGroups: ['multicluster.x-k8s.io'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
+  ];
+  const subjects = [{ kind: 'ServiceAccount', name: 'viewer', namespace }];
+  await install(client, manifest(serviceAccountType, { name: 'viewer', namespace }, {}));
+  await install(client, manifest(roleType, { name: 'viewer', namespace }, { rules }));
+  await install(
+    client,
+    manifest(roleBindingType, { name: 'viewer', namespace }, { subjects, roleRef: roleRefOf('Role', 'viewer') }),
+  );
+  return (await requestToken(client, { namespace, name: 'viewer', lifetimeMs: 3_600_000 })).token;
+}

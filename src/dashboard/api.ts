@@ -2,8 +2,12 @@
 // see. The only order that is taken is the demo's: cut a cluster off, heal it.
 
 import { errorText } from '../base/log.ts';
-import type { World } from '../base/world.ts';
 import type { Session } from './session.ts';
+import { askName } from './views/ask.ts';
+import { QuestionError } from './views/errors.ts';
+import { readFigures } from './views/figures.ts';
+import { serviceView } from './views/service.ts';
+import { planChange } from './views/what-if.ts';
 
 export interface ApiQuestion {
   readonly session: Session;
@@ -16,32 +20,22 @@ export interface Api {
   answer(question: ApiQuestion): Promise<unknown>;
 }
 
-export interface ApiError extends Error {
-  readonly status: number;
-}
-
-class QuestionError extends Error implements ApiError {
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-export function isApiError(error: unknown): error is ApiError {
+export function isQuestionError(error: unknown): error is QuestionError {
   return error instanceof QuestionError;
 }
 
 export interface ApiOptions {
-  readonly world: World;
   readonly control: ((verb: 'break' | 'heal', cluster: string) => Promise<string>) | undefined;
 }
 
 type Handler = (question: ApiQuestion) => unknown;
 
-export function createApi({ control }: ApiOptions & { readonly sessions: unknown }): Api {
+export function createApi({ control }: ApiOptions): Api {
   const routes: Readonly<Record<string, { readonly method: string; readonly handle: Handler }>> = {
+    '/api/service': { method: 'GET', handle: ({ session, query }) => serviceView(session.landscape(), keyIn(query)) },
+    '/api/ask': { method: 'GET', handle: ({ session, query }) => askName(session.landscape(), nameIn(query)) },
+    '/api/what-if': { method: 'GET', handle: ({ session, query }) => planChange(session.landscape(), planIn(query)) },
+    '/api/figures': { method: 'GET', handle: ({ session }) => readFigures(session.landscape()) },
     '/api/demo': { method: 'POST', handle: (question) => order(control, question) },
   };
   return {
@@ -64,4 +58,19 @@ async function order(control: ApiOptions['control'], { query, session }: ApiQues
   } catch (error) {
     throw new QuestionError(400, errorText(error));
   }
+}
+
+function keyIn(query: URLSearchParams): string {
+  const key = query.get('key') ?? '';
+  if (!/^[^/]{1,253}\/[^/]{1,253}$/.test(key)) throw new QuestionError(400, 'key: write NAMESPACE/NAME');
+  return key;
+}
+
+function nameIn(query: URLSearchParams) {
+  return { cluster: query.get('cluster') ?? '', name: query.get('name') ?? '', type: query.get('type') ?? 'A' };
+}
+
+function planIn(query: URLSearchParams) {
+  const change = query.get('change') === 'unexport' ? ('unexport' as const) : ('export' as const);
+  return { cluster: query.get('cluster') ?? '', key: keyIn(query), change };
 }

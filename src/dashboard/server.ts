@@ -8,7 +8,7 @@ import { errorText, type Log } from '../base/log.ts';
 import { adminRefusal } from '../base/real/admin-guard.ts';
 import { formatHostPort, type HostPort } from '../base/text/host-port.ts';
 import type { World } from '../base/world.ts';
-import { type Api, createApi, isApiError } from './api.ts';
+import { type Api, createApi, isQuestionError } from './api.ts';
 import type { Assets } from './edge/assets.ts';
 import type { DashboardHome } from './homes/home-watch.ts';
 import { cacheHeader, securityHeaders } from './security-headers.ts';
@@ -45,7 +45,7 @@ const unsentBytesMax = 16 * 1024 * 1024;
 export function startDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { world, log, homes, listen, codes = new Map(), control, tls, sessionsMax } = options;
   const sessions = new Sessions({ world, log, homes, codes, isDemo: control !== undefined, sessionsMax });
-  const api = createApi({ world, sessions, control });
+  const api = createApi({ control });
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     answer(options, { sessions, api }, request, response).catch((error: unknown) => {
       log.warn('dashboard: a request failed', { error: errorText(error) });
@@ -110,7 +110,7 @@ async function answer(
     reply(response, 200, body);
   } catch (error) {
     if (error instanceof Refused) return reply(response, error.status, { error: error.message });
-    if (isApiError(error)) return reply(response, error.status, { error: error.message });
+    if (isQuestionError(error)) return reply(response, error.status, { error: error.message });
     throw error;
   }
 }

@@ -54,6 +54,8 @@ export interface BrokerKinds {
   readonly memberLeases: Lease;
   readonly records: ConfigMap;
   readonly federations: Federation;
+  /** Parts that report at the broker: authorities. */
+  readonly parts: Lease;
 }
 
 type KindTable<Kinds> = { readonly [Name in keyof Kinds]: KindOptions<Kinds[Name]> };
@@ -70,7 +72,7 @@ export const memberKinds: KindTable<MemberKinds> = {
   leases: {
     type: leaseType,
     namespace: systemNamespace,
-    keep: (lease) => (lease.metadata.labels?.[partLabel] === undefined ? undefined : slim(lease)),
+    keep: partLease,
   },
   verdicts: { type: configMapType, namespace: systemNamespace, fieldSelector: `metadata.name=${verdictsName}` },
   claims: { type: addressClaimType, keep: slim },
@@ -91,6 +93,7 @@ export const brokerKinds: KindTable<BrokerKinds> = {
   memberLeases: { type: leaseType, fieldSelector: `metadata.name=${memberLeaseName}`, keep: slim },
   records: { type: configMapType, fieldSelector: `metadata.name=${memberRecordName}`, keep: slim },
   federations: { type: federationType, keep: slim },
+  parts: { type: leaseType, namespace: systemNamespace, keep: partLease },
 };
 
 export function keyOfRecord(record: string): string[] {
@@ -102,6 +105,10 @@ export function keyOfRecord(record: string): string[] {
 export function serviceOf({ metadata }: EndpointSlice): string[] {
   const name = metadata.labels?.[importedServiceNameLabel] ?? metadata.labels?.[serviceNameLabel];
   return name === undefined ? [] : [`${metadata.namespace}/${name}`];
+}
+
+function partLease(lease: Lease): Lease | undefined {
+  return lease.metadata.labels?.[partLabel] === undefined ? undefined : slim(lease);
 }
 
 function slim<T extends KubernetesObject>(object: T): T {

@@ -56,8 +56,12 @@ function leaseEvents(watch: HomeWatch): EventRow[] {
   });
 }
 
+/** The export itself tells the same. */
+const toldByExports = new Set(['Exported', 'Conflict']);
+
 function kubernetesEvent(event: KubernetesEvent, cluster: string): EventRow[] {
   const { kind, namespace, name } = event.involvedObject;
+  if (kind === 'ServiceExport' && toldByExports.has(event.reason)) return [];
   const subject = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
   const atMs = Date.parse(event.lastTimestamp ?? event.firstTimestamp ?? event.metadata.creationTimestamp ?? '');
   const standing = event.type === 'Warning' ? 'failed' : 'ok';

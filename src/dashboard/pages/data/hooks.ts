@@ -1,6 +1,6 @@
-// What views read: rows that follow the stream, the connection and the time of the server.
+// What views read: rows that follow the stream, the connection, the time of the server, and answers to questions.
 
-import { useContext, useSyncExternalStore } from 'react';
+import { useContext, useEffect, useState, useSyncExternalStore } from 'react';
 import type { CollectionName, Collections } from '../../wire/rows.ts';
 import { type Connection, type Hello, type Live, LiveContext } from './live.ts';
 
@@ -11,6 +11,11 @@ export function useLive(): Live {
 export function useRows<Name extends CollectionName>(name: Name): readonly Collections[Name][] {
   const live = useLive();
   return useSyncExternalStore(live.subscribe, () => live.rows.list(name));
+}
+
+export function useRow<Name extends CollectionName>(name: Name, key: string): Collections[Name] | undefined {
+  const live = useLive();
+  return useSyncExternalStore(live.subscribe, () => live.rows.get(name, key));
 }
 
 export function useConnection(): Connection {
@@ -27,4 +32,29 @@ export function useHello(): Hello | undefined {
 export function useNowMs(): number {
   const live = useLive();
   return useSyncExternalStore(live.subscribe, () => Math.floor((Date.now() + live.offsetMs) / 1_000) * 1_000);
+}
+
+export type Answer<T> =
+  | { readonly kind: 'asking' }
+  | { readonly kind: 'answered'; readonly value: T; readonly atMs: number }
+  | { readonly kind: 'failed'; readonly why: string };
+
+/** Asked again when one of `again` changes; the earlier answer stays until the next one is there. */
+export function useAnswer<T>(path: string, query: Record<string, string> | undefined, again: unknown): Answer<T> {
+  const live = useLive();
+  const [answer, setAnswer] = useState<Answer<T>>({ kind: 'asking' });
+  const text = JSON.stringify(query);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `again` is a reason to ask, not a part of the question.
+  useEffect(() => {
+    if (text === undefined) return;
+    const gone = new AbortController();
+    live.ask<T>(path, JSON.parse(text), { signal: gone.signal }).then(
+      (value) => setAnswer({ kind: 'answered', value, atMs: Date.now() + live.offsetMs }),
+      (error: Error) => {
+        if (!gone.signal.aborted) setAnswer({ kind: 'failed', why: error.message });
+      },
+    );
+    return () => gone.abort();
+  }, [live, path, text, again]);
+  return answer;
 }

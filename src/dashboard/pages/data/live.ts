@@ -49,7 +49,7 @@ export class Live {
     const fromLink = /^#token=(.+)$/.exec(location.hash)?.[1];
     if (fromLink !== undefined) {
       sessionStorage.setItem(tokenKey, decodeURIComponent(fromLink));
-      history.replaceState(null, '', location.pathname);
+      history.replaceState(null, '', location.pathname + location.search);
     }
     if (this.token() !== '') this.#open();
     setInterval(() => this.#look(), 1_000);

@@ -19,7 +19,7 @@ export function Header() {
       <span className="spacer" />
       {hello?.bearer ? (
         <span className="bearer" title={hello.bearer}>
-          {hello.bearer}
+          {hello.bearer.replaceAll('system:serviceaccount:', '')}
         </span>
       ) : null}
       <ThemeButton />

@@ -5,8 +5,16 @@ import { useRows } from '../data/hooks.ts';
 
 const views = [
   ['/', 'Now'],
+  ['/timeline', 'Timeline'],
   ['/services', 'Services'],
+  ['/ask', 'Ask a name'],
   ['/clusters', 'Clusters'],
+  ['/map', 'Map'],
+  ['/matrix', 'Matrix'],
+  ['/peers', 'Peers'],
+  ['/external', 'External'],
+  ['/what-if', 'What if'],
+  ['/plots', 'Plots'],
 ] as const;
 
 export function Navigation() {

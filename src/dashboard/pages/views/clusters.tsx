@@ -2,6 +2,7 @@
 
 import type { ClusterRow } from '../../wire/rows.ts';
 import { useNowMs, useRows } from '../data/hooks.ts';
+import { DemoButtons } from '../parts/demo-buttons.tsx';
 import { elapsed } from '../parts/format.ts';
 import { Scroll } from '../parts/scroll.tsx';
 import { Mark, StandingBadge } from '../parts/standing.tsx';
@@ -49,7 +50,10 @@ export function ClustersView() {
 function Row({ row, nowMs }: { readonly row: ClusterRow; readonly nowMs: number }) {
   return (
     <tr>
-      <th scope="row">{row.id}</th>
+      <th scope="row">
+        {row.id}
+        <DemoButtons cluster={row.id} />
+      </th>
       <td>
         <StandingBadge standing={row.standing} />
         <div className="small">

@@ -1,0 +1,67 @@
+// What happened lately, newest first: what changed just before it broke?
+
+import { useState } from 'react';
+import type { EventRow } from '../../wire/rows.ts';
+import { useNowMs, useRows } from '../data/hooks.ts';
+import { dayTime, elapsed } from '../parts/format.ts';
+import { Mark } from '../parts/standing.tsx';
+import { Nothing } from '../parts/states.tsx';
+
+const kinds: readonly (EventRow['kind'] | 'all')[] = ['all', 'export', 'conflict', 'lease', 'event', 'dashboard'];
+
+export function TimelineView() {
+  const all = useRows('events');
+  const nowMs = useNowMs();
+  const [kind, setKind] = useState<EventRow['kind'] | 'all'>('all');
+  const rows = all
+    .filter((row) => kind === 'all' || row.kind === kind)
+    .sort((a, b) => b.atMs - a.atMs || (a.id < b.id ? -1 : 1));
+  return (
+    <>
+      <h1>Timeline</h1>
+      <div className="filters">
+        <label>
+          Kind
+          <select value={kind} onChange={(event) => setKind(event.target.value as EventRow['kind'])}>
+            {kinds.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {rows.length === 0 ? (
+        <Nothing
+          kinds={['serviceexports', 'events']}
+          none="Nothing has happened yet."
+          filter={kind === 'all' ? undefined : { total: all.length, clear: () => setKind('all') }}
+        />
+      ) : (
+        <ol className="timeline">
+          {rows.map((row) => (
+            <li key={row.id}>
+              <time dateTime={new Date(row.atMs).toISOString()} title={dayTime(row.atMs)}>
+                {elapsed(nowMs - row.atMs)} ago
+              </time>
+              <Mark standing={row.standing} />
+              <span>
+                <strong>{row.subject}</strong> <span className="small">{row.cluster}</span> <Text text={row.text} />
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </>
+  );
+}
+
+const shownMax = 160;
+
+function Text({ text }: { readonly text: string }) {
+  if (text.length <= shownMax + 20) return text;
+  return (
+    <details className="inline">
+      <summary>{text.slice(0, shownMax)}…</summary>
+      {text}
+    </details>
+  );
+}
