@@ -10,7 +10,7 @@ import { peerType } from '../../peering/kinds/peer.ts';
 import { meshCardName } from '../../peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace } from '../../peering/testing/edge/memory-home.ts';
 import { meshOf } from '../../peering/testing/edge/mesh.ts';
-import { addByHand, makeToken } from './add.ts';
+import { addByHand, makeToken, ownCard } from './add.ts';
 import { diffPeer, listServices, retryPeer } from './show.ts';
 
 let home: MemoryHome | undefined;
@@ -97,4 +97,11 @@ test('peer diff: the peering process has its certificate from files -> says what
   writeFileSync(files.key, own.key);
   await expect(diff(files)).rejects.toThrow('ECONNREFUSED');
   rmSync(folder, { recursive: true });
+});
+
+test('peer bundle: the roots of the own mesh -> printed as they are; before peering has run -> an error with the next step', async () => {
+  const { client } = await setUp();
+  expect((await ownCard({ client, namespace })).bundle).toBe('PEM');
+  await client.delete(configMapType, { namespace, name: meshCardName });
+  await expect(ownCard({ client, namespace })).rejects.toThrow('portolan peering');
 });
