@@ -153,7 +153,7 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     const grpc = await outside.ask({ do: 'http2', to: '242.0.0.8:50051', host: 'grpc.ext', isGrpc: true });
     expect(grpc).toBe('200 h2 host=grpc.ext grpc-status=0');
     // Bytes that nobody looked into would arrive too, but are no requests.
-    for (const name of ['h2_80', 'grpc_50051']) expect(await statistic(`cluster.${name}.upstream_rq_total`)).toBe(1);
+    for (const name of ['h2_80', 'grpc_50051']) expect(await statistic(`cluster.${name}.upstream_rq_200`)).toBe(1);
   });
 
   test('a server that speaks first -> nobody waits for the client', async () => {

@@ -65,7 +65,10 @@ Examples:
   });
 }
 
-function parseConnection(flags: ConnectionFlags): { connection: Connection; request?: Request } {
+export function parseConnection(flags: Pick<ConnectionFlags, 'to' | 'sni' | 'host' | 'protocol'>): {
+  connection: Connection;
+  request?: Request;
+} {
   const parts = /^\[?([^\]]+)\]?:(\d{1,5})$/.exec(flags.to);
   const address = parseIp(parts?.[1] ?? '');
   const port = Number(parts?.[2]);

@@ -107,4 +107,5 @@ test.each(['delta', 'sotw'] as const)(
       }
     }
   },
+  120_000,
 );

@@ -165,7 +165,7 @@ export class XdsSession {
       }
       const lastGood = state.before.get(name);
       state.revert(name, entry);
-      const refusal = { entry, message, lastGood };
+      const refusal = { entry, message: shownMessage(entry, message), lastGood };
       this.#options.refusals.set(refusalKey(state.type, name), refusal);
       events.push({ kind: 'refused', refusal });
     }
@@ -357,6 +357,14 @@ export class XdsSession {
   #isTrial(state: TypeState, entry: Entry): boolean {
     return !this.#options.proven.has(entry) || state.suspects.has(entry.name);
   }
+}
+
+const messageLengthMax = 2000;
+
+/** A proxy may repeat a whole resource in its message: never that of a secret, and never all of a large one. */
+function shownMessage({ type }: Entry, message: string): string {
+  if (type === 'secret') return "the proxy's message is not shown: it may repeat the contents";
+  return message.slice(0, messageLengthMax);
 }
 
 function endpointsOf({ references }: Entry): string[] {

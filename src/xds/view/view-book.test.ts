@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import type { ProxyRole } from '../identity/proxy-identity.ts';
+import { testCluster, testEndpoints } from '../testing/resources.ts';
+import { ViewBook } from './view-book.ts';
+
+const east = { cluster: 'east', region: 'r', zone: 'a' };
+
+function filled(): ViewBook {
+  const book = new ViewBook();
+  book.onPlace((place, set) => set.replace('e', [testEndpoints('checkout', `10.0.0.${place.zone === 'a' ? 1 : 2}`)]));
+  book.clusterset.replace('c', [testCluster('checkout')]);
+  book.clustersetListeners.replace('l', [testCluster('virtual')]);
+  book.peers.replace('p', [testCluster('peer')]);
+  book.external.replace('x', [testCluster('outside')]);
+  book.ingress.replace('i', [testCluster('backend')]);
+  book.sidecar.replace('s', [testCluster('nowhere')]);
+  return book;
+}
+
+function seen(role: ProxyRole, isClustersetProxied = false): { all: string[]; byName: string[] } {
+  const { view } = filled().open({ role, place: east, isClustersetProxied });
+  const names = ['checkout', 'virtual', 'peer', 'outside', 'backend', 'nowhere'];
+  const all = [...view.wildcard('cluster')].map(({ name }) => name).sort();
+  return { all, byName: names.filter((name) => view.get('cluster', name) !== undefined && !all.includes(name)) };
+}
+
+test('view: a sidecar -> outside, peers and its own listener; clusterset services by name; nothing of the ingress', () => {
+  expect(seen('sidecar')).toEqual({ all: ['nowhere', 'outside', 'peer'], byName: ['checkout'] });
+});
+
+test('view: a sidecar that takes clusterset addresses -> those too, unasked', () => {
+  expect(seen('sidecar', true)).toEqual({ all: ['checkout', 'nowhere', 'outside', 'peer', 'virtual'], byName: [] });
+});
+
+test('view: an ingress -> its own alone; a gRPC client -> clusterset services, by name alone', () => {
+  expect(seen('ingress')).toEqual({ all: ['backend'], byName: [] });
+  expect(seen('grpc')).toEqual({ all: [], byName: ['checkout'] });
+});
+
+test('view: proxies at two places -> endpoints of their own; at one place -> shared', () => {
+  const book = filled();
+  const open = (zone: string) => book.open({ role: 'grpc', place: { ...east, zone }, isClustersetProxied: false }).view;
+  const version = (zone: string) => open(zone).get('endpoints', 'checkout')!.version;
+  expect(version('a')).not.toBe(version('b'));
+  expect(version('a')).toBe(version('a'));
+  expect([...book.places()]).toHaveLength(2);
+});
+
+test('view: places whose proxies left -> a few are kept, the others forgotten', () => {
+  const book = filled();
+  for (let zone = 0; zone < 20; zone += 1)
+    book.open({ role: 'grpc', place: { ...east, zone: `z${zone}` }, isClustersetProxied: false }).release();
+  expect([...book.places()]).toHaveLength(4);
+});
