@@ -130,5 +130,7 @@ export function ownName(object: KubernetesObject): string {
 /** Its creation time, in any cluster; 0 if unknown. */
 export function createdMs(object: KubernetesObject): number {
   const { annotations, creationTimestamp } = object.metadata;
-  return Date.parse(annotations?.[createdAnnotation] ?? creationTimestamp ?? '') || 0;
+  // Only of a copy: at home everybody is as old as the API server says.
+  const copied = originOf(object) === 'broker' ? annotations?.[createdAnnotation] : undefined;
+  return Date.parse(copied ?? creationTimestamp ?? '') || 0;
 }

@@ -7,6 +7,9 @@ import type { ExtensionPlugin, PluginRequest, PluginResult } from './plugin.ts';
 const extensions = 'type.googleapis.com/envoy.extensions';
 const arnPattern =
   /^arn:aws[a-z-]{0,20}:lambda:([a-z]{2}(-[a-z]{1,12}){1,3}-\d{1,2}):\d{12}:function:[A-Za-z0-9_-]{1,64}(:[A-Za-z0-9_$-]{1,128})?$/;
+const label = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
+const port = '[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]';
+const endpointPattern = new RegExp(`^(?=.{1,253}:)${label}(?:\\.${label})*:(?:${port})$`);
 const defaultCaFile = '/etc/ssl/certs/ca-certificates.crt';
 
 export const lambdaPlugin: ExtensionPlugin = {
@@ -20,7 +23,7 @@ export const lambdaPlugin: ExtensionPlugin = {
     },
     endpoint: {
       type: 'string',
-      pattern: /^[A-Za-z0-9.-]{1,253}:\d{1,5}$/,
+      pattern: endpointPattern,
       description: 'host:port in place of the public endpoint of the region, such as a private one',
     },
     caFile: {

@@ -89,7 +89,7 @@ function matchText(match: RuleMatch): string {
 
 function destinationOf({ destination, port }: Target): string {
   if (destination.kind === 'passthrough') return 'the original destination (Passthrough)';
-  if (destination.kind === 'plugin') return `the plugin ${destination.plugin.type}`;
+  if (destination.kind === 'plugin') return `the plugin ${destination.type}`;
   const endpoints = destination.endpoints.map(({ address, port: own }) =>
     address.startsWith('unix:') ? address : `${address}:${own ?? port}`,
   );

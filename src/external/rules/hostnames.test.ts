@@ -96,6 +96,24 @@ describe('hostnames', () => {
     expect(lines({ resources: [younger, older] }).sort()).toEqual(wanted);
   });
 
+  test('hostnames: an object at home that claims to be a copy from long ago -> as old as the API server says', () => {
+    const forged = vip('m.ext', {
+      name: 'b',
+      created: '2026-02-02T00:00:00Z',
+      annotations: { 'portolan.dev/created': '1970-01-02T00:00:00Z' },
+    });
+    const copy = vip('m.ext', { name: 'a', origin: 'broker', created: '2026-02-01T00:00:00Z' });
+    expect(lines({ resources: [forged, copy] })[0]).toContain('clash with MeshExternalService broker/a');
+  });
+
+  test('hostnames: a long name that cannot be -> as much of it as a status takes', () => {
+    const text = `{{ label "x" }}${'a'.repeat(600)}.b`;
+    const generator = hostnameGenerator('g', JSON.stringify({ selector: {}, template: text }));
+    expect(plan({ resources: [vip('')], generators: [generator] }).addressesOf('example')[0]!.hostname.length).toBe(
+      512,
+    );
+  });
+
   test('hostnames: equal age -> by name', () => {
     const pair = [vip('m.ext', { name: 'a', origin: 'broker' }), vip('m.ext', { name: 'b' })];
     expect(lines({ resources: pair })[1]).toContain('clash with MeshExternalService broker/a');

@@ -156,6 +156,8 @@ export class HostnameBook {
   }
 }
 
+/** As much of a name that cannot be as a status takes. */
+const attemptLengthMax = 512;
 const ourKind = 'MeshExternalService';
 
 /** Resources of one origin have one owner: the operator of the mesh, or of the cluster. */
@@ -185,7 +187,7 @@ function generatedName(generator: HostnameGenerator, object: MeshExternalService
   const origin = { kind: 'HostnameGenerator', name: ownName(generator) };
   const parsed = parseTemplate(generator.spec.template);
   const refuse = (hostname: string, reason: string): ExternalAddress => {
-    return { hostname, status: 'NotAvailable', origin, reason };
+    return { hostname: hostname.slice(0, attemptLengthMax), status: 'NotAvailable', origin, reason };
   };
   if (parsed.kind === 'refused') return refuse(generator.spec.template, parsed.reason);
   const subject = { name: ownerOf(object).name, labels: object.metadata.labels ?? {} };

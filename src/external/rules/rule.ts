@@ -12,7 +12,7 @@ import {
 } from '../kinds/mesh-external-service.ts';
 import { mayCapturePort } from './validation/external-service.ts';
 import { isWildcard } from './validation/hostname.ts';
-import { isPortHijack } from './validation/matches.ts';
+import { isPortHijack, rangedPorts } from './validation/matches.ts';
 
 export interface Rule {
   readonly resource: RuleOwner;
@@ -44,8 +44,9 @@ export function ownerOf(object: MeshExternalService): RuleOwner {
 
 export function rulesOf(object: MeshExternalService): Rule[] {
   const resource = ownerOf(object);
+  const capturesPort = portCapture(object);
   return object.spec.match.flatMap((match, index) =>
-    matchesOf(object, match).map((one) => ({
+    matchesOf(object, match, capturesPort).map((one) => ({
       ...{ resource, index, port: match.port },
       ...{ protocol: match.protocol ?? 'tcp', match: one },
     })),
@@ -54,18 +55,23 @@ export function rulesOf(object: MeshExternalService): Rule[] {
 
 const everything = ['0.0.0.0/0', '::/0'];
 
-function matchesOf(object: MeshExternalService, match: ExternalMatch): RuleMatch[] {
+/** Whether a Domain match by tcp takes its whole port. */
+function portCapture(object: MeshExternalService): (match: ExternalMatch) => boolean {
+  if (!mayCapturePort(object)) return () => false;
+  const ranged = rangedPorts(object.spec.match.map((match) => ({ ...match })));
+  return (match) => isPortHijack({ ...match }, ranged);
+}
+
+function matchesOf(
+  object: MeshExternalService,
+  match: ExternalMatch,
+  capturesPort: (match: ExternalMatch) => boolean,
+): RuleMatch[] {
   const value = match.value?.toLowerCase();
   if (match.type === 'InternalVIP') return [{ kind: 'vip', addresses: virtualIps(object, value) }];
   if (value === undefined) return [];
   if (match.type !== 'Domain') return rangesOf([value]);
-  if ((match.protocol ?? 'tcp') === 'tcp')
-    return isPortHijack(
-      { ...match },
-      object.spec.match.map((other) => ({ ...other })),
-    ) && mayCapturePort(object)
-      ? rangesOf(everything)
-      : [];
+  if ((match.protocol ?? 'tcp') === 'tcp') return capturesPort(match) ? rangesOf(everything) : [];
   return [isWildcard(value) ? { kind: 'wildcard', suffix: value.slice(1) } : { kind: 'name', name: value }];
 }
 

@@ -1,6 +1,7 @@
 // Where connections of one resource go, by port and protocol: a target for each, and what stands in the way of one. Pure.
 
-import type { JsonObject } from '../../base/json.ts';
+import { isObject, type JsonObject } from '../../base/json.ts';
+import { errorText } from '../../base/log.ts';
 import {
   copyName,
   type ExternalEndpoint,
@@ -9,8 +10,13 @@ import {
   type Protocol,
   shareSecretsAnnotation,
 } from '../kinds/mesh-external-service.ts';
-import type { ExtensionPlugin, Plugins } from '../plugins/plugin.ts';
-import { pluginProblems } from '../plugins/plugin.ts';
+import {
+  type ExtensionPlugin,
+  type PluginRequest,
+  type PluginResult,
+  type Plugins,
+  pluginProblems,
+} from '../plugins/plugin.ts';
 import { ownerId, ownerOf, type Rule, type RuleOwner, rulesOf } from './rule.ts';
 import { readTls, type SecretReader, type TlsPlan } from './tls-plan.ts';
 import { externalServiceErrors } from './validation/external-service.ts';
@@ -39,12 +45,7 @@ export interface ObjectName {
 export type TargetDestination =
   | { readonly kind: 'passthrough' }
   | { readonly kind: 'endpoints'; readonly endpoints: readonly ExternalEndpoint[]; readonly tls?: TlsPlan }
-  | {
-      readonly kind: 'plugin';
-      readonly plugin: ExtensionPlugin;
-      readonly config: JsonObject;
-      readonly protocol: Protocol;
-    };
+  | { readonly kind: 'plugin'; readonly type: string; readonly made: PluginResult };
 
 export interface TargetedRule extends Rule {
   readonly target: Target;
@@ -61,7 +62,13 @@ export type Targeting =
   /** Nothing is emitted for it, and why. */
   | { readonly kind: 'none'; readonly reason: TargetingReason; readonly problems: readonly string[] };
 
-export type TargetingReason = 'Invalid' | 'NotVisible' | 'TLSNotReady' | 'UnknownPlugin' | 'PluginConfigInvalid';
+export type TargetingReason =
+  | 'Invalid'
+  | 'NotVisible'
+  | 'TLSNotReady'
+  | 'UnknownPlugin'
+  | 'PluginConfigInvalid'
+  | 'PluginFailed';
 
 export function targetsOf(object: MeshExternalService, context: TargetContext): Targeting {
   const errors = externalServiceErrors(object);
@@ -74,8 +81,16 @@ export function targetsOf(object: MeshExternalService, context: TargetContext): 
   if (!visibility.isVisible) return none('NotVisible', [visibility.reason]);
   const destination = destinationOf(object, context);
   if ('reason' in destination) return destination;
-  return { kind: 'rules', rules: withTargets(object, destination) };
+  try {
+    return { kind: 'rules', rules: withTargets(object, destination) };
+  } catch (error) {
+    // A plugin is somebody else's code: what it fails at concerns this resource alone.
+    if (!(error instanceof PluginFailure)) throw error;
+    return none('PluginFailed', [error.message]);
+  }
 }
+
+class PluginFailure extends Error {}
 
 function none(reason: TargetingReason, problems: readonly string[]): Targeting & { kind: 'none' } {
   return { kind: 'none', reason, problems };
@@ -87,7 +102,7 @@ export function redirectedRules(object: MeshExternalService, place: Place): read
   return isCounting ? withTargets(object, () => ({ kind: 'passthrough' })) : [];
 }
 
-type DestinationOf = (protocol: Protocol) => TargetDestination;
+type DestinationOf = (use: Pick<PluginRequest, 'name' | 'port' | 'protocol'>) => TargetDestination;
 
 function destinationOf(
   object: MeshExternalService,
@@ -127,7 +142,17 @@ function pluginDestination(
     spec.match.map(({ protocol }) => protocol ?? 'tcp'),
   );
   if (problems.length > 0) return none('PluginConfigInvalid', problems);
-  return (protocol) => ({ kind: 'plugin', plugin, config, protocol });
+  return (use) => ({ kind: 'plugin', type: plugin.type, made: emitted(plugin, { ...use, config }) });
+}
+
+function emitted(plugin: ExtensionPlugin, request: PluginRequest): PluginResult {
+  try {
+    const made = plugin.emit(request);
+    if (isObject(made?.cluster)) return made;
+  } catch (cause) {
+    throw new PluginFailure(`extension.type: ${plugin.type} failed: ${errorText(cause).slice(0, 300)}`, { cause });
+  }
+  throw new PluginFailure(`extension.type: ${plugin.type} made no cluster`);
 }
 
 function withTargets(object: MeshExternalService, destinationFor: DestinationOf): TargetedRule[] {
@@ -146,7 +171,14 @@ function withTargets(object: MeshExternalService, destinationFor: DestinationOf)
     const name = (speeches.get(port)?.size ?? 0) > 1 ? `${plain}_${speech}` : plain;
     const known = targets.get(name);
     if (known !== undefined) return known;
-    const target = { name, owner, port, speech, destination: destinationFor(protocol), object: objectName };
+    const target = {
+      name,
+      owner,
+      port,
+      speech,
+      destination: destinationFor({ name, port, protocol }),
+      object: objectName,
+    };
     targets.set(name, target);
     return target;
   };

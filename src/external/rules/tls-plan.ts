@@ -93,6 +93,9 @@ function readSource(
   return data === undefined ? undefined : Buffer.from(data, 'base64').toString('utf8');
 }
 
+/** A system's whole store has about 150. */
+const certificatesMax = 500;
+
 function certificatesIn(pem: string): string[] {
   return pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
 }
@@ -100,6 +103,8 @@ function certificatesIn(pem: string): string[] {
 function checkCertificates(pem: string, field: SourceField, problems: string[]): void {
   const blocks = certificatesIn(pem);
   if (blocks.length === 0) problems.push(`tls.${field}: holds no PEM certificate`);
+  if (blocks.length > certificatesMax)
+    return void problems.push(`tls.${field}: holds ${blocks.length} certificates, more than ${certificatesMax}`);
   for (const block of blocks)
     if (parse(block) === undefined) problems.push(`tls.${field}: a certificate cannot be read`);
 }

@@ -21,9 +21,7 @@ export function clustersOf(target: Target): WeightedCluster[] {
   const { destination, name, speech } = target;
   if (destination.kind === 'passthrough') return [{ name, weight: 1, body: originalDestination(name, speech) }];
   if (destination.kind === 'plugin') {
-    const { plugin, config, protocol } = destination;
-    const { cluster } = plugin.emit({ config, name, port: target.port, protocol });
-    return [{ name, weight: 1, body: { ...cluster, name, ...protocolOptions(speech) } }];
+    return [{ name, weight: 1, body: { ...destination.made.cluster, name, ...protocolOptions(speech) } }];
   }
   const { endpoints, tls } = destination;
   const hostnames = endpoints.filter(({ address }) => !isLiteral(address));

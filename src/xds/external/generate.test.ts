@@ -2,6 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import type { MeshExternalService } from '../../external/kinds/mesh-external-service.ts';
+import type { ExtensionPlugin } from '../../external/plugins/plugin.ts';
+import { targetsOf } from '../../external/rules/target.ts';
 import { externalService } from '../../external/testing/services.ts';
 import { externalResources } from './generate.ts';
 import { findDisagreement, testInput } from './testing/agreement.ts';
@@ -50,6 +52,40 @@ describe('external resources', () => {
       expect(JSON.stringify(generate(mixed))).toBe(JSON.stringify(generate(services)));
     }
   });
+
+  test('a plugin that throws, or makes nothing -> a reason for that one; the others give the same bytes as alone', () => {
+    const odd = (type: string, emit: () => never): ExtensionPlugin => ({ type, protocols: ['http'], config: {}, emit });
+    const throws = odd('Throws', () => {
+      throw new Error('cannot');
+    });
+    const empty = odd('Empty', (() => undefined) as never);
+    const plugins = new Map([throws, empty].map((one) => [one.type, one]));
+    const services = randomServices(randomOf(3), { count: 6 });
+    const broken = [...plugins.keys()].map((type) =>
+      externalService(
+        `{ match: [{ type: IP, value: 10.0.0.1, port: 80, protocol: http }], destination: { type: Extension, extension: { type: ${type} } } }`,
+        { name: type.toLowerCase() },
+      ),
+    );
+    const input = { ...testInput, plugins };
+    const bytes = (list: typeof services) => JSON.stringify(externalResources({ ...input, services: list }));
+    expect(bytes([...broken, ...services])).toBe(bytes(services));
+    expect(broken.map((one) => targetsOf(one, input))).toEqual([
+      { kind: 'none', reason: 'PluginFailed', problems: ['extension.type: Throws failed: cannot'] },
+      { kind: 'none', reason: 'PluginFailed', problems: ['extension.type: Empty made no cluster'] },
+    ]);
+  });
+
+  test.each(['x:99999', 'x:0', '-:443', 'a..b:443', `${'a'.repeat(64)}.b:443`])(
+    'Lambda at %s, which Envoy would refuse -> refused by its plugin',
+    (endpoint) => {
+      const config = `{ arn: "arn:aws:lambda:us-west-2:123456789012:function:f", endpoint: "${endpoint}" }`;
+      const service = externalService(
+        `{ match: [{ type: IP, value: 10.0.0.1, port: 80, protocol: http }], destination: { type: Extension, extension: { type: Lambda, config: ${config} } } }`,
+      );
+      expect(targetsOf(service, testInput)).toMatchObject({ kind: 'none', reason: 'PluginConfigInvalid' });
+    },
+  );
 
   test('[004-04] the httpbin example of the seed -> clusters httpbin_80 and httpbin_443', () => {
     const httpbin = externalService(

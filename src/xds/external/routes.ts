@@ -70,15 +70,12 @@ function routeTo(target: Target): JsonObject {
   return { match: anyPath, route: { ...clusterChoice(target), ...rewrite, ...noTimeout } };
 }
 
-function pluginRoute(
-  target: Target,
-  { plugin, config, protocol }: Extract<Target['destination'], { kind: 'plugin' }>,
-): JsonObject {
-  const { routeAction, perRoute } = plugin.emit({ config, name: target.name, port: target.port, protocol });
+function pluginRoute(target: Target, { type, made }: Extract<Target['destination'], { kind: 'plugin' }>): JsonObject {
+  const { routeAction, perRoute } = made;
   return {
     match: anyPath,
     route: { cluster: target.name, ...noTimeout, ...routeAction },
-    ...(perRoute === undefined ? {} : { typed_per_filter_config: { [filterNameOf(plugin.type)]: perRoute } }),
+    ...(perRoute === undefined ? {} : { typed_per_filter_config: { [filterNameOf(type)]: perRoute } }),
   };
 }
 

@@ -52,3 +52,12 @@ test('view: places whose proxies left -> a few are kept, the others forgotten', 
     book.open({ role: 'grpc', place: { ...east, zone: `z${zone}` }, isClustersetProxied: false }).release();
   expect([...book.places()]).toHaveLength(4);
 });
+
+test('view: a resource for those who name it -> in no wildcard, not even when it changes', () => {
+  const book = filled();
+  book.clusterset.replace('n', [{ ...testCluster('named'), isByNameOnly: true }]);
+  const { view } = book.open({ role: 'sidecar', place: east, isClustersetProxied: true });
+  expect(view.get('cluster', 'named')).toBeDefined();
+  expect([...view.wildcard('cluster')].map(({ name }) => name)).not.toContain('named');
+  expect([view.isInWildcard('cluster', 'named'), view.isInWildcard('cluster', 'peer')]).toEqual([false, true]);
+});

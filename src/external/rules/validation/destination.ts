@@ -59,8 +59,11 @@ function checkExtension(errors: FieldError[], field: string, extension: unknown)
 function checkEndpoints(errors: FieldError[], field: string, value: unknown): void {
   const seen = new Set<string>();
   for (const [index, endpoint] of listOf(value).map(fieldsOf).entries()) {
-    if (endpoint === undefined) continue;
     const at = `${field}[${index}]`;
+    if (endpoint === undefined) {
+      errors.push(invalid(at, null, 'must be an object'));
+      continue;
+    }
     checkAddress(errors, `${at}.address`, endpoint['address']);
     checkPort(errors, `${at}.port`, endpoint);
     const identity = `${String(endpoint['address']).toLowerCase()} ${String(endpoint['port'] ?? '')}`;

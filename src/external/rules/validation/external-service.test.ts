@@ -3,6 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { KubernetesObject } from '../../../kube/objects/object.ts';
+import type { MeshExternalService } from '../../kinds/mesh-external-service.ts';
+import { rulesOf } from '../rule.ts';
 import { externalServiceErrors, externalServiceWarnings } from './external-service.ts';
 import { hostnameGeneratorErrors } from './hostname-generator.ts';
 
@@ -25,6 +27,25 @@ const ca = 'caCert: { inlineString: PEM }';
 const refused: readonly [situation: string, spec: string, field: string, why: string][] = [
   ['no match', '{ match: [] }', 'spec.match', 'at least one match'],
   ['match is null', '{ match: null }', 'spec.match', 'Required value'],
+  ['a match of null', '{ match: [null] }', 'spec.match[0]', 'must be an object'],
+  [
+    'an endpoint of null',
+    `{ match: [${vip}], destination: { type: Regular, endpoints: [{ address: a.b }, null] } }`,
+    'spec.destination.endpoints[1]',
+    'must be an object',
+  ],
+  [
+    'a label of 64 characters',
+    `{ match: [{ type: Domain, value: ${'a'.repeat(64)}.example, port: 1, protocol: tls }] }`,
+    'spec.match[0].value',
+    'no more than 63 characters',
+  ],
+  [
+    'a label of 64 characters behind a wildcard',
+    `{ match: [{ type: Domain, value: "*.${'a'.repeat(64)}.example", port: 1, protocol: tls }] }`,
+    'spec.match[0].value',
+    'no more than 63 characters',
+  ],
   ['an unknown type', '{ match: [{ type: Regex, value: a.b, port: 1 }] }', 'spec.match[0].type', 'Unsupported value'],
   ['no port', '{ match: [{ type: IP, value: 10.0.0.1 }] }', 'spec.match[0].port', 'Required value'],
   ['port 0', '{ match: [{ type: IP, value: 10.0.0.1, port: 0 }] }', 'spec.match[0].port', 'between 1 and 65535'],
@@ -250,6 +271,18 @@ describe('external service: what is refused', () => {
     const errors = externalServiceErrors(object(spec));
     expect(errors.map((error) => error.field)).toEqual([field]);
     expect(errors[0]!.message).toContain(why);
+  });
+
+  test('10,000 domains by tcp, a range beside them -> checked and turned into rules in one pass', () => {
+    const domain = (i: number) => ({ type: 'Domain', value: `a${i}.b.c`, port: 1, protocol: 'tcp' }) as const;
+    const range = { type: 'IP', value: '10.0.0.1', port: 1 } as const;
+    const match = [...Array.from({ length: 10_000 }, (_, i) => domain(i)), range];
+    const service = { ...object('{ match: [] }'), spec: { match } } as MeshExternalService;
+    const started = process.cpuUsage();
+    expect(externalServiceErrors(service)).toEqual([]);
+    expect(rulesOf(service)).toHaveLength(1);
+    // Pair by pair it takes seconds.
+    expect(process.cpuUsage(started).user).toBeLessThan(1_500_000);
   });
 
   test('a name that is no label -> refused', () => {

@@ -7,7 +7,7 @@ import type { KubernetesObject } from '../../../kube/objects/object.ts';
 import { capturePortAnnotation, ownName } from '../../kinds/mesh-external-service.ts';
 import { checkDestination, destinationTypeOf } from './destination.ts';
 import { type Fields, fieldsOf, listOf } from './loose.ts';
-import { checkMatches, isPortHijack } from './matches.ts';
+import { checkMatches, isPortHijack, rangedPorts } from './matches.ts';
 import { checkTls } from './tls.ts';
 
 export function externalServiceErrors(object: KubernetesObject): FieldError[] {
@@ -30,10 +30,11 @@ export function externalServiceWarnings(object: KubernetesObject): string[] {
   const tls = fieldsOf(destination?.['tls']);
   const verification = fieldsOf(tls?.['verification']);
   const warnings: string[] = [];
+  const ranged = rangedPorts(matches);
   for (const [index, match] of matches.entries()) {
     if (match?.['type'] !== 'Domain' || (match['protocol'] ?? 'tcp') !== 'tcp') continue;
     const at = `spec.match[${index}]`;
-    const text = isPortHijack(match, matches)
+    const text = isPortHijack(match, ranged)
       ? `${at}: takes all traffic of port ${String(match['port'])}, whatever its destination`
       : `${at}: ignored, tcp cannot tell domains apart; the CIDR and IP matches of port ${String(match['port'])} count`;
     warnings.push(text);

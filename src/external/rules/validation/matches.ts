@@ -42,12 +42,16 @@ export function checkMatches(errors: FieldError[], field: string, value: unknown
   const matches = listOf(value).map(fieldsOf);
   if (matches.length === 0) errors.push(required(field, 'at least one match'));
   const seen = new Set<string>();
+  const ranged = rangedPorts(matches);
   for (const [index, match] of matches.entries()) {
-    if (match === undefined) continue;
     const at = `${field}[${index}]`;
+    if (match === undefined) {
+      errors.push(invalid(at, null, 'must be an object'));
+      continue;
+    }
     checkMatch(errors, at, match);
     checkWildcard(errors, at, match, context);
-    if (isPortHijack(match, matches) && !context.mayCapturePort) errors.push(forbidden(`${at}.protocol`, hijackReason));
+    if (isPortHijack(match, ranged) && !context.mayCapturePort) errors.push(forbidden(`${at}.protocol`, hijackReason));
     const identity = JSON.stringify([match['type'], valueText(match), match['port'], protocolOf(match)]);
     if (seen.has(identity)) errors.push(duplicate(at, identity));
     seen.add(identity);
@@ -86,14 +90,15 @@ function checkWildcard(errors: FieldError[], at: string, match: Fields, { destin
   errors.push(invalid(`${at}.value`, value, 'a wildcard domain is only possible with destination type Passthrough'));
 }
 
-/** Whether a Domain match by tcp has no range beside it on its port, so that the whole port would be meant. */
-export function isPortHijack(match: Fields, all: readonly (Fields | undefined)[]): boolean {
-  if (match['type'] !== 'Domain' || protocolOf(match) !== 'tcp') return false;
-  return !all.some((other) => other !== undefined && other['port'] === match['port'] && isRangeMatch(other));
+/** Ports on which some match is about addresses. */
+export function rangedPorts(matches: readonly (Fields | undefined)[]): ReadonlySet<unknown> {
+  const ranges = matches.filter((match) => match?.['type'] === 'CIDR' || match?.['type'] === 'IP');
+  return new Set(ranges.map((match) => match?.['port']));
 }
 
-function isRangeMatch({ type }: Fields): boolean {
-  return type === 'CIDR' || type === 'IP';
+/** Whether a Domain match by tcp has no range beside it on its port, so that the whole port would be meant. */
+export function isPortHijack(match: Fields, ranged: ReadonlySet<unknown>): boolean {
+  return match['type'] === 'Domain' && protocolOf(match) === 'tcp' && !ranged.has(match['port']);
 }
 
 function protocolOf(match: Fields): unknown {
