@@ -10,6 +10,7 @@ import { type MeshExternalService, meshExternalServiceType } from '../external/k
 import { createAuthority } from '../external/testing/pem.ts';
 import { externalService } from '../external/testing/services.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
+import { externalNamespace } from '../kube/objects/ours.ts';
 import { type Secret, secretType } from '../kube/objects/secret.ts';
 import { namespace } from '../peering/testing/edge/memory-home.ts';
 import { typeUrlOf } from '../xds/envoy-schema.ts';
@@ -18,6 +19,8 @@ const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
+
+const patient = { timeout: 30_000 };
 
 test('xds: a proxy repeats a secret when it refuses it -> refused and reported, without its contents', async () => {
   const lines: string[] = [];
@@ -33,7 +36,7 @@ test('xds: a proxy repeats a secret when it refuses it -> refused and reported, 
     'tls.crt': base64(pair.certificate),
     'tls.key': base64(pair.key),
   };
-  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pki', namespace }, data };
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pki', namespace: externalNamespace }, data };
   await xds.client.create<Secret>(secretType, secret);
   const source = '{ secret: pki }';
   const tls = `{ caCert: ${source}, clientCert: ${source}, clientKey: ${source} }`;
@@ -44,6 +47,8 @@ test('xds: a proxy repeats a secret when it refuses it -> refused and reported, 
       { name: 'bank' },
     ),
   );
+  const { external } = xds.role.service.book;
+  await expect.poll(() => external.get('secret', 'external:bank:client'), patient).toBeDefined();
   const stream = local(xds.socket);
   closing.push(() => stream.close());
   const secrets = { type_url: typeUrlOf('secret') };
@@ -60,7 +65,7 @@ test('xds: a proxy repeats a secret when it refuses it -> refused and reported, 
     const object = await xds.client.get<MeshExternalService>(meshExternalServiceType, { namespace, name: 'bank' });
     return object.status?.conditions?.find(({ type }) => type === 'Programmed');
   };
-  await expect.poll(programmed, { timeout: 10_000 }).toMatchObject({ status: 'False', reason: 'RefusedByProxy' });
+  await expect.poll(programmed, patient).toMatchObject({ status: 'False', reason: 'RefusedByProxy' });
   const leases = await xds.client.list<Lease>(leaseType, { namespace });
   const shown = {
     log: lines.join(''),
@@ -73,4 +78,4 @@ test('xds: a proxy repeats a secret when it refuses it -> refused and reported, 
   for (const [where, text] of Object.entries(shown))
     for (const piece of [data['tls.key'].slice(60, 100), pair.key.split('\n')[1]!.slice(4, 40)])
       expect(text.includes(piece), `${where} holds part of a key`).toBe(false);
-});
+}, 90_000);
