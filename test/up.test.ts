@@ -111,6 +111,16 @@ describeWith(['kubectl', 'dig', 'envoy'], 'portolan up', () => {
     expect(out).toMatch(/^proxy .*userspace .*reporting/m);
   });
 
+  test('dig with a kubeconfig -> asks the resolver through its home, no admin URL needed', async () => {
+    const found = await at('west', 'dig checkout.shop.svc.clusterset.local -o json');
+    expect(found).toMatchObject({ code: 0, err: '' });
+    const { records } = JSON.parse(found.out) as { records: { data: string }[] };
+    expect(JSON.stringify(records)).toContain(`127.${part}.`);
+    const none = await at('broker', 'dig checkout.shop.svc.clusterset.local');
+    expect(none.code).toBe(4);
+    expect(none.err).toContain('no resolver reports at');
+  });
+
   test('kubeconfigs of homes -> named after their homes, and merged by kubectl', async () => {
     const env = { ...process.env, KUBECONFIG: `${kubeconfigOf('east')}:${kubeconfigOf('west')}` };
     const kubectl = (line: string) => run(pathOf('kubectl')!, line.split(' '), { env });

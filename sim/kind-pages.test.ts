@@ -1,0 +1,38 @@
+// The pages of docs/kinds: as the definitions are now, and their examples are objects that a home accepts.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { exampleOf, kindPages } from '../scripts/kind-pages.ts';
+import type { AnyObject } from '../src/kube/objects/object.ts';
+import { startHome } from './home.ts';
+import { Simulation } from './virtual-world.ts';
+
+const folder = fileURLToPath(new URL('../docs/kinds/', import.meta.url));
+const pages = kindPages();
+const plurals = [...pages.keys()].filter((name) => name !== 'README.md').map((name) => name.replace('.md', ''));
+
+test('pages of kinds: the definitions changed -> node scripts/generate-kinds.ts writes the pages anew', () => {
+  const files = readdirSync(folder).filter((name) => name.endsWith('.md'));
+  expect(files.sort()).toEqual([...pages.keys()].sort());
+  for (const [name, text] of pages) expect(readFileSync(folder + name, 'utf8'), name).toBe(text);
+});
+
+test.each(plurals)('pages of kinds: the example of %s -> accepted by a home as it stands there', async (plural) => {
+  const simulation = new Simulation({ seed: 1 });
+  const { api } = await startHome(simulation);
+  const object = parse(exampleOf(plural)) as AnyObject;
+  const { namespace } = object.metadata;
+  const create = async (path: string, value: object) => {
+    const body = Buffer.from(JSON.stringify(value));
+    const headers = { 'content-type': 'application/json' };
+    const response = await api.handle({ method: 'POST', path, headers, body });
+    return { status: response.status, text: Buffer.from(response.body as Uint8Array).toString('utf8') };
+  };
+  if (namespace !== undefined)
+    await create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  const base = namespace === undefined ? '' : `/namespaces/${namespace}`;
+  const { status, text } = await create(`/apis/${object.apiVersion}${base}/${plural}?fieldValidation=Strict`, object);
+  expect(status, text).toBe(201);
+});
