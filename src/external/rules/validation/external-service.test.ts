@@ -27,6 +27,27 @@ const ca = 'caCert: { inlineString: PEM }';
 const refused: readonly [situation: string, spec: string, field: string, why: string][] = [
   ['no match', '{ match: [] }', 'spec.match', 'at least one match'],
   ['match is null', '{ match: null }', 'spec.match', 'Required value'],
+  ['no type', '{ match: [{ value: 10.0.0.1, port: 1 }] }', 'spec.match[0].type', 'Required value'],
+  ['a value of 7', '{ match: [{ type: IP, value: 7, port: 1 }] }', 'spec.match[0].value', 'must be text'],
+  [
+    'an endpoint at 7',
+    `{ match: [${vip}], destination: { type: Regular, endpoints: [{ address: 7 }] } }`,
+    'spec.destination.endpoints[0].address',
+    'must be text',
+  ],
+  [
+    'an endpoint that is no hostname',
+    `{ match: [${vip}], destination: { type: Regular, endpoints: [{ address: a_b.example }] } }`,
+    'spec.destination.endpoints[0].address',
+    'lower case letters',
+  ],
+  [
+    'an extension without a type',
+    `{ match: [${vip}], destination: { type: Extension, extension: {} } }`,
+    'spec.destination.extension.type',
+    'Required value',
+  ],
+  ['a CA of 7', tls('caCert: { inlineString: 7 }'), 'spec.destination.tls.caCert.inlineString', 'must be text'],
   ['a match of null', '{ match: [null] }', 'spec.match[0]', 'must be an object'],
   [
     'an endpoint of null',
