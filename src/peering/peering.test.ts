@@ -1,6 +1,8 @@
 // Two whole meshes on the loopback: their homes, their certificates, their streams.
 
+import http2 from 'node:http2';
 import { afterEach, expect, test } from 'vitest';
+import { silentLog } from '../base/log.ts';
 import { callPeer } from '../cli/peer/call.ts';
 import { secretType } from '../kube/objects/secret.ts';
 import { serviceType } from '../kube/objects/service.ts';
@@ -458,6 +460,26 @@ test('peering: the window of a Peer is changed -> it counts on the open stream',
   await owner.client.patch(peerType, { namespace, name: 'consumer' }, { kind: 'merge', body });
   await eventually(() => owner.peering.owner.report('consumer')?.unacknowledged).toBe(8);
   expect(owner.peering.owner.report('consumer')?.sinceMs).toBe(since);
+});
+
+test('peering: a stranger calls a hundred times -> refused each time, twenty lines are logged', async () => {
+  const lines: string[] = [];
+  const log = { ...silentLog, warn: (text: string) => void lines.push(text) };
+  const owner = await mesh('owner', { log: { ...log, with: () => log } });
+  const session = http2.connect(`https://127.0.0.1:${owner.peering.port}`, { rejectUnauthorized: false });
+  session.on('error', () => {});
+  const statuses = new Set<unknown>();
+  for (let n = 0; n < 100; n += 1) {
+    const stream = session.request({ ':method': 'POST', ':path': '/a/b', 'content-type': 'application/grpc' });
+    stream.resume();
+    await new Promise((resolve) => {
+      stream.once('response', (headers) => resolve(statuses.add(headers['grpc-status'])));
+    });
+    stream.close();
+  }
+  session.destroy();
+  expect([...statuses]).toEqual(['16']);
+  expect(lines.filter((text) => text === 'peering call refused')).toHaveLength(20);
 });
 
 test('peering: somebody guesses introduction tokens -> five answers, then 429 without a look at the home', async () => {

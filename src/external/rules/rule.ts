@@ -44,9 +44,9 @@ export function ownerOf(object: MeshExternalService): RuleOwner {
 
 export function rulesOf(object: MeshExternalService): Rule[] {
   const resource = ownerOf(object);
-  const capturesPort = portCapture(object);
+  const context = contextOf(object);
   return object.spec.match.flatMap((match, index) =>
-    matchesOf(object, match, capturesPort).map((one) => ({
+    matchesOf(context, match).map((one) => ({
       ...{ resource, index, port: match.port },
       ...{ protocol: match.protocol ?? 'tcp', match: one },
     })),
@@ -55,23 +55,39 @@ export function rulesOf(object: MeshExternalService): Rule[] {
 
 const everything = ['0.0.0.0/0', '::/0'];
 
-/** Whether a Domain match by tcp takes its whole port. */
-function portCapture(object: MeshExternalService): (match: ExternalMatch) => boolean {
-  if (!mayCapturePort(object)) return () => false;
-  const ranged = rangedPorts(object.spec.match.map((match) => ({ ...match })));
-  return (match) => isPortHijack({ ...match }, ranged);
+/** What its matches share, gathered once: a resource may have thousands of them. */
+interface MatchContext {
+  readonly rangePorts: ReadonlySet<unknown>;
+  readonly mayCapturePort: boolean;
+  /** Virtual IPs by hostname; those of hostnames that generators gave also under undefined. */
+  readonly virtualIps: ReadonlyMap<string | undefined, readonly Ip[]>;
 }
 
-function matchesOf(
-  object: MeshExternalService,
-  match: ExternalMatch,
-  capturesPort: (match: ExternalMatch) => boolean,
-): RuleMatch[] {
+function contextOf(object: MeshExternalService): MatchContext {
+  const { spec, status } = object;
+  const written = new Set(spec.match.map(({ value }) => value?.toLowerCase()));
+  const virtualIps = new Map<string | undefined, Ip[]>();
+  for (const { hostname, ip } of status?.vips ?? []) {
+    const parsed = parseIp(ip);
+    if (parsed === undefined) continue;
+    const name = hostname.toLowerCase();
+    for (const key of written.has(name) ? [name] : [name, undefined]) {
+      const known = virtualIps.get(key);
+      if (known === undefined) virtualIps.set(key, [parsed]);
+      else known.push(parsed);
+    }
+  }
+  const rangePorts = rangedPorts(spec.match.map((match) => ({ ...match })));
+  return { rangePorts, mayCapturePort: mayCapturePort(object), virtualIps };
+}
+
+function matchesOf({ rangePorts, mayCapturePort, virtualIps }: MatchContext, match: ExternalMatch): RuleMatch[] {
   const value = match.value?.toLowerCase();
-  if (match.type === 'InternalVIP') return [{ kind: 'vip', addresses: virtualIps(object, value) }];
+  if (match.type === 'InternalVIP') return [{ kind: 'vip', addresses: virtualIps.get(value) ?? [] }];
   if (value === undefined) return [];
   if (match.type !== 'Domain') return rangesOf([value]);
-  if ((match.protocol ?? 'tcp') === 'tcp') return capturesPort(match) ? rangesOf(everything) : [];
+  if ((match.protocol ?? 'tcp') === 'tcp')
+    return mayCapturePort && isPortHijack({ ...match }, rangePorts) ? rangesOf(everything) : [];
   return [isWildcard(value) ? { kind: 'wildcard', suffix: value.slice(1) } : { kind: 'name', name: value }];
 }
 
@@ -80,14 +96,6 @@ function rangesOf(texts: readonly string[]): RuleMatch[] {
     const range = parseRange(text);
     return range === undefined ? [] : [{ kind: 'range' as const, range }];
   });
-}
-
-/** Addresses of one hostname; of a match without one, of all hostnames that generators gave. */
-function virtualIps({ status, spec }: MeshExternalService, hostname: string | undefined): Ip[] {
-  const written = new Set(spec.match.map(({ value }) => value?.toLowerCase()));
-  const isMeant = (name: string) => (hostname === undefined ? !written.has(name) : name === hostname);
-  const vips = (status?.vips ?? []).filter((vip) => isMeant(vip.hostname.toLowerCase()));
-  return vips.flatMap(({ ip }) => parseIp(ip) ?? []);
 }
 
 /** The older resource first, then by name, origin and place in the resource. */

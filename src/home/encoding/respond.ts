@@ -49,9 +49,14 @@ export function errorResponse(error: StatusError): HttpResponse {
   return { status: error.code, headers, body: encodeJson(error.toStatus()) };
 }
 
+/** Clients bound the headers that they take. */
+const warningsMax = 20;
+
 /** RFC 7234 section 5.5: code 299, no agent, a quoted text. */
 function warningHeader(warnings: readonly string[]): string {
-  const texts = warnings.map((text) => text.replace(/[^\x20-\x7e]/g, '?').replace(/[\\"]/g, '\\$&'));
+  const left = warnings.length - warningsMax;
+  const said = left > 0 ? [...warnings.slice(0, warningsMax), `and ${left} more warnings`] : warnings;
+  const texts = said.map((text) => text.replace(/[^\x20-\x7e]/g, '?').replace(/[\\"]/g, '\\$&'));
   return texts.map((text) => `299 - "${text}"`).join(', ');
 }
 

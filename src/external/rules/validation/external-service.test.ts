@@ -361,6 +361,24 @@ describe('external service: what is accepted', () => {
     ['a bad TLS section that is off', regular('tls: { enabled: false, clientKey: { secret: a } }')],
   ])('%s -> accepted', (_situation, spec) => expect(externalServiceErrors(object(spec))).toEqual([]));
 
+  test('10,000 domains by tcp, each on a port of its own -> work in proportion to their number', () => {
+    const match = Array.from({ length: 10_000 }, (_, at) => ({
+      type: 'Domain',
+      value: `h${at}.example`,
+      port: at + 1,
+    }));
+    const large = { ...object('{}'), spec: { match, destination: { type: 'Passthrough' } } };
+    const startMs = performance.now();
+    expect(externalServiceErrors(large).length).toBe(10_000);
+    expect(externalServiceWarnings(large).length).toBe(10_000);
+    const annotations = { 'portolan.dev/capture-port': 'true' };
+    const captured = { ...large, metadata: { ...large.metadata, annotations } };
+    const vips = match.map(({ value }) => ({ hostname: value, ip: '242.0.0.1' }));
+    expect(rulesOf({ ...captured, status: { vips } } as unknown as MeshExternalService)).toHaveLength(20_000);
+    // Several seconds when each was compared with all the others.
+    expect(performance.now() - startMs).toBeLessThan(1_500);
+  });
+
   test('a captured port -> accepted, with a warning', () => {
     const annotations = { 'portolan.dev/capture-port': 'true' };
     const captured = object('{ match: [{ type: Domain, value: httpbin.com, port: 80 }] }', { annotations });
