@@ -204,14 +204,17 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
     id: Id,
     task: object,
     change: () => Promise<void>,
-  ): Promise<ClientReport & { since: string[] }> {
+  ): Promise<ClientReport & { since: string[]; failuresSince: ClientReport['failures'] }> {
     const clients = startClients(net, places[id], { kind: 'http', host: name, port: 8000, lanes: 50, ...task });
     const mark = async () => {
       clients.child.stdin!.write('mark\n');
-      return Object.keys((JSON.parse(await clients.next()) as ClientReport).answers);
+      return JSON.parse(await clients.next()) as ClientReport;
     };
-    await pause(500);
-    await mark();
+    // Busy: every endpoint was asked many times.
+    for (let answered = 0; answered < 500; ) {
+      await pause(100);
+      for (const count of Object.values((await mark()).answers)) answered += count;
+    }
     await change();
     await mark();
     await pause(700);
@@ -219,7 +222,7 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
     clients.child.stdin!.write('stop\n');
     const report = JSON.parse(await clients.next()) as ClientReport;
     await clients.stop();
-    return { ...report, since };
+    return { ...report, since: Object.keys(since.answers), failuresSince: since.failures };
   }
 
   test('a service moves from one cluster to another under load -> same name, same address, no request fails [003-20]', async () => {
@@ -253,5 +256,38 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
     expect(failures).toEqual({});
     expect(since.sort()).toEqual([...left].sort());
     expect(Object.keys(answers)).toContain('east-1');
+  });
+
+  test('a cluster is lost with all its servers under 50 busy clients -> only requests to it fail, and none after the bound [003-21]', async () => {
+    // Each connection of the clients and the endpoint that it was led to, as the kernel tracks them.
+    const tracked = net.start(places.west, 'conntrack', ['-E', '-e', 'NEW', '-p', 'tcp', '--orig-port-dst', '8000']);
+    let events = '';
+    tracked.stdout!.setEncoding('utf8').on('data', (chunk: string) => (events += chunk));
+    const timeoutMs = 1000;
+    const hasSouth = async () => {
+      const seen = await who('west', { kind: 'http', port: 8000, count: 40, timeoutMs });
+      return Array.isArray(seen) ? seen.some((each) => saysOf('south').includes(each)) : undefined;
+    };
+    await until('south answers', async () => (await hasSouth()) === true);
+    const report = await underLoad('west', { timeoutMs }, async () => {
+      net.ip(net.hub, 'link set south down');
+      await pause(1000 * leaseSeconds);
+      await until('south was let go', async () => (await hasSouth()) === false);
+      // What was under way to it when it was let go has failed by now.
+      await pause(timeoutMs + 200);
+    });
+    tracked.kill('SIGKILL');
+    expect([report.failuresSince, report.since.filter((each) => each.startsWith('south'))]).toEqual([{}, []]);
+    expect(Object.keys(report.answers)).toContain('south-1');
+    const failed = Object.entries(report.failures);
+    // The second once the kernel knows that nobody there answers.
+    expect(failed.filter(([how]) => !['timeout', 'EHOSTUNREACH'].includes(how))).toEqual([]);
+    const endpointOf = new Map<number, string>();
+    for (const [, port, endpoint] of events.matchAll(/sport=(\d+) dport=8000 \[UNREPLIED\] src=(\S+)/g))
+      endpointOf.set(Number(port), endpoint!);
+    expect(failed.length).toBeGreaterThan(0);
+    expect(report.failedPorts).toHaveLength(failed.reduce((sum, [, count]) => sum + count, 0));
+    const lost = new Set(report.failedPorts!.map((port) => endpointOf.get(port)));
+    expect([...lost].filter((endpoint) => !pods('south').includes(endpoint ?? ''))).toEqual([]);
   });
 });

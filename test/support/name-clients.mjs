@@ -24,13 +24,16 @@ let begun = 0;
 let isStopped = false;
 let known;
 let seen = [];
+let failed = [];
+/** Of failed requests, by the order in which they failed. */
+const failedPorts = [];
 
 if (!kind.endsWith('-session'))
   process.stdin.on('data', (data) => {
     // `mark` asks for what was seen since the last mark.
     if (String(data).includes('mark')) {
-      process.stdout.write(`${JSON.stringify({ answers: tally(seen) })}\n`);
-      seen = [];
+      process.stdout.write(`${JSON.stringify({ answers: tally(seen), failures: tally(failed) })}\n`);
+      [seen, failed] = [[], []];
     } else isStopped = true;
   });
 if (kind.endsWith('-session')) session();
@@ -38,7 +41,7 @@ else await finish();
 
 async function finish() {
   await Promise.all(Array.from({ length: lanes }, lane));
-  process.stdout.write(`${JSON.stringify({ answers, failures })}\n`, () => process.exit(0));
+  process.stdout.write(`${JSON.stringify({ answers, failures, failedPorts })}\n`, () => process.exit(0));
 }
 
 // One connection that stays: prints the first answer, and one more for each line on standard input, as JSON. With `everyMs`
@@ -82,6 +85,8 @@ async function lane() {
     } catch (error) {
       const what = error.code ?? error.message;
       failures[what] = (failures[what] ?? 0) + 1;
+      failed.push(what);
+      if (error.localPort !== undefined) failedPorts.push(error.localPort);
     }
   }
 }
@@ -116,8 +121,15 @@ function http(to) {
       response.once('end', () => resolve(text));
       response.once('error', reject);
     });
+    let localPort;
+    // It has its port once the connection is under way.
+    request.once('socket', (socket) =>
+      setImmediate(() => {
+        localPort = socket.localPort;
+      }),
+    );
     request.once('timeout', () => request.destroy(new Error('timeout')));
-    request.once('error', reject);
+    request.once('error', (error) => reject(Object.assign(error, { localPort })));
   });
 }
 

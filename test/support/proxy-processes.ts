@@ -148,6 +148,8 @@ export interface ClientReport {
   /** The backends that answered, and how often. */
   readonly answers: Record<string, number>;
   readonly failures: Record<string, number>;
+  /** Local ports of HTTP requests that failed. */
+  readonly failedPorts?: readonly number[];
 }
 
 /** Connections one after the other in some lanes, each of which asks who answers; see name-clients.mjs. */
