@@ -18,6 +18,7 @@ const debianPackages = {
   conntrack: 'conntrack',
   curl: 'curl',
   chromium: 'chromium',
+  'systemd-analyze': 'systemd',
 };
 
 const envoyVersion = '1.40.0';

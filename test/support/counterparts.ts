@@ -18,7 +18,8 @@ export type Counterpart =
   | 'grpcio'
   | 'conntrack'
   | 'curl'
-  | 'chromium';
+  | 'chromium'
+  | 'systemd-analyze';
 
 const paths = new Map<Counterpart, string | undefined>();
 let foundKubectls: ReturnType<typeof findKubectls> | undefined;

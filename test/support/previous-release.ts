@@ -1,0 +1,60 @@
+// The previous release, built from history: the commit that scripts/release/previous names, beside this checkout, with our
+// node_modules where its lock file asks for nothing else.
+
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { version } from '../../src/base/version.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface PreviousRelease {
+  /** Its `portolan`. */
+  readonly program: string;
+  readonly version: string;
+}
+
+export function buildPreviousRelease(directory: string): PreviousRelease {
+  const commit = readFileSync(join(root, 'scripts/release/previous'), 'utf8').trim();
+  mkdirSync(directory, { recursive: true });
+  execFileSync('tar', ['-x', '-C', directory], { input: archiveOf(commit), stdio: ['pipe', 'ignore', 'inherit'] });
+  const differing = differingPackages(join(directory, 'package-lock.json'));
+  if (differing.length > 0)
+    throw new Error(`previous release ${commit}: run npm ci in ${directory}; it needs ${differing.join(', ')}`);
+  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'));
+  const file = join(directory, 'src/base/version.ts');
+  // Between releases both say the same; whoever is behind would not show.
+  const theirs = /version = '([^']+)'/.exec(readFileSync(file, 'utf8'))?.[1] ?? '';
+  const shown = theirs === version ? `${theirs}-previous` : theirs;
+  writeFileSync(file, `// The version of this program.\n\nexport const version = '${shown}';\n`);
+  execFileSync(process.execPath, [join(directory, 'scripts/build.mjs')], { stdio: ['ignore', 'ignore', 'inherit'] });
+  return { program: join(directory, 'bin/portolan'), version: shown };
+}
+
+function archiveOf(commit: string): Buffer {
+  try {
+    return execFileSync('git', ['-C', root, 'archive', commit], {
+      maxBuffer: 1 << 28,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  } catch (cause) {
+    throw new Error(
+      `the previous release is commit ${commit} (scripts/release/previous), which this checkout does not have; a shallow clone needs git fetch --unshallow`,
+      { cause },
+    );
+  }
+}
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly version?: string; readonly dev?: boolean }>>;
+}
+
+/** Packages at run time, whose version there is not ours. */
+function differingPackages(lockFile: string): string[] {
+  const read = (path: string) => (JSON.parse(readFileSync(path, 'utf8')) as Lock).packages;
+  const ours = read(join(root, 'package-lock.json'));
+  return Object.entries(read(lockFile))
+    .filter(([path, { version: theirs, dev }]) => path !== '' && !dev && ours[path]?.version !== theirs)
+    .map(([path, { version: theirs }]) => `${path} ${theirs}`);
+}
