@@ -417,7 +417,8 @@ describe('rights', () => {
       );
     };
     const body = { spec: { type: 'Headless', ports: [{ port: 1, protocol: 'TCP' }] } };
-    await member.patch(serviceImportType, ref, { kind: 'merge', body });
+    const view = await member.get<ServiceImport>(serviceImportType, ref);
+    await member.update(serviceImportType, { ...view, spec: { ...view.spec, ...body.spec } } as ServiceImport);
     await until('an edited view is put right', isRight);
     await member.delete(serviceImportType, ref);
     await until('a deleted view is made again', isRight);

@@ -6,12 +6,14 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
 import { findCoredns } from '../scripts/coredns.mjs';
 import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { startDns } from '../src/dns/server.ts';
 import { addImport, makeCatalog } from '../src/dns/testing/ask.ts';
 import { askUdp } from '../src/dns/testing/edge/client.ts';
+import { defaultZones, type StubKind, stubKinds, stubText } from '../src/install/stub-blocks.ts';
 import { freePort, until } from './support/dns-process.ts';
 
 const name = 'checkout.shop.svc.clusterset.local A';
@@ -29,6 +31,7 @@ const servers = [await start(), await start()];
 const port = await freePort();
 const guide = readFileSync(new URL('../docs/guides/dns.md', import.meta.url), 'utf8');
 const corefile = /```corefile\n([^`]+)```/.exec(guide)![1]!;
+for (const kind of stubKinds) await startsWith(kind);
 const local = corefile
   .replaceAll(':53', `:${port}`)
   .replace(/10\.96\.0\.20 10\.96\.0\.21/, servers.map(({ udpPort }) => `127.0.0.1:${udpPort}`).join(' '))
@@ -36,6 +39,31 @@ const local = corefile
 writeFileSync(join(directory, 'Corefile'), local);
 const coredns = spawn(found.path, ['-conf', join(directory, 'Corefile')], { stdio: ['ignore', 'ignore', 'inherit'] });
 const ask = (question = name) => askUdp({ host: '127.0.0.1', port }, question).catch(() => 'nothing');
+
+/** What `portolan install --print-stub` prints is accepted by CoreDNS: it starts with it. */
+async function startsWith(kind: StubKind): Promise<void> {
+  const text = stubText(kind, { addresses: ['192.0.2.1'], zones: defaultZones }, stringify);
+  const block =
+    kind === 'coredns' ? text : kind === 'aks' ? parse(text).data['portolan.server'] : JSON.parse(text).corefile;
+  const file = join(directory, `${kind}.Corefile`);
+  // The plugin kubernetes wants a cluster; ports and addresses here are free ones.
+  const port = await freePort();
+  const without = (block as string).replace(/ {4}kubernetes [^}]+}\n/, '').replaceAll(':53', `:${port}`);
+  writeFileSync(
+    file,
+    without
+      .replaceAll('    errors\n', '    errors\n    bind 127.0.0.1\n')
+      .replace(/ {4}(ready|prometheus .*|health \{[^}]+\}|loop)\n/g, ''),
+  );
+  const child = spawn(found.path!, ['-conf', file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let out = '';
+  child.stdout.on('data', (chunk) => (out += chunk));
+  await until(`CoreDNS starts with the block for ${kind}`, () => /CoreDNS-\d/.test(out) || child.exitCode !== null);
+  const isRunning = child.exitCode === null;
+  child.kill('SIGKILL');
+  if (!isRunning) throw new Error(`CoreDNS refuses the block for ${kind}`);
+  console.log(`ok: the block for ${kind} is accepted`);
+}
 
 async function seen(what: string, expected: string, question?: string): Promise<void> {
   let last = '';

@@ -1,10 +1,11 @@
 // The same objects as Helm templates: the description is filled with marks in place of values, and each mark becomes an
 // expression. So the chart cannot say anything that `portolan install` does not. Pure.
 
-import type { Manifest } from '../kube/objects/manifest.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
-import { namespaceObjects, objectsByPart } from './objects.ts';
-import { defaultValues, type PartName, type Values } from './values.ts';
+import { type Gated, templateCondition } from './gate.ts';
+import { gatedByPart, namespaceObjects } from './objects.ts';
+import { valuesSchema } from './schema.ts';
+import { contradictions, defaultValues, type PartName, type Values } from './values.ts';
 
 export interface ChartFile {
   readonly path: string;
@@ -14,12 +15,13 @@ export interface ChartFile {
 type Stringify = (value: unknown) => string;
 
 export function chartFiles(version: string, stringify: Stringify): ChartFile[] {
-  const parts = [...objectsByPart(markedValues())];
+  const parts = [...gatedByPart(markedValues())];
   // Helm makes the namespace that it installs into, and no other.
   const besides = namespaceObjects().find(({ object }) => object.metadata.name !== systemNamespace)!.object;
   return [
     { path: 'Chart.yaml', text: stringify(chartOf(version)) },
     { path: 'values.yaml', text: stringify(defaultValues) },
+    { path: 'values.schema.json', text: `${JSON.stringify(valuesSchema(), undefined, 2)}\n` },
     { path: 'templates/namespace.yaml', text: stringify(besides) },
     ...parts.map(([name, objects]) => ({ path: `templates/${name}.yaml`, text: templateOf(name, objects, stringify) })),
     { path: 'templates/checks.yaml', text: checks },
@@ -50,9 +52,12 @@ function markedValues(): Values {
   return marked(defaultValues, '.Values') as Values;
 }
 
-function templateOf(name: PartName, objects: readonly Manifest[], stringify: Stringify): string {
-  const body = objects.map(({ object }) => expressions(stringify(object))).join('---\n');
-  return `{{- if .Values.${name}.enabled }}\n${body}{{- end }}\n`;
+function templateOf(name: PartName, objects: readonly Gated[], stringify: Stringify): string {
+  const texts = objects.map(({ manifest, gate }) => {
+    const text = `---\n${expressions(stringify(manifest.object))}`;
+    return gate === undefined ? text : `{{- if ${templateCondition(gate)} }}\n${text}{{- end }}\n`;
+  });
+  return `{{- if .Values.${name}.enabled }}\n${texts.join('')}{{- end }}\n`;
 }
 
 const mark = String.raw`MARK\((number|text) ([\w.]+)\)`;
@@ -60,6 +65,12 @@ const mark = String.raw`MARK\((number|text) ([\w.]+)\)`;
 function expressions(yaml: string): string {
   return (
     yaml
+      // Arguments that depend on another part.
+      .replace(
+        /^( *)- "?WHEN\(([\w.]+)\) ([^\s"]+)"?\n/gm,
+        (_text, indent, path, word) =>
+          `${indent}{{- if ${path} }}\n${indent}- ${/^\d/.test(word) ? `"${word}"` : word}\n${indent}{{- end }}\n`,
+      )
       // An option whose value is empty is left out together with its flag.
       .replace(new RegExp(`^( *)- (--[\\w-]+)\\n *- "?${mark}"?\\n`, 'gm'), (text, indent, flag, _kind, path) =>
         optionalFlags.has(flag)
@@ -79,14 +90,7 @@ function expressions(yaml: string): string {
 
 const optionalFlags: ReadonlySet<string> = new Set(['--forward']);
 
-const required = (condition: string, path: string, why: string) =>
-  `{{- if and ${condition} (not ${path}) }}{{ fail "${path.replace('.Values.', '')}: ${why}" }}{{- end }}\n`;
-
 /** The contradictions that `valueProblems` names, said by Helm before anything is changed. */
-const checks = [
-  required('.Values.dns.enabled', '.Values.dns.clusterId', 'give the id that the cluster joins with'),
-  required('(or .Values.dns.enabled .Values.proxy.enabled)', '.Values.agent.enabled', 'dns and proxy need the agent'),
-  required('.Values.peering.enabled', '.Values.peering.trustDomain', 'give the trust domain of this mesh'),
-  required('.Values.peering.enabled', '.Values.peering.advertise', 'give the address by which peers reach this mesh'),
-  required('.Values.authority.enabled', '.Values.authority.federation', 'give the name of the federation'),
-].join('');
+const checks = contradictions
+  .map(({ path, why, template }) => `{{- if ${template} }}{{ fail "${path}: ${why}" }}{{- end }}\n`)
+  .join('');

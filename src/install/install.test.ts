@@ -11,18 +11,26 @@ import { defaultValues, partNames, type Values, valueProblems } from './values.t
 
 const deploy = fileURLToPath(new URL('../../deploy/', import.meta.url));
 
+interface Container {
+  readonly image: string;
+  readonly args: readonly string[];
+  readonly env?: readonly { readonly name: string }[];
+  readonly securityContext: { readonly readOnlyRootFilesystem: boolean; readonly capabilities: object };
+  readonly readinessProbe?: object;
+  readonly livenessProbe?: object;
+  readonly resources: object;
+}
+
 interface Workload extends KubernetesObject {
   readonly spec: {
     readonly template: {
       readonly spec: {
         readonly hostNetwork?: boolean;
         readonly securityContext: { readonly runAsNonRoot?: boolean; readonly sysctls?: readonly object[] };
-        readonly containers: readonly {
-          readonly securityContext: { readonly readOnlyRootFilesystem: boolean; readonly capabilities: object };
-          readonly readinessProbe: object;
-          readonly livenessProbe: object;
-          readonly resources: object;
-        }[];
+        readonly topologySpreadConstraints?: readonly object[];
+        readonly tolerations?: readonly object[];
+        readonly containers: readonly Container[];
+        readonly initContainers?: readonly Container[];
       };
     };
   };
@@ -42,7 +50,7 @@ describe('install: deploy/', () => {
     expect(readFileSync(join(deploy, path), 'utf8')).toBe(text);
   });
 
-  test.each(['chart', 'kustomize'])('%s -> has no file that nobody generates', (folder) => {
+  test.each(['chart', 'kustomize', 'systemd'])('%s -> has no file that nobody generates', (folder) => {
     const files = (
       readdirSync(join(deploy, folder), { recursive: true, withFileTypes: true }) as import('node:fs').Dirent[]
     )
@@ -54,17 +62,59 @@ describe('install: deploy/', () => {
 
 describe('install: least privilege', () => {
   test.each(parts)('%s -> read-only, no capability it does not need, probes, requests, not root', (name, objects) => {
-    const { hostNetwork = false, securityContext, containers } = podOf(objects);
-    const [container] = containers;
-    expect(container!.securityContext.readOnlyRootFilesystem).toBe(true);
+    const { hostNetwork = false, securityContext, containers, initContainers = [] } = podOf(objects);
     const isProxy = name === 'proxy';
-    expect(container!.securityContext.capabilities).toEqual({
-      drop: ['ALL'],
-      ...(isProxy ? { add: ['NET_ADMIN'] } : {}),
-    });
-    expect([hostNetwork, securityContext.runAsNonRoot === true]).toEqual([isProxy, !isProxy]);
+    for (const container of [...containers, ...initContainers]) {
+      expect(container.securityContext.readOnlyRootFilesystem).toBe(true);
+      const add = isProxy ? { add: ['NET_ADMIN'] } : {};
+      expect(container.securityContext.capabilities).toEqual({ drop: ['ALL'], ...add });
+      expect(container.resources).toMatchObject({ requests: {}, limits: {} });
+    }
+    expect([hostNetwork, securityContext.runAsNonRoot === true]).toEqual([isProxy || name === 'envoy', !isProxy]);
     expect(securityContext.sysctls !== undefined).toBe(name === 'dns' || name === 'authority');
-    expect(container).toMatchObject({ readinessProbe: {}, livenessProbe: {}, resources: { requests: {}, limits: {} } });
+    expect(containers[0]).toMatchObject({ readinessProbe: {} });
+    // An Envoy goes on without its discovery server.
+    expect(containers[0]!.livenessProbe !== undefined).toBe(!['envoy', 'ingress'].includes(name));
+  });
+
+  test('the heap -> three quarters of the limit in every container of ours', () => {
+    const containers = parts.flatMap(([, objects]) => podOf(objects).containers);
+    for (const { image, env } of containers.filter(({ image }) => image === defaultValues.image))
+      expect([image, env?.map(({ name }) => name)]).toEqual([image, expect.arrayContaining(['NODE_OPTIONS'])]);
+  });
+
+  test('Deployments -> spread over nodes and zones, one Pod at a time may go; DaemonSets -> on every node', () => {
+    for (const [name, objects] of parts) {
+      const kinds = objects.map(({ type }) => type.kind);
+      const isDeployment = kinds.includes('Deployment');
+      expect([name, kinds.includes('PodDisruptionBudget')]).toEqual([name, isDeployment]);
+      const { topologySpreadConstraints, tolerations } = podOf(objects);
+      expect([name, topologySpreadConstraints?.length ?? 0, tolerations?.length ?? 0]).toEqual(
+        isDeployment ? [name, 2, 0] : [name, 0, 1],
+      );
+    }
+  });
+
+  test('network policies -> every part can be reached by its own ports and by no other', () => {
+    const open = parts.map(([name, objects]) => {
+      const { object } = objects.find(({ type }) => type.kind === 'NetworkPolicy')!;
+      const { spec } = object as unknown as {
+        spec: { policyTypes: string[]; ingress: { ports: { port: number }[] }[] };
+      };
+      expect(spec.policyTypes).toEqual(['Ingress']);
+      return `${name} ${spec.ingress.flatMap(({ ports }) => ports.map(({ port }) => port)).join()}`;
+    });
+    expect(open).toEqual([
+      'agent 9465',
+      'dns 9465,53,53',
+      'proxy 9465',
+      'peering 9465,8008',
+      'authority 9465,53,53',
+      'xds 9465,15010',
+      'ingress 15443',
+      'envoy 15003',
+      'dashboard 8420',
+    ]);
   });
 
   test('rights -> no wildcards, nobody escalates, an account for each part', () => {
@@ -75,18 +125,40 @@ describe('install: least privilege', () => {
       const accounts = objects
         .filter(({ type }) => type.kind === 'ServiceAccount')
         .map(({ object }) => object.metadata.name);
-      expect(accounts).toEqual([`portolan-${name}`]);
+      expect(accounts).toEqual([name === 'dashboard' ? 'portolan-dashboard-server' : `portolan-${name}`]);
     }
   });
 
-  test('only the agent may write Services -> nobody else', () => {
-    for (const [name, objects] of parts) {
-      const rules = objects.flatMap(
-        ({ object }) => (object as { rules?: { resources: string[]; verbs: string[] }[] }).rules ?? [],
+  test('writing Services -> only the agent, and only by choice', () => {
+    const writers = (values: Values) =>
+      [...objectsByPart(values)].flatMap(([name, objects]) =>
+        objects
+          .flatMap(({ object }) => (object as { rules?: { resources: string[]; verbs: string[] }[] }).rules ?? [])
+          .filter(({ resources, verbs }) => resources.includes('services') && verbs.includes('update'))
+          .map(() => name),
       );
-      const writes = rules.filter(({ resources, verbs }) => resources.includes('services') && verbs.includes('update'));
-      expect(writes.length > 0).toBe(name === 'agent');
-    }
+    expect(writers(defaultValues)).toEqual([]);
+    expect(writers({ ...defaultValues, agent: { ...defaultValues.agent, writeServices: true } })).toEqual(['agent']);
+  });
+
+  test('dns as a DaemonSet -> on every node, without a budget', () => {
+    const dns = { ...defaultValues.dns, workload: 'DaemonSet' as const };
+    const kinds = objectsByPart({ ...defaultValues, dns })
+      .get('dns')!
+      .map(({ type }) => type.kind);
+    expect([kinds.includes('DaemonSet'), kinds.includes('Deployment'), kinds.includes('PodDisruptionBudget')]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  test('the Envoy of nodes -> the proxy redirects to it and may read what it redirects', () => {
+    const args = (values: Values) => JSON.stringify(podOf(objectsByPart(values).get('proxy')!).containers[0]!.args);
+    expect(args(defaultValues)).not.toContain('--envoy');
+    expect(args({ ...defaultValues, envoy: { ...defaultValues.envoy, enabled: true } })).toContain(
+      '"--envoy","--envoy-uid","1337"',
+    );
   });
 });
 
@@ -99,7 +171,31 @@ describe('install: values', () => {
   });
 
   test.each<[string, Partial<Values>, string]>([
-    ['dns without the agent', { agent: { ...defaultValues.agent, enabled: false } }, 'agent.enabled: dns and proxy'],
+    [
+      'dns without the agent',
+      { agent: { ...defaultValues.agent, enabled: false } },
+      'dns.enabled: dns serves imports, which the agent writes; enable agent, or disable dns; proxy.enabled: ',
+    ],
+    [
+      'an ingress without xds',
+      { ingress: { ...defaultValues.ingress, enabled: true } },
+      'ingress.enabled: the ingress gets its configuration from xds; enable xds, or disable ingress',
+    ],
+    [
+      'Envoys without proxies',
+      {
+        proxy: { ...defaultValues.proxy, enabled: false },
+        xds: { ...defaultValues.xds, enabled: true },
+        envoy: { ...defaultValues.envoy, enabled: true },
+      },
+      'envoy.enabled: the proxy sends connections to the Envoy of its node; enable proxy, or disable envoy',
+    ],
+    [
+      'a workload that is none',
+      { dns: { ...defaultValues.dns, workload: 'Pod' as never } },
+      'dns.workload: Pod is none of',
+    ],
+    ['a log level that is none', { logLevel: 'loud' }, 'logLevel: loud is none of debug'],
     ['no replicas', { dns: { ...defaultValues.dns, replicas: 0 } }, 'dns.replicas: 0 is not a number above 0'],
     [
       'a cluster IP that is none',
@@ -114,6 +210,6 @@ describe('install: values', () => {
     ],
     ['a memory that is none', { proxy: { ...defaultValues.proxy, memory: 'much' } }, 'proxy.memory: much'],
   ])('%s -> said with its path', (_what, change, message) => {
-    expect(valueProblems({ ...defaultValues, ...change }).join()).toContain(message);
+    expect(valueProblems({ ...defaultValues, ...change }).join('; ')).toContain(message);
   });
 });

@@ -4,16 +4,28 @@ import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import { externalNamespace, systemNamespace } from '../kube/objects/ours.ts';
 import { rbacGroup } from '../kube/objects/rbac.ts';
+import { type Gated, isOpen } from './gate.ts';
 import { partsOf } from './parts.ts';
-import type { PartName, Values } from './values.ts';
+import { defaultValues, type PartName, type Values } from './values.ts';
 import { objectsOfPart } from './workload.ts';
 
 export function namespaceObjects(): Manifest[] {
   return [systemNamespace, externalNamespace].map((name) => manifest(namespaceType, { name }, {}));
 }
 
-export function objectsByPart(values: Values): Map<PartName, Manifest[]> {
+/** With what each object depends on, for templates. */
+export function gatedByPart(values: Values): Map<PartName, Gated[]> {
   return new Map(partsOf(values).map((part) => [part.name, objectsOfPart(part, values)]));
+}
+
+export function objectsByPart(values: Values): Map<PartName, Manifest[]> {
+  const open = (objects: Gated[]) => objects.filter((one) => isOpen(one, values)).map(({ manifest }) => manifest);
+  return new Map([...gatedByPart(values)].map(([name, objects]) => [name, open(objects)]));
+}
+
+/** Whatever the values were: to find what an installation has left. */
+export function everyObject(): Manifest[] {
+  return [...gatedByPart(defaultValues).values()].flatMap((objects) => objects.map(({ manifest: one }) => one));
 }
 
 export function objectsOf(values: Values): Manifest[] {

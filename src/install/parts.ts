@@ -1,6 +1,7 @@
 // Each part of an installation: what it runs, which rights it has in the cluster and in portolan-system, which ports it
 // opens, and what it may do to its node. Pure.
 
+import { clusterIdProperty } from '../clusterset/kinds/cluster-property.ts';
 import { type PolicyRule, readVerbs, writeVerbs } from '../kube/objects/rbac.ts';
 import type { PartName, Values } from './values.ts';
 
@@ -14,7 +15,8 @@ export interface Port {
 
 export interface Part {
   readonly name: PartName;
-  readonly workload: 'Deployment' | 'DaemonSet';
+  /** Either, where the values decide. */
+  readonly workload: 'Deployment' | 'DaemonSet' | 'either';
   /** Undefined for a DaemonSet. */
   readonly replicas: number | undefined;
   readonly args: readonly string[];
@@ -26,14 +28,22 @@ export interface Part {
   readonly systemRules: readonly PolicyRule[];
   /** Rights in portolan-external. */
   readonly externalRules?: readonly PolicyRule[];
-  /** Needs CAP_NET_ADMIN in the network of its node. */
+  /** Runs in the network of its node. */
   readonly isOnHostNetwork: boolean;
+  /** An Envoy of that role; its configuration comes from `portolan xds`. */
+  readonly envoyRole?: 'ingress' | 'sidecar';
+  /** Has no admin endpoint; a connection to its first port is its probe. */
+  readonly isWithoutAdmin?: boolean;
+  /** portolan-PART unless given. */
+  readonly account?: string;
   /** Name of a Secret that is mounted at /etc/portolan. */
   readonly secret?: string;
-  readonly service?: { readonly clusterIP: string };
+  readonly service?: { readonly clusterIP?: string; readonly type?: string };
 }
 
 const own = 'portolan.dev';
+/** Whose connections the proxy does not redirect. */
+export const envoyUid = 1337;
 const read = (apiGroup: string, ...resources: string[]): PolicyRule => ({
   apiGroups: [apiGroup],
   resources,
@@ -47,9 +57,22 @@ const leaseRule: PolicyRule = {
   verbs: ['get', 'create', 'update', 'delete'],
 };
 
+/** An Envoy's first certificate is signed when its Pod starts; it renews it without any right. */
+const envoyRights: Pick<Part, 'clusterRules' | 'systemRules'> = {
+  clusterRules: [
+    {
+      apiGroups: ['about.k8s.io'],
+      resources: ['clusterproperties'],
+      resourceNames: [clusterIdProperty],
+      verbs: ['get'],
+    },
+  ],
+  systemRules: [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['portolan-xds-authority'], verbs: ['get'] }],
+};
+
 /** Agent and proxy also run outside Pods: their accounts and rights are those of deploy/manifests. */
 export function partsOf(values: Values): Part[] {
-  const { agent, dns, peering, authority, xds } = values;
+  const { agent, dns, peering, authority, xds, ingress, envoy, dashboard } = values;
   return [
     {
       name: 'agent',
@@ -63,12 +86,12 @@ export function partsOf(values: Values): Part[] {
     },
     {
       name: 'dns',
-      workload: 'Deployment',
+      workload: 'either',
       replicas: dns.replicas,
       args: ['dns', '--cluster-id', dns.clusterId, '--listen', '0.0.0.0:53', ...optional('--forward', dns.forward)],
       ports: dnsPorts,
       clusterRules: [
-        read('', 'services', 'namespaces'),
+        read('', 'services'),
         read('discovery.k8s.io', 'endpointslices'),
         read('multicluster.x-k8s.io', 'serviceimports'),
       ],
@@ -80,7 +103,7 @@ export function partsOf(values: Values): Part[] {
       name: 'proxy',
       workload: 'DaemonSet',
       replicas: undefined,
-      args: ['proxy'],
+      args: ['proxy', ...when(envoy.enabled, 'envoy', ['--envoy', '--envoy-uid', String(envoyUid)])],
       ports: [],
       clusterRules: [],
       systemRules: [],
@@ -98,24 +121,23 @@ export function partsOf(values: Values): Part[] {
       ports: [{ name: 'peering', port: 8008, protocol: 'TCP' }],
       clusterRules: [
         read('', 'services'),
-        // It makes its namespace where there is none.
-        { apiGroups: [''], resources: ['namespaces'], resourceNames: ['portolan-system'], verbs: ['get'] },
         read(own, 'peerexports'),
         { apiGroups: [own], resources: ['peerexports/status'], verbs: ['patch'] },
         { apiGroups: [own], resources: ['addressclaims'], verbs: [...readVerbs, ...writeVerbs] },
       ],
       systemRules: [
         leaseRule,
-        { apiGroups: [''], resources: ['configmaps', 'secrets'], verbs: [...readVerbs, ...writeVerbs] },
-        {
-          apiGroups: [own],
-          resources: ['peers', 'peerservices'],
-          verbs: [...readVerbs, ...writeVerbs, 'deletecollection'],
-        },
+        // It makes its namespace where there is none.
+        { apiGroups: [''], resources: ['namespaces'], resourceNames: ['portolan-system'], verbs: ['get'] },
+        // Its card, for peers that are introduced; its certificate; introductions, which are used once.
+        { apiGroups: [''], resources: ['configmaps'], verbs: [...readVerbs, 'create', 'update'] },
+        { apiGroups: [''], resources: ['secrets'], verbs: [...readVerbs, 'create', 'patch', 'delete'] },
+        { apiGroups: [own], resources: ['peers'], verbs: [...readVerbs, 'create'] },
+        { apiGroups: [own], resources: ['peerservices'], verbs: [...readVerbs, ...writeVerbs, 'deletecollection'] },
         { apiGroups: [own], resources: ['peers/status', 'peerservices/status'], verbs: ['patch'] },
       ],
       isOnHostNetwork: false,
-      service: { clusterIP: '' },
+      service: {},
     },
     {
       name: 'authority',
@@ -131,7 +153,7 @@ export function partsOf(values: Values): Part[] {
       systemRules: [leaseRule],
       isOnHostNetwork: false,
       secret: authority.brokerSecret,
-      service: { clusterIP: '' },
+      service: {},
     },
     {
       name: 'xds',
@@ -150,9 +172,9 @@ export function partsOf(values: Values): Part[] {
         { apiGroups: [own], resources: ['peerexports/status'], verbs: ['update'] },
       ],
       systemRules: [
-        { ...leaseRule, verbs: [...readVerbs, 'create', 'update', 'patch', 'delete'] },
+        { ...leaseRule, verbs: [...readVerbs, 'create', 'update', 'delete'] },
         read('', 'configmaps'),
-        { apiGroups: [''], resources: ['secrets'], verbs: [...readVerbs, 'create', 'update', 'patch'] },
+        { apiGroups: [''], resources: ['secrets'], verbs: [...readVerbs, 'create'] },
         read(own, 'peers', 'peerservices', 'meshexternalservices'),
         {
           apiGroups: [own],
@@ -162,7 +184,47 @@ export function partsOf(values: Values): Part[] {
       ],
       externalRules: [read('', 'secrets')],
       isOnHostNetwork: false,
-      service: { clusterIP: '' },
+      service: {},
+    },
+    {
+      name: 'ingress',
+      workload: 'Deployment',
+      replicas: ingress.replicas,
+      args: [],
+      ports: [{ name: 'peers', port: 15443, protocol: 'TCP' }],
+      ...envoyRights,
+      isOnHostNetwork: false,
+      envoyRole: 'ingress',
+      service: { type: ingress.serviceType },
+    },
+    {
+      name: 'envoy',
+      workload: 'DaemonSet',
+      replicas: undefined,
+      args: [],
+      ports: [{ name: 'redirected', port: 15003, protocol: 'TCP' }],
+      ...envoyRights,
+      isOnHostNetwork: true,
+      envoyRole: 'sidecar',
+    },
+    {
+      name: 'dashboard',
+      workload: 'Deployment',
+      // Who is signed in is known to one process only.
+      replicas: 1,
+      args: [
+        ...['dashboard', '--listen', '0.0.0.0:8420', '--host', dashboard.host],
+        ...['--tls-certificate', '/etc/portolan/tls.crt', '--tls-key', '/etc/portolan/tls.key'],
+      ],
+      ports: [{ name: 'https', port: 8420, protocol: 'TCP' }],
+      // Whoever signs in brings a token of their own; portolan-dashboard is the account that `dashboard token` makes for that.
+      account: 'portolan-dashboard-server',
+      clusterRules: [],
+      systemRules: [],
+      isOnHostNetwork: false,
+      isWithoutAdmin: true,
+      secret: dashboard.tlsSecret,
+      service: {},
     },
   ];
 }
@@ -171,6 +233,12 @@ const dnsPorts: readonly Port[] = [
   { name: 'dns', port: 53, protocol: 'UDP' },
   { name: 'dns-tcp', port: 53, protocol: 'TCP' },
 ];
+
+/** Words that are there if a part is enabled; while templates are made its value is a mark. */
+function when(isEnabled: boolean | string, part: PartName, words: readonly string[]): string[] {
+  if (typeof isEnabled === 'string') return words.map((word) => `WHEN(.Values.${part}.enabled) ${word}`);
+  return isEnabled ? [...words] : [];
+}
 
 function optional(flag: string, value: string): string[] {
   return value === '' ? [] : [flag, value];

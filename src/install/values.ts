@@ -2,7 +2,17 @@
 
 import { parseIp } from '../base/ip.ts';
 
-export const partNames = ['agent', 'dns', 'proxy', 'peering', 'authority', 'xds'] as const;
+export const partNames = [
+  'agent',
+  'dns',
+  'proxy',
+  'peering',
+  'authority',
+  'xds',
+  'ingress',
+  'envoy',
+  'dashboard',
+] as const;
 export type PartName = (typeof partNames)[number];
 
 export interface PartValues {
@@ -13,9 +23,17 @@ export interface PartValues {
 
 export interface Values {
   readonly image: string;
+  /** Of the ingress and the node Envoys. */
+  readonly envoyImage: string;
   readonly logLevel: string;
-  readonly agent: PartValues & { readonly replicas: number };
+  readonly agent: PartValues & {
+    readonly replicas: number;
+    /** The right to write Services, for FederatedServices and derived Services. */
+    readonly writeServices: boolean;
+  };
   readonly dns: PartValues & {
+    /** A DaemonSet runs on every node and has no replicas. */
+    readonly workload: 'Deployment' | 'DaemonSet';
     readonly replicas: number;
     /** Address of the Service that Pods or CoreDNS ask; empty lets the cluster choose. */
     readonly clusterIP: string;
@@ -38,13 +56,33 @@ export interface Values {
     readonly brokerSecret: string;
   };
   readonly xds: PartValues & { readonly replicas: number };
+  /** The Envoy that takes connections of peers. */
+  readonly ingress: PartValues & { readonly replicas: number; readonly serviceType: string };
+  /** The Envoy of each node, for external services and services of peers. */
+  readonly envoy: PartValues;
+  readonly dashboard: PartValues & {
+    /** A Secret with `tls.crt` and `tls.key`. */
+    readonly tlsSecret: string;
+    /** Its name in browsers. */
+    readonly host: string;
+  };
 }
 
 export const defaultValues: Values = {
   image: 'portolan:0.1.0',
+  envoyImage: 'docker.io/envoyproxy/envoy:distroless-v1.40.0',
   logLevel: 'info',
-  agent: { enabled: true, replicas: 2, cpu: '50m', memory: '192Mi' },
-  dns: { enabled: true, replicas: 2, cpu: '100m', memory: '256Mi', clusterIP: '', forward: '', clusterId: 'cluster' },
+  agent: { enabled: true, replicas: 2, cpu: '50m', memory: '192Mi', writeServices: false },
+  dns: {
+    enabled: true,
+    workload: 'Deployment',
+    replicas: 2,
+    cpu: '100m',
+    memory: '256Mi',
+    clusterIP: '',
+    forward: '',
+    clusterId: 'cluster',
+  },
   proxy: { enabled: true, cpu: '50m', memory: '192Mi' },
   peering: { enabled: false, replicas: 2, cpu: '50m', memory: '256Mi', trustDomain: '', advertise: '' },
   authority: {
@@ -57,30 +95,81 @@ export const defaultValues: Values = {
     brokerSecret: 'portolan-authority-broker',
   },
   xds: { enabled: false, replicas: 2, cpu: '100m', memory: '256Mi' },
+  ingress: { enabled: false, replicas: 2, cpu: '100m', memory: '128Mi', serviceType: 'LoadBalancer' },
+  envoy: { enabled: false, cpu: '100m', memory: '128Mi' },
+  dashboard: { enabled: false, cpu: '50m', memory: '192Mi', tlsSecret: 'portolan-dashboard-tls', host: '' },
 };
+
+export const workloadKinds = ['Deployment', 'DaemonSet'] as const;
+export const serviceTypes: readonly string[] = ['LoadBalancer', 'NodePort', 'ClusterIP'];
+export const logLevels: readonly string[] = ['debug', 'info', 'warn', 'error'];
 
 /** Everything that is wrong with the values, each with its path; empty if nothing is. */
 export function valueProblems(values: Values): string[] {
-  const { agent, dns, peering, authority } = values;
-  const problems: string[] = [];
-  for (const name of partNames) {
-    const part: PartValues & { readonly replicas?: number } = values[name];
-    if (!part.enabled) continue;
-    if (part.replicas !== undefined && !(Number.isInteger(part.replicas) && part.replicas > 0))
-      problems.push(`${name}.replicas: ${part.replicas} is not a number above 0`);
-    if (!/^\d+(m|\.\d+)?$/.test(part.cpu)) problems.push(`${name}.cpu: ${part.cpu} is no quantity such as 100m`);
-    if (!/^\d+(Mi|Gi)$/.test(part.memory)) problems.push(`${name}.memory: ${part.memory} is no quantity such as 256Mi`);
-  }
+  const { dns, ingress, logLevel } = values;
+  const problems = partNames.flatMap((name) => partProblems(name, values[name]));
+  const oneOf = (path: string, value: string, allowed: readonly string[]) => {
+    if (!allowed.includes(value)) problems.push(`${path}: ${value} is none of ${allowed.join(', ')}`);
+  };
+  oneOf('logLevel', logLevel, logLevels);
+  if (dns.enabled) oneOf('dns.workload', dns.workload, workloadKinds);
+  if (ingress.enabled) oneOf('ingress.serviceType', ingress.serviceType, serviceTypes);
   if (dns.enabled && dns.clusterIP !== '' && parseIp(dns.clusterIP) === undefined)
     problems.push(`dns.clusterIP: ${dns.clusterIP} is no IP address`);
-  if (dns.enabled && dns.clusterId === '') problems.push('dns.clusterId: give the id that the cluster joins with');
-  if (!agent.enabled && (dns.enabled || values.proxy.enabled))
-    problems.push('agent.enabled: dns and proxy serve imports, which the agent writes; enable it, or disable them');
-  if (peering.enabled && peering.trustDomain === '')
-    problems.push('peering.trustDomain: give the trust domain of this mesh, such as acme.example');
-  if (peering.enabled && peering.advertise === '')
-    problems.push('peering.advertise: give the address by which peers reach this mesh, such as mesh.acme.example:8008');
-  if (authority.enabled && authority.federation === '')
-    problems.push('authority.federation: give the name of the federation');
+  return [
+    ...problems,
+    ...contradictions.filter(({ holds }) => holds(values)).map(({ path, why }) => `${path}: ${why}`),
+  ];
+}
+
+function partProblems(name: PartName, part: PartValues & { readonly replicas?: number }): string[] {
+  if (!part.enabled) return [];
+  const problems: string[] = [];
+  if (part.replicas !== undefined && !(Number.isInteger(part.replicas) && part.replicas > 0))
+    problems.push(`${name}.replicas: ${part.replicas} is not a number above 0`);
+  if (!cpuPattern.test(part.cpu)) problems.push(`${name}.cpu: ${part.cpu} is no quantity such as 100m`);
+  if (!memoryPattern.test(part.memory)) problems.push(`${name}.memory: ${part.memory} is no quantity such as 256Mi`);
   return problems;
 }
+
+export const cpuPattern = /^\d+(m|\.\d+)?$/;
+export const memoryPattern = /^\d+(Mi|Gi)$/;
+
+/** Values that do not go together. The chart fails on them with the same words. */
+export interface Contradiction {
+  readonly path: string;
+  readonly why: string;
+  readonly holds: (values: Values) => boolean;
+  /** The same as a condition of a Helm template. */
+  readonly template: string;
+}
+
+const missing = (part: PartName, field: string, why: string): Contradiction => ({
+  path: `${part}.${field}`,
+  why,
+  holds: (values) => values[part].enabled && (values[part] as unknown as Record<string, unknown>)[field] === '',
+  template: `and .Values.${part}.enabled (not .Values.${part}.${field})`,
+});
+
+const needs = (part: PartName, other: PartName, why: string): Contradiction => ({
+  path: `${part}.enabled`,
+  why: `${why}; enable ${other}, or disable ${part}`,
+  holds: (values) => values[part].enabled && !values[other].enabled,
+  template: `and .Values.${part}.enabled (not .Values.${other}.enabled)`,
+});
+
+export const contradictions: readonly Contradiction[] = [
+  missing('dns', 'clusterId', 'give the id that the cluster joins with'),
+  needs('dns', 'agent', 'dns serves imports, which the agent writes'),
+  needs('proxy', 'agent', 'the proxy serves imports, which the agent writes'),
+  missing('peering', 'trustDomain', 'give the trust domain of this mesh, such as acme.example'),
+  missing('peering', 'advertise', 'give the address by which peers reach this mesh, such as mesh.acme.example:8008'),
+  missing('authority', 'federation', 'give the name of the federation'),
+  missing('authority', 'brokerSecret', 'give the Secret with the kubeconfig of the broker'),
+  missing('dashboard', 'host', 'give the name by which browsers reach it, such as portolan.acme.example'),
+  missing('dashboard', 'tlsSecret', 'give the Secret with its certificate; it is served over TLS only'),
+  needs('ingress', 'xds', 'the ingress gets its configuration from xds'),
+  needs('ingress', 'peering', 'the ingress serves peers, which peering introduces'),
+  needs('envoy', 'xds', 'the Envoys of nodes get their configuration from xds'),
+  needs('envoy', 'proxy', 'the proxy sends connections to the Envoy of its node'),
+];

@@ -1,6 +1,6 @@
 // The objects of one part: account, rights, workload, Service, PodDisruptionBudget, NetworkPolicy. Pure.
 
-import { homeObjects } from '../clusterset/membership/home-objects.ts';
+import { homeObjects, serviceWriterObjects } from '../clusterset/membership/home-objects.ts';
 import { proxyObjects } from '../clusterset/membership/proxy-objects.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import type { ResourceType } from '../kube/objects/object.ts';
@@ -16,7 +16,10 @@ import {
   serviceAccountType,
 } from '../kube/objects/rbac.ts';
 import { serviceType } from '../kube/objects/service.ts';
-import { adminPort, type Part } from './parts.ts';
+import { envoyContainers } from './envoy-containers.ts';
+import { always, type Gated, gated } from './gate.ts';
+import { adminPort, envoyUid, type Part } from './parts.ts';
+import { containerSecurity, fieldVariable, heapVariable, spreadOf } from './pod.ts';
 import type { PartName, Values } from './values.ts';
 
 const appsType = (kind: string, plural: string): ResourceType => ({
@@ -26,8 +29,9 @@ const appsType = (kind: string, plural: string): ResourceType => ({
   kind,
   isNamespaced: true,
 });
+export const deploymentType: ResourceType = appsType('Deployment', 'deployments');
 const workloadTypes = {
-  Deployment: appsType('Deployment', 'deployments'),
+  Deployment: deploymentType,
   DaemonSet: appsType('DaemonSet', 'daemonsets'),
 };
 const budgetType: ResourceType = {
@@ -45,18 +49,30 @@ const networkPolicyType: ResourceType = {
   isNamespaced: true,
 };
 
-export function objectsOfPart(part: Part, values: Values): Manifest[] {
+export function objectsOfPart(part: Part, values: Values): Gated[] {
   return [
     ...rightsOf(part),
-    workloadOf(part, values),
-    ...(part.service === undefined ? [] : [serviceOf(part, part.service.clusterIP)]),
-    ...(part.workload === 'Deployment' ? [budgetOf(part)] : []),
-    networkPolicyOf(part),
+    ...workloadsOf(part, values),
+    ...always([...(part.service === undefined ? [] : [serviceOf(part, part.service)]), networkPolicyOf(part)]),
   ];
+}
+
+/** Only Deployments have a number of Pods that a budget can hold. */
+function workloadsOf(part: Part, values: Values): Gated[] {
+  const deployment = () => [workloadOf(part, 'Deployment', values), budgetOf(part)];
+  const daemons = () => [workloadOf(part, 'DaemonSet', values)];
+  if (part.workload === 'Deployment') return always(deployment());
+  if (part.workload === 'DaemonSet') return always(daemons());
+  const path = `${part.name}.workload`;
+  return [...gated({ path, equals: 'Deployment' }, deployment()), ...gated({ path, equals: 'DaemonSet' }, daemons())];
 }
 
 function nameOf({ name }: Part): { readonly name: string; readonly namespace: string } {
   return { name: `portolan-${name}`, namespace: systemNamespace };
+}
+
+function accountOf({ name, account = `portolan-${name}` }: Part): string {
+  return account;
 }
 
 function labelsOf({ name }: Part): Record<string, string> {
@@ -66,11 +82,18 @@ function labelsOf({ name }: Part): Record<string, string> {
 /** Parts that also run where there are no Pods have their account and rights in deploy/manifests. */
 const rightsElsewhere: Partial<Record<PartName, () => Manifest[]>> = { agent: homeObjects, proxy: proxyObjects };
 
-function rightsOf(part: Part): Manifest[] {
+function rightsOf(part: Part): Gated[] {
   const written = rightsElsewhere[part.name];
-  if (written !== undefined) return written().filter(({ type }) => type.kind !== 'Namespace');
+  if (written !== undefined) {
+    const byChoice = part.name === 'agent' ? serviceWriterObjects() : [];
+    return [
+      ...always(written().filter(({ type }) => type.kind !== 'Namespace')),
+      ...gated({ path: 'agent.writeServices', equals: true }, byChoice),
+    ];
+  }
   const place = nameOf(part);
-  const self: Subject = { kind: 'ServiceAccount', ...place };
+  const account = { ...place, name: accountOf(part) };
+  const self: Subject = { kind: 'ServiceAccount', ...account };
   const everywhere = { name: `portolan:${part.name}` };
   const inCluster = (rules: readonly PolicyRule[]) => [
     manifest(clusterRoleType, everywhere, { rules }),
@@ -84,24 +107,28 @@ function rightsOf(part: Part): Manifest[] {
     manifest(roleType, external, { rules }),
     manifest(roleBindingType, external, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
   ];
-  return [
-    manifest(serviceAccountType, place, {}),
-    ...(part.clusterRules.length === 0 ? [] : inCluster(part.clusterRules)),
-    manifest(roleType, place, { rules: part.systemRules }),
+  const inSystem = (rules: readonly PolicyRule[]) => [
+    manifest(roleType, place, { rules }),
     manifest(roleBindingType, place, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
-    ...(part.externalRules === undefined ? [] : inExternal(part.externalRules)),
   ];
+  return always([
+    manifest(serviceAccountType, account, {}),
+    ...(part.clusterRules.length === 0 ? [] : inCluster(part.clusterRules)),
+    ...(part.systemRules.length === 0 ? [] : inSystem(part.systemRules)),
+    ...(part.externalRules === undefined ? [] : inExternal(part.externalRules)),
+  ]);
 }
 
-function workloadOf(part: Part, values: Values): Manifest {
+function workloadOf(part: Part, kind: 'Deployment' | 'DaemonSet', values: Values): Manifest {
   const labels = labelsOf(part);
-  const template = { metadata: { labels }, spec: podSpec(part, values) };
+  const template = { metadata: { labels }, spec: podSpec(part, kind, values) };
+  const replicas = kind === 'Deployment' ? part.replicas : undefined;
   return manifest(
-    workloadTypes[part.workload],
+    workloadTypes[kind],
     { ...nameOf(part), labels },
     {
       spec: {
-        replicas: part.replicas,
+        replicas,
         selector: { matchLabels: labels },
         template,
       },
@@ -109,62 +136,61 @@ function workloadOf(part: Part, values: Values): Manifest {
   );
 }
 
-function podSpec(part: Part, values: Values): object {
+function podSpec(part: Part, kind: 'Deployment' | 'DaemonSet', values: Values): object {
   const { isOnHostNetwork } = part;
+  const isOnEveryNode = kind === 'DaemonSet';
   return {
-    serviceAccountName: `portolan-${part.name}`,
+    serviceAccountName: accountOf(part),
     priorityClassName: isOnHostNetwork ? 'system-node-critical' : 'system-cluster-critical',
     ...(isOnHostNetwork ? { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' } : {}),
     securityContext: podSecurity(part),
-    containers: [container(part, values)],
+    ...(part.envoyRole === undefined
+      ? { containers: [container(part, values)] }
+      : envoyContainers(part, part.envoyRole, values)),
     volumes: [
       { name: 'state', emptyDir: {} },
       { name: 'tmp', emptyDir: {} },
       ...(part.secret === undefined ? [] : [{ name: 'secret', secret: { secretName: part.secret } }]),
     ],
-    ...(isOnHostNetwork ? { tolerations: [{ operator: 'Exists' }] } : { topologySpreadConstraints: spreadOf(part) }),
+    ...(isOnEveryNode
+      ? { tolerations: [{ operator: 'Exists' }] }
+      : { topologySpreadConstraints: spreadOf(labelsOf(part)) }),
   };
 }
 
 function podSecurity(part: Part): object {
   const isOnPort53 = part.ports.some(({ port }) => port === 53);
+  const seccompProfile = { type: 'RuntimeDefault' };
   // nft needs root with CAP_NET_ADMIN; everything else runs without any right over its node.
-  if (part.isOnHostNetwork) return { runAsUser: 0, seccompProfile: { type: 'RuntimeDefault' } };
+  if (mayAdministerNetwork(part)) return { runAsUser: 0, seccompProfile };
+  const user = part.envoyRole === undefined ? 65532 : envoyUid;
   return {
-    runAsNonRoot: true,
-    runAsUser: 65532,
-    fsGroup: 65532,
-    seccompProfile: { type: 'RuntimeDefault' },
+    ...{ runAsNonRoot: true, runAsUser: user, fsGroup: user, seccompProfile },
     ...(isOnPort53 ? { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '53' }] } : {}),
   };
 }
 
+function mayAdministerNetwork({ name }: Part): boolean {
+  return name === 'proxy';
+}
+
 function container(part: Part, values: Values): object {
   const { cpu, memory } = values[part.name];
-  const probe = (path: string) => ({ httpGet: { path, port: 'admin' }, periodSeconds: 10, timeoutSeconds: 3 });
-  const adminHost = part.isOnHostNetwork ? '$(HOST_IP)' : '0.0.0.0';
+  const ports = part.ports.map(({ name, port, protocol }) => ({ name, containerPort: port, protocol }));
+  const admin = { name: 'admin', containerPort: adminPort, protocol: 'TCP' };
   return {
     name: part.name,
     image: values.image,
-    args: [...part.args, '--admin-listen', `${adminHost}:${adminPort}`, '--log-level', values.logLevel],
+    args: [...part.args, ...adminFlags(part), '--log-level', values.logLevel],
     env: [
       fieldVariable('NODE_NAME', 'spec.nodeName'),
       ...(part.isOnHostNetwork ? [fieldVariable('HOST_IP', 'status.hostIP')] : []),
-      // Three quarters of the limit for the heap; the rest is for buffers, threads and code.
-      { name: 'NODE_OPTIONS', value: '--max-old-space-size-percentage=75' },
+      heapVariable,
     ],
-    ports: [
-      { name: 'admin', containerPort: adminPort, protocol: 'TCP' },
-      ...part.ports.map(({ name, port, protocol }) => ({ name, containerPort: port, protocol })),
-    ],
-    livenessProbe: { ...probe('/livez'), failureThreshold: 6 },
-    readinessProbe: probe('/readyz'),
+    ports: part.isWithoutAdmin ? ports : [admin, ...ports],
+    ...probesOf(part),
     resources: { requests: { cpu, memory }, limits: { memory } },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'], ...(part.isOnHostNetwork ? { add: ['NET_ADMIN'] } : {}) },
-    },
+    securityContext: containerSecurity(mayAdministerNetwork(part) ? ['NET_ADMIN'] : []),
     volumeMounts: [
       { name: 'state', mountPath: '/var/lib/portolan' },
       { name: 'tmp', mountPath: '/tmp' },
@@ -173,26 +199,27 @@ function container(part: Part, values: Values): object {
   };
 }
 
-function fieldVariable(name: string, fieldPath: string): object {
-  return { name, valueFrom: { fieldRef: { fieldPath } } };
+function adminFlags({ isWithoutAdmin, isOnHostNetwork }: Part): string[] {
+  return isWithoutAdmin ? [] : ['--admin-listen', `${isOnHostNetwork ? '$(HOST_IP)' : '0.0.0.0'}:${adminPort}`];
 }
 
-function spreadOf(part: Part): object[] {
-  return ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((topologyKey) => ({
-    maxSkew: 1,
-    topologyKey,
-    whenUnsatisfiable: 'ScheduleAnyway',
-    labelSelector: { matchLabels: labelsOf(part) },
-  }));
+function probesOf({ isWithoutAdmin, ports }: Part): object {
+  const times = { periodSeconds: 10, timeoutSeconds: 3 };
+  const at = (path: string) => ({ httpGet: { path, port: 'admin' }, ...times });
+  const connection = { tcpSocket: { port: ports[0]?.name }, ...times };
+  return {
+    livenessProbe: { ...(isWithoutAdmin ? connection : at('/livez')), failureThreshold: 6 },
+    readinessProbe: isWithoutAdmin ? connection : at('/readyz'),
+  };
 }
 
-function serviceOf(part: Part, clusterIP: string): Manifest {
+function serviceOf(part: Part, { clusterIP = '', type }: NonNullable<Part['service']>): Manifest {
   const ports = part.ports.map(({ name, port, protocol }) => ({ name, port, targetPort: name, protocol }));
   return manifest(
     serviceType,
     { ...nameOf(part), labels: labelsOf(part) },
     {
-      spec: { selector: labelsOf(part), ports, ...(clusterIP === '' ? {} : { clusterIP }) },
+      spec: { type, selector: labelsOf(part), ports, ...(clusterIP === '' ? {} : { clusterIP }) },
     },
   );
 }
@@ -203,7 +230,9 @@ function budgetOf(part: Part): Manifest {
 
 /** Only the ports that it serves can be reached. */
 function networkPolicyOf(part: Part): Manifest {
-  const ports = [{ port: adminPort, protocol: 'TCP' }, ...part.ports.map(({ port, protocol }) => ({ port, protocol }))];
+  const hasAdmin = part.envoyRole === undefined && !part.isWithoutAdmin;
+  const admin = hasAdmin ? [{ port: adminPort, protocol: 'TCP' }] : [];
+  const ports = [...admin, ...part.ports.map(({ port, protocol }) => ({ port, protocol }))];
   return manifest(networkPolicyType, nameOf(part), {
     spec: { podSelector: { matchLabels: labelsOf(part) }, policyTypes: ['Ingress'], ingress: [{ ports }] },
   });

@@ -43,6 +43,7 @@ export class KubernetesApiServer {
   server = '';
   /** In PEM. */
   authority = '';
+  #etcd = '';
 
   static async start(options: ApiServerOptions = {}): Promise<KubernetesApiServer> {
     const missing = ['kube-apiserver', 'etcd', 'kubectl'].filter((name) => !existsSync(join(assets, name)));
@@ -61,6 +62,14 @@ export class KubernetesApiServer {
     return kubectlWith(this.kubeconfig, args);
   }
 
+  /** As it lies in etcd. */
+  async stored(key: string): Promise<string> {
+    const body = JSON.stringify({ key: Buffer.from(key).toString('base64') });
+    const answer = await fetch(`${this.#etcd}/v3/kv/range`, { method: 'POST', body });
+    const { kvs = [] } = (await answer.json()) as { kvs?: { value: string }[] };
+    return Buffer.from(kvs[0]?.value ?? '', 'base64').toString();
+  }
+
   async stop(): Promise<void> {
     for (const child of this.#children.reverse()) {
       const gone = new Promise((resolve) => child.once('exit', resolve));
@@ -72,6 +81,7 @@ export class KubernetesApiServer {
   async #start({ args = [] }: ApiServerOptions): Promise<void> {
     const [client, peer, secure] = [await freePort(), await freePort(), await freePort()];
     const etcd = `http://127.0.0.1:${client}`;
+    this.#etcd = etcd;
     this.#run('etcd', [
       ...['--data-dir', join(this.#directory, 'etcd'), '--listen-client-urls', etcd, '--advertise-client-urls', etcd],
       ...['--listen-peer-urls', `http://127.0.0.1:${peer}`, '--log-level', 'error', '--unsafe-no-fsync'],
@@ -86,7 +96,9 @@ export class KubernetesApiServer {
       ...['--authorization-mode', 'RBAC', '--service-cluster-ip-range', '10.0.0.0/24'],
       ...['--audit-policy-file', this.#write('audit.yaml', auditPolicy), '--audit-log-path', this.auditLog],
       // Pods need no account here; accounts of parts are asked for tokens.
-      ...['--disable-admission-plugins', 'ServiceAccount', ...args],
+      ...['--disable-admission-plugins', 'ServiceAccount'],
+      // Lets only those block the deletion of an owner who may write its finalizers.
+      ...['--enable-admission-plugins', 'OwnerReferencesPermissionEnforcement', ...args],
     ]);
     this.server = `https://127.0.0.1:${secure}`;
     const certificate = join(this.#directory, 'certs/apiserver.crt');

@@ -24,7 +24,9 @@ const meshOf = ({ name }: FlowHome) =>
 export async function installFlow({ east, west }: FlowWorld): Promise<void> {
   for (const home of [east, west]) {
     const kind = home.kind === 'real' ? '' : ' --rights-only';
-    const line = `install --set dns.clusterId=${home.name} ${meshOf(home).join(' ')} --set xds.enabled=true${kind}`;
+    const on = ['xds.enabled', 'ingress.enabled', 'envoy.enabled', 'agent.writeServices'];
+    const set = [`dns.clusterId=${home.name}`, ...on.map((path) => `${path}=true`)].map((one) => `--set ${one}`);
+    const line = `install ${[...set, ...meshOf(home)].join(' ')}${kind}`;
     expect(await home.type(line)).toContain('created ServiceAccount portolan-system/portolan-dns');
     expect(await home.type(line)).toMatch(/^installed; /m);
   }

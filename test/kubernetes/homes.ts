@@ -11,6 +11,7 @@ import { asArgs } from '../support/kubectl.ts';
 import { runPortolan } from '../support/portolan.ts';
 import { type Access, KubernetesApiServer, kubeconfigText, kubectlWith } from './api-server.ts';
 import { type AuditLine, readAuditLog } from './audit.ts';
+import { startLine } from './line.ts';
 
 export type HomeKind = 'real' | 'embedded';
 export const system = 'portolan-system';
@@ -29,20 +30,29 @@ export interface FlowHome extends Access {
   /** Requests of accounts that were refused for want of a right, in words. */
   refusals(): string[];
   audit(): AuditLine[];
+  /** Breaks every connection to it, as a network does; new ones are taken. */
+  cut(): void;
   stop(): Promise<void>;
 }
 
 export async function startFlowHome(kind: HomeKind, name: string): Promise<FlowHome> {
   const directory = mkdtempSync(join(tmpdir(), `portolan-flow-${name}-`));
   const started = kind === 'real' ? await startReal() : await startEmbedded(directory);
-  const { kubeconfig, access } = started;
+  // Commands and parts come by a line that can be cut; kubectl, which is waited for, does not.
+  const line = await startLine(started.access.server);
+  const access = { ...started.access, server: line.server };
+  const kubeconfig = join(directory, 'admin.kubeconfig');
+  writeFileSync(kubeconfig, readFileSync(started.kubeconfig, 'utf8').replaceAll(started.access.server, line.server));
   const audit = () => readAuditLog(started.auditLog);
-  const kubectl = (line: string | readonly string[], input = '') => kubectlWith(kubeconfig, asArgs(line), input).trim();
+  const kubectl = (line: string | readonly string[], input = '') =>
+    kubectlWith(started.kubeconfig, asArgs(line), input).trim();
   return {
     ...{ kind, name, kubeconfig, kubectl, audit, ...access },
     refusals: () => [...new Set(audit().filter(isRefusedAccount).map(describeLine))],
     type: async (line) => {
-      const { code, out, err } = await runPortolan([...asArgs(line), '--kubeconfig', kubeconfig]);
+      const { code, out, err } = await runPortolan([...asArgs(line), '--kubeconfig', kubeconfig], {
+        timeoutMs: 180_000,
+      });
       const errors = err.replace(/^(note|warning):.*\n/gm, '');
       expect([line, code, code === 0 ? errors : out + errors]).toEqual([line, 0, '']);
       return out;
@@ -55,7 +65,9 @@ export async function startFlowHome(kind: HomeKind, name: string): Promise<FlowH
       writeFileSync(path, kubeconfigText(access, token));
       return path;
     },
+    cut: () => line.cut(),
     stop: async () => {
+      line.stop();
       await started.stop();
       rmSync(directory, { recursive: true, force: true });
     },

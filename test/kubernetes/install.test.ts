@@ -5,9 +5,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findGoProgram } from '../../scripts/go-program.mjs';
 import { asArgs } from '../support/kubectl.ts';
 import { runPortolan } from '../support/portolan.ts';
 import { KubernetesApiServer, kubeconfigText } from './api-server.ts';
+
+const helm = findGoProgram({ name: 'helm', module: 'helm.sh/helm/v3/cmd/helm', version: 'v3.16.4' });
 
 describe('install on Kubernetes', () => {
   const directory = mkdtempSync(join(tmpdir(), 'portolan-install-'));
@@ -71,24 +74,78 @@ describe('install on Kubernetes', () => {
     expect(api.kubectl('get', 'crds', '-o', 'name')).toContain('serviceshards.portolan.dev');
   });
 
-  test('helm template with the default values -> the objects of the kustomize base', async () => {
-    const helm = await findHelm(directory);
-    if (helm === undefined) return console.log('helm could not be built here (no Go): the chart was not rendered');
-    execFileSync(helm, ['lint', 'deploy/chart'], { stdio: 'inherit' });
-    const objects = (text: string) =>
-      api.kubectl('create', '--dry-run=client', '-o', 'json', '-f', fileOf(directory, text));
-    const chart = execFileSync(
-      helm,
-      ['template', 'portolan', 'deploy/chart', '--include-crds', '--kube-version', '1.35.0'],
-      { encoding: 'utf8' },
+  test('join --install -> the cluster is a member and its parts are there', async () => {
+    await portolan('broker init --clusterset prod');
+    const token = (await portolan('broker token east --clusterset prod')).out.trim().split(/\s+/).at(-1)!;
+    const { code, out, err } = await portolan(`join ${token} --install`);
+    expect([code, code === 0 ? '' : err]).toEqual([0, '']);
+    expect(out).toContain('created Deployment portolan-system/portolan-agent');
+    expect(api.kubectl('get', 'deployment', 'portolan-dns', '-n', 'portolan-system', '-o', 'yaml')).toContain(
+      '- east\n',
     );
-    const base = api.kubectl('kustomize', 'deploy/kustomize/base');
-    expect(sorted(objects(chart))).toEqual(sorted(objects(base)));
-    expect(() =>
-      execFileSync(helm, ['template', 'x', 'deploy/chart', '--kube-version', '1.35.0', '--set', 'dns.clusterId='], {
-        stdio: 'pipe',
-      }),
-    ).toThrow('dns.clusterId: give the id that the cluster joins with');
+    expect(out.trimEnd().split('\n').at(-1)).toBe('next: portolan status');
+  });
+});
+
+describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, () => {
+  const directory = mkdtempSync(join(tmpdir(), 'portolan-helm-'));
+  let api: KubernetesApiServer;
+  beforeAll(async () => {
+    api = await KubernetesApiServer.start();
+  });
+  afterAll(async () => {
+    await api?.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const run = (...args: string[]) =>
+    execFileSync(helm.path!, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  const template = (...set: string[]) =>
+    run('template', 'portolan', 'deploy/chart', '--kube-version', '1.35.0', ...set.flatMap((one) => ['--set', one]));
+  const objects = (text: string) =>
+    sorted(api.kubectl('create', '--dry-run=client', '--validate=false', '-o', 'json', '-f', fileOf(directory, text)));
+
+  test('lint -> nothing to complain about', () => {
+    expect(run('lint', '--strict', 'deploy/chart')).toContain('0 chart(s) failed');
+  });
+
+  test('template with the default values -> the objects of the kustomize base', () => {
+    const chart = run('template', 'portolan', 'deploy/chart', '--include-crds', '--kube-version', '1.35.0');
+    api.kubectl('apply', '--server-side', '-f', 'deploy/crds');
+    expect(objects(chart)).toEqual(objects(api.kubectl('kustomize', 'deploy/kustomize/base')));
+  });
+
+  test('template with every part and choice -> the objects of portolan install', async () => {
+    const set = [
+      ...['peering', 'authority', 'xds', 'ingress', 'envoy', 'dashboard'].map((part) => `${part}.enabled=true`),
+      ...['peering.trustDomain=acme.example', 'peering.advertise=mesh.acme.example:8008', 'authority.federation=world'],
+      ...['dashboard.host=portolan.acme.example', 'agent.writeServices=true', 'dns.workload=DaemonSet'],
+      ...['dns.clusterIP=10.0.0.53', 'dns.forward=192.0.2.53', 'dns.clusterId=east'],
+    ];
+    const printed = await runPortolan(['install', '--print', ...set.flatMap((one) => ['--set', one])]);
+    expect([printed.code, printed.err]).toEqual([0, '']);
+    expect(objects(template(...set))).toEqual(objects(printed.out));
+    api.kubectl('create', 'namespace', 'portolan-system');
+    const applied = api.kubectl('apply', '--server-side', '-f', fileOf(directory, template(...set)));
+    for (const what of [
+      'daemonset.apps/portolan-dns',
+      'daemonset.apps/portolan-envoy',
+      'deployment.apps/portolan-ingress',
+    ])
+      expect(applied).toContain(`${what} serverside-applied`);
+  });
+
+  test.each([
+    ['dns.clusterId=', 'dns.clusterId: give the id that the cluster joins with'],
+    ['agent.enabled=false', 'dns.enabled: dns serves imports, which the agent writes'],
+    ['ingress.enabled=true', 'ingress.enabled: the ingress gets its configuration from xds'],
+    ['peering.enabled=true', 'peering.trustDomain: give the trust domain'],
+    ['dns.replicas=0', 'replicas'],
+    ['logLevel=loud', 'logLevel'],
+    ['dns.replica=3', 'replica'],
+    ['dns.memory=much', 'memory'],
+    ['dns.workload=Pod', 'workload'],
+  ])('%s -> refused: %s', (value, message) => {
+    expect(() => template(value)).toThrow(message);
   });
 });
 
@@ -106,17 +163,4 @@ function sorted(list: string): unknown[] {
     .flatMap((document) => (document.items ?? [document]) as { kind: string; metadata: { name: string } }[])
     .filter(({ kind, metadata }) => !(kind === 'Namespace' && metadata.name === 'portolan-system'))
     .sort((a, b) => (`${a.kind}/${a.metadata.name}` < `${b.kind}/${b.metadata.name}` ? -1 : 1));
-}
-
-/** From the Go module proxy, where Go is installed. */
-async function findHelm(directory: string): Promise<string | undefined> {
-  const cached = process.env['HELM'];
-  if (cached !== undefined) return cached;
-  try {
-    const env = { ...process.env, GOBIN: directory };
-    execFileSync('go', ['install', 'helm.sh/helm/v3/cmd/helm@v3.16.4'], { env, stdio: 'inherit' });
-    return join(directory, 'helm');
-  } catch {
-    return undefined;
-  }
 }

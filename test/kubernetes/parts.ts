@@ -42,8 +42,8 @@ export class RunningParts {
   }
 
   /** All that run. */
-  of(home: FlowHome, part: string): RunningPart[] {
-    return [...this.#parts].filter(([key]) => key.startsWith(`${home.name} ${part} `)).map(([, one]) => one);
+  of(home: FlowHome, part = ''): RunningPart[] {
+    return [...this.#parts].filter(([key]) => key.startsWith(`${home.name} ${part}`)).map(([, one]) => one);
   }
 
   async end({ child }: RunningPart, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {

@@ -14,7 +14,7 @@ import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
 import { addClusterSetCommands } from '../../src/cli/clusterset/index.ts';
 import { addRegisterCommands } from '../../src/cli/register/register.ts';
-import { agentAccountName, homeObjects } from '../../src/clusterset/membership/home-objects.ts';
+import { agentAccountName, homeObjects, serviceWriterObjects } from '../../src/clusterset/membership/home-objects.ts';
 import { requestToken } from '../../src/kube/client/account-token.ts';
 import { install } from '../../src/kube/client/apply.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
@@ -70,9 +70,9 @@ export class TestClusterSet {
     return client;
   }
 
-  /** With the rights of deploy/manifests/agent.yaml and no more. */
+  /** With the rights of deploy/manifests/agent.yaml and services.yaml, and no more. */
   async agentKubeconfig({ name, server, client, kubeconfig }: TestHome): Promise<string> {
-    for (const manifest of homeObjects()) await install(client, manifest);
+    for (const manifest of [...homeObjects(), ...serviceWriterObjects()]) await install(client, manifest);
     const account = { namespace: systemNamespace, name: agentAccountName };
     const { token } = await requestToken(client, { ...account, lifetimeMs: 3_600_000 });
     const { certificateAuthority = '' } = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig });

@@ -47,6 +47,9 @@ import { secretType } from '../../kube/objects/secret.ts';
 import { installDefinitions, refuseForeignDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
 import { readToken } from '../given-token.ts';
+import { addValueOptions, installParts } from '../installation/install.ts';
+import { checkInstallation, nextStep } from '../installation/offer.ts';
+import type { ValueFlags } from '../installation/read-values.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import {
@@ -61,7 +64,8 @@ import { parseRanges } from './broker-init.ts';
 import { brokerToken } from './broker-token.ts';
 import { findPodRanges, findServiceRanges } from './own-ranges.ts';
 
-interface JoinFlags extends HomeFlags, WaitFlags {
+interface JoinFlags extends HomeFlags, ValueFlags, WaitFlags {
+  readonly install?: boolean;
   readonly clusterId?: string;
   readonly tokenFile?: string;
   readonly region?: string;
@@ -74,9 +78,7 @@ interface JoinFlags extends HomeFlags, WaitFlags {
 }
 
 export function addJoinCommand(program: Command, deps: ClusterSetDeps): void {
-  const command = program
-    .command('join')
-    .description(verbs.join)
+  const command = addValueOptions(program.command('join').description(verbs.join))
     .argument('[token]', 'the output of portolan broker token for this cluster; - reads standard input')
     .option('--token-file <file>', 'read the token from this file; - is standard input')
     .option('--cluster-id <id>', 'NAME or NAME.CONTEXT; must match the token')
@@ -89,6 +91,10 @@ export function addJoinCommand(program: Command, deps: ClusterSetDeps): void {
     .option('--service-cidr <cidr...>', 'ranges of its services (default: those of its API server)')
     .option('--broker-kubeconfig <file>', 'kubeconfig of an admin of the broker, instead of a token')
     .option('--clusterset <name>', 'with --broker-kubeconfig: the set to join', defaultClusterSet)
+    .option(
+      '--install',
+      'on a Kubernetes: also install the parts, as portolan install does; --set and --values are its own',
+    )
     .option('--token-hours <number>', 'validity of the credentials at the broker without renewal', '168')
     .addHelpText(
       'after',
@@ -97,16 +103,20 @@ Examples:
   portolan join "$TOKEN" --pod-cidr 10.1.0.0/16 --service-cidr 10.96.0.0/16
   portolan join "$TOKEN" --cluster-id east --region eu-west --zone a
   portolan join - < token
+  portolan join "$TOKEN" --install --set dns.clusterIP=10.96.0.20
   portolan join --broker-kubeconfig broker.kubeconfig --clusterset prod --cluster-id east
 
-To change the id, leave and join again. After joining, run portolan agent.`,
+To change the id, leave and join again. After joining, run portolan agent, or on a Kubernetes portolan install.`,
     );
   addWaitOptions(addHomeOptions(command), 'an agent renews the lease of this cluster at the broker').action(
     async (text: string | undefined, flags: JoinFlags) => {
       await withHome(deps, flags, async ({ client }) => {
         const request = await requestOf(deps, client, text, flags);
-        for (const line of await join(deps, request)) deps.print(line);
         const { clusterId } = request.token;
+        const objects = await checkInstallation(deps, client, { flags, clusterId });
+        for (const line of await join(deps, request)) deps.print(line);
+        if (objects !== undefined) await installParts(deps, client, objects);
+        deps.print(await nextStep(client, { clusterId }));
         await waitIfAsked(deps, flags, { what: `join as ${clusterId}`, look: () => lookAlive(deps, client) });
       });
     },
@@ -204,11 +214,7 @@ export async function join(deps: ClusterSetDeps, request: JoinRequest): Promise<
   } finally {
     broker.close();
   }
-  return [
-    ...lines,
-    `this cluster is ${token.clusterId} in clusterset ${token.clusterset}`,
-    'next: portolan agent, unless one is running',
-  ];
+  return [...lines, `this cluster is ${token.clusterId} in clusterset ${token.clusterset}`];
 }
 
 async function refuseAtHome(home: Client, token: Pick<JoinToken, 'clusterset' | 'clusterId'>): Promise<void> {

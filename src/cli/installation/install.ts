@@ -2,9 +2,10 @@
 // everything that can be checked beforehand has been checked.
 
 import { createHash } from 'node:crypto';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { yaml } from '../../base/yaml.ts';
 import { objectsOf, rightsOnly } from '../../install/objects.ts';
+import { defaultZones, type StubKind, stubKinds, stubText } from '../../install/stub-blocks.ts';
 import { partNames, type Values, valueProblems } from '../../install/values.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
@@ -23,6 +24,7 @@ import { untilReady } from './ready.ts';
 interface InstallFlags extends HomeFlags, ValueFlags, WaitFlags {
   readonly print?: boolean;
   readonly rightsOnly?: boolean;
+  readonly printStub?: StubKind;
 }
 
 export function addInstallCommand(program: Command, deps: ClusterSetDeps): void {
@@ -30,10 +32,16 @@ export function addInstallCommand(program: Command, deps: ClusterSetDeps): void 
     const command = addValueOptions(program.command(verb).description(verbs[verb]))
       .option('--print', 'print the objects for kubectl apply instead of writing them')
       .option('--rights-only', 'only definitions, accounts and rights, for parts that run outside this cluster')
+      .addOption(
+        new Option('--print-stub <for>', "print what the cluster's CoreDNS needs to ask portolan-dns").choices(
+          stubKinds,
+        ),
+      )
       .addHelpText('after', examples);
     addWaitOptions(addHomeOptions(command), 'all parts are ready', 300).action(async (flags: InstallFlags) => {
       const values = await readValues(deps, flags);
       const objects = objectsFor(values, flags);
+      if (flags.printStub !== undefined) return deps.print(stubOf(values, flags.printStub));
       if (flags.print) {
         for (const { object } of objects) deps.print(`---\n${yaml().stringify(object).trimEnd()}`);
         return;
@@ -51,6 +59,13 @@ export function addValueOptions(command: Command): Command {
   return command
     .option('--values <file>', 'values in YAML, as for the Helm chart')
     .option('--set <path=value...>', 'single values, such as dns.clusterIP=10.96.0.20', []);
+}
+
+function stubOf({ dns }: Values, kind: StubKind): string {
+  if (dns.clusterIP === '')
+    throw usageError('--print-stub: give the resolver a fixed address, such as --set dns.clusterIP=10.96.0.20');
+  const request = { addresses: [dns.clusterIP], zones: defaultZones };
+  return stubText(kind, request, (value) => yaml().stringify(value)).trimEnd();
 }
 
 /** Refuses values that contradict each other. */

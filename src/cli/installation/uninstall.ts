@@ -2,8 +2,7 @@
 
 import type { Command } from 'commander';
 import { findMembership } from '../../clusterset/explain/consult.ts';
-import { objectsOf } from '../../install/objects.ts';
-import { defaultValues, partNames, type Values } from '../../install/values.ts';
+import { everyObject } from '../../install/objects.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
@@ -30,9 +29,7 @@ export function addUninstallCommand(program: Command, deps: ClusterSetDeps): voi
             `cluster ${clusterId} is a member of clusterset ${clusterset}; run portolan leave first, or give --force`,
           );
         }
-        // The namespace goes last, and only with what is ours in it.
-        for (const { type, object } of objectsOf(everything()).reverse()) {
-          if (type.kind === 'Namespace') continue;
+        for (const { type, object } of everyObject().reverse()) {
           try {
             const present = await client.get(type, object.metadata);
             if (!isOurs(present)) continue;
@@ -49,16 +46,9 @@ export function addUninstallCommand(program: Command, deps: ClusterSetDeps): voi
 }
 
 async function lookRemoved(client: Client): Promise<Look> {
-  for (const { type, object } of objectsOf(everything())) {
-    if (type.kind === 'Namespace') continue;
+  for (const { type, object } of everyObject()) {
     const present = await getOrUndefined(client, type, object.metadata);
     if (present !== undefined && isOurs(present)) return { waiting: `${describe(type, object)} is still there` };
   }
   return { done: 'everything is gone' };
-}
-
-/** Every part, whichever of them was installed. */
-function everything(): Values {
-  const parts = Object.fromEntries(partNames.map((name) => [name, { ...defaultValues[name], enabled: true }]));
-  return { ...defaultValues, ...parts } as Values;
 }

@@ -36,8 +36,7 @@ export async function holdDerived(context: AgentContext, facts: AddressFacts): P
     const request = { service, merge, ips: present === undefined ? (facts.present?.spec.ips ?? []) : [] };
     return { ...nothing, ips: addressesOf(await bring(context, present, request)) };
   } catch (error) {
-    if (isForbidden(error))
-      return { ...nothing, problem: `${errorText(error)}; apply deploy/manifests/derived-services.yaml` };
+    if (isForbidden(error)) return { ...nothing, problem: `${errorText(error)}; apply deploy/manifests/services.yaml` };
     if (isInvalid(error)) return { ...nothing, problem: errorText(error) };
     throw error;
   }

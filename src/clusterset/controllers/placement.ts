@@ -6,7 +6,7 @@ import type { WorkResult } from '../../base/queue.ts';
 import { deleteIfPresent } from '../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { Informer } from '../../kube/controller/informer.ts';
-import { isInvalid } from '../../kube/objects/api-error.ts';
+import { isForbidden, isInvalid } from '../../kube/objects/api-error.ts';
 import { apiVersionOf, type KubernetesObject } from '../../kube/objects/object.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
 import type { AgentContext } from '../copies/context.ts';
@@ -88,6 +88,11 @@ export function createPlacementController({ context, federated, problems }: Plac
     try {
       return await place(key, template);
     } catch (error) {
+      if (isForbidden(error))
+        return {
+          state: 'Refused',
+          message: `${errorText(error)}; apply deploy/manifests/services.yaml in this cluster`,
+        };
       if (!isInvalid(error)) throw error;
       return { state: 'Refused', message: errorText(error) };
     }

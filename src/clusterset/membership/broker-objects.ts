@@ -65,10 +65,10 @@ export function brokerObjects({ clusterset, spec }: BrokerRequest): Manifest[] {
 const setRules: readonly PolicyRule[] = [
   { apiGroups: [own], resources: setKinds, verbs: [...readVerbs] },
   // The status of a FederatedService. People read it; as with the merged view, nothing of ours derives from it.
-  { apiGroups: [own], resources: ['federatedservices/status'], verbs: ['get', 'update', 'patch'] },
+  { apiGroups: [own], resources: ['federatedservices/status'], verbs: ['update'] },
   // The merged view. Nothing of ours derives from it, so all members may write it.
   { apiGroups: [mcs], resources: ['serviceimports'], verbs: [...readVerbs, ...writeVerbs] },
-  { apiGroups: [mcs], resources: ['serviceimports/status'], verbs: ['get', 'update', 'patch'] },
+  { apiGroups: [mcs], resources: ['serviceimports/status'], verbs: ['update'] },
 ];
 
 // Older agents share one namespace of per-cluster imports: members read it, and keep their own there until all are new.
@@ -140,10 +140,11 @@ export function memberQuotaObject({ clusterset, id, quota }: MemberRequest): Man
   return manifest(resourceQuotaType, { name, namespace: memberNamespace(clusterset, id) }, { spec: { hard } });
 }
 
+const leases: Omit<PolicyRule, 'verbs'> = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
 const recordRules: readonly Omit<PolicyRule, 'verbs'>[] = [
   { apiGroups: [own], resources: ['serviceshards'] },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'] },
+  leases,
 ];
 
 const readerRules: readonly PolicyRule[] = [
@@ -153,13 +154,15 @@ const readerRules: readonly PolicyRule[] = [
 
 function memberRules(namespace: string): PolicyRule[] {
   return [
-    ...recordRules.map((rule) => ({ ...rule, verbs: [...writeVerbs] })),
+    ...recordRules.filter((rule) => rule !== leases).map((rule) => ({ ...rule, verbs: [...writeVerbs] })),
+    // They go with the namespace.
+    { ...leases, verbs: ['create', 'update'] },
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
     {
       apiGroups: [''],
       resources: ['configmaps'],
       resourceNames: [memberRecordName],
-      verbs: ['get', 'update', 'patch', 'delete'],
+      verbs: ['get', 'update'],
     },
     // Leaving: with the namespace goes everything the member has.
     { apiGroups: [''], resources: ['namespaces'], resourceNames: [namespace], verbs: ['get', 'delete'] },
@@ -169,12 +172,11 @@ function memberRules(namespace: string): PolicyRule[] {
 function accountRules(id: string): PolicyRule[] {
   return [
     { apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: [id], verbs: ['create'] },
-    { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: [id], verbs: ['get'] },
     {
       apiGroups: ['coordination.k8s.io'],
       resources: ['leases'],
       resourceNames: [leaderLeaseName(id)],
-      verbs: ['get', 'update', 'patch'],
+      verbs: ['get', 'update'],
     },
     // A join token is used up by deleting what it is bound to.
     { apiGroups: [''], resources: ['secrets'], resourceNames: [joinSecretName(id)], verbs: ['delete'] },
@@ -183,7 +185,7 @@ function accountRules(id: string): PolicyRule[] {
 
 /** A member reports in the status of its own Cluster where its resolver takes stub zones. */
 function reportRules(id: string): PolicyRule[] {
-  return [{ apiGroups: [own], resources: ['clusters/status'], resourceNames: [id], verbs: ['get', 'update', 'patch'] }];
+  return [{ apiGroups: [own], resources: ['clusters/status'], resourceNames: [id], verbs: ['patch'] }];
 }
 
 function granted(

@@ -3,7 +3,7 @@
 
 import type { Manifest } from '../../kube/objects/manifest.ts';
 import { brokerObjects, memberNamespaceObject, memberObjects } from './broker-objects.ts';
-import { derivedServicesObjects, homeObjects } from './home-objects.ts';
+import { homeObjects, serviceWriterObjects } from './home-objects.ts';
 import { proxyObjects } from './proxy-objects.ts';
 
 export interface ManifestFile {
@@ -40,11 +40,12 @@ export function deployManifests(): ManifestFile[] {
       manifests: homeObjects(),
     },
     {
-      name: 'derived-services.yaml',
+      name: 'services.yaml',
       says: [
-        'The right of an agent to keep a Service for each import, for clustersets that say clusterSetIP: derived.',
+        'The right of an agent to write Services, given by choice: for FederatedServices that name this cluster, and for the',
+        'Service of each import in clustersets that say clusterSetIP: derived.',
       ],
-      manifests: derivedServicesObjects(),
+      manifests: serviceWriterObjects(),
     },
     {
       name: 'proxy.yaml',

@@ -19,6 +19,7 @@ import {
 import { clusterIdProperty, clusterSetProperty } from '../kinds/cluster-property.ts';
 import { clusterSetDnsName } from '../rules/clusterset-dns.ts';
 import { membershipSecretName, verdictsName } from './membership.ts';
+import { resolverAuthoritySecret } from './resolver-authority.ts';
 
 export const agentAccountName = 'portolan-agent';
 const own = 'portolan.dev';
@@ -31,16 +32,17 @@ export function homeObjects(): Manifest[] {
     manifest(namespaceType, { name: externalNamespace }, {}),
     manifest(serviceAccountType, place, {}),
     ...grantedEverywhere('portolan:agent', clusterRules),
-    // For FederatedServices: without it nothing is placed in this cluster.
-    ...grantedEverywhere('portolan:agent-placement', servicesRules),
     ...grantedIn(systemNamespace, systemRules),
     ...grantedIn(externalNamespace, externalRules),
   ];
 }
 
-/** The right to keep a Service for each import, given by choice where the set says `clusterSetIP: derived`. */
-export function derivedServicesObjects(): Manifest[] {
-  return grantedEverywhere('portolan:agent-derived-services', servicesRules);
+/**
+ * The right to write Services, given by choice: without it no FederatedService is placed in this cluster, and no import gets
+ * a Service where the set says `clusterSetIP: derived`.
+ */
+export function serviceWriterObjects(): Manifest[] {
+  return grantedEverywhere('portolan:agent-services', servicesRules);
 }
 
 const self: Subject = { kind: 'ServiceAccount', name: agentAccountName, namespace: systemNamespace };
@@ -67,19 +69,21 @@ const servicesRules: PolicyRule[] = [{ apiGroups: [''], resources: ['services'],
 const clusterRules: PolicyRule[] = [
   { apiGroups: [''], resources: ['namespaces'], verbs: [...readVerbs] },
   { apiGroups: [''], resources: ['services'], verbs: [...readVerbs] },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create'] },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: all },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices/restricted'], verbs: ['create'] },
   { apiGroups: [mcs], resources: ['serviceexports', 'serviceimports'], verbs: all },
-  // An import's slices are owned by it, and on some clusters who blocks an owner must be allowed its finalizers.
+  // The order of exporters, as this cluster saw it, is noted on the export.
+  { apiGroups: [mcs], resources: ['serviceexports'], verbs: ['patch'] },
+  // An import's slices are owned by it, and some clusters let only those block an owner who may write its finalizers.
   {
     apiGroups: [mcs],
     resources: ['serviceexports/status', 'serviceimports/status', 'serviceimports/finalizers'],
-    verbs: ['get', 'update', 'patch'],
+    verbs: ['update'],
   },
   { apiGroups: [own], resources: ['addressclaims'], verbs: all },
-  { apiGroups: [own], resources: ['serviceexportpolicies', 'peerservices'], verbs: [...readVerbs] },
-  { apiGroups: [own], resources: ['serviceexportpolicies/status'], verbs: ['get', 'update', 'patch'] },
+  { apiGroups: [own], resources: ['serviceexportpolicies'], verbs: [...readVerbs] },
+  { apiGroups: [own], resources: ['serviceexportpolicies/status'], verbs: ['update'] },
   { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: [...readVerbs, 'create'] },
   {
     apiGroups: ['about.k8s.io'],
@@ -98,22 +102,27 @@ const systemRules: PolicyRule[] = [
     apiGroups: [''],
     resources: ['configmaps'],
     resourceNames: [verdictsName, clusterSetDnsName],
-    verbs: ['get', 'list', 'watch', 'update', 'patch'],
+    verbs: ['get', 'update'],
   },
+  { apiGroups: [''], resources: ['configmaps'], resourceNames: [clusterSetDnsName], verbs: ['list', 'watch'] },
   // External services: copies of the broker's, their status and that of peers' services which lose a name to them.
   { apiGroups: [own], resources: ['meshexternalservices', 'hostnamegenerators'], verbs: all },
   {
     apiGroups: [own],
     resources: ['meshexternalservices/status', 'hostnamegenerators/status', 'peerservices/status'],
-    verbs: ['get', 'update', 'patch'],
+    verbs: ['update'],
   },
+  // Whose hostnames those of external services may not take.
+  { apiGroups: [own], resources: ['peerservices'], verbs: [...readVerbs] },
   // Its membership, whose token it renews.
   {
     apiGroups: [''],
     resources: ['secrets'],
     resourceNames: [membershipSecretName],
-    verbs: ['get', 'list', 'watch', 'update', 'patch'],
+    verbs: [...readVerbs, 'patch'],
   },
+  // The authority of its resolvers, whose certificate it reports at the broker.
+  { apiGroups: [''], resources: ['secrets'], resourceNames: [resolverAuthoritySecret], verbs: ['get'] },
 ];
 
 const externalRules: PolicyRule[] = [{ apiGroups: [''], resources: ['secrets'], verbs: all }];

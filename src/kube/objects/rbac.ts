@@ -33,8 +33,9 @@ export type Subject =
   | { kind: 'ServiceAccount'; name: string; namespace: string }
   | { kind: 'Group'; apiGroup: string; name: string };
 
+/** An informer also gets: after a watch broke it asks whether its last object is as it was. */
 export const readVerbs: readonly string[] = ['get', 'list', 'watch'];
-export const writeVerbs: readonly string[] = ['create', 'update', 'patch', 'delete'];
+export const writeVerbs: readonly string[] = ['create', 'update', 'delete'];
 
 /** Everybody who has an account in the namespace. */
 export function accountsOf(namespace: string): Subject {

@@ -1,0 +1,47 @@
+// What `portolan join` does about the parts: installs them where it is asked to, and says the next step where it is not.
+
+import { deploymentType } from '../../install/workload.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { isServed } from '../../kube/client/discovery.ts';
+import type { Manifest } from '../../kube/objects/manifest.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import { usageError } from '../exit-codes.ts';
+import type { ClusterSetDeps } from '../with-home.ts';
+import { allDefinitions } from '../with-home.ts';
+import { checkBefore } from './before.ts';
+import { objectsFor } from './install.ts';
+import { readValues, type ValueFlags } from './read-values.ts';
+
+interface Offer {
+  readonly flags: ValueFlags & { readonly install?: boolean };
+  readonly clusterId: string;
+}
+
+/** The objects to install after joining; undefined without --install. Throws with what stands in the way. */
+export async function checkInstallation(
+  deps: ClusterSetDeps,
+  client: Client,
+  { flags, clusterId }: Offer,
+): Promise<Manifest[] | undefined> {
+  if (!flags.install) {
+    if (flags.set.length > 0 || flags.values !== undefined)
+      throw usageError('--set and --values are for the parts; give --install too');
+    return undefined;
+  }
+  const values = await readValues(deps, flags);
+  const objects = objectsFor({ ...values, dns: { ...values.dns, clusterId } });
+  await checkBefore(deps, client, { objects, definitions: allDefinitions });
+  return objects;
+}
+
+export async function nextStep(client: Client, { clusterId }: Pick<Offer, 'clusterId'>): Promise<string> {
+  const isKubernetes = await isServed(client, deploymentType).catch(() => false);
+  if (!isKubernetes) return 'next: portolan agent, unless one is running';
+  const agent = { namespace: systemNamespace, name: 'portolan-agent' };
+  // Who may join need not be allowed to look.
+  const isInstalled = (await getOrUndefined(client, deploymentType, agent).catch(() => undefined)) !== undefined;
+  return isInstalled
+    ? 'next: portolan status'
+    : `next: portolan install --set dns.clusterId=${clusterId} runs the parts in this cluster; portolan join --install does both`;
+}

@@ -1,0 +1,42 @@
+// The containers of an Envoy: one of ours writes its first configuration and ends, Envoy runs, and one of ours renews its
+// certificate. Pure.
+
+import type { Part } from './parts.ts';
+import { containerSecurity, fieldVariable, heapVariable } from './pod.ts';
+import type { Values } from './values.ts';
+
+const directory = '/var/lib/portolan/proxy';
+const server = 'portolan-xds.portolan-system.svc:15010';
+const mounts = [
+  { name: 'state', mountPath: '/var/lib/portolan' },
+  { name: 'tmp', mountPath: '/tmp' },
+];
+
+export function envoyContainers(part: Part, role: 'ingress' | 'sidecar', values: Values): object {
+  const { cpu, memory } = values[part.name];
+  const ours = (name: string, args: readonly string[]) => ({
+    name,
+    image: values.image,
+    args: ['xds', ...args, '--directory', directory],
+    env: [fieldVariable('POD_NAME', 'metadata.name'), heapVariable],
+    resources: { requests: { cpu: '10m', memory: '96Mi' }, limits: { memory: '96Mi' } },
+    securityContext: containerSecurity(),
+    volumeMounts: mounts,
+  });
+  // Open as soon as the discovery server has sent its listeners. No liveness probe: an Envoy goes on without that server.
+  const readinessProbe = { tcpSocket: { port: part.ports[0]?.name }, periodSeconds: 10, timeoutSeconds: 3 };
+  const envoy = {
+    name: 'envoy',
+    image: values.envoyImage,
+    args: ['-c', `${directory}/envoy.json`, '--log-level', values.logLevel],
+    ports: part.ports.map(({ name, port, protocol }) => ({ name, containerPort: port, protocol })),
+    readinessProbe,
+    resources: { requests: { cpu, memory }, limits: { memory } },
+    securityContext: containerSecurity(),
+    volumeMounts: mounts,
+  };
+  return {
+    initContainers: [ours('bootstrap', ['bootstrap', '--role', role, '--name', '$(POD_NAME)', '--server', server])],
+    containers: [envoy, ours('renew', ['renew'])],
+  };
+}

@@ -1,0 +1,30 @@
+// Objects that are there only with certain values. `portolan install` looks at the value, the chart has a condition. Pure.
+
+import type { Manifest } from '../kube/objects/manifest.ts';
+import type { Values } from './values.ts';
+
+export interface Gate {
+  /** Of the value, such as dns.workload. */
+  readonly path: string;
+  readonly equals: string | boolean;
+}
+
+export interface Gated {
+  readonly manifest: Manifest;
+  readonly gate?: Gate;
+}
+
+export const always = (manifests: readonly Manifest[]): Gated[] => manifests.map((manifest) => ({ manifest }));
+export const gated = (gate: Gate, manifests: readonly Manifest[]): Gated[] =>
+  manifests.map((manifest) => ({ manifest, gate }));
+
+export function isOpen({ gate }: Gated, values: Values): boolean {
+  if (gate === undefined) return true;
+  return (
+    gate.path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], values) === gate.equals
+  );
+}
+
+export function templateCondition({ path, equals }: Gate): string {
+  return typeof equals === 'boolean' ? `.Values.${path}` : `eq .Values.${path} ${JSON.stringify(equals)}`;
+}

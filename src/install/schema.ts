@@ -1,0 +1,34 @@
+// The JSON schema of the chart's values, for Helm: types from the defaults, patterns from the same rules that `portolan install`
+// checks. What contradicts is for the templates to fail on. Pure.
+
+import { cpuPattern, defaultValues, logLevels, memoryPattern, serviceTypes, workloadKinds } from './values.ts';
+
+type Schema = Record<string, unknown>;
+
+const special: Readonly<Record<string, Schema>> = {
+  logLevel: { enum: logLevels },
+  'dns.workload': { enum: workloadKinds },
+  'ingress.serviceType': { enum: serviceTypes },
+};
+
+const byKey: Readonly<Record<string, Schema>> = {
+  cpu: { pattern: cpuPattern.source },
+  memory: { pattern: memoryPattern.source },
+  replicas: { type: 'integer', minimum: 1 },
+};
+
+export function valuesSchema(): Schema {
+  return { $schema: 'http://json-schema.org/draft-07/schema#', ...objectSchema(defaultValues, '') };
+}
+
+function objectSchema(values: object, path: string): Schema {
+  const properties = Object.entries(values).map(([key, value]) => [key, schemaOf(value, `${path}${key}`)]);
+  // Helm adds `global` to the values of every chart.
+  if (path === '') properties.push(['global', { type: 'object' }]);
+  return { type: 'object', additionalProperties: false, properties: Object.fromEntries(properties) };
+}
+
+function schemaOf(value: unknown, path: string): Schema {
+  if (typeof value === 'object' && value !== null) return objectSchema(value, `${path}.`);
+  return { type: typeof value, ...byKey[path.split('.').at(-1)!], ...special[path] };
+}

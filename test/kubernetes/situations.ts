@@ -1,0 +1,282 @@
+// Situations besides the usual flows in which parts need a right. They follow each other.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runPortolan } from '../support/portolan.ts';
+import { addService, type FlowWorld, startPeering, until } from './flows.ts';
+import { type FlowHome, system } from './homes.ts';
+import { refuseEverything } from './refusing-proxy.ts';
+
+const own = 'portolan.dev/v1alpha1';
+
+export const situations: [string, (world: FlowWorld) => Promise<void>][] = [
+  ['a proxy of a node with an Envoy -> reports', startProxy],
+  ['a policy -> exports what it selects, also after it changed', policy],
+  ['a FederatedService -> placed and changed', federatedService],
+  ['external services at the broker and at home -> copied with their Secrets, named, changed', externalServices],
+  ['a peer -> shares again', sharedAgain],
+  ['Envoys that refuse everything -> their objects say so', refusals],
+  ['all connections break -> everything follows again', cuts],
+  ['an import, its slices, claims and properties are changed by hand -> put right', repairs],
+  ['the options of the clusterset change -> stored for resolvers and proxies', options],
+  ['a member is silent -> noticed, and when it comes back', silence],
+  ['a second agent -> takes over when the first ends, and renews an old token', takeOver],
+  ['a cluster joins again with a new token -> the same member', joinAgain],
+  ['everything is taken away -> gone', takenAway],
+];
+
+/** What kubectl prints; empty if it fails. */
+function look(home: FlowHome, line: string): string {
+  try {
+    return home.kubectl(line);
+  } catch {
+    return '';
+  }
+}
+const has = (home: FlowHome, line: string) => look(home, `${line} -o name`) !== '';
+
+async function startProxy({ east, parts }: FlowWorld): Promise<void> {
+  const words = ['--mode', 'userspace', '--range', '127.77.0.0/16', '--node', 'one', '--envoy', '--envoy-uid', '1337'];
+  const proxy = parts.start(east, 'proxy', ['proxy', ...words]);
+  await until('the proxy is ready', () => proxy.said('ready') !== '');
+}
+
+async function policy({ east }: FlowWorld): Promise<void> {
+  addService(east, 'search', '10.1.0.9');
+  east.kubectl('label service search -n shop export=yes');
+  const select = { namespaces: ['shop'], serviceSelector: { matchLabels: { export: 'yes' } } };
+  const apply = (more: object) =>
+    east.apply({
+      apiVersion: own,
+      kind: 'ServiceExportPolicy',
+      metadata: { name: 'shop' },
+      spec: { ...select, ...more },
+    });
+  apply({});
+  await until('exported', () => has(east, 'get serviceexport search -n shop'));
+  await until('imported', () => has(east, 'get serviceimport search -n shop'));
+  apply({ onStale: 'Keep' });
+  await until('changed', () => look(east, 'get serviceexport search -n shop -o json').includes('Keep'));
+}
+
+async function federatedService({ broker, west }: FlowWorld): Promise<void> {
+  const place = (port: number) =>
+    broker.apply({
+      apiVersion: own,
+      kind: 'FederatedService',
+      metadata: { name: 'cart.shop', namespace: 'prod' },
+      spec: { clusters: ['west'], template: { spec: { selector: { app: 'cart' }, ports: [{ name: 'http', port }] } } },
+    });
+  place(80);
+  await until('placed', () => has(west, 'get service cart -n shop'));
+  place(81);
+  await until('changed', () => look(west, 'get service cart -n shop -o jsonpath={.spec.ports[0].port}') === '81');
+}
+
+const external = (
+  name: string,
+  namespace: string,
+  more: { value?: string; tls?: object; annotations?: object } = {},
+) => ({
+  apiVersion: own,
+  kind: 'MeshExternalService',
+  metadata: { name, namespace, labels: { team: 'data' }, annotations: more.annotations },
+  spec: {
+    match: [{ type: 'InternalVIP', value: more.value, port: 27017, protocol: 'tcp' }],
+    destination: { type: 'Regular', endpoints: [{ address: '192.0.2.7', port: 27017 }], tls: more.tls },
+  },
+});
+
+/** Of the service that west shares. */
+const lateName = 'stock.shop.west.example';
+
+async function externalServices({ broker, east }: FlowWorld): Promise<void> {
+  const group = { kind: 'Group', name: 'system:serviceaccounts:prod-members', apiGroup: 'rbac.authorization.k8s.io' };
+  broker.kubectl('create role shared -n prod --verb=get --resource=secrets --resource-name=pki');
+  broker.kubectl(`create rolebinding shared -n prod --role=shared --group=${group.name}`);
+  const secret = (text: string) =>
+    broker.apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'pki', namespace: 'prod' },
+      stringData: { 'ca.crt': text },
+    });
+  secret('first');
+  const generator = (template: string) => ({
+    apiVersion: own,
+    kind: 'HostnameGenerator',
+    metadata: { name: 'names', namespace: 'prod' },
+    spec: { targetRef: { kind: 'MeshExternalService', tags: { team: 'data' } }, template },
+  });
+  const tls = { enabled: true, caCert: { secret: 'pki' } };
+  const annotations = { 'portolan.dev/share-secrets': 'true' };
+  broker.apply(external('mongo', 'prod', { tls, annotations }), generator('{{ name }}.ext.example'));
+  // The second takes a name before a peer's service wants it.
+  east.apply(external('redis', system, { value: 'redis.ext.example' }), external('early', system, { value: lateName }));
+  const vip = (name: string) => look(east, `get mes ${name} -n ${system} -o jsonpath={.status.vips[0].ip}`);
+  await until('named', () => vip('mongo.broker') !== '');
+  await until('its own too', () => vip('redis').startsWith('242.'));
+  const secrets = () => look(east, 'get secrets -n portolan-external -o json');
+  await until('the Secret is copied', () => secrets().includes(Buffer.from('first').toString('base64')));
+  secret('second');
+  broker.apply(generator('{{ name }}.other.example'));
+  broker.kubectl('label mes mongo -n prod more=yes');
+  await until('and follows', () => secrets().includes(Buffer.from('second').toString('base64')));
+  await until('changed', () => has(east, `get mes -n ${system} -l more=yes`));
+  await until('renamed', () => look(east, `get mes mongo.broker -n ${system} -o json`).includes('mongo.other.example'));
+}
+
+async function sharedAgain({ east, west, parts }: FlowWorld): Promise<void> {
+  await east.type('peer export shop/billing --to west');
+  await until('shared', () => has(west, `get peerservices -n ${system}`));
+  const ports = [{ name: 'more', port: 81, appProtocol: 'grpc' }];
+  east.kubectl(['patch', 'service', 'billing', '-n', 'shop', '-p', JSON.stringify({ spec: { ports } })]);
+  await until('changed', () => look(west, `get peerservices -n ${system} -o json`).includes('grpc'));
+  // The other way too, so that each is owner and consumer.
+  addService(west, 'stock', '10.2.0.9');
+  await west.type('peer export shop/stock --to east');
+  await until('shared back', () => look(east, `get peerservices -n ${system} -o json`).includes('early'));
+  const spec = { services: ['billing'], peers: ['nobody'] };
+  east.apply({ apiVersion: own, kind: 'PeerExport', metadata: { name: 'vain', namespace: 'shop' }, spec });
+  await until('an export to an unknown peer says so', () =>
+    look(east, 'get peerexport vain -n shop -o json').includes('False'),
+  );
+  // Under another name its card and its certificate change.
+  const [first] = parts.of(east, 'peering');
+  await parts.end(first!);
+  const second = startPeering(
+    { east, west, parts } as FlowWorld,
+    east,
+    '--replicated',
+    '--advertise',
+    'mesh.example:8008',
+  );
+  await until('it runs again', () => second.said('ready') !== '');
+}
+
+/** As Pods of Envoys start: the bootstrap is written with their own account. */
+async function refusals({ east, parts }: FlowWorld): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'portolan-refusing-'));
+  const socket = join(directory, 'xds.sock');
+  const xds = parts.start(east, 'xds', ['xds', '--listen', '127.0.0.1:0', '--socket', socket]);
+  await until('xds is ready', () => xds.said('ready') !== '');
+  const ends: (() => void)[] = [];
+  for (const [account, role] of [
+    ['ingress', 'ingress'],
+    ['envoy', 'sidecar'],
+  ] as const) {
+    const to = join(directory, role);
+    const words = ['xds', 'bootstrap', '--role', role, '--name', 'one', '--server', `127.0.0.1:${xds.said('ready')}`];
+    const made = await runPortolan([...words, '--directory', to, '--kubeconfig', east.account(`portolan-${account}`)]);
+    if (made.code !== 0) throw new Error(made.err);
+    const names = ['peering/trust/east', 'peering/trust/west'];
+    ends.push(refuseEverything({ ...accessIn(to, `127.0.0.1:${xds.said('ready')}`), names }));
+  }
+  const listeners = ['checkout.shop.svc.clusterset.local'];
+  ends.push(refuseEverything({ target: `unix:${socket}`, nodeId: 'grpc~east~app', names: [], listeners }));
+  const said = (what: string) => look(east, `get ${what} -o json`).includes('RefusedByProxy');
+  const inSystem = [`mes -n ${system}`, `peerservices -n ${system}`, `peers -n ${system}`];
+  for (const what of [...inSystem, 'serviceimports -n shop', 'peerexports -n shop', 'services -n shop'])
+    await until(`${what} says so`, () => said(what));
+  for (const end of ends) end();
+  rmSync(directory, { recursive: true, force: true });
+}
+
+function accessIn(directory: string, target: string) {
+  const bootstrap = readFileSync(join(directory, 'envoy.json'), 'utf8');
+  const identity = readFileSync(join(directory, 'identity.json'), 'utf8');
+  const pem = (text: string, kind: RegExp) =>
+    JSON.parse(`"${new RegExp(`-----BEGIN ${kind.source}-----.*?-----END ${kind.source}-----\\\\n`).exec(text)![0]}"`);
+  return {
+    target,
+    nodeId: JSON.parse(bootstrap).node.id as string,
+    tls: {
+      authority: pem(bootstrap, /CERTIFICATE/),
+      certificate: pem(identity, /CERTIFICATE/),
+      key: pem(identity, /(?:EC )?PRIVATE KEY/),
+    },
+  };
+}
+
+async function cuts({ broker, east, west }: FlowWorld): Promise<void> {
+  await broker.type('federation create world --nameserver 10.0.0.53 --clusterset prod');
+  east.kubectl(
+    `annotate leases -n ${system} -l portolan.dev/part=dns portolan.dev/stub-endpoint=https://10.0.0.1:8443`,
+  );
+  await until('its resolver is reported', () =>
+    look(broker, 'get cluster.portolan.dev east -n prod -o json').includes('10.0.0.1:8443'),
+  );
+  for (const home of [broker, east, west]) home.cut();
+  addService(east, 'later', '10.1.0.10');
+  await east.type('export shop/later --wait');
+  await until('imported', () => has(west, 'get serviceimport later -n shop'));
+  const notReady = { status: { conditions: [{ type: 'Ready', status: 'False' }] } };
+  east.kubectl(['patch', 'pod', 'later', '-n', 'shop', '--subresource=status', '-p', JSON.stringify(notReady)]);
+  const slices = 'get endpointslices -n shop -l multicluster.kubernetes.io/service-name=later -o json';
+  await until('its endpoint is not ready in the other cluster', () => !/"ready": true/.test(look(west, slices)));
+}
+
+async function repairs({ west }: FlowWorld): Promise<void> {
+  const slices = 'endpointslices -n shop -l multicluster.kubernetes.io/service-name=checkout';
+  west.kubectl(`label ${slices} multicluster.kubernetes.io/source-cluster=nobody --overwrite`);
+  await until('corrected', () => !has(west, `get ${slices},multicluster.kubernetes.io/source-cluster=nobody`));
+  west.kubectl('delete serviceimport checkout -n shop');
+  await until('made anew', () => has(west, 'get serviceimport checkout -n shop') && has(west, `get ${slices}`));
+  for (const name of ['cluster.clusterset.k8s.io', 'clusterset.k8s.io']) {
+    const value = () => look(west, `get clusterproperty ${name} -o jsonpath={.spec.value}`);
+    const before = value();
+    west.kubectl(['patch', 'clusterproperty', name, '--type=merge', '-p', '{"spec":{"value":"other"}}']);
+    await until('put back', () => value() === before);
+    west.kubectl(`delete clusterproperty ${name}`);
+    await until('made anew', () => value() === before);
+  }
+}
+
+async function options({ broker, east, west }: FlowWorld): Promise<void> {
+  const spec = { dns: { ttlSeconds: 9 }, ports: 'intersection', addressHoldSeconds: 1 };
+  broker.kubectl(['patch', 'clusterset', 'prod', '-n', 'prod', '--type=merge', '-p', JSON.stringify({ spec })]);
+  for (const home of [east, west])
+    await until('stored', () => look(home, `get configmaps -n ${system} -o json`).includes('9'));
+}
+
+async function silence({ west, east, parts }: FlowWorld): Promise<void> {
+  const [agent] = parts.of(west, 'agent');
+  agent!.child.kill('SIGSTOP');
+  // It ends with 7 then.
+  const status = async () => (await runPortolan(['status', '-o', 'json', '--kubeconfig', east.kubeconfig])).out;
+  await until('it is noticed', async () => /stale|held/i.test(await status()));
+  agent!.child.kill('SIGCONT');
+}
+
+async function takeOver({ east, parts }: FlowWorld): Promise<void> {
+  const [first] = parts.of(east, 'agent');
+  const second = parts.start(east, 'agent', ['agent']);
+  await until('the second waits', () => second.said('ready') !== '');
+  const token = () => look(east, `get secret portolan-broker -n ${system} -o jsonpath={.data.token}`);
+  const before = token();
+  const old = Buffer.from('2020-01-01T00:00:00Z').toString('base64');
+  const patch = JSON.stringify({ data: { 'token-issued-at': old } });
+  east.kubectl(['patch', 'secret', 'portolan-broker', '-n', system, '-p', patch]);
+  await parts.end(first!);
+  await until('it leads and has a new token', () => token() !== before);
+}
+
+async function joinAgain({ broker, east }: FlowWorld): Promise<void> {
+  const token = await broker.type('broker token east --clusterset prod --renew');
+  await east.type(`join ${token.trim().split(/\s+/).at(-1)} --pod-cidr 10.1.0.0/16 --region eu`);
+}
+
+async function takenAway({ broker, east, west }: FlowWorld): Promise<void> {
+  east.kubectl('delete serviceexportpolicy shop');
+  await until('the export is taken back', () => !has(east, 'get serviceexport search -n shop'));
+  await until('and its import', () => !has(east, 'get serviceimport search -n shop'));
+  broker.kubectl('delete federatedservice cart.shop -n prod');
+  await until('the Service is taken away', () => !has(west, 'get service cart -n shop'));
+  broker.kubectl('delete mes,hostnamegenerators --all -n prod');
+  await until('the copy is gone', () => !has(east, `get mes mongo.broker -n ${system}`));
+  await west.type('peer remove east');
+  await until('services of the peer are gone', () => !has(west, `get peerservices -n ${system}`));
+  for (const home of [east, west])
+    await until('released addresses are free', () => !look(home, 'get addressclaims -o json').includes('releasedAt'));
+}
