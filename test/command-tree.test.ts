@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { runPortolan } from './support/portolan.ts';
 
 /** Run until they are stopped. */
-const roles = ['demo', 'up', 'api', 'agent', 'dns', 'peering', 'xds', 'proxy'];
+const roles = ['demo', 'up', 'api', 'agent', 'dns', 'peering', 'xds', 'proxy', 'dashboard'];
 /** Only hold other commands. */
 const groups = ['', 'peer', 'broker', 'test', 'federation'];
 /** Print a table or a report. */
@@ -25,6 +25,7 @@ const changes = [
 /** Neither, with the reason. */
 const others: Readonly<Record<string, string>> = {
   completion: 'prints a script',
+  'dashboard token': 'prints tokens of an account that is there when it ends',
   'peer bundle': 'prints certificates in PEM',
   'bug-report': 'writes one archive and is done when it ends',
   'xds bootstrap': 'prints the configuration of an Envoy',
@@ -54,7 +55,9 @@ describe('command tree', () => {
   test('commands that report -> -o json|yaml|wide|name, by one definition', () => {
     for (const path of reports.filter((one) => options.has(one))) expect(options.get(path), path).toContain('--output');
     const folder = fileURLToPath(new URL('../src/cli/', import.meta.url));
-    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      /(?<!\.test)\.ts$/.test(name),
+    );
     const defining = files.filter((name) => readFileSync(join(folder, name), 'utf8').includes('-o, --output'));
     expect(defining).toEqual(['table.ts']);
     // Colours are for terminals only; there are none at all.
