@@ -26,7 +26,14 @@ const mayImport: Record<string, readonly string[]> = {
   'clusterset/rules': ['base', 'kube/objects', 'clusterset/kinds'],
   'clusterset/membership': ['base', 'kube/objects', 'clusterset/kinds', 'clusterset/rules'],
   'clusterset/members': ['base', 'kube', 'clusterset/kinds', 'clusterset/rules'],
-  'clusterset/explain': ['base', 'kube', 'clusterset/kinds', 'clusterset/rules', 'clusterset/membership'],
+  'clusterset/explain': [
+    'base',
+    'kube',
+    'clusterset/kinds',
+    'clusterset/rules',
+    'clusterset/membership',
+    'clusterset/members',
+  ],
   'clusterset/copies': [
     'base',
     'kube',
@@ -43,6 +50,7 @@ const mayImport: Record<string, readonly string[]> = {
     'clusterset/kinds',
     'clusterset/rules',
     'clusterset/membership',
+    'clusterset/members',
     'clusterset/copies',
   ],
   clusterset: ['base', 'kube', 'addresses'],

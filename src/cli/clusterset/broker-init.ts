@@ -11,7 +11,12 @@ import {
   virtualRanges,
 } from '../../clusterset/explain/broker-state.ts';
 import { type ClusterSet, type ClusterSetSpec, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
-import { brokerObjects, memberQuotaObject } from '../../clusterset/membership/broker-objects.ts';
+import {
+  brokerObjects,
+  memberQuotaObject,
+  memberRightsObjects,
+  sharedReaderObjects,
+} from '../../clusterset/membership/broker-objects.ts';
 import {
   clusterIdAnnotation,
   clusterSetLabel,
@@ -24,10 +29,11 @@ import {
   findOverlaps,
   type NamedRange,
 } from '../../clusterset/rules/range-overlap.ts';
-import { getOrUndefined } from '../../kube/client/absent.ts';
+import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isNotFound } from '../../kube/objects/api-error.ts';
+import { isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
+import type { Manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import { defaultServiceRanges } from '../../kube/objects/service.ts';
 import { installDefinitions } from '../definitions.ts';
@@ -63,6 +69,7 @@ export interface ClusterSetFlags {
   readonly ttl?: string;
   readonly clusterNames?: string;
   readonly legacyNamespace?: string;
+  readonly layout?: string;
 }
 
 export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): void {
@@ -89,6 +96,10 @@ export function addBrokerInitCommand(broker: Command, deps: ClusterSetDeps): voi
     .option('--ttl <seconds>', 'TTL of DNS answers')
     .option('--cluster-names <mode>', 'Hidden, or Served: <cluster>.<service>.<namespace>.svc.<zone> is answered')
     .option('--legacy-namespace <name>', 'namespace of imports by older agents, one per cluster')
+    .option(
+      '--layout <mode>',
+      'how members read records: AllNamespaces (default for the only clusterset of a broker) or PerMember',
+    )
     .addHelpText(
       'after',
       `
@@ -161,6 +172,7 @@ export function clusterSetSpec(flags: ClusterSetFlags): ClusterSetSpec {
     addressRanges: isEmpty(addressRanges) ? undefined : addressRanges,
     dns: isEmpty(dns) ? undefined : dns,
     legacyNamespace: flags.legacyNamespace,
+    layout: flags.layout,
   }) as ClusterSetSpec;
 }
 
@@ -174,7 +186,7 @@ export async function brokerInit(
   for (const name of await installDefinitions({ client, ...deps, names: brokerDefinitions })) {
     lines.push(`made definition ${name}`);
   }
-  const spec = await wholeSpec(client, request);
+  const spec = await withLayout(client, { clusterset, spec: await wholeSpec(client, request) });
   const warnings = await refuseNonsense(client, clusterset, spec);
   for (const wanted of brokerObjects({ clusterset, spec })) {
     const { object, outcome } = await install(client, wanted);
@@ -182,7 +194,8 @@ export async function brokerInit(
     const { namespace, name } = object.metadata;
     lines.push(`${outcome} ${wanted.type.kind} ${namespace === undefined ? name : `${namespace}/${name}`}`);
   }
-  lines.push(...(await updateQuotas(client, clusterset)));
+  if (spec.layout === 'PerMember') lines.push(...(await revokeSharedReading(client, clusterset)));
+  lines.push(...(await updateMembers(client, clusterset)));
   lines.push(
     lines.length === 0 ? `clusterset ${clusterset} is laid out already` : `clusterset ${clusterset} is laid out`,
     ...warnings,
@@ -191,14 +204,18 @@ export async function brokerInit(
   return lines;
 }
 
-/** Members that are there get the quota that the set has now. */
-async function updateQuotas(client: Client, clusterset: string): Promise<string[]> {
+/** Members that are there get the rights and the quota that the set has now. */
+async function updateMembers(client: Client, clusterset: string): Promise<string[]> {
   const { spec } = await client.get<ClusterSet>(clusterSetType, { namespace: clusterset, name: clusterset });
   const lines: string[] = [];
   for (const { id } of await readMembers(client, clusterset)) {
     const request = { clusterset, id, spec: {}, quota: spec?.memberQuota };
-    const outcome = await install(client, memberQuotaObject(request)).then((done) => done.outcome, unlessGone);
+    const update = (wanted: Manifest) => install(client, wanted).then((done) => done.outcome, unlessGone);
+    const outcome = await update(memberQuotaObject(request));
     if (outcome !== 'unchanged') lines.push(`${outcome} quota of member ${id}`);
+    const outcomes = [];
+    for (const wanted of memberRightsObjects(request)) outcomes.push(await update(wanted));
+    if (outcomes.some((one) => one !== 'unchanged')) lines.push(`updated rights of member ${id}`);
   }
   return lines;
 }
@@ -216,6 +233,55 @@ async function wholeSpec(client: Client, { clusterset, spec }: InitRequest): Pro
   const group = (name: 'lease' | 'addressRanges' | 'dns') =>
     spec[name] === undefined ? {} : { [name]: { ...before[name], ...spec[name] } };
   return { ...spec, ...group('lease'), ...group('addressRanges'), ...group('dns') };
+}
+
+/** A set reads all namespaces of its broker only if no other set has records there. */
+async function withLayout(client: Client, { clusterset, spec }: InitRequest): Promise<ClusterSetSpec> {
+  const sets = await listSets(client);
+  const present = sets?.find(({ metadata }) => metadata.name === clusterset);
+  const others = sets?.filter(({ metadata }) => metadata.name !== clusterset) ?? [];
+  const reader = others.find((set) => set.spec?.layout === 'AllNamespaces')?.metadata.name;
+  if (reader !== undefined) {
+    throw new Error(
+      `clusterset ${clusterset}: members of clusterset ${reader} read all namespaces of this broker; ` +
+        `run portolan broker init --clusterset ${reader} --layout PerMember first`,
+    );
+  }
+  const [other] = others;
+  if (spec.layout === 'AllNamespaces' && other !== undefined) {
+    throw new Error(
+      `clusterset ${clusterset}: --layout AllNamespaces would show its members the records of clusterset ` +
+        `${other.metadata.name}, which this broker serves too; use --layout PerMember`,
+    );
+  }
+  if (spec.layout !== undefined) return spec;
+  const layout = present?.spec?.layout ?? (sets === undefined || other !== undefined ? 'PerMember' : 'AllNamespaces');
+  return { ...spec, layout };
+}
+
+/** Undefined if this admin may not see whether there are others. */
+async function listSets(client: Client): Promise<ClusterSet[] | undefined> {
+  try {
+    return (await client.list<ClusterSet>(clusterSetType)).items;
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
+}
+
+async function revokeSharedReading(client: Client, clusterset: string): Promise<string[]> {
+  const lines: string[] = [];
+  for (const { type, object } of sharedReaderObjects(clusterset).reverse()) {
+    const isDeleted = await deleteIfPresent(client, type, object.metadata).catch(unlessForbidden);
+    if (isDeleted) lines.push(`deleted ${type.kind} ${object.metadata.name}`);
+  }
+  return lines;
+}
+
+/** Who may not even look at such rights has granted none. */
+function unlessForbidden(error: unknown): boolean {
+  if (isForbidden(error)) return false;
+  throw error;
 }
 
 /** A namespace that is there already must have been made for this very set, or have been given to it. */

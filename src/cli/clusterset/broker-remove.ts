@@ -3,21 +3,20 @@
 
 import type { Command } from 'commander';
 import { sleep } from '../../base/world.ts';
+import { readLease } from '../../clusterset/explain/broker-state.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
-import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
+import { type ClusterSet, clusterSetDefaults, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import {
   clusterIdAnnotation,
   clusterSetLabel,
   joinSecretName,
-  memberLeaseName,
   memberNamespace,
   memberRoleName,
   membersNamespace,
 } from '../../clusterset/rules/broker-layout.ts';
 import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { ResourceType } from '../../kube/objects/object.ts';
 import { isOurs } from '../../kube/objects/ours.ts';
@@ -110,9 +109,10 @@ async function findNamespace({ client, clusterset, id }: RemoveRequest): Promise
 
 // As every member judges it: by whether the lease changes while we look. Times written by another clock say nothing.
 async function refuseAlive(request: RemoveRequest, namespace: string): Promise<void> {
-  const { client, deps, id, isForced, onWait } = request;
+  const { client, deps, clusterset, id, isForced, onWait } = request;
   if (isForced) return;
-  const read = () => getOrUndefined<Lease>(client, leaseType, { namespace, name: memberLeaseName });
+  const set = await getOrUndefined<ClusterSet>(client, clusterSetType, { namespace: clusterset, name: clusterset });
+  const read = () => readLease(client, { set, namespace });
   const before = await read();
   if (before?.spec?.renewTime === undefined) return;
   const watchMs = (before.spec.leaseDurationSeconds ?? clusterSetDefaults.lease.durationSeconds) * 1000;

@@ -11,6 +11,7 @@ import type { MembershipRecord } from '../../clusterset/membership/membership.ts
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import { readParts } from '../parts.ts';
+import { setNotes } from './status-notes.ts';
 import type { Status } from './status-report.ts';
 
 /** One for each clusterset that this home is the broker of; none if it is no broker. */
@@ -42,6 +43,7 @@ async function readSet(broker: Client, { clusterset, server, nowMs }: SetRequest
     stale: [],
     behind: [],
     unpublished: [],
+    notes: setNotes(state),
     parts: await readParts(broker, nowMs),
   };
 }

@@ -18,6 +18,7 @@ import { isOurs } from '../../kube/objects/ours.ts';
 import { readParts } from '../parts.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
 import { clustersOf } from './status-home.ts';
+import { setNotes } from './status-notes.ts';
 import type { StaleCluster, Status } from './status-report.ts';
 
 interface StatusRequest {
@@ -62,6 +63,7 @@ export async function readStatus(deps: Pick<ClusterSetDeps, 'world'>, request: S
     services,
     behind: [...services.filter((one) => one.import === 'behind').map(({ service }) => service), ...leftovers],
     unpublished: exports.map(keyOfExport).filter((key) => own?.has(key) !== true),
+    notes: setNotes(state),
     parts,
   };
 }

@@ -27,6 +27,8 @@ export interface Status {
   readonly behind: readonly string[];
   /** Keys of exports here that have no record at the broker yet. */
   readonly unpublished: readonly string[];
+  /** How records are read and leases judged, where that is not as usual. */
+  readonly notes?: readonly string[];
   /** The parts that report in this cluster's home; undefined if that may not be read. */
   readonly parts: readonly PartStatus[] | undefined;
   /** Peers and external services in this cluster's home. */
@@ -82,6 +84,7 @@ export function statusText(status: JudgedStatus): string[] {
     ),
     ...(status.brokerProblem === undefined && !isBroker ? [lagLine(behind)] : []),
     ...(unpublished.length === 0 ? [] : [`not at the broker (yet): ${shortList(unpublished)}`]),
+    ...(status.notes ?? []),
     ...(status.parts === undefined ? ['parts: you may not read Leases in this home'] : partLines(status.parts)),
     ...(status.outside === undefined ? [] : formatOutside(status.outside)),
     ...status.problems.map((problem) => `problem: ${problem}`),

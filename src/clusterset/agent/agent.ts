@@ -11,6 +11,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { createEventRecorder } from '../../kube/controller/events.ts';
 import { createInformer } from '../../kube/controller/informer.ts';
 import { runClusterSetDns } from '../controllers/clusterset-dns.ts';
+import { LayoutMove } from '../controllers/layout-move.ts';
 import { LeaseController } from '../controllers/lease.ts';
 import { createPlacementProblems } from '../controllers/placement-problems.ts';
 import { createResolverReport } from '../controllers/resolver-report.ts';
@@ -26,6 +27,8 @@ import { type FederatedService, federatedServiceType } from '../kinds/federated-
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { restoredAnnotations } from '../rules/leases/broker-restore.ts';
+import { timesFor } from '../rules/leases/heartbeat-rate.ts';
+import { type JudgingRules, judgingRules } from '../rules/leases/judging.ts';
 import { localityOf } from '../rules/locality.ts';
 import { hasAddressIn } from '../rules/set-ground.ts';
 import { type ControllerName, ControllerQueues } from './controller-queues.ts';
@@ -42,6 +45,8 @@ export interface AgentOptions {
   readonly systemNamespace?: string;
   /** Suffixes of the set's federations. */
   readonly federationZones?: FederationZones;
+  /** In place of the rules of judging leases: deliberately wrong ones. */
+  readonly judging?: JudgingRules;
 }
 
 export interface FederationZones {
@@ -62,6 +67,7 @@ const membersWaitMs = 10_000;
 const sweepMs = 60_000;
 const upgradeCheckMs = 5_000;
 const carrierCheckMs = 5_000;
+const layoutCheckMs = 5_000;
 
 /** Their work depends on which shards count. */
 const merging: readonly ControllerName[] = ['import', 'conditions', 'scribe'];
@@ -73,7 +79,9 @@ export function createAgent(options: AgentOptions): Agent {
   const queues = new ControllerQueues();
   const atBroker = { client: broker, world, log, namespace: membership.clusterset };
   const copies = createHomeCopies({ home, world, log });
-  const members = new Members({ world, log, broker, clusterset: membership.clusterset });
+  const { clusterset, clusterId, namespace } = membership;
+  const judging = options.judging ?? judgingRules;
+  const members = new Members({ world, log, broker, clusterset, clusterId });
   const policy = new PolicyCopy({ world, log, broker, members, clusterset: membership.clusterset });
   const views = createInformer<ServiceImport>({ ...atBroker, type: serviceImportType });
   const federated = createInformer<FederatedService>({ ...atBroker, type: federatedServiceType });
@@ -82,7 +90,7 @@ export function createAgent(options: AgentOptions): Agent {
     ...options,
     log,
     members,
-    clusterId: membership.clusterId,
+    clusterId,
     onService: (key) => queues.add(['import', 'conditions', 'legacy'], [key]),
   });
   const properties = createInformer<ClusterProperty>({ client: home, world, log, type: clusterPropertyType });
@@ -94,14 +102,21 @@ export function createAgent(options: AgentOptions): Agent {
       federated.hasSynced ? federated.get(`${membership.clusterset}/${name}`) !== undefined : undefined,
   });
   let restoredMs: number | undefined;
+  const move = new LayoutMove({
+    ...{ log, broker, members, clusterId, namespace },
+    wanted: () => policy.current.layout,
+    onChange: () => queues.add(['export'], [...copies.exports.keys(), ...members.recordsOf(clusterId)]),
+  });
   const lease = new LeaseController({
     ...options,
     log,
     members,
-    clusterId: membership.clusterId,
-    namespace: membership.namespace,
+    clusterId,
+    namespace,
     systemNamespace: options.systemNamespace ?? 'portolan-system',
-    times: () => policy.current.lease,
+    times: () => judging.times(leaseTimes()),
+    layouts: () => move.layouts(),
+    rules: judging,
     annotations: (present) => ({
       ...placementProblems.annotations(present),
       ...restoredAnnotations(restoredMs, world.clock.wallMs()),
@@ -115,7 +130,7 @@ export function createAgent(options: AgentOptions): Agent {
     onOtherHistory: () => {
       restoredMs = world.clock.wallMs();
       log.warn('the broker does not have the last renewal and may have been restored: listing everything again');
-      for (const copy of [members, policy, legacy, views, federated]) copy.relist();
+      for (const copy of [members, policy, legacy, views, federated, lease]) copy.relist();
     },
   });
   const context: AgentContext = {
@@ -126,6 +141,7 @@ export function createAgent(options: AgentOptions): Agent {
     legacy,
     events,
     policy: () => policy.current,
+    layouts: () => move.layouts(),
     ownAddresses: () => policy.ownAddressesOf(membership.clusterId),
     clusterSetIps: () => {
       const set = policy.current.clusterSetIps;
@@ -171,6 +187,14 @@ export function createAgent(options: AgentOptions): Agent {
   const timers = new Set<Timer>();
   let wasEverybodyUpgraded = false;
 
+  /** Older agents go by the times of the clusterset, however many members there are. */
+  function leaseTimes() {
+    const { lease, layout } = policy.current;
+    if (layout === 'PerMember') return lease;
+    const times = timesFor(lease, members.all().length);
+    return move.isDone ? times : { ...times, renewMs: lease.renewMs };
+  }
+
   function viewsChanged(): void {
     queues.add(['scribe'], Array.from(views.values(), viewKey));
   }
@@ -186,9 +210,15 @@ export function createAgent(options: AgentOptions): Agent {
   async function becomeReady(): Promise<void> {
     await Promise.all([policy.whenSynced(stopping.signal), members.clusters.whenSynced(stopping.signal)]);
     dnsOptions.nudge();
+    members.read(policy.current.layout);
+    await patiently(() => members.reads === policy.current.layout);
+    await persistently(() => move.check());
     await persistently(() => lease.start());
+    await patiently(() => members.hasSynced && legacy.hasSynced);
+  }
+
+  async function patiently(isIn: () => boolean): Promise<void> {
     const deadlineMs = world.clock.monotonicMs() + membersWaitMs;
-    const isIn = () => members.hasSynced && legacy.hasSynced;
     while (!isIn() && world.clock.monotonicMs() < deadlineMs) await sleep(world.timers, 20, stopping.signal);
   }
 
@@ -206,6 +236,7 @@ export function createAgent(options: AgentOptions): Agent {
 
   function policyChanged(): void {
     if (policy.hasSynced && members.clusters.hasSynced) dnsOptions.nudge();
+    members.read(policy.current.layout);
     lease.timesChanged();
     legacy.follow(policy.current.legacyNamespace);
     const keys = new Set([...copies.exports.keys(), ...copies.imports.keys(), ...recordKeys(views)]);
@@ -225,11 +256,20 @@ export function createAgent(options: AgentOptions): Agent {
     if (policy.current.legacyNamespace !== undefined) queues.add(['legacy'], copies.exports.keys());
   }
 
-  function upgradesChanged(): void {
+  async function lookForUpgrades(): Promise<void> {
+    await legacy.lookForHeartbeats();
     const isEverybodyUpgraded = legacy.isEverybodyUpgraded();
     if (isEverybodyUpgraded === wasEverybodyUpgraded) return;
     wasEverybodyUpgraded = isEverybodyUpgraded;
     queues.add(['legacy'], copies.exports.keys());
+  }
+
+  function checkLayout(): void {
+    move.check().catch((error: unknown) => log.warn('cannot see which layout members read', { error }));
+  }
+
+  function upgradesChanged(): void {
+    lookForUpgrades().catch((error: unknown) => log.warn('cannot see which members are upgraded', { error }));
   }
 
   function sweep(): void {
@@ -266,6 +306,7 @@ export function createAgent(options: AgentOptions): Agent {
       for (const part of parts) part.start();
       resolverReport.start();
       every(sweepMs, sweep);
+      every(layoutCheckMs, checkLayout);
       every(upgradeCheckMs, upgradesChanged);
       every(carrierCheckMs, () => carriers.look());
     },

@@ -9,12 +9,16 @@ import { apply, replaceWith } from '../../kube/client/apply.ts';
 import { isConflict, isQuotaExceeded, isQuotaUncounted } from '../../kube/objects/api-error.ts';
 import { boundedName } from '../../kube/objects/bounded-name.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
+import type { ResourceType } from '../../kube/objects/object.ts';
 import type { Service } from '../../kube/objects/service.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { slicesByService } from '../copies/home-copies.ts';
-import { byService, type Member } from '../copies/members.ts';
+import type { Member } from '../copies/members.ts';
+import { endpointShardType } from '../kinds/endpoint-shard.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
+import type { RecordCopy } from '../members/record-copy.ts';
+import { byService } from '../members/sources.ts';
 import { judgeService, type Publication } from '../rules/export-conditions.ts';
 import { readExportRequest, unexportable } from '../rules/export-request.ts';
 import { exportRefusal, mayExport } from '../rules/may-export.ts';
@@ -39,6 +43,12 @@ interface ExportFacts {
   readonly self: Member;
   readonly service: Service;
   readonly serviceExport: ServiceExport;
+}
+
+interface SliceKind {
+  readonly type: ResourceType;
+  readonly copy: RecordCopy<EndpointSlice>;
+  readonly isWanted: boolean;
 }
 
 export interface ExportControllerOptions {
@@ -119,18 +129,32 @@ export function createExportController({ context, onPublication }: ExportControl
     return undefined;
   }
 
+  /** In each layout that somebody reads; what lies in another is deleted. */
   async function publishSlices(key: string, self: Member, slices: readonly PublishedSlice[]): Promise<void> {
-    const present = new Map(self.slices.byIndex(byService, key).map((slice) => [slice.metadata.name, slice]));
-    const names = new Set(slices.map(({ name }) => boundedName(name)));
-    await inParallel(slices, writes, (slice) => publishSlice(key, present.get(boundedName(slice.name)), slice));
-    const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
-    await inParallel(leftovers, writes, (slice) => deleteIfPresent(broker, endpointSliceType, slice.metadata));
+    const layouts = context.layouts();
+    const kinds: readonly SliceKind[] = [
+      { type: endpointShardType, copy: self.endpoints, isWanted: layouts.has('AllNamespaces') },
+      { type: endpointSliceType, copy: self.slices, isWanted: layouts.has('PerMember') },
+    ];
+    for (const { type, copy, isWanted } of kinds) {
+      const wanted = isWanted ? slices : [];
+      const present = new Map(copy.byIndex(byService, key).map((slice) => [slice.metadata.name, slice]));
+      const names = new Set(wanted.map(({ name }) => boundedName(name)));
+      await inParallel(wanted, writes, (slice) => publishSlice(key, type, present.get(boundedName(slice.name)), slice));
+      const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
+      await inParallel(leftovers, writes, (slice) => deleteIfPresent(broker, type, slice.metadata));
+    }
   }
 
-  async function publishSlice(key: string, present: EndpointSlice | undefined, slice: PublishedSlice): Promise<void> {
+  async function publishSlice(
+    key: string,
+    type: ResourceType,
+    present: EndpointSlice | undefined,
+    slice: PublishedSlice,
+  ): Promise<void> {
     if (present !== undefined && inSync.get(present) === slice) return;
-    const wanted = publishedRecord(slice, parseServiceKey(key), membership.namespace);
-    const wasInSync = await bringSlice(broker, present, wanted);
+    const wanted = publishedRecord(slice, { service: parseServiceKey(key), namespace: membership.namespace, type });
+    const wasInSync = await bringSlice({ client: broker, type, present, wanted });
     if (present !== undefined && wasInSync) inSync.set(present, slice);
   }
 
@@ -143,6 +167,7 @@ export function createExportController({ context, onPublication }: ExportControl
       service: facts.service,
       serviceExport: facts.serviceExport,
       readyCount: plan.readyCount,
+      endpointShards: context.layouts().has('AllNamespaces') ? plan.slices.length : undefined,
       clusterSetIps: copies.imports.get(key)?.spec.ips ?? [],
       namespace: membership.namespace,
       rules: context.ownAddresses().rules,
@@ -156,6 +181,8 @@ export function createExportController({ context, onPublication }: ExportControl
     await turns.forget(key);
     const shard = ownShard(key, self);
     if (shard !== undefined) await deleteIfPresent(broker, serviceShardType, shard.metadata);
+    for (const slice of self.endpoints.byIndex(byService, key))
+      await deleteIfPresent(broker, endpointShardType, slice.metadata);
     for (const slice of self.slices.byIndex(byService, key))
       await deleteIfPresent(broker, endpointSliceType, slice.metadata);
   }

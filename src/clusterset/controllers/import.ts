@@ -134,7 +134,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
 
   async function writeSlice(present: EndpointSlice | undefined, wanted: EndpointSlice): Promise<void> {
     if (present !== undefined && inSync.get(present) === wanted) return;
-    const wasInSync = await bringSlice(home, present, wanted);
+    const wasInSync = await bringSlice({ client: home, type: endpointSliceType, present, wanted });
     if (present !== undefined && wasInSync) inSync.set(present, wanted);
   }
 

@@ -1,29 +1,27 @@
-// Renews this member's lease at the broker and judges those of the others. Tells who died and who came back; what
-// that means for their records is for the importers to say. Verdicts, hold-downs and the number of returns survive a
-// restart in a ConfigMap of the home; a failure to read one member, or to remember, does not affect the others.
+// Renews this member's lease at the broker and judges those of the others. Reports who died and who came back; the effect
+// on their records is decided by the importers. Where other members watch the leases, this one reads only those that are
+// reported as silent, and judges them by its own renewals. Verdicts, hold-downs and the number of returns survive a restart
+// in a ConfigMap of the home; a failure to read one member, or to remember, does not affect the others.
 
-import type { Log } from '../../base/log.ts';
+import { errorText, type Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
-import { getOrUndefined } from '../../kube/client/absent.ts';
-import { apply } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { formatMicroTime, type Lease, leaseType } from '../../kube/objects/lease.ts';
-import { apiVersionOf } from '../../kube/objects/object.ts';
+import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import type { Member, Members } from '../copies/members.ts';
-import { memberLeaseName } from '../rules/broker-layout.ts';
-import { LeaseJudge, type LeaseTimes, type LeaseVerdict } from '../rules/leases/lease-judge.ts';
-import {
-  formatRenewals,
-  PatientTimes,
-  type Renewal,
-  renewalsAnnotation,
-  renewalsOf,
-  unchangedMs,
-} from '../rules/leases/renewal.ts';
+import type { RecordLayout } from '../kinds/cluster-set.ts';
+import { heartbeatType } from '../kinds/heartbeat.ts';
+import { readMemberLease, readMemberLeases } from '../members/read-lease.ts';
+import type { RenewalTimes } from '../rules/leases/heartbeat-rate.ts';
+import type { JudgingRules } from '../rules/leases/judging.ts';
+import { LeaseJudge, type LeaseVerdict } from '../rules/leases/lease-judge.ts';
+import { OwnRenewals } from '../rules/leases/own-renewals.ts';
+import { PatientTimes, type Renewal, renewalsOf, unchangedMs } from '../rules/leases/renewal.ts';
+import { JudgeSeat } from './judge-seat.ts';
 import { VerdictMemory } from './lease-memory.ts';
+import { OwnLease } from './own-lease.ts';
 
 export interface LeaseOptions {
-  readonly world: Pick<World, 'clock' | 'timers'>;
+  readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly home: Client;
   readonly broker: Client;
@@ -32,7 +30,10 @@ export interface LeaseOptions {
   /** This member's namespace at the broker. */
   readonly namespace: string;
   readonly systemNamespace: string;
-  readonly times: () => LeaseTimes & { readonly renewMs: number };
+  readonly times: () => RenewalTimes;
+  /** The layouts whose readers are to see that we live. */
+  readonly layouts: () => ReadonlySet<RecordLayout>;
+  readonly rules: JudgingRules;
   /** Annotations of our lease, replacing the present ones. */
   readonly annotations: (present: Lease | undefined) => Record<string, string>;
   readonly onVerdict: (clusterId: string, verdict: LeaseVerdict) => void;
@@ -44,18 +45,27 @@ export interface LeaseOptions {
 const renewalMs = { min: 2000, max: 10_000 };
 /** After a failure we are in a hurry, for the others count the time; but a broker that stays away is not asked as fast. */
 const hurryMs = 500;
+/** Renewals come a little early, by chance: members that begin together do not stay together. */
+const jitter = 0.1;
+/** Members that follow reports look at the reported within this time, not all at once. */
+const followMs = 1_000;
 
 export class LeaseController {
   readonly #options: LeaseOptions;
   readonly #judge: LeaseJudge;
   readonly #patient = new PatientTimes();
   readonly #memory: VerdictMemory;
+  readonly #seat: JudgeSeat;
+  readonly #heartbeat: OwnLease;
+  readonly #lease: OwnLease;
+  readonly #renewals = new OwnRenewals();
   readonly #told = new Map<string, LeaseVerdict>();
+  /** Of members that are reported as silent: their leases as they were read since. */
+  readonly #readTokens = new Map<string, string>();
   /** Our own renewals before this run. */
   #earlier: readonly Renewal[] = [];
-  /** Tokens that our lease may hold now: the last acknowledged renewal, and those tried since. */
-  #ours = new Set<string>();
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
+  #followTimer: Timer | undefined;
   #isStopped = false;
   #isJudging = false;
   /** Renewals that failed since the last one that did not. */
@@ -65,12 +75,24 @@ export class LeaseController {
     this.#options = options;
     this.#judge = new LeaseJudge(() => this.#patient.judgeBy(options.times(), options.world.clock.monotonicMs()));
     this.#memory = new VerdictMemory({ ...options, namespace: options.systemNamespace });
+    this.#seat = new JudgeSeat({
+      ...options,
+      verdict: (id) => this.verdict(id),
+      silent: () => this.#silent(),
+      onReports: () => this.#lookSoon(),
+    });
+    const leaseMs = () => options.times().leaseMs;
+    const more = () => ({ reads: options.members.reads, judging: this.#seat.isSeated });
+    this.#heartbeat = new OwnLease({ ...options, leaseMs, type: heartbeatType, more });
+    this.#lease = new OwnLease({ ...options, leaseMs, type: leaseType });
   }
 
   /** Resolves when what an earlier run knew has been read; renewing goes on from there by itself. */
   async start(): Promise<void> {
     const { members, namespace, times } = this.#options;
-    this.#earlier = renewalsOf(await this.#read(namespace));
+    const left = await this.#read(namespace);
+    for (const lease of [this.#heartbeat, this.#lease]) lease.adopt(left);
+    this.#earlier = renewalsOf(left);
     for (const [id, record] of await this.#memory.recall(times().holdDownMsMax)) {
       this.#judge.recall(id, record);
       this.#tellOne(id);
@@ -88,6 +110,14 @@ export class LeaseController {
   stop(): void {
     this.#isStopped = true;
     this.#timer?.timer.cancel();
+    this.#followTimer?.cancel();
+    this.#seat.stop();
+  }
+
+  /** For a broker that may have been restored from an older copy. */
+  relist(): void {
+    this.#renewals.forget();
+    this.#seat.relist();
   }
 
   /** The clusterset may have changed its lease times: who renews too late by the new ones renews now. */
@@ -106,10 +136,10 @@ export class LeaseController {
 
   // Not before its leases have been listed: one that is not here yet would look as if there were none, and its coming as
   // a sign of life.
-  #look({ id, cluster, leases }: Member): void {
-    void leases.whenSynced().then(() => {
-      const isSame = this.#options.members.get(id)?.leases === leases;
-      if (isSame && !this.#isStopped) this.#seen(id, leases.get(`${cluster.spec.namespace}/${memberLeaseName}`));
+  #look({ id, lease }: Member): void {
+    void lease.whenSynced().then(() => {
+      const isSame = this.#options.members.get(id)?.lease === lease;
+      if (isSame && !this.#isStopped) this.#seen(id, lease.current());
     });
   }
 
@@ -120,15 +150,18 @@ export class LeaseController {
     try {
       await this.#renew();
       this.#failures = 0;
-      this.#judge.ownRenewed(world.clock.monotonicMs());
+      const nowMs = world.clock.monotonicMs();
+      this.#judge.ownRenewed(nowMs);
+      this.#seat.ownRenewed(nowMs);
     } catch (error) {
       waitMsMax = Math.min(times().renewMs / 2, hurryMs * 2 ** Math.min(this.#failures, 10));
       this.#failures += 1;
       this.#judge.ownRenewalFailed();
+      this.#seat.ownRenewalFailed();
       log.warn('own lease not renewed; leases of other members are not checked', { error });
     }
     if (this.#isStopped) return;
-    const waitMs = Math.min(times().renewMs, waitMsMax);
+    const waitMs = Math.min(times().renewMs, waitMsMax) * (1 - jitter * world.random.float());
     const timer = world.timers.after(waitMs, () => void this.#round());
     this.#timer = { timer, dueMs: world.clock.monotonicMs() + waitMs };
     if (this.#failures === 0) await this.#judgeOthers();
@@ -138,7 +171,13 @@ export class LeaseController {
   async #judgeOthers(): Promise<void> {
     if (this.#isJudging) return;
     this.#isJudging = true;
-    await Promise.all(this.#judge.suspects().map((id) => this.#lookAgain(id)));
+    try {
+      await this.#seat.review(this.#limit());
+    } catch (error) {
+      this.#options.log.warn('report about heartbeats not written, trying again later', { error: errorText(error) });
+    }
+    if (this.#seat.isWatching) await Promise.all(this.#judge.suspects().map((id) => this.#lookAgain(id)));
+    else await this.#followReports();
     this.#isJudging = false;
     if (this.#isStopped) return;
     const { members } = this.#options;
@@ -147,45 +186,76 @@ export class LeaseController {
     for (const { id } of members.all()) this.#tellOne(id);
   }
 
+  /** A report has changed: the members that it concerns are looked at before the next renewal. */
+  #lookSoon(): void {
+    const { world } = this.#options;
+    if (this.#followTimer !== undefined || this.#isStopped) return;
+    this.#followTimer = world.timers.after(followMs * world.random.float(), () => {
+      this.#followTimer = undefined;
+      if (this.#failures === 0 && !this.#isStopped) void this.#judgeOthers();
+    });
+  }
+
+  /**
+   * Others watch the leases. A member that nobody reports is as good as seen; one that is reported, and one that is stale
+   * here and no longer reported, is read. A report alone condemns nobody.
+   */
+  async #followReports(): Promise<void> {
+    const { members, clusterId, world, log, rules } = this.#options;
+    const reported = this.#seat.reported();
+    const nowMs = world.clock.monotonicMs();
+    const unsure: Member[] = [];
+    for (const member of members.all()) {
+      const record = this.#judge.record(member.id);
+      const isAway = record?.verdict === 'stale' && record.heldMs === undefined;
+      if (member.id === clusterId) continue;
+      if (reported.has(member.id) !== isAway) unsure.push(member);
+      else if (!isAway) this.#judge.vouched(member.id, nowMs);
+    }
+    for (const id of this.#readTokens.keys()) if (!reported.has(id)) this.#readTokens.delete(id);
+    if (unsure.length === 0) return;
+    const leases = await readMemberLeases(this.#options.broker, unsure, this.#limit()).catch((error: unknown) => {
+      log.warn('leases of reported members cannot be read, so they are not judged', { error: errorText(error) });
+      return new Map<string, Lease | undefined>();
+    });
+    const renewing = new Set<string>();
+    for (const [id, lease] of leases) {
+      const provenMs = this.#provenMs(lease);
+      const unchangedMs = rules.silence({ provenMs, leaseMs: this.#options.times().leaseMs });
+      this.#seen(id, lease, { isRead: true, unchangedMs });
+      if (!reported.has(id)) continue;
+      this.#judge.condemn(id);
+      const token = lease?.metadata.resourceVersion ?? '';
+      if ((this.#readTokens.get(id) ?? token) !== token) renewing.add(id);
+      this.#readTokens.set(id, token);
+    }
+    this.#seat.refuted(renewing);
+  }
+
+  /** Members to be reported: one of their renewals at least is missing. */
+  #silent(): string[] {
+    const { members, times, clusterId } = this.#options;
+    const { leaseMs, renewMs } = times();
+    const ids = this.#judge.silentFor(Math.max(leaseMs - renewMs, leaseMs / 2));
+    return ids.filter((id) => id !== clusterId && members.get(id) !== undefined);
+  }
+
   async #renew(): Promise<void> {
-    const { broker, members, clusterId, namespace } = this.#options;
-    const present = members.get(clusterId)?.leases.get(`${namespace}/${memberLeaseName}`);
-    let isStrange = false;
-    let renewTime = '';
-    const change = (there: Lease | undefined) => {
-      const lease = this.#leaseFor(there);
-      isStrange = this.#ours.size > 0 && !this.#ours.has(there?.spec?.renewTime ?? '');
-      renewTime = lease.spec!.renewTime!;
-      this.#ours.add(renewTime);
-      return lease;
-    };
-    const options = this.#limit();
-    await apply<Lease>({ client: broker, type: leaseType, present, change, onConflict: 'retry', options });
-    this.#ours = new Set([renewTime]);
+    const { members, clusterId, layouts, world } = this.#options;
+    const { lease } = members.get(clusterId) ?? {};
+    const copy = (kind: string) => (lease?.current()?.kind === kind ? lease.current() : undefined);
+    const limit = this.#limit();
+    const renewed = [];
+    if (layouts().has('AllNamespaces')) renewed.push(await this.#heartbeat.renew(copy(heartbeatType.kind), limit));
+    if (layouts().has('PerMember')) renewed.push(await this.#lease.renew(copy(leaseType.kind), limit));
+    const isStrange = renewed.some((one) => one.isStrange);
+    if (isStrange) this.#renewals.forget();
+    this.#renewals.acknowledged(Math.max(...renewed.map(({ revision }) => revision)), world.clock.monotonicMs());
     if (isStrange) this.#options.onOtherHistory();
   }
 
   #limit(): { timeoutMs: number } {
     return { timeoutMs: Math.min(renewalMs.max, Math.max(renewalMs.min, 2 * this.#options.times().renewMs)) };
-  }
-
-  #leaseFor(present: Lease | undefined): Lease {
-    const { world, clusterId, namespace, times, annotations } = this.#options;
-    const metadata = present?.metadata ?? { name: memberLeaseName, namespace };
-    const wallMs = world.clock.wallMs();
-    const renewals = formatRenewals(renewalsOf(present), { wallMs, spanMs: 2 * times().leaseMs });
-    const told = { ...annotations(present), ...(renewals === '' ? {} : { [renewalsAnnotation]: renewals }) };
-    return {
-      apiVersion: apiVersionOf(leaseType),
-      kind: leaseType.kind,
-      metadata: { ...metadata, annotations: told },
-      spec: {
-        ...present?.spec,
-        holderIdentity: clusterId,
-        leaseDurationSeconds: Math.ceil(times().leaseMs / 1000),
-        renewTime: formatMicroTime(wallMs),
-      },
-    };
   }
 
   /** Our watch may be behind: before a member is called dead, its lease is read once more. */
@@ -201,24 +271,48 @@ export class LeaseController {
     }
   }
 
-  async #read(namespace: string): Promise<Lease | undefined> {
-    const ref = { namespace, name: memberLeaseName };
-    return getOrUndefined<Lease>(this.#options.broker, leaseType, ref, this.#limit());
+  #read(namespace: string): Promise<Lease | undefined> {
+    const { broker, layouts } = this.#options;
+    const layout = layouts().has('AllNamespaces') ? 'AllNamespaces' : 'PerMember';
+    return readMemberLease(broker, namespace, { ...this.#limit(), layout });
   }
 
-  #seen(cluster: string, lease: Lease | undefined): void {
-    const { clusterId, world, times } = this.#options;
+  #seen(
+    cluster: string,
+    lease: Lease | undefined,
+    read?: { readonly isRead: true; readonly unchangedMs: number },
+  ): void {
+    const { clusterId, world } = this.#options;
     if (cluster === clusterId) return;
     const nowMs = world.clock.monotonicMs();
     const { uid, resourceVersion } = lease?.metadata ?? {};
     const token = lease === undefined ? undefined : `${uid}/${resourceVersion}`;
-    const since = {
-      revision: Number(resourceVersion),
+    // Whoever begins to watch sees leases that have not changed for long: our own renewals say since when.
+    const isLate = this.#options.members.reads === 'AllNamespaces';
+    const sight = isLate
+      ? { isRead: true, unchangedMs: this.#provenMs(lease) }
+      : { unchangedMs: this.#earlierMs(lease) };
+    this.#judge.seen({ cluster, token, nowMs, ...sight, ...read });
+    if (read === undefined) this.#seat.renewed(cluster, this.#limit());
+    this.#tellOne(cluster);
+  }
+
+  /** For how long a lease that was read just now has not changed, by our own renewals. */
+  #provenMs(lease: Lease | undefined): number {
+    const { world, times } = this.#options;
+    const revision = Number(lease?.metadata.resourceVersion ?? Number.NaN);
+    const at = { nowMs: world.clock.monotonicMs(), gapMsMax: times().renewalGapMsMax };
+    return Math.max(this.#renewals.unchangedMs(revision, at), this.#earlierMs(lease));
+  }
+
+  #earlierMs(lease: Lease | undefined): number {
+    const { world, times } = this.#options;
+    const revision = Number(lease?.metadata.resourceVersion);
+    return unchangedMs(this.#earlier, {
+      revision,
       wallMs: world.clock.wallMs(),
       gapMsMax: times().renewalGapMsMax,
-    };
-    this.#judge.seen({ cluster, token, nowMs, unchangedMs: unchangedMs(this.#earlier, since) });
-    this.#tellOne(cluster);
+    });
   }
 
   #tellOne(clusterId: string): void {

@@ -11,7 +11,6 @@ import { formatTime, withConditions } from '../../kube/objects/conditions.ts';
 import type { AgentContext } from '../copies/context.ts';
 import { type Member, shardOf } from '../copies/members.ts';
 import { type FederatedService, federatedServiceType } from '../kinds/federated-service.ts';
-import { memberLeaseName } from '../rules/broker-layout.ts';
 import { exportRefusal, mayExport } from '../rules/may-export.ts';
 import { parseServiceKey, recordName } from '../rules/names.ts';
 import {
@@ -37,6 +36,8 @@ export function createPlacementStatusController(context: AgentContext, federated
     const unsynced = members.unsynced();
     const known = members.all().filter(({ id }) => !unsynced.includes(id));
     if (known.find(({ id }) => context.verdict(id) === 'alive')?.id !== membership.clusterId) return undefined;
+    // The reports are in the leases, which the first members watch.
+    if (!members.areLeasesWatched) return { requeueAfterMs: unsyncedRetryMs };
     const placements = known.map((member) => placementOf(member, key, name));
     const clusters = placedClusters(present, placements, unsynced);
     const stamp = { now: formatTime(world.clock.wallMs()), observedGeneration: present.metadata.generation };
@@ -53,7 +54,7 @@ export function createPlacementStatusController(context: AgentContext, federated
   }
 
   function placementOf(member: Member, key: string, name: string): MemberPlacement {
-    const lease = member.leases.get(`${member.cluster.spec.namespace}/${memberLeaseName}`);
+    const lease = member.lease.current();
     const service = parseServiceKey(key);
     const reported = parseProblems(lease?.metadata.annotations?.[placementsAnnotation]).get(name);
     const refused = mayExport(member.cluster.spec, service)

@@ -10,9 +10,10 @@ import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoi
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
+import { listHeartbeats } from '../members/read-lease.ts';
 import { legacyOrigin, legacyShardSpec, legacySliceOrigin, legacySlices } from '../rules/legacy-import.ts';
 import { formatServiceKey, type ServiceKey } from '../rules/names.ts';
-import { byService, type Member, type Members, shardOf } from './members.ts';
+import { type Member, type Members, publishedBy, shardOf } from './members.ts';
 
 export interface LegacyRecord {
   readonly cluster: string;
@@ -39,6 +40,8 @@ export class LegacyRecords {
   readonly #options: LegacyRecordsOptions;
   /** Clusters whose first shard was seen a short time ago. */
   readonly #upgrading = new Map<string, Timer>();
+  /** Members that are known to have renewed a lease, where nobody here watches leases. */
+  #haveRun: ReadonlySet<string> = new Set();
   #copies: { namespace: string; imports: Informer<ServiceImport>; slices: Informer<EndpointSlice> } | undefined;
 
   constructor(options: LegacyRecordsOptions) {
@@ -71,7 +74,20 @@ export class LegacyRecords {
   /** Whether no cluster is left that reads the older form alone: one that never renewed a lease may be such a one. */
   isEverybodyUpgraded(): boolean {
     const { members } = this.#options;
-    return this.remaining().length === 0 && members.all().every(({ leases }) => leases.size > 0);
+    return (
+      this.remaining().length === 0 &&
+      members.all().every(({ id, lease }) => this.#haveRun.has(id) || lease.current() !== undefined)
+    );
+  }
+
+  /** Finds out at the broker who has run, if that is all there is to wait for and nobody here watches it. */
+  async lookForHeartbeats(): Promise<void> {
+    const { members, broker } = this.#options;
+    const isOpen = this.#copies !== undefined && this.remaining().length === 0;
+    if (!isOpen || members.areLeasesWatched || this.isEverybodyUpgraded()) return;
+    const heartbeats = await listHeartbeats(broker);
+    const run = members.all().filter(({ cluster }) => heartbeats.has(cluster.spec.namespace));
+    this.#haveRun = new Set(run.map(({ id }) => id));
   }
 
   get namespace(): string | undefined {
@@ -182,7 +198,7 @@ export class LegacyRecords {
 function hasArrived(member: Member, service: ServiceKey): boolean {
   const shard = shardOf(member, service);
   if (shard === undefined) return false;
-  return shard.spec.readyEndpoints === 0 || member.slices.countByIndex(byService, formatServiceKey(service)) > 0;
+  return shard.spec.readyEndpoints === 0 || publishedBy(member, service).length > 0;
 }
 
 function keysIn(imports: Informer<ServiceImport>): string[] {

@@ -3,27 +3,20 @@
 // are reported as deleted.
 
 import type { Log } from '../../base/log.ts';
-import { createInformer, type Informer, type InformerReader } from '../../kube/controller/informer.ts';
-import { type EndpointSlice, endpointSliceType, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
-import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import type { Informer, InformerReader } from '../../kube/controller/informer.ts';
+import { type EndpointSlice, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
+import type { Lease } from '../../kube/objects/lease.ts';
 import type { KubernetesObject } from '../../kube/objects/object.ts';
 import type { Cluster } from '../kinds/cluster.ts';
+import type { RecordLayout } from '../kinds/cluster-set.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
-import { type FollowerOptions, MemberFollower, type MemberScope } from '../members/follower.ts';
+import { type FollowerOptions, type Member, MemberFollower } from '../members/follower.ts';
+import { byNamespace, byService } from '../members/sources.ts';
 import { formatServiceKey, parseRecordName, recordName, type ServiceKey } from '../rules/names.ts';
 import { placementsAnnotation } from '../rules/placement.ts';
 import { publishedServiceKey, recordProblem } from '../rules/shard-record.ts';
 
-interface Copies {
-  readonly shards: Informer<ServiceShard>;
-  readonly slices: Informer<EndpointSlice>;
-  readonly leases: Informer<Lease>;
-}
-
-export interface Member extends Copies {
-  readonly id: string;
-  readonly cluster: Cluster;
-}
+export type { Member };
 
 export interface MemberServicesOptions {
   /** Only services with records of this member. */
@@ -38,14 +31,9 @@ interface ServiceNews {
   readonly isSlice: boolean;
 }
 
-/** By service, over the records of one member. */
-export const byService = 'service';
-
-/** Over shards: by the namespace of the service. */
-export const byNamespace = 'namespace';
-
 export class Members {
-  readonly #follower: MemberFollower<Copies>;
+  readonly #follower: MemberFollower;
+  readonly #doubts = new Map<string, ReturnType<typeof createDoubts>>();
   readonly #serviceHandlers = new Set<(serviceKey: string, news: ServiceNews) => void>();
   readonly #upgradeHandlers = new Set<(clusterId: string) => void>();
   readonly #leaseHandlers = new Set<(clusterId: string, lease: Lease | undefined) => void>();
@@ -53,16 +41,35 @@ export class Members {
   readonly #returnHandlers = new Set<(clusterId: string) => void>();
   readonly #memberHandlers = new Set<(clusterId: string, member: Member | undefined) => void>();
 
-  constructor(options: FollowerOptions) {
-    this.#follower = new MemberFollower(options, {
-      create: createCopies,
-      added: (member) => this.#subscribe(member, options.log.with({ member: member.id })),
-      removed: (member) => this.#removed(member),
-      changed: (id, member) => {
-        for (const handler of this.#memberHandlers) handler(id, member);
+  constructor(options: FollowerOptions & { readonly clusterId: string }) {
+    const doubt = (id: string) => {
+      const known = this.#doubts.get(id) ?? createDoubts(id, options.log.with({ member: id }));
+      this.#doubts.set(id, known);
+      return known;
+    };
+    this.#follower = new MemberFollower(
+      { ...options, hasEndpoints: true },
+      {
+        shard: (member, next, previous) => {
+          doubt(member.id)(next, next && shardKey(next));
+          this.#tellShard(member.id, next ?? previous);
+          const isFirstOrLast = member.shards.size === (next === undefined ? 0 : 1);
+          if (isFirstOrLast) for (const handler of this.#upgradeHandlers) handler(member.id);
+        },
+        endpoints: (member, next, previous) => {
+          doubt(member.id)(next, next && publishedServiceKey(next));
+          this.#tellSlice(member.id, next, previous);
+        },
+        returned: ({ id }) => {
+          for (const handler of this.#returnHandlers) handler(id);
+        },
+        removed: (member) => this.#removed(member),
+        changed: (id, member) => {
+          for (const handler of this.#memberHandlers) handler(id, member);
+        },
+        lease: (id, next, previous) => this.#tellLease(id, next, previous),
       },
-      lease: (id, next, previous) => this.#tellLease(id, next, previous),
-    });
+    );
   }
 
   get clusters(): Informer<Cluster> {
@@ -77,6 +84,35 @@ export class Members {
     this.#follower.stop();
   }
 
+  /** Reads by this layout as soon as its copies are complete; until the first call nothing is read. */
+  read(layout: RecordLayout): void {
+    this.#follower.read(layout);
+  }
+
+  /** The layout that members are read by now. */
+  get reads(): RecordLayout {
+    return this.#follower.reads;
+  }
+
+  /** Whether the leases of all members are watched. In the layout per member they always are. */
+  watchLeases(isWatched: boolean): void {
+    this.#follower.watchLeases(isWatched);
+  }
+
+  /** Whether the leases of all members are seen here. */
+  get areLeasesWatched(): boolean {
+    return this.#follower.areLeasesWatched;
+  }
+
+  whenLeasesWatched(): Promise<void> {
+    return this.#follower.whenLeasesWatched();
+  }
+
+  /** This cluster's own EndpointSlices are all gone and need not be watched any more. */
+  releaseOwnSlices(): void {
+    this.#follower.releaseOwnSlices();
+  }
+
   /** For a broker that may have been restored from an older copy. */
   relist(): void {
     this.#follower.relist();
@@ -84,6 +120,11 @@ export class Members {
 
   get(clusterId: string): Member | undefined {
     return this.#follower.get(clusterId);
+  }
+
+  /** Whose records lie in that namespace of the broker. */
+  inNamespace(namespace: string): Member | undefined {
+    return this.#follower.inNamespace(namespace);
   }
 
   /** In the order of their ids. */
@@ -108,10 +149,11 @@ export class Members {
           if (options.only !== undefined && options.only !== clusterId) return;
           if (!isSlice || options.hasSlices()) handler(serviceKey, undefined, undefined);
         };
-        for (const { id, shards, slices } of this.#follower.all()) {
-          for (const shard of shards.values())
+        for (const member of this.#follower.all()) {
+          const { id } = member;
+          for (const shard of member.shards.values())
             tellKey(shardKey(shard), (key) => told(key, { clusterId: id, isSlice: false }));
-          for (const slice of slices.values())
+          for (const slice of allPublished(member))
             tellKey(publishedServiceKey(slice), (key) => told(key, { clusterId: id, isSlice: true }));
         }
         this.#serviceHandlers.add(told);
@@ -135,8 +177,10 @@ export class Members {
 
   /** Keys of all services that this member has shards or slices of. */
   recordsOf(clusterId: string): Set<string> {
-    const slices = this.#follower.get(clusterId)?.slices.values() ?? [];
-    const keys = Array.from(slices, publishedServiceKey).filter((key) => key !== undefined);
+    const member = this.#follower.get(clusterId);
+    const keys = Array.from(member === undefined ? [] : allPublished(member), publishedServiceKey).filter(
+      (key) => key !== undefined,
+    );
     return new Set([...this.servicesOf(clusterId), ...keys]);
   }
 
@@ -169,29 +213,10 @@ export class Members {
     this.#memberHandlers.add(handler);
   }
 
-  #subscribe(member: Member, log: Log): void {
-    const { id } = member;
-    const doubt = createDoubts(id, log);
-    member.shards.on((_key, next, previous) => {
-      doubt(next, next && shardKey(next));
-      this.#tellShard(id, next ?? previous);
-      const isFirstOrLast = member.shards.size === (next === undefined ? 0 : 1);
-      if (isFirstOrLast) for (const handler of this.#upgradeHandlers) handler(id);
-    });
-    member.slices.on((_key, next, previous) => {
-      doubt(next, next && publishedServiceKey(next));
-      this.#tellSlice(id, next, previous);
-    });
-    for (const records of [member.shards, member.slices]) {
-      records.onReturn(() => {
-        for (const handler of this.#returnHandlers) handler(id);
-      });
-    }
-  }
-
   #removed(member: Member): void {
     for (const shard of member.shards.values()) this.#tellShard(member.id, shard);
-    for (const slice of member.slices.values()) this.#tellSlice(member.id, undefined, slice);
+    for (const slice of allPublished(member)) this.#tellSlice(member.id, undefined, slice);
+    this.#doubts.delete(member.id);
   }
 
   #tellShard(id: string, shard: ServiceShard | undefined): void {
@@ -218,25 +243,26 @@ export class Members {
   }
 }
 
-function createCopies(scope: MemberScope): Copies {
-  return {
-    shards: createInformer<ServiceShard>({
-      ...scope,
-      type: serviceShardType,
-      indexes: { [byNamespace]: (shard) => keysOf(parseRecordName(shard.metadata.name)?.namespace) },
-    }),
-    slices: createInformer<EndpointSlice>({
-      ...scope,
-      type: endpointSliceType,
-      indexes: { [byService]: (slice) => keysOf(publishedServiceKey(slice)) },
-    }),
-    leases: createInformer<Lease>({ ...scope, type: leaseType }),
-  };
-}
-
 /** The export of the service by this member. */
 export function shardOf(member: Member, service: ServiceKey): ServiceShard | undefined {
   return member.shards.get(`${member.cluster.spec.namespace}/${recordName(service)}`);
+}
+
+/** The slices that this member has published of the service, and where: those of older agents are EndpointSlices. */
+export function publishedBy(member: Member, service: ServiceKey): readonly EndpointSlice[] {
+  const key = formatServiceKey(service);
+  const count = shardOf(member, service)?.spec.endpointShards;
+  const older = () => member.slices.byIndex(byService, key);
+  if (count === undefined) return older();
+  const shards = member.endpoints.byIndex(byService, key);
+  // Shard and endpoints travel apart: until all are here, those that an older layout has are as good.
+  const rest = shards.length >= count ? [] : older();
+  return rest.length === 0 ? shards : rest;
+}
+
+function* allPublished({ endpoints, slices }: Member): Iterable<EndpointSlice> {
+  yield* endpoints.values();
+  yield* slices.values();
 }
 
 function shardKey(shard: ServiceShard): string | undefined {

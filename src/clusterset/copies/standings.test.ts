@@ -45,8 +45,9 @@ describe('standings', () => {
     });
     const broker = createClient(world.network.http({ server: 'https://broker' }), { world, userAgent: 'test' });
     const log = createLog({ clock: world.clock, level: 'warn', write: (line) => void lines.push(line) });
-    const members = new Members({ world, log, broker, clusterset: 'prod' });
+    const members = new Members({ world, log, broker, clusterset: 'prod', clusterId: 'north' });
     members.start();
+    members.read('PerMember');
     await sim.time.until(() => members.get('west')?.shards.size === 1 && members.get('east')?.shards.size === 1, {
       withinMs: 5_000,
     });

@@ -7,10 +7,9 @@ import { type Standing, standing } from '../rules/leases/staleness.ts';
 import { mayExport } from '../rules/may-export.ts';
 import type { Shard } from '../rules/merge/shard.ts';
 import type { ServiceKey } from '../rules/names.ts';
-import { formatServiceKey } from '../rules/names.ts';
 import { readShard, recordProblem } from '../rules/shard-record.ts';
 import type { AgentContext } from './context.ts';
-import { byService, shardOf } from './members.ts';
+import { publishedBy, shardOf } from './members.ts';
 
 export interface CountedRecord {
   readonly cluster: string;
@@ -38,7 +37,7 @@ export function countedRecords(context: AgentContext, service: ServiceKey, optio
     const isDraining = member.cluster.spec.draining === true || record.spec.draining === true;
     const policy = record.spec.onStale ?? context.policy().staleness;
     const now = { ...standing(context.verdict(member.id), policy), isDraining };
-    const published = () => member.slices.byIndex(byService, formatServiceKey(service));
+    const published = () => publishedBy(member, service);
     if (now.isCounted)
       records.push({ cluster: member.id, record, shard: readShard(record, member.id), standing: now, published });
   }

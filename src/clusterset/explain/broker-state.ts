@@ -6,8 +6,10 @@ import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import type { Lease } from '../../kube/objects/lease.ts';
 import { type Cluster, clusterType } from '../kinds/cluster.ts';
 import { type ClusterSet, clusterSetDefaults, clusterSetType } from '../kinds/cluster-set.ts';
+import { readMemberLease } from '../members/read-lease.ts';
 import { type MemberRecord, readMemberRecord } from '../membership/member-record.ts';
 import { memberRecordName } from '../rules/broker-layout.ts';
 import type { NamedRange } from '../rules/range-overlap.ts';
@@ -48,6 +50,14 @@ export async function readMembers(client: Client, clusterset: string): Promise<K
 export async function readRecord(client: Client, namespace: string): Promise<MemberRecord | undefined> {
   const record = await getOrUndefined<ConfigMap>(client, configMapType, { namespace, name: memberRecordName });
   return record && readMemberRecord(record);
+}
+
+/** The lease by which other members judge the one whose namespace it is. */
+export function readLease(
+  client: Client,
+  { set, namespace }: { readonly set: ClusterSet | undefined; readonly namespace: string },
+): Promise<Lease | undefined> {
+  return readMemberLease(client, namespace, { layout: set?.spec?.layout ?? clusterSetDefaults.layout });
 }
 
 /** All ranges of the set and of its members but one. */

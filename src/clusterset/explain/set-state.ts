@@ -8,7 +8,7 @@ import { ApiError } from '../../kube/objects/api-error.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, serviceNameLabel } from '../../kube/objects/endpoint-slice.ts';
-import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import type { Lease } from '../../kube/objects/lease.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import { type KubernetesObject, keyOf, type ResourceType } from '../../kube/objects/object.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
@@ -18,13 +18,12 @@ import { type ServiceExport, serviceExportType } from '../kinds/service-export.t
 import { type ServiceImport, serviceImportType } from '../kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
 import { type MembershipRecord, verdictsName } from '../membership/membership.ts';
-import { memberLeaseName } from '../rules/broker-layout.ts';
 import type { LeaseVerdict } from '../rules/leases/lease-judge.ts';
 import { type LeaseMemory, parseLeaseMemory } from '../rules/leases/lease-memory.ts';
 import { legacyOrigin, legacyShardSpec } from '../rules/legacy-import.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '../rules/names.ts';
 import { readSetPolicy, type SetPolicy } from '../rules/set-policy.ts';
-import { type KnownMember, readClusterSet, readMembers } from './broker-state.ts';
+import { type KnownMember, readClusterSet, readLease, readMembers } from './broker-state.ts';
 import type { ClusterFacts } from './foresee.ts';
 
 export interface MemberState extends KnownMember {
@@ -58,7 +57,7 @@ export async function readSetState(request: SetStateRequest): Promise<SetState> 
   const memories = await readVerdicts(home);
   const known = await readMembers(broker, membership.clusterset);
   const members = await Promise.all(
-    known.map((member) => readMember(broker, { member, memory: memories.get(member.id), keys })),
+    known.map((member) => readMember(broker, { member, memory: memories.get(member.id), keys, set })),
   );
   return { set, policy: readSetPolicy(set), members, older: await readOlder(broker, set, members) };
 }
@@ -81,13 +80,14 @@ interface MemberRequest {
   readonly member: KnownMember;
   readonly memory: LeaseMemory | undefined;
   readonly keys: readonly string[] | undefined;
+  readonly set: ClusterSet;
 }
 
-async function readMember(broker: Client, { member, memory, keys }: MemberRequest): Promise<MemberState> {
+async function readMember(broker: Client, { member, memory, keys, set }: MemberRequest): Promise<MemberState> {
   const { namespace } = member.cluster.spec;
   const known = { ...member, memory, verdict: memory?.verdict ?? 'alive' };
   try {
-    const lease = await getOrUndefined<Lease>(broker, leaseType, { namespace, name: memberLeaseName });
+    const lease = await readLease(broker, { set, namespace });
     return { ...known, lease, shards: await readShards(broker, namespace, keys) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;

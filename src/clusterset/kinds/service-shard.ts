@@ -43,6 +43,8 @@ export interface ServiceShardSpec {
   exportTo?: string[];
   /** New connections go to other clusters, while those that are open go on. */
   draining?: boolean;
+  /** How many EndpointShards hold its endpoints; absent if they are EndpointSlices alone. */
+  endpointShards?: number;
   /** Instead of what the clusterset says. */
   onStale?: StalenessPolicy;
 }

@@ -10,6 +10,8 @@ import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { OwnerReference } from '../../kube/objects/object.ts';
 import {
   accountsOf,
+  clusterRoleBindingType,
+  clusterRoleType,
   type PolicyRule,
   readVerbs,
   roleBindingType,
@@ -58,7 +60,22 @@ export function brokerObjects({ clusterset, spec }: BrokerRequest): Manifest[] {
     manifest(namespaceType, { name: membersNamespace(clusterset), labels }, {}),
     manifest(clusterSetType, { name: clusterset, namespace: clusterset }, { spec }),
     ...granted('portolan-members', clusterset, [accountsOf(membersNamespace(clusterset))], setRules),
+    ...(spec.layout === 'AllNamespaces' ? sharedReaderObjects(clusterset) : []),
     ...legacyObjects(clusterset, spec.legacyNamespace),
+  ];
+}
+
+/** The kinds of the layout of all namespaces, and no others: nothing else of this cluster can be read with this right. */
+const sharedKinds = ['serviceshards', 'endpointshards', 'heartbeats', 'livenessreports'];
+
+/** Members of a broker that serves this set alone read the records of all of them with one watch for each kind. */
+export function sharedReaderObjects(clusterset: string): Manifest[] {
+  const name = `portolan-readers.${clusterset}`;
+  const rules = [{ apiGroups: [own], resources: sharedKinds, verbs: [...readVerbs] }];
+  const subjects = [accountsOf(membersNamespace(clusterset))];
+  return [
+    manifest(clusterRoleType, { name }, { rules }),
+    manifest(clusterRoleBindingType, { name }, { subjects, roleRef: roleRefOf('ClusterRole', name) }),
   ];
 }
 
@@ -109,8 +126,7 @@ export function memberObjects(request: MemberRequest, owner?: OwnerReference): M
   const ownedBy = owner === undefined ? {} : { ownerReferences: [owner] };
   return [
     memberQuotaObject(request),
-    ...granted('portolan-readers', namespace, [accountsOf(accounts)], readerRules),
-    ...granted('portolan-member', namespace, [self], memberRules(namespace)),
+    ...memberRightsObjects(request),
     manifest(serviceAccountType, { name: id, namespace: accounts, ...ownedBy }, {}),
     ...granted(memberRoleName(id), accounts, [self], accountRules(id), ownedBy),
     ...granted(memberRoleName(id), clusterset, [self], reportRules(id), ownedBy),
@@ -126,12 +142,26 @@ export function memberObjects(request: MemberRequest, owner?: OwnerReference): M
 /** A member's own small objects: its leases and its record. */
 const ownObjectsMax = 100;
 
+/** The rights in a member's namespace, its own and those of the others. */
+export function memberRightsObjects({ clusterset, id }: Pick<MemberRequest, 'clusterset' | 'id'>): Manifest[] {
+  const accounts = membersNamespace(clusterset);
+  const namespace = memberNamespace(clusterset, id);
+  const self: Subject = { kind: 'ServiceAccount', name: id, namespace: accounts };
+  return [
+    ...granted('portolan-readers', namespace, [accountsOf(accounts)], readerRules),
+    ...granted('portolan-member', namespace, [self], memberRules(namespace)),
+  ];
+}
+
 /** How much a member may write. Numbers of objects hold on any Kubernetes, bytes on the embedded broker. */
 export function memberQuotaObject({ clusterset, id, quota }: MemberRequest): Manifest<ResourceQuota> {
   const { services, endpointSlices, bytes } = { ...clusterSetDefaults.memberQuota, ...quota };
   const hard = {
     'count/serviceshards.portolan.dev': String(services),
     'count/endpointslices.discovery.k8s.io': String(endpointSlices),
+    'count/endpointshards.portolan.dev': String(endpointSlices),
+    'count/heartbeats.portolan.dev': String(ownObjectsMax),
+    'count/livenessreports.portolan.dev': String(ownObjectsMax),
     'count/leases.coordination.k8s.io': String(ownObjectsMax),
     'count/configmaps': String(ownObjectsMax),
     [bytesResource]: bytes,
@@ -142,7 +172,7 @@ export function memberQuotaObject({ clusterset, id, quota }: MemberRequest): Man
 
 const leases: Omit<PolicyRule, 'verbs'> = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
 const recordRules: readonly Omit<PolicyRule, 'verbs'>[] = [
-  { apiGroups: [own], resources: ['serviceshards'] },
+  { apiGroups: [own], resources: sharedKinds },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'] },
   leases,
 ];

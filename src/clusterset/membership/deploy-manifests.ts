@@ -22,9 +22,10 @@ export function deployManifests(): ManifestFile[] {
       name: 'broker.yaml',
       says: [
         'A clusterset at its broker, as portolan broker init lays it out; portolan broker init --print says it for another',
-        'name or other policies. Needs the definitions of ../crds first.',
+        'name or other policies. Needs the definitions of ../crds first. For a broker that serves several clustersets, say',
+        'layout: PerMember and leave out the ClusterRole and its binding.',
       ],
-      manifests: brokerObjects({ clusterset, spec: {} }),
+      manifests: brokerObjects({ clusterset, spec: { layout: 'AllNamespaces' } }),
     },
     {
       name: 'member.yaml',

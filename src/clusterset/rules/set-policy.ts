@@ -7,6 +7,7 @@ import {
   clusterSetDefaults,
   type LocalityPreference,
   type PortPolicy,
+  type RecordLayout,
   type StalenessPolicy,
 } from '../kinds/cluster-set.ts';
 import { type DnsOptions, dnsOptionsOf } from './clusterset-dns.ts';
@@ -33,6 +34,8 @@ export interface SetPolicy {
   readonly dns: DnsOptions;
   /** Where agents of the older form keep their imports; undefined is nowhere. */
   readonly legacyNamespace: string | undefined;
+  /** How members are to read each other's records. */
+  readonly layout: RecordLayout;
 }
 
 export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
@@ -61,6 +64,7 @@ export function readSetPolicy(set: ClusterSet | undefined): SetPolicy {
     zone: dnsOptionsOf(set?.spec?.dns).zone,
     dns: dnsOptionsOf(set?.spec?.dns),
     legacyNamespace: set?.spec?.legacyNamespace,
+    layout: spec.layout,
   };
 }
 

@@ -5,11 +5,10 @@
 import { boundedName } from '../../kube/objects/bounded-name.ts';
 import {
   type EndpointSlice,
-  endpointSliceType,
   importedServiceNameLabel,
   sliceManagedByLabel,
 } from '../../kube/objects/endpoint-slice.ts';
-import { apiVersionOf } from '../../kube/objects/object.ts';
+import { apiVersionOf, type ResourceType } from '../../kube/objects/object.ts';
 import { isHeadless, type Service } from '../../kube/objects/service.ts';
 import type { ServiceExport } from '../kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../kinds/service-shard.ts';
@@ -26,6 +25,8 @@ export interface ShardPlanRequest {
   readonly service: Service;
   readonly serviceExport: ServiceExport;
   readonly readyCount: number;
+  /** How many EndpointShards it has; undefined if its endpoints are EndpointSlices alone. */
+  readonly endpointShards?: number | undefined;
   /** Clusterset IPs that this cluster holds for the service, so that others may take the same. */
   readonly clusterSetIps: readonly string[];
   /** This member's namespace at the broker. */
@@ -34,7 +35,7 @@ export interface ShardPlanRequest {
 }
 
 export function planShard(request: ShardPlanRequest): ServiceShard {
-  const { service, serviceExport, readyCount, clusterSetIps, namespace } = request;
+  const { service, serviceExport, readyCount, endpointShards, clusterSetIps, namespace } = request;
   const spec = service.spec ?? {};
   const { labels, annotations, exportTo, onStale, isDraining } = readExportRequest(serviceExport);
   const affinity = spec.sessionAffinity ?? 'None';
@@ -64,6 +65,7 @@ export function planShard(request: ShardPlanRequest): ServiceShard {
       ...(addresses.loadBalancer.length === 0 ? {} : { loadBalancer: [...addresses.loadBalancer] }),
       ...(clusterSetIps.length === 0 ? {} : { clusterSetIPs: [...clusterSetIps] }),
       readyEndpoints: readyCount,
+      endpointShards,
       exportTo,
       onStale,
       ...(isDraining ? { draining: true } : {}),
@@ -135,10 +137,19 @@ function readPort(port: {
 
 export const serviceNamespaceLabel = 'portolan.dev/service-namespace';
 
-export function publishedRecord(slice: PublishedSlice, service: ServiceKey, namespace: string): EndpointSlice {
+export interface PublishedRecordRequest {
+  readonly service: ServiceKey;
+  /** This member's namespace at the broker. */
+  readonly namespace: string;
+  /** EndpointSlice or EndpointShard: both have one shape and the same names. */
+  readonly type: ResourceType;
+}
+
+export function publishedRecord(slice: PublishedSlice, request: PublishedRecordRequest): EndpointSlice {
+  const { service, namespace, type } = request;
   return {
-    apiVersion: apiVersionOf(endpointSliceType),
-    kind: endpointSliceType.kind,
+    apiVersion: apiVersionOf(type),
+    kind: type.kind,
     metadata: {
       name: boundedName(slice.name),
       namespace,

@@ -5,6 +5,8 @@ import { silentLog } from '../../base/log.ts';
 import { FederationTable } from '../../catalog/federation-table.ts';
 import { NameTable } from '../../catalog/name-table.ts';
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
+import { clusterSetType, type RecordLayout } from '../../clusterset/kinds/cluster-set.ts';
+import { heartbeatType } from '../../clusterset/kinds/heartbeat.ts';
 import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { memberLeaseName } from '../../clusterset/rules/broker-layout.ts';
 import { createClient } from '../../kube/client/client.ts';
@@ -16,9 +18,18 @@ import { attachFederation } from './broker-records.ts';
 
 const key = '/myfederation/shop/web';
 
-async function setUp() {
+async function setUp({ layout = 'PerMember' }: { readonly layout?: RecordLayout } = {}) {
+  const watches = new Set<string>();
   const sim = new Simulation({ seed: 1 });
-  const broker = new SimHome({ simulation: sim, name: 'broker', serviceRanges: ['10.96.0.0/16'], mayDo: () => true });
+  const broker = new SimHome({
+    simulation: sim,
+    name: 'broker',
+    serviceRanges: ['10.96.0.0/16'],
+    mayDo: () => true,
+    onRequest: (_user, { verb, resource, namespace }) => {
+      if (verb === 'watch') watches.add(`${resource} ${namespace}`);
+    },
+  });
   await broker.start();
   const { admin } = broker;
   const world = sim.world('authority');
@@ -30,14 +41,15 @@ async function setUp() {
     ({ apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) }, ...rest }) as AnyObject;
   const portolan = 'portolan.dev/v1alpha1';
   await admin.create(namespaceType, object('v1', 'Namespace', undefined, 'prod'));
+  await admin.create(clusterSetType, object(portolan, 'ClusterSet', 'prod', 'prod', { spec: { layout } }));
+  const [beatType, beatVersion] =
+    layout === 'PerMember' ? [leaseType, 'coordination.k8s.io/v1'] : [heartbeatType, portolan];
   const join = async (id: string, place: { zone: string; region: string }) => {
     const namespace = `prod-m-${id}`;
     await admin.create(namespaceType, object('v1', 'Namespace', undefined, namespace));
     await admin.create(clusterType, object(portolan, 'Cluster', 'prod', id, { spec: { namespace, ...place } }));
-    await admin.create(
-      leaseType,
-      object('coordination.k8s.io/v1', 'Lease', namespace, memberLeaseName, { spec: { holderIdentity: id } }),
-    );
+    const spec = { holderIdentity: id };
+    await admin.create(beatType, object(beatVersion, beatType.kind, namespace, memberLeaseName, { spec }));
   };
   const share = (id: string, n: number, more: object = {}) =>
     admin.create(
@@ -55,9 +67,9 @@ async function setUp() {
       }),
     );
   const renew = async (id: string) => {
-    const lease = await admin.get(leaseType, { namespace: `prod-m-${id}`, name: memberLeaseName });
-    const spec = { holderIdentity: id, leaseTransitions: Math.floor(sim.time.nowMs / 1000) };
-    await admin.update(leaseType, { ...lease, spec } as AnyObject);
+    const lease = await admin.get(beatType, { namespace: `prod-m-${id}`, name: memberLeaseName });
+    const spec = { holderIdentity: id, leaseDurationSeconds: 1 + Math.floor(sim.time.nowMs / 1000) };
+    await admin.update(beatType, { ...lease, spec } as AnyObject);
   };
   await admin.create(
     federationType,
@@ -84,7 +96,7 @@ async function setUp() {
       .shardsOf(key)
       .filter(({ isReady }) => isReady)
       .map(({ cluster }) => cluster);
-  return { sim, broker, admin, table, attachment, healthy, renew, share };
+  return { sim, broker, admin, table, attachment, healthy, renew, share, watches };
 }
 
 describe('federation attached to a broker', () => {
@@ -153,15 +165,32 @@ describe('federation attached to a broker', () => {
     attachment.stop();
   });
 
-  test('a member stops renewing while the other goes on -> left out after its lease time; renews -> back at once', async () => {
-    const { sim, healthy, attachment, renew } = await setUp();
-    for (let i = 0; i < 4; i++) {
-      await sim.time.advance(10_000);
-      await renew('west');
-    }
-    await sim.time.until(() => healthy().join() === 'west', { withinMs: 5000 });
-    await renew('east');
-    await sim.time.until(() => healthy().join() === 'east,west', { withinMs: 2000 });
+  test.each(['PerMember', 'AllNamespaces'] as const)(
+    '%s, a member stops renewing while the other goes on -> left out after its lease time; renews -> back at once',
+    async (layout) => {
+      const { sim, healthy, attachment, renew } = await setUp({ layout });
+      for (let i = 0; i < 4; i++) {
+        await sim.time.advance(10_000);
+        await renew('west');
+      }
+      await sim.time.until(() => healthy().join() === 'west', { withinMs: 5000 });
+      await renew('east');
+      await sim.time.until(() => healthy().join() === 'east,west', { withinMs: 2000 });
+      attachment.stop();
+    },
+  );
+
+  test('records in all namespaces -> one watch for each kind, none for a member; a member added later is there too', async () => {
+    const { sim, admin, table, attachment, share, watches } = await setUp({ layout: 'AllNamespaces' });
+    await sim.time.advance(3_000);
+    expect([...watches].sort()).toEqual(['clusters prod', 'federations prod', 'heartbeats ', 'serviceshards ']);
+    const cluster = await admin.get(clusterType, { namespace: 'prod', name: 'west' });
+    const metadata = { name: 'north', namespace: 'prod' };
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'prod-m-north' } };
+    await admin.create(namespaceType, namespace);
+    await share('north', 3);
+    await admin.create(clusterType, { ...cluster, metadata, spec: { namespace: 'prod-m-north' } } as AnyObject);
+    await sim.time.until(() => table.shardsOf(key).length === 3, { withinMs: 2000 });
     attachment.stop();
   });
 

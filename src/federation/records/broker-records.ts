@@ -6,16 +6,17 @@ import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
-import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
-import { type Followed, type MemberCopies, MemberFollower } from '../../clusterset/members/follower.ts';
-import { memberLeaseName } from '../../clusterset/rules/broker-layout.ts';
+import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
+import { type Member, MemberFollower } from '../../clusterset/members/follower.ts';
+import { readMemberLease } from '../../clusterset/members/read-lease.ts';
+import { timesFor } from '../../clusterset/rules/leases/heartbeat-rate.ts';
 import { LeaseJudge, type LeaseTimes } from '../../clusterset/rules/leases/lease-judge.ts';
 import { parseRecordName } from '../../clusterset/rules/names.ts';
 import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type InformerReader } from '../../kube/controller/informer.ts';
-import { type Lease, leaseType } from '../../kube/objects/lease.ts';
+import type { Lease } from '../../kube/objects/lease.ts';
 import { type Federation, federationType } from '../kinds/federation.ts';
 import { type FederationSink, federatedShard } from '../rules/record.ts';
 
@@ -38,41 +39,35 @@ export interface FederationAttachment {
   stop(): void;
 }
 
-type Member = Followed<MemberCopies>;
-
 const probeMs = 1000;
 
 export function attachFederation(options: AttachFederationOptions): FederationAttachment {
   const { sink, broker, clusterset, world, log } = options;
   const shared = { client: broker, world, log };
   const federations = createInformer<Federation>({ ...shared, type: federationType, namespace: clusterset });
-  const members = new MemberFollower<MemberCopies>(options, {
-    create: (scope) => ({
-      shards: createInformer<ServiceShard>({ ...scope, type: serviceShardType }),
-      leases: createInformer<Lease>({ ...scope, type: leaseType }),
-    }),
-    added: (member) => {
-      member.shards.on((_key, next, previous) => {
-        const now = members.get(member.id) ?? member;
-        if (next) publish(now, next);
-        else if (previous) withdraw(now, previous);
-      });
+  const members = new MemberFollower(
+    { ...options, hasEndpoints: false },
+    {
+      shard: (member, next, previous) => {
+        if (next) publish(member, next);
+        else if (previous) withdraw(member, previous);
+      },
+      removed: (member) => {
+        for (const shard of member.shards.values()) withdraw(member, shard);
+        judge.forget(member.id);
+        sink.setClusterAlive(member.id, true);
+      },
+      // Its place or its limits may have changed.
+      changed: (_id, member) => {
+        for (const shard of member?.shards.values() ?? []) publish(member!, shard);
+      },
+      lease: (id, next) => {
+        if (next) see(id, next);
+      },
+      listed: () => checkSynced(),
     },
-    removed: (member) => {
-      for (const shard of member.shards.values()) withdraw(member, shard);
-      judge.forget(member.id);
-      sink.setClusterAlive(member.id, true);
-    },
-    // Its place or its limits may have changed.
-    changed: (_id, member) => {
-      for (const shard of member?.shards.values() ?? []) publish(member!, shard);
-    },
-    lease: (id, next) => {
-      if (next) see(id, next);
-    },
-    listed: () => checkSynced(),
-  });
-  let leaseTimes = timesOf(undefined);
+  );
+  let leaseTimes = timesOf(undefined, 0);
   let { virtualRanges } = readSetPolicy(undefined);
   const judge = new LeaseJudge(() => leaseTimes);
   const waiters: (() => void)[] = [];
@@ -142,7 +137,11 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
       // Not found is a response too; any other error means that the broker is unreachable.
       const ref = { namespace: clusterset, name: clusterset };
       const set = await getOrUndefined<ClusterSet>(broker, clusterSetType, ref);
-      leaseTimes = timesOf(set);
+      const { layout } = readSetPolicy(set);
+      members.read(layout);
+      members.watchLeases(true);
+      checkSynced();
+      leaseTimes = timesOf(set, layout === 'AllNamespaces' ? members.all().length : 0);
       followRanges(set);
       judge.ownRenewed(world.clock.monotonicMs());
       for (const id of judge.suspects()) await lookOnceMore(id);
@@ -158,7 +157,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   async function lookOnceMore(id: string): Promise<void> {
     const namespace = members.get(id)?.cluster.spec.namespace;
     if (namespace !== undefined) {
-      const lease = await getOrUndefined<Lease>(broker, leaseType, { namespace, name: memberLeaseName });
+      const lease = await readMemberLease(broker, namespace, { layout: members.reads });
       if (lease) see(id, lease);
     }
     judge.condemn(id);
@@ -187,6 +186,6 @@ function isSameRange(a: IpRange, b: IpRange): boolean {
 }
 
 /** The lease times of members. An authority has no lease; its own probes count as renewals. */
-function timesOf(set: ClusterSet | undefined): LeaseTimes {
-  return { ...readSetPolicy(set).lease, renewalGapMsMax: 5 * probeMs };
+function timesOf(set: ClusterSet | undefined, memberCount: number): LeaseTimes {
+  return { ...timesFor(readSetPolicy(set).lease, memberCount), renewalGapMsMax: 5 * probeMs };
 }

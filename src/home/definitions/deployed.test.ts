@@ -70,9 +70,19 @@ function create(kindName: string, text: string): { object: AnyObject; wrong: str
 describe('definitions of deploy/crds', () => {
   test('crds: every kind of the plan that is not built in -> a file, named by its plural', () => {
     expect(kinds.map(({ kind }) => kind).sort()).toEqual([
-      ...['AddressClaim', 'Cluster', 'ClusterProperty', 'ClusterSet', 'FederatedService', 'Federation'],
       ...[
+        'AddressClaim',
+        'Cluster',
+        'ClusterProperty',
+        'ClusterSet',
+        'EndpointShard',
+        'FederatedService',
+        'Federation',
+      ],
+      ...[
+        'Heartbeat',
         'HostnameGenerator',
+        'LivenessReport',
         'MeshExternalService',
         'Peer',
         'PeerExport',
@@ -217,7 +227,28 @@ const valid: Record<string, string> = {
       clusterSetIPs: [243.0.0.7]
       readyEndpoints: 3
       exportTo: [west]
+      endpointShards: 1
       onStale: NotReady`,
+  EndpointShard: `
+    metadata: { name: checkout-a.shop.pods, namespace: prod-m-east }
+    addressType: IPv4
+    endpoints:
+      - addresses: [10.1.0.9]
+        conditions: { ready: true, serving: true, terminating: false }
+        hostname: web-0
+        zone: eu-1a
+    ports: [{ name: http, protocol: TCP, port: 8080, appProtocol: http }]`,
+  Heartbeat: `
+    metadata: { name: portolan-agent, namespace: prod-m-east }
+    spec:
+      holderIdentity: east
+      leaseDurationSeconds: 30
+      renewTime: '2026-01-01T00:00:00.000000Z'
+      reads: AllNamespaces
+      judging: true`,
+  LivenessReport: `
+    metadata: { name: portolan-liveness, namespace: prod-m-east }
+    spec: { renewTime: '2026-01-01T00:00:00.000000Z', silent: [west] }`,
   ServiceExportPolicy: `
     metadata: { name: shops }
     spec:

@@ -59,7 +59,8 @@ export interface Reflector {
 }
 
 const defaultPageSize = 500;
-const backoffOptions = { firstMs: 1600, delayMsMax: 30_000 };
+// A member that starts while its broker is away must be back before its lease of 30 s runs out.
+const backoffOptions = { firstMs: 1600, delayMsMax: 15_000 };
 /** A watch that lived this long, or brought something, was a success. */
 const healthyWatchMs = 5_000;
 /** Watches end after a random time in this range, so that a home's watchers do not all come back at once. */

@@ -35,6 +35,8 @@ export interface LeaseSight {
   readonly nowMs: number;
   /** How long it had not changed already when this run first saw it. */
   readonly unchangedMs?: number;
+  /** Whether it was read now and then, and not watched: then `unchangedMs` counts at each sight. */
+  readonly isRead?: boolean;
 }
 
 interface LeaseState {
@@ -91,13 +93,29 @@ export class LeaseJudge {
   }
 
   /** The lease of a member as it is at the broker now. */
-  seen({ cluster, token, nowMs, unchangedMs = 0 }: LeaseSight): void {
+  seen({ cluster, token, nowMs, unchangedMs = 0, isRead = false }: LeaseSight): void {
     const lease = this.#leases.get(cluster) ?? this.#firstSight(cluster, this.#countedAt(nowMs));
-    if (token === undefined || lease.token === token) return;
+    if (token === undefined) return;
+    if (lease.token === token) {
+      if (isRead) lease.changedAtMs = Math.min(lease.changedAtMs, this.#countedAt(nowMs) - unchangedMs);
+      return;
+    }
     const isFirst = lease.token === undefined;
     lease.token = token;
-    lease.changedAtMs = this.#countedAt(nowMs) - (isFirst ? unchangedMs : 0);
+    lease.changedAtMs = this.#countedAt(nowMs) - (isFirst || isRead ? unchangedMs : 0);
     if (lease.verdict === 'stale' && lease.trustedFromMs === undefined) this.#comesBack(lease);
+  }
+
+  /** Whoever watches its lease has no complaint: as good as a change seen now, but for one that is stale. */
+  vouched(cluster: string, nowMs: number): void {
+    const lease = this.#leases.get(cluster) ?? this.#firstSight(cluster, this.#countedAt(nowMs));
+    lease.changedAtMs = this.#countedAt(nowMs);
+  }
+
+  /** Whose lease has been unchanged for that long, whatever the verdict. */
+  silentFor(silentMs: number): string[] {
+    const isSilent = (lease: LeaseState) => this.#countedMs - lease.changedAtMs >= silentMs;
+    return [...this.#leases].filter(([, lease]) => isSilent(lease)).map(([id]) => id);
   }
 
   forget(cluster: string): void {

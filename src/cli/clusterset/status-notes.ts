@@ -1,0 +1,26 @@
+// Lines of a status about the set as a whole: lease times of a large set, and a move to another layout of records that is
+// not complete. Pure.
+
+import { formatElapsed } from '../../base/text/elapsed.ts';
+import type { SetState } from '../../clusterset/explain/set-state.ts';
+import type { Heartbeat } from '../../clusterset/kinds/heartbeat.ts';
+import { timesFor } from '../../clusterset/rules/leases/heartbeat-rate.ts';
+
+const namesMax = 5;
+
+export function setNotes({ policy, members }: Pick<SetState, 'policy' | 'members'>): string[] {
+  if (policy.layout === 'PerMember') return [];
+  const { renewMs, leaseMs } = timesFor(policy.lease, members.length);
+  const times = `renewed every ${formatElapsed(renewMs)}, expired after ${formatElapsed(leaseMs)}`;
+  const waiting = members.filter(
+    ({ lease }) => lease !== undefined && (lease as Heartbeat).spec?.reads !== policy.layout,
+  );
+  const names = waiting.slice(0, namesMax).map(({ id }) => id);
+  const more = waiting.length > namesMax ? ` and ${waiting.length - namesMax} more` : '';
+  return [
+    ...(renewMs > policy.lease.renewMs ? [`leases: ${times}, because there are ${members.length} clusters`] : []),
+    ...(waiting.length === 0
+      ? []
+      : [`layout: moving to ${policy.layout}, waiting for the agents of ${names.join(', ')}${more}`]),
+  ];
+}

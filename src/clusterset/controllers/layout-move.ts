@@ -1,0 +1,146 @@
+// Moves this member from one layout of records to the other while the clusterset runs. It publishes in both layouts until
+// every member reads the one that the clusterset asks for, and then removes what lies in the other. Each member finds that
+// out at the broker by itself: from heartbeats, which say what their members read, and from the leases of older agents.
+
+import type { Log } from '../../base/log.ts';
+import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { isForbidden } from '../../kube/objects/api-error.ts';
+import { leaseType } from '../../kube/objects/lease.ts';
+import type { Members } from '../copies/members.ts';
+import type { RecordLayout } from '../kinds/cluster-set.ts';
+import { type Heartbeat, heartbeatType } from '../kinds/heartbeat.ts';
+import { listHeartbeats } from '../members/read-lease.ts';
+import { memberLeaseName } from '../rules/broker-layout.ts';
+
+export interface LayoutMoveOptions {
+  readonly log: Log;
+  readonly broker: Client;
+  readonly members: Members;
+  readonly clusterId: string;
+  /** This member's namespace at the broker. */
+  readonly namespace: string;
+  /** What the clusterset asks for. */
+  readonly wanted: () => RecordLayout;
+  /** The layouts that are published have changed. */
+  readonly onChange: () => void;
+}
+
+export class LayoutMove {
+  readonly #options: LayoutMoveOptions;
+  /** What the last look was about; undefined before the first. */
+  #target: RecordLayout | undefined;
+  /** Whether all members read it. */
+  #isOver = false;
+  /** Whether a heartbeat of ours is left where nobody is to read one. */
+  #hasHeartbeat = false;
+  #isChecking = false;
+
+  constructor(options: LayoutMoveOptions) {
+    this.#options = options;
+  }
+
+  /** In which layouts this member publishes, records and lease alike. */
+  layouts(): ReadonlySet<RecordLayout> {
+    const isMoving = this.#target !== undefined && !this.isDone;
+    return isMoving ? both : only[this.#options.wanted()];
+  }
+
+  get isDone(): boolean {
+    return this.#isOver && this.#target === this.#options.wanted();
+  }
+
+  /** Looks at the broker whether the move is over. Throws if it cannot be asked. */
+  async check(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    try {
+      await this.#check(this.#options.wanted());
+    } finally {
+      this.#isChecking = false;
+    }
+  }
+
+  async #check(target: RecordLayout): Promise<void> {
+    const { onChange, log } = this.#options;
+    const wasDone = this.isDone;
+    const isNews = this.#target !== target;
+    if (!wasDone) {
+      const isOver = await this.#doAllRead(target);
+      this.#target = target;
+      this.#isOver = isOver;
+      if (isNews && !isOver) log.info('publishing in both layouts of records until all members read one', { target });
+      if (isOver && !isNews) log.info('all members read one layout of records', { target });
+    }
+    if (this.isDone) await this.#tidy(target);
+    if (isNews || wasDone !== this.isDone) onChange();
+  }
+
+  async #doAllRead(target: RecordLayout): Promise<boolean> {
+    const { broker, namespace } = this.#options;
+    const ref = { namespace, name: memberLeaseName };
+    if (target === 'PerMember') {
+      this.#hasHeartbeat = (await getOrUndefined(broker, heartbeatType, ref).catch(unlessForbidden)) !== undefined;
+      return !this.#hasHeartbeat || (await this.#doAllReadPerMember());
+    }
+    // The lease is the last to go, and a new member has neither: it does not know yet who is there.
+    const lease = await getOrUndefined(broker, leaseType, ref);
+    const heartbeat = await getOrUndefined<Heartbeat>(broker, heartbeatType, ref);
+    return (lease === undefined && heartbeat !== undefined) || (await this.#doAllReadShared());
+  }
+
+  async #doAllReadShared(): Promise<boolean> {
+    const { broker, members, clusterId } = this.#options;
+    if (members.reads !== 'AllNamespaces') return false;
+    const heartbeats = await listHeartbeats(broker);
+    for (const { id, cluster } of members.all()) {
+      const { namespace } = cluster.spec;
+      const heartbeat = heartbeats.get(namespace);
+      if (id === clusterId || heartbeat?.spec?.reads === 'AllNamespaces') continue;
+      // Who has neither heartbeat nor lease has never run, and will begin with what it finds.
+      if (heartbeat !== undefined) return false;
+      if ((await getOrUndefined(broker, leaseType, { namespace, name: memberLeaseName })) !== undefined) return false;
+    }
+    return true;
+  }
+
+  async #doAllReadPerMember(): Promise<boolean> {
+    const { broker, members, clusterId } = this.#options;
+    if (members.reads !== 'PerMember') return false;
+    for (const { id, cluster } of members.all()) {
+      const ref = { namespace: cluster.spec.namespace, name: memberLeaseName };
+      if (id === clusterId) continue;
+      const heartbeat = await getOrUndefined<Heartbeat>(broker, heartbeatType, ref);
+      if (heartbeat !== undefined && heartbeat.spec?.reads !== 'PerMember') return false;
+    }
+    return true;
+  }
+
+  /** Removes the lease of the other layout, after the records of that layout. */
+  async #tidy(target: RecordLayout): Promise<void> {
+    const { broker, members, clusterId, namespace } = this.#options;
+    const own = members.get(clusterId);
+    const ref = { namespace, name: memberLeaseName };
+    if (own === undefined || members.reads !== target) return;
+    if (target === 'AllNamespaces') {
+      if (own.slices.isOpen && own.slices.hasSynced && own.slices.size === 0) {
+        await deleteIfPresent(broker, leaseType, ref);
+        members.releaseOwnSlices();
+      }
+    } else if (this.#hasHeartbeat && own.endpoints.hasSynced && own.endpoints.size === 0) {
+      await deleteIfPresent(broker, heartbeatType, ref);
+      this.#hasHeartbeat = false;
+    }
+  }
+}
+
+/** A broker that was laid out before there were heartbeats has granted no right to them. */
+function unlessForbidden(error: unknown): undefined {
+  if (!isForbidden(error)) throw error;
+}
+
+const both: ReadonlySet<RecordLayout> = new Set(['PerMember', 'AllNamespaces']);
+const only: Readonly<Record<RecordLayout, ReadonlySet<RecordLayout>>> = {
+  PerMember: new Set(['PerMember']),
+  AllNamespaces: new Set(['AllNamespaces']),
+};

@@ -1,0 +1,86 @@
+// Renews one lease of this member at the broker: the Heartbeat, or the Lease that older agents read. Notices when the
+// broker holds something else than the last renewal.
+
+import type { World } from '../../base/world.ts';
+import { apply } from '../../kube/client/apply.ts';
+import type { Client, RequestOptions } from '../../kube/client/client.ts';
+import { formatMicroTime, type Lease } from '../../kube/objects/lease.ts';
+import { apiVersionOf, type ResourceType } from '../../kube/objects/object.ts';
+import { memberLeaseName } from '../rules/broker-layout.ts';
+import { formatRenewals, renewalsAnnotation, renewalsOf } from '../rules/leases/renewal.ts';
+
+export interface OwnLeaseOptions {
+  readonly world: Pick<World, 'clock'>;
+  readonly broker: Client;
+  readonly type: ResourceType;
+  readonly clusterId: string;
+  /** This member's namespace at the broker. */
+  readonly namespace: string;
+  readonly leaseMs: () => number;
+  /** What the lease says besides that we live, in place of what it says now. */
+  readonly annotations: (present: Lease | undefined) => Record<string, string>;
+  /** Fields of its spec beside those of every lease. */
+  readonly more?: () => object;
+}
+
+export interface Renewed {
+  /** Of the broker, after this renewal. */
+  readonly revision: number;
+  /** The broker held something else than our last renewal: it was put back to an older copy, or somebody wrote it. */
+  readonly isStrange: boolean;
+}
+
+export class OwnLease {
+  readonly #options: OwnLeaseOptions;
+  /** Tokens that our lease may hold now: the last acknowledged renewal, and those tried since. */
+  #ours = new Set<string>();
+  #last: Lease | undefined;
+
+  constructor(options: OwnLeaseOptions) {
+    this.#options = options;
+  }
+
+  /** What an earlier run left, if it is of this kind. */
+  adopt(left: Lease | undefined): void {
+    if (left?.kind === this.#options.type.kind) this.#last = left;
+  }
+
+  /** `copy` is the newest that a watch has brought, if there is one. */
+  async renew(copy: Lease | undefined, options: RequestOptions): Promise<Renewed> {
+    let isStrange = false;
+    let renewTime = '';
+    const change = (there: Lease | undefined) => {
+      const lease = this.#leaseFor(there);
+      isStrange = this.#ours.size > 0 && !this.#ours.has(there?.spec?.renewTime ?? '');
+      renewTime = lease.spec!.renewTime!;
+      this.#ours.add(renewTime);
+      return lease;
+    };
+    const { broker: client, type } = this.#options;
+    const present = copy ?? this.#last;
+    const { object } = await apply<Lease>({ client, type, present, change, onConflict: 'retry', options });
+    this.#ours = new Set([renewTime]);
+    this.#last = object;
+    return { revision: Number(object.metadata.resourceVersion), isStrange };
+  }
+
+  #leaseFor(present: Lease | undefined): Lease {
+    const { world, clusterId, namespace, type, leaseMs, annotations, more } = this.#options;
+    const metadata = present?.metadata ?? { name: memberLeaseName, namespace };
+    const wallMs = world.clock.wallMs();
+    const renewals = formatRenewals(renewalsOf(present), { wallMs, spanMs: 2 * leaseMs() });
+    const told = { ...annotations(present), ...(renewals === '' ? {} : { [renewalsAnnotation]: renewals }) };
+    return {
+      apiVersion: apiVersionOf(type),
+      kind: type.kind,
+      metadata: { ...metadata, annotations: told },
+      spec: {
+        ...present?.spec,
+        ...more?.(),
+        holderIdentity: clusterId,
+        leaseDurationSeconds: Math.ceil(leaseMs() / 1000),
+        renewTime: formatMicroTime(wallMs),
+      },
+    };
+  }
+}

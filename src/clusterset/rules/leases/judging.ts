@@ -1,0 +1,26 @@
+// The decisions of judging leases in one place, so that a simulation can replace one of them by a wrong one and see that it
+// is caught. Pure.
+
+import type { RenewalTimes } from './heartbeat-rate.ts';
+import type { LeaseVerdict } from './lease-judge.ts';
+import { isSeatOurs } from './seats.ts';
+
+export interface JudgingRules {
+  /** The times to judge by. */
+  readonly times: (times: RenewalTimes) => RenewalTimes;
+  readonly isSeatOurs: typeof isSeatOurs;
+  /** Whether the report of a judge counts, by what our own clock says of the judge. */
+  readonly isReportFresh: (judge: LeaseVerdict) => boolean;
+  /** Members to look at, from the reports that count. One judge is enough: what it says is checked. */
+  readonly reported: (reports: readonly (readonly string[])[]) => ReadonlySet<string>;
+  /** How long a member that is reported has been silent, by what our own renewals prove. */
+  readonly silence: (proof: { readonly provenMs: number; readonly leaseMs: number }) => number;
+}
+
+export const judgingRules: JudgingRules = {
+  times: (times) => times,
+  isSeatOurs,
+  isReportFresh: (judge) => judge === 'alive',
+  reported: (reports) => new Set(reports.flat()),
+  silence: ({ provenMs }) => provenMs,
+};
