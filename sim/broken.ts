@@ -4,7 +4,9 @@
 import { type AddressClaim, addressClaimType } from '../src/addresses/address-claim.ts';
 import { type AgentOptions, createAgent } from '../src/clusterset/agent/agent.ts';
 import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
+import { heartbeatType } from '../src/clusterset/kinds/heartbeat.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
+import { type JudgingRules, judgingRules } from '../src/clusterset/rules/leases/judging.ts';
 import type { Client } from '../src/kube/client/client.ts';
 import type { WatchEvent } from '../src/kube/client/watch-stream.ts';
 import { isAlreadyExists } from '../src/kube/objects/api-error.ts';
@@ -21,7 +23,10 @@ export type BrokenVersion =
   | 'lease ignored'
   | 'drain ignored'
   | 'export right ignored'
-  | 'derived Service kept';
+  | 'derived Service kept'
+  | 'judge dies'
+  | 'judge cut off'
+  | 'two judges';
 
 export const brokenVersions: Readonly<Record<BrokenVersion, typeof createAgent>> = {
   'tie-break': (options) => createAgent({ ...options, broker: seeingShards(options.broker, preferOwn(options)) }),
@@ -32,7 +37,22 @@ export const brokenVersions: Readonly<Record<BrokenVersion, typeof createAgent>>
   'drain ignored': (options) => createAgent({ ...options, broker: seeingClusters(options.broker, 'draining') }),
   'export right ignored': (options) => createAgent({ ...options, broker: seeingClusters(options.broker, 'mayExport') }),
   'derived Service kept': (options) => createAgent({ ...options, home: keepingServices(options.home) }),
+  'judge dies': judgingBy({ isSeatOurs: ({ self, ids }) => ids[0] === self, isReportFresh: () => true }),
+  'judge cut off': judgingBy({
+    times: (times) => ({ ...times, renewalGapMsMax: Number.POSITIVE_INFINITY }),
+    silence: ({ leaseMs }) => leaseMs,
+  }),
+  'two judges': judgingBy({ isReportFresh: () => true, reported: agreed }),
 };
+
+/** One rule of judging leases is wrong: nobody stands in; time counts that a judge was away; what one denies is denied. */
+function judgingBy(wrong: Partial<JudgingRules>): typeof createAgent {
+  return (options) => createAgent({ ...options, judging: { ...judgingRules, ...wrong } });
+}
+
+function agreed([first = [], ...others]: readonly (readonly string[])[]): ReadonlySet<string> {
+  return new Set(first.filter((id) => others.every((report) => report.includes(id))));
+}
 
 /** Each cluster thinks that its own export is the oldest. */
 function preferOwn({ membership }: AgentOptions): (shard: ServiceShard) => ServiceShard {
@@ -63,7 +83,12 @@ function keepingServices(client: Client): Client {
   };
 }
 
-function mapRead(client: Client, type: ResourceType, change: (object: KubernetesObject) => KubernetesObject): Client {
+/** Changes what is read of one kind. */
+export function mapRead(
+  client: Client,
+  type: ResourceType,
+  change: (object: KubernetesObject) => KubernetesObject,
+): Client {
   const mapPage = <T extends KubernetesObject>(page: { items: T[] }) => ({
     ...page,
     items: page.items.map((item) => change(item) as T),
@@ -138,7 +163,7 @@ function neverRenewing(client: Client): Client {
     ...client,
     update: async (type, object, options) => {
       const written = await client.update(type, object, options);
-      if (type.plural === leaseType.plural) throw new Error('lied to');
+      if (type.plural === leaseType.plural || type.plural === heartbeatType.plural) throw new Error('lied to');
       return written;
     },
   };

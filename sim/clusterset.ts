@@ -44,6 +44,7 @@ export class SimClusterSet {
   readonly broker: SimHome;
   readonly homes = new Map<string, SimHome>();
   readonly #options: SimClusterSetOptions;
+  readonly #links = new Map<string, 'up' | 'refused' | 'silent'>();
   readonly #agents = new Map<string, { agent: Agent; world: VirtualWorld }>();
 
   constructor(options: SimClusterSetOptions) {
@@ -87,12 +88,13 @@ export class SimClusterSet {
     return home;
   }
 
-  startAgent(id: string): void {
+  /** The real agent, or the one given. */
+  startAgent(id: string, create = this.#options.createAgent ?? createAgent): void {
     const name = `agent-${id}`;
     const world = this.simulation.world(name, this.#options.clock?.(name));
     const { onLog, logLevel: level = onLog && 'info' } = this.#options;
     const write = onLog ?? ((line: string) => void process.stderr.write(line));
-    const agent = (this.#options.createAgent ?? createAgent)({
+    const agent = create({
       world,
       log: level === undefined ? silentLog : createLog({ clock: world.clock, level, write }),
       home: this.home(id).clientOf(world, { requestTimeoutMs }),
@@ -124,8 +126,14 @@ export class SimClusterSet {
     return this.#agents.has(id);
   }
 
+  /** Whether the link from a cluster's agent to the broker is up. */
+  isLinked(id: string): boolean {
+    return (this.#links.get(id) ?? 'up') === 'up';
+  }
+
   /** Sets the state of the link from a cluster's agent to the broker. */
   setBrokerLink(id: string, state: 'up' | 'refused' | 'silent'): void {
+    this.#links.set(id, state);
     this.simulation.network.setLink(`agent-${id}`, this.broker.url, state);
   }
 
@@ -148,7 +156,12 @@ export class SimClusterSet {
     await createNamespace(this.broker, setName);
     const metadata = { name: setName, namespace: setName };
     const { apiVersion, kind } = { apiVersion: 'portolan.dev/v1alpha1', kind: clusterSetType.kind };
-    await admin.create(clusterSetType, { apiVersion, kind, metadata, spec: { ...this.#options.set } });
+    await admin.create(clusterSetType, {
+      apiVersion,
+      kind,
+      metadata,
+      spec: { layout: 'AllNamespaces', ...this.#options.set },
+    });
     for (const id of members) await this.join(id);
   }
 

@@ -1,5 +1,6 @@
 // Renders the state of a clusterset in lines that a person can read and a test can compare.
 
+import { endpointShardType } from '../src/clusterset/kinds/endpoint-shard.ts';
 import { type ServiceExport, serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
@@ -81,7 +82,9 @@ export async function importedIps(client: Client, key: string): Promise<readonly
 
 /** `checkout.shop@17` for each record at the broker, leases aside. */
 export async function brokerContents(broker: Client): Promise<string[]> {
-  const lists = [serviceShardType, endpointSliceType, serviceImportType].map((type) => broker.list(type));
+  const lists = [serviceShardType, endpointShardType, endpointSliceType, serviceImportType].map((type) =>
+    broker.list(type),
+  );
   return (await Promise.all(lists)).flatMap(({ items }) =>
     items.map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`),
   );

@@ -1,6 +1,6 @@
 // `npm run sim -- --schedules N --seed N`: random runs of whole clustersets. Names each seed that failed and what was
 // wrong; `--seed N` alone replays one run in words; `--repeat` runs each twice and compares their traces; `--cases N`
-// compares what N random services come to with what was foreseen. Ends with a count, and with code 1 if one failed.
+// compares what N random services come to with what was foreseen; `--members N` makes sets of N clusters. Ends with a count, and with code 1 if one failed.
 
 import { parseArgs } from 'node:util';
 import { runCases } from './cases.ts';
@@ -12,8 +12,10 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     cases: { type: 'string' },
     repeat: { type: 'boolean' },
+    members: { type: 'string' },
   },
 });
+const members = values.members === undefined ? undefined : Number(values.members);
 const firstSeed = Number(values.seed ?? 1);
 const before = process.cpuUsage();
 
@@ -27,7 +29,9 @@ async function runSchedules(count: number): Promise<void> {
     const violations = await violationsOf(seed);
     if (violations.length === 0) continue;
     failed += 1;
-    console.log(`seed ${seed} failed; replay it with: npm run sim -- --seed ${seed}`);
+    console.log(
+      `seed ${seed} failed; replay it with: npm run sim -- --seed ${seed}${members === undefined ? '' : ` --members ${members}`}`,
+    );
     for (const violation of violations.slice(0, 10)) console.log(`  ${violation}`);
   }
   const { user, system } = process.cpuUsage(before);
@@ -37,14 +41,14 @@ async function runSchedules(count: number): Promise<void> {
 }
 
 async function violationsOf(seed: number): Promise<readonly string[]> {
-  const { violations, trace } = await runSchedule({ seed });
+  const { violations, trace } = await runSchedule({ seed, members });
   if (!values.repeat) return violations;
-  const again = await runSchedule({ seed });
+  const again = await runSchedule({ seed, members });
   return again.trace === trace ? violations : [...violations, `a second run gave another trace`];
 }
 
 async function replay(seed: number): Promise<void> {
-  const { violations, trace } = await runSchedule({ seed, onStep: (text) => console.log(text) });
+  const { violations, trace } = await runSchedule({ seed, members, onStep: (text) => console.log(text) });
   for (const violation of violations) console.log(`wrong: ${violation}`);
   console.log(`trace ${trace}, ${violations.length} wrong`);
   process.exitCode = violations.length === 0 ? 0 : 1;

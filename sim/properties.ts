@@ -3,6 +3,7 @@
 
 import { type AddressClaim, addressClaimType } from '../src/addresses/address-claim.ts';
 import { isSameJson } from '../src/base/json.ts';
+import { endpointShardType } from '../src/clusterset/kinds/endpoint-shard.ts';
 import { type FederatedService, federatedServiceType } from '../src/clusterset/kinds/federated-service.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
@@ -12,6 +13,7 @@ import { formatServiceKey, parseRecordName, parseServiceKey, recordName } from '
 import { isPlacedIn } from '../src/clusterset/rules/placement.ts';
 import { planSpec } from '../src/clusterset/rules/plan-import.ts';
 import { importedSliceName, isOurSlice, planImportedSlice } from '../src/clusterset/rules/plan-import-slices.ts';
+import { publishedServiceKey } from '../src/clusterset/rules/shard-record.ts';
 import { conditionOf } from '../src/kube/objects/conditions.ts';
 import { type EndpointSlice, endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { memberNamespace, type SimClusterSet, setName } from './clusterset.ts';
@@ -148,12 +150,18 @@ export async function addressViolations(
 async function publishedViolations(set: SimClusterSet, truth: Truth, member: MemberTruth): Promise<string[]> {
   const namespace = memberNamespace(member.id);
   const shards = (await set.broker.admin.list<ServiceShard>(serviceShardType, { namespace })).items;
-  const slices = (await set.broker.admin.list<EndpointSlice>(endpointSliceType, { namespace })).items;
-  const violations: string[] = [];
+  const isShared = truth.policy.layout === 'AllNamespaces';
+  const [type, otherType] = isShared ? [endpointShardType, endpointSliceType] : [endpointSliceType, endpointShardType];
+  const slices = (await set.broker.admin.list<EndpointSlice>(type, { namespace })).items;
+  const others = (await set.broker.admin.list<EndpointSlice>(otherType, { namespace })).items;
+  const violations = others.map(({ metadata }) => `${member.id}: ${otherType.kind} ${metadata.name} is left over`);
   const exported = truth.keys.filter((key) => truth.shard(member.id, key) !== undefined);
   const wanted = new Map(exported.map((key) => [recordName(parseServiceKey(key)), truth.shard(member.id, key)]));
   for (const shard of shards) {
-    const { clusterSetIPs: _ips, ...spec } = shard.spec;
+    const { clusterSetIPs: _ips, endpointShards, ...spec } = shard.spec;
+    const count = slices.filter((slice) => publishedServiceKey(slice) === keyOfShard(shard)).length;
+    if (endpointShards !== (isShared ? count : undefined))
+      violations.push(`${member.id}: shard ${shard.metadata.name} has ${count} slices and says ${endpointShards}`);
     if (!isSameJson(spec, wanted.get(shard.metadata.name)?.spec))
       violations.push(`${member.id}: shard ${shard.metadata.name} is not what it exports`);
     wanted.delete(shard.metadata.name);
@@ -164,6 +172,10 @@ async function publishedViolations(set: SimClusterSet, truth: Truth, member: Mem
     if (!names.delete(metadata.name)) violations.push(`${member.id}: published slice ${metadata.name} is left over`);
   for (const name of names) violations.push(`${member.id}: published slice ${name} is missing`);
   return violations;
+}
+
+function keyOfShard({ metadata }: ServiceShard): string {
+  return formatServiceKey(parseRecordName(metadata.name)!);
 }
 
 /** Conditions of every export equal the foreseen ones, messages included. */

@@ -23,10 +23,10 @@ describe('schedule', () => {
 
   for (const name of Object.keys(brokenVersions) as BrokenVersion[]) {
     test(`schedule: a broken version (${name}) -> caught`, async () => {
-      const { says, firstSeed } = caught[name];
+      const { says, firstSeed, members } = caught[name];
       const violations: string[] = [];
       for (let seed = firstSeed; seed < firstSeed + 40 && !violations.some((text) => says.test(text)); seed += 1)
-        violations.push(...(await runSchedule({ seed, createAgent: brokenVersions[name] })).violations);
+        violations.push(...(await runSchedule({ seed, members, createAgent: brokenVersions[name] })).violations);
       expect(violations).toContainEqual(expect.stringMatching(says));
     }, 120_000);
   }
@@ -36,7 +36,7 @@ describe('schedule', () => {
  * The violation that each broken version causes, and a seed from which a search ends soon. Seeds age: one caught
  * later is found too.
  */
-const caught: Readonly<Record<BrokenVersion, { says: RegExp; firstSeed: number }>> = {
+const caught: Readonly<Record<BrokenVersion, { says: RegExp; firstSeed: number; members?: number }>> = {
   'tie-break': { says: /: import .* says .*, the records /, firstSeed: 1 },
   'missed delete': { says: /: import .* names .*, not |is left/, firstSeed: 4 },
   'address reuse': { says: /: address .* is held by .* and by /, firstSeed: 78 },
@@ -45,4 +45,7 @@ const caught: Readonly<Record<BrokenVersion, { says: RegExp; firstSeed: number }
   'drain ignored': { says: /: new connections for .* go to .*, which drains/, firstSeed: 1 },
   'export right ignored': { says: /: .* may not export .*, and is behind it/, firstSeed: 1 },
   'derived Service kept': { says: /: the derived Service of .* is left over/, firstSeed: 48 },
+  'judge dies': { says: /: import .* names .*, not |is left/, firstSeed: 1, members: 6 },
+  'judge cut off': { says: /calls .* stale, which has been well/, firstSeed: 1, members: 6 },
+  'two judges': { says: /: import .* names .*, not |is left/, firstSeed: 1, members: 6 },
 };

@@ -10,10 +10,10 @@ import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/s
 import type { Attributes } from '../src/home/request/access.ts';
 import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import { isPlacementStatus, memberNamespace, SimClusterSet, setName } from './clusterset.ts';
-import { agentOf, isWrite, LossyNetwork } from './lossy.ts';
+import { agentOf, isWrite, LossyNetwork, quiet } from './lossy.ts';
 import { addressViolations, findViolations } from './properties.ts';
 import { chance, pick, type StepContext } from './step.ts';
-import { randomStep } from './steps.ts';
+import { judgesMax, randomStep } from './steps.ts';
 import { readTruth } from './truth.ts';
 import { seededRandom, type VirtualWorldOptions } from './virtual-world.ts';
 
@@ -21,6 +21,8 @@ export interface ScheduleOptions {
   readonly seed: number;
   readonly createAgent?: typeof createAgent;
   readonly stepCount?: number;
+  /** How many clusters; two to four by the seed when absent. */
+  readonly members?: number;
   /** Told each step in words. */
   readonly onStep?: (text: string) => void;
 }
@@ -37,6 +39,8 @@ const calmMsMax = 120_000;
 // Longer than a lease and its renewal: every dead member has been noticed.
 const calmMsMin = 25_000;
 const outageMs = 40_000;
+// Longer than a lease, a renewal that hangs and what is read late: who has been well for so long has been seen to be.
+const wellMs = 40_000;
 // Two who disagree about an object must not write it in turns for ever. Leases are written all the time.
 const writesMax = 100;
 
@@ -59,6 +63,9 @@ class ScheduleRun {
   readonly #ids: readonly string[];
   readonly #trace: string[] = [];
   readonly #copies: StepContext['copies'] = {};
+  /** When a member was last known not to run or not to reach the broker, and when the network last lost something. */
+  readonly #troubledMs = new Map<string, number>();
+  #unreliableMs = 0;
   /** For each home, the revision at which its addresses were last checked. */
   readonly #checkedRevisions = new Map<string, number>();
   /** How often each object was written by an agent, whether that worked or not. */
@@ -66,9 +73,10 @@ class ScheduleRun {
 
   constructor(options: ScheduleOptions) {
     this.#options = options;
-    const count = 2 + (options.seed % 3);
-    this.#ids = ['east', 'west', 'north', 'south'].slice(0, count);
-    this.#spec = randomSpec(options.seed);
+    const { seed, members } = options;
+    const numbered = Array.from({ length: members ?? 0 }, (_, index) => `c${String(index + 1).padStart(3, '0')}`);
+    this.#ids = members === undefined ? ['east', 'west', 'north', 'south'].slice(0, 2 + (seed % 3)) : numbered;
+    this.#spec = { ...randomSpec(seed), ...(members === undefined ? {} : { layout: 'AllNamespaces' }) };
     let lossy: LossyNetwork | undefined;
     this.#set = new SimClusterSet({
       seed: options.seed,
@@ -76,6 +84,7 @@ class ScheduleRun {
       set: this.#spec,
       clock: randomClocks(options.seed),
       createAgent: options.createAgent,
+      onLog: (line) => this.#hear(line),
       wrap: (home, handler) => this.#traced(home, (request) => lossy!.wrap(handler)(request)),
       onRequest: (home, user, attributes) => home === 'broker' && this.#watchWrite(user, attributes),
     });
@@ -92,7 +101,10 @@ class ScheduleRun {
   async step(): Promise<void> {
     const [set, lossy, random, ids, copies] = [this.#set, this.#lossy, this.#random, this.#ids, this.#copies];
     const context: StepContext = { set, lossy, random, ids, copies };
+    this.#noteTrouble();
     const text = await randomStep(context);
+    this.#noteTrouble();
+    if (text.includes('as it was when copied')) this.#unreliableMs = set.time.nowMs;
     this.#say(text);
     await this.#set.time.advance(chance(this.#random, 0.7) ? this.#random.float() * 500 : this.#random.float() * 5_000);
     for (const id of this.#ids) await this.#checkAddresses(id);
@@ -100,14 +112,18 @@ class ScheduleRun {
 
   /** Everything heals but, sometimes, one cluster that stays dead. */
   async calmDown(): Promise<void> {
+    this.#noteTrouble();
     this.#lossy.calmDown();
     if (!this.#set.broker.isUp) await this.#set.broker.start();
     for (const id of this.#ids) this.#set.setBrokerLink(id, 'up');
-    const dead = chance(this.#random, 0.3) ? pick(this.#random, this.#ids) : undefined;
+    const isLarge = this.#ids.length > judgesMax;
+    const mortal = isLarge && chance(this.#random, 0.5) ? this.#ids.slice(0, judgesMax) : this.#ids;
+    const dead = chance(this.#random, isLarge ? 0.6 : 0.3) ? pick(this.#random, mortal) : undefined;
     for (const id of this.#ids) {
       if (id === dead) this.#set.killAgent(id);
       else if (!this.#set.isAgentRunning(id)) this.#set.startAgent(id);
     }
+    this.#noteTrouble();
     this.#say(`calm, ${dead ?? 'nobody'} stays dead`);
     await this.#expectOrder();
   }
@@ -126,6 +142,8 @@ class ScheduleRun {
     const during = await this.#homeContents();
     if (during !== before) this.violations.push(`a broker outage changed a home: ${before} became ${during}`);
     await this.#set.broker.start();
+    // It begins when it has found the broker again; the others have only to go on.
+    if (restarted !== undefined) this.#troubledMs.set(restarted, this.#set.time.nowMs);
     await this.#expectOrder();
   }
 
@@ -133,6 +151,26 @@ class ScheduleRun {
     const { seed } = this.#options;
     const trace = createHash('sha256').update(this.#trace.join('\n')).digest('hex');
     return { seed, violations: [...new Set(this.violations)], trace };
+  }
+
+  #noteTrouble(): void {
+    const { nowMs } = this.#set.time;
+    for (const id of this.#ids)
+      if (!this.#set.isAgentRunning(id) || !this.#set.isLinked(id)) this.#troubledMs.set(id, nowMs);
+    if (this.#lossy.rates !== quiet) this.#unreliableMs = nowMs;
+  }
+
+  /** Nobody is called stale who has run and been connected for long, also not by one that was cut off itself. */
+  #hear(line: string): void {
+    if (!line.includes('"lease verdict"') || !line.includes('"stale"')) return;
+    const { cluster, member } = JSON.parse(line) as { cluster: string; member: string };
+    const { nowMs } = this.#set.time;
+    const isWell = this.#set.isAgentRunning(member) && this.#set.isLinked(member);
+    const sinceMs = Math.max(this.#troubledMs.get(member) ?? 0, this.#unreliableMs);
+    if (isWell && nowMs - sinceMs > wellMs)
+      this.violations.push(
+        `${cluster} calls ${member} stale, which has been well for ${Math.round(nowMs - sinceMs)} ms`,
+      );
   }
 
   #say(text: string): void {
@@ -180,7 +218,7 @@ class ScheduleRun {
   }
 
   #countWrite(home: string, { method, path }: HttpRequest): void {
-    if ((method !== 'PUT' && method !== 'DELETE') || path.includes('/leases/')) return;
+    if ((method !== 'PUT' && method !== 'DELETE') || /\/(leases|heartbeats|livenessreports)\//.test(path)) return;
     const what = `${method} ${path} at ${home}`;
     const count = (this.#writes.get(what) ?? 0) + 1;
     this.#writes.set(what, count);
@@ -231,5 +269,6 @@ function randomSpec(seed: number): ClusterSetSpec {
     lease: { renewSeconds: 5, durationSeconds: 15, holdDownSeconds: 5, holdDownMaxSeconds: 10 },
     addressRanges: { clusterSet: ['243.0.0.0/30'] },
     addressHoldSeconds: bit(4, 2) === 0 ? 5 : 3600,
+    layout: seed % 2 === 0 ? 'AllNamespaces' : 'PerMember',
   };
 }

@@ -4,6 +4,7 @@
 import { type ClusterFacts, type Foreseen, foresee } from '../src/clusterset/explain/foresee.ts';
 import { type Cluster, clusterType } from '../src/clusterset/kinds/cluster.ts';
 import type { ClusterSetIpPolicy, ClusterSetSpec } from '../src/clusterset/kinds/cluster-set.ts';
+import { endpointShardType } from '../src/clusterset/kinds/endpoint-shard.ts';
 import { type ServiceExport, serviceExportType } from '../src/clusterset/kinds/service-export.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey } from '../src/clusterset/rules/names.ts';
@@ -75,7 +76,13 @@ function planned(foreseen: Foreseen, id: string): Map<string, EndpointSlice[]> {
     if (plan === undefined) continue;
     slices.set(
       key,
-      plan.slices.map((slice) => publishedRecord(slice, parseServiceKey(key), memberNamespace(id))),
+      plan.slices.map((slice) =>
+        publishedRecord(slice, {
+          service: parseServiceKey(key),
+          namespace: memberNamespace(id),
+          type: endpointSliceType,
+        }),
+      ),
     );
   }
   return slices;
@@ -86,7 +93,16 @@ async function leftShards(set: SimClusterSet, id: string): Promise<Map<string, S
   return new Map(items.map((shard) => [formatServiceKey(parseRecordName(shard.metadata.name)!), shard]));
 }
 
+/** Where its endpoints are is said by each shard. */
 async function leftSlices(set: SimClusterSet, id: string): Promise<Map<string, EndpointSlice[]>> {
-  const { items } = await set.broker.admin.list<EndpointSlice>(endpointSliceType, { namespace: memberNamespace(id) });
-  return Map.groupBy(items, (slice) => publishedServiceKey(slice)!);
+  const namespace = memberNamespace(id);
+  const shards = await leftShards(set, id);
+  const read = async (type: ResourceType) => (await set.broker.admin.list<EndpointSlice>(type, { namespace })).items;
+  const keyed = (slices: EndpointSlice[], isMarked: boolean) =>
+    slices.filter((slice) => {
+      const shard = shards.get(publishedServiceKey(slice)!);
+      return (shard?.spec.endpointShards !== undefined) === isMarked;
+    });
+  const all = [...keyed(await read(endpointSliceType), false), ...keyed(await read(endpointShardType), true)];
+  return Map.groupBy(all, (slice) => publishedServiceKey(slice)!);
 }

@@ -13,6 +13,9 @@ import {
   clusterPropertyType,
 } from '../src/clusterset/kinds/cluster-property.ts';
 import { type ClusterSet, clusterSetType } from '../src/clusterset/kinds/cluster-set.ts';
+import { endpointShardType } from '../src/clusterset/kinds/endpoint-shard.ts';
+import { heartbeatType } from '../src/clusterset/kinds/heartbeat.ts';
+import { livenessReportType } from '../src/clusterset/kinds/liveness-report.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
 import { membershipSecretName, readMembership } from '../src/clusterset/membership/membership.ts';
@@ -107,9 +110,11 @@ describe('broker', () => {
       'set.yaml',
       'apiVersion: portolan.dev/v1alpha1\nkind: ClusterSet\nmetadata: {name: test}\nspec: {endpoints: ClusterIP}\n',
     );
-    await at(broker, `broker init --file ${file}`);
-    const made = await broker.client.get<ClusterSet>(clusterSetType, { namespace: 'test', name: 'test' });
-    expect(made.spec?.endpoints).toBe('ClusterIP');
+    const printed = (await at(broker, `broker init --file ${file} --print`)).lines.join('\n');
+    expect(printed).toContain('name: test\n  namespace: test\nspec:\n  endpoints: ClusterIP');
+    await expect(at(broker, `broker init --file ${file}`)).rejects.toThrow(
+      'members of clusterset prod read all namespaces',
+    );
     await expect(at(broker, 'broker init --clusterset Prod')).rejects.toThrow('--clusterset "Prod": ');
     await expect(atBroker('init --clusterset-range 10.0.0/8')).rejects.toThrow(
       '--clusterset-range "10.0.0/8": not a range',
@@ -311,14 +316,22 @@ describe('rights', () => {
     expect(isForbidden(error), `expected a refusal, got ${error}`).toBe(true);
   }
 
+  test('rights: a member reads all namespaces -> the records of members, and nothing else of the broker', async () => {
+    const member = await memberAt(west);
+    for (const type of [serviceShardType, endpointShardType, heartbeatType, livenessReportType])
+      await member.list(type);
+    for (const type of [endpointSliceType, leaseType, configMapType, secretType, clusterType])
+      await refused(member.list(type));
+  });
+
   test("rights: a member writes another's shard, slices, lease -> refused, however it tries [003-11]", async () => {
     const member = await memberAt(west);
     const things: [ResourceType, string][] = [
       [serviceShardType, record],
-      [leaseType, memberLeaseName],
+      [heartbeatType, memberLeaseName],
     ];
-    const slices = await member.list<EndpointSlice>(endpointSliceType, ofEast);
-    things.push([endpointSliceType, slices.items[0]!.metadata.name]);
+    const slices = await member.list<EndpointSlice>(endpointShardType, ofEast);
+    things.push([endpointShardType, slices.items[0]!.metadata.name]);
     for (const [kind, name] of things) {
       const present = await member.get<KubernetesObject>(kind, { ...ofEast, name });
       await refused(member.update(kind, present));
@@ -376,7 +389,7 @@ describe('rights', () => {
     const ownRole = { namespace: memberNamespace('prod', 'west.eu'), name: 'portolan-member' };
     await refused(member.patch(roleType, ownRole, { kind: 'merge', body: { rules: [] } }));
     await refused(member.list(namespaceType));
-    await refused(member.list(serviceShardType));
+    await refused(member.list(endpointSliceType));
     member.close();
   });
 
@@ -558,7 +571,7 @@ describe('agents that stop and start', () => {
     await pause(3_000);
     // The counted usage goes up and down with the leases.
     const without = (all: Awaited<typeof before>) =>
-      all.map((objects) => [...objects].filter(([name]) => !name.startsWith('ResourceQuota ')));
+      all.map((objects) => [...objects].filter(([name]) => !/^(ResourceQuota|Heartbeat|LivenessReport) /.test(name)));
     expect(without(await Promise.all(homes.map(({ client }) => everything(client))))).toEqual(without(before));
   });
 
@@ -582,10 +595,10 @@ describe('agents that stop and start', () => {
     await until('renewed', async () => (await membershipOf(east)).token !== before.token);
     expect((await membershipOf(east)).tokenIssuedAt > before.tokenIssuedAt.slice(0, 4)).toBe(true);
     const ownLease = { namespace: 'prod-m-east', name: memberLeaseName };
-    const { renewTime } = (await broker.client.get<Lease>(leaseType, ownLease)).spec!;
+    const { renewTime } = (await broker.client.get<Lease>(heartbeatType, ownLease)).spec!;
     await until(
       'it goes on',
-      async () => (await broker.client.get<Lease>(leaseType, ownLease)).spec!.renewTime !== renewTime,
+      async () => (await broker.client.get<Lease>(heartbeatType, ownLease)).spec!.renewTime !== renewTime,
     );
   });
 });

@@ -4,7 +4,7 @@ import type { Host } from '../../src/base/host.ts';
 import { brokerInit } from '../../src/cli/clusterset/broker-init.ts';
 import { brokerRemove } from '../../src/cli/clusterset/broker-remove.ts';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
-import type { ClusterSetSpec } from '../../src/clusterset/kinds/cluster-set.ts';
+import { type ClusterSet, type ClusterSetSpec, clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { clusterSetLabel } from '../../src/clusterset/rules/broker-layout.ts';
 import type { Client, ObjectRef } from '../../src/kube/client/client.ts';
 import { ApiError } from '../../src/kube/objects/api-error.ts';
@@ -43,7 +43,11 @@ function withRoles(client: Client): Client {
     roles.set(key(type, object.metadata), object);
     return object;
   };
-  return { ...client, get, create } as Client;
+  const remove = async (type: ResourceType, ref: ObjectRef) => {
+    if (!isRole(type)) return client.delete(type, ref);
+    if (!roles.delete(key(type, ref))) throw new ApiError('no such role', { code: 404, reason: 'NotFound' });
+  };
+  return { ...client, get, create, delete: remove } as Client;
 }
 
 async function startBroker() {
@@ -59,6 +63,23 @@ async function startBroker() {
 }
 
 describe('broker init', () => {
+  test('broker init: the only set of a broker -> reads all namespaces; a second one -> refused until the first does not', async () => {
+    const { home, init } = await startBroker();
+    const layoutOf = async (name: string) =>
+      (await home.admin.get<ClusterSet>(clusterSetType, { namespace: name, name })).spec?.layout;
+    expect(await init('prod')).toContain('created ClusterRole portolan-readers.prod');
+    expect(await layoutOf('prod')).toBe('AllNamespaces');
+    await expect(init('test')).rejects.toThrow(
+      'members of clusterset prod read all namespaces of this broker; run portolan broker init --clusterset prod --layout PerMember first',
+    );
+    expect(await init('prod', { layout: 'PerMember' })).toContain('deleted ClusterRole portolan-readers.prod');
+    expect(await layoutOf('prod')).toBe('PerMember');
+    expect(await init('prod', { ports: 'intersection' })).not.toContain('created ClusterRole portolan-readers.prod');
+    await init('test');
+    expect(await layoutOf('test')).toBe('PerMember');
+    await expect(init('prod', { layout: 'AllNamespaces' })).rejects.toThrow('which this broker serves too');
+  });
+
   test('broker init: a namespace of another set, of a member or of somebody else -> refused, nothing is written there', async () => {
     const { home, init } = await startBroker();
     await init('prod');

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import { configMapType } from '../../src/kube/objects/config-map.ts';
-import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
 import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
@@ -70,7 +70,7 @@ describe('broker restore', () => {
       await set.time.advance(60_000);
       expect(await shardsOf(set, 'east')).toEqual(['cart.shop']);
       expect(
-        (await set.broker.admin.list(endpointSliceType, { namespace: memberNamespace('east') })).items.length,
+        (await set.broker.admin.list(endpointShardType, { namespace: memberNamespace('east') })).items.length,
       ).toBe(1);
       expect(await importsOf(set, ghost)).toEqual(['none', 'none', 'none']);
       expect(await importsOf(set, 'shop/cart')).toEqual(clusters.map(() => 'ClusterSetIP http:80/TCP from east'));

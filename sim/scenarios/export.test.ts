@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
@@ -174,7 +175,7 @@ describe('export', () => {
     }
     const namespace = memberNamespace('east');
     expect((await set.broker.admin.list(serviceShardType, { namespace })).items).toEqual([]);
-    expect((await set.broker.admin.list(endpointSliceType, { namespace })).items).toEqual([]);
+    expect((await set.broker.admin.list(endpointShardType, { namespace })).items).toEqual([]);
     expect((await set.broker.admin.list(serviceImportType)).items).toEqual([]);
     expect((await east.list(endpointSliceType, { namespace: 'shop' })).items).toHaveLength(1);
   });
@@ -198,7 +199,7 @@ describe('export', () => {
     const namespace = memberNamespace('east');
     const list = async () => [
       ...(await west.list(endpointSliceType, { namespace: 'shop' })).items,
-      ...(await set.broker.admin.list(endpointSliceType, { namespace })).items,
+      ...(await set.broker.admin.list(endpointShardType, { namespace })).items,
     ];
     for (const { metadata } of await list()) before.set(metadata.uid!, metadata.resourceVersion!);
     const changed = slice(key, { endpoints: ['10.1.0.1', '!10.1.0.2'] });
@@ -216,7 +217,7 @@ describe('export', () => {
     const { set, east, settle } = await twoClusters();
     await exportService(east, key, { endpoints: ['web-0@10.1.0.1'] });
     await settle();
-    const { items } = await set.broker.admin.list<EndpointSlice>(endpointSliceType, {
+    const { items } = await set.broker.admin.list<EndpointSlice>(endpointShardType, {
       namespace: memberNamespace('east'),
     });
     expect(items[0]?.endpoints).toEqual([

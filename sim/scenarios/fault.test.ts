@@ -25,12 +25,12 @@ describe('fault', () => {
   const single: Fault[] = [
     { home: 'broker', method: 'POST', path: '/serviceshards' },
     { home: 'broker', method: 'POST', path: '/serviceshards', when: 'after' },
-    { home: 'broker', method: 'POST', path: '/endpointslices' },
-    { home: 'broker', method: 'POST', path: '/endpointslices', when: 'after' },
+    { home: 'broker', method: 'POST', path: '/endpointshards' },
+    { home: 'broker', method: 'POST', path: '/endpointshards', when: 'after' },
     { home: 'broker', method: 'GET', path: '/serviceshards', times: 2 },
     { home: 'broker', method: 'GET', path: '/clusters', times: 2 },
     { home: 'broker', method: 'GET', path: '/clustersets', times: 2 },
-    { home: 'broker', method: 'POST', path: '/leases' },
+    { home: 'broker', method: 'POST', path: '/heartbeats' },
     { home: 'west', method: 'POST', path: '/serviceimports' },
     { home: 'west', method: 'POST', path: '/serviceimports', when: 'after' },
     { home: 'west', method: 'POST', path: '/addressclaims' },
@@ -72,10 +72,10 @@ describe('fault', () => {
 
   for (const code of [500, 409]) {
     for (const [home, path] of [
-      ['broker', '/endpointslices/'],
+      ['broker', '/endpointshards/'],
       ['broker', '/serviceshards/'],
       ['broker', '/serviceimports/'],
-      ['broker', '/leases/'],
+      ['broker', '/heartbeats/'],
       ['west', '/endpointslices/'],
       ['west', '/serviceimports/'],
     ] as const) {
@@ -118,7 +118,7 @@ describe('fault', () => {
 
   for (const when of ['before', 'after'] as const) {
     for (const [home, path] of [
-      ['broker', '/endpointslices/'],
+      ['broker', '/endpointshards/'],
       ['broker', '/serviceshards/'],
       ['broker', '/serviceimports/'],
       ['west', '/endpointslices/'],
@@ -152,7 +152,8 @@ describe('fault', () => {
       const second = slice(key, { endpoints: ['10.1.0.2'], suffix: 'b' });
       await east.create(endpointSliceType, second);
       await set.time.advance(4_000);
-      const fault: Fault = { home, method: 'DELETE', path: '/endpointslices/', times: 3 };
+      const path = home === 'broker' ? '/endpointshards/' : '/endpointslices/';
+      const fault: Fault = { home, method: 'DELETE', path, times: 3 };
       faults.push(fault);
       await east.delete(endpointSliceType, second.metadata);
       await set.time.advance(20_000);

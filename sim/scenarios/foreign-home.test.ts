@@ -35,7 +35,7 @@ describe('foreign homes', () => {
       clusters: ['east', 'west'],
       wrap: (_home, handler) => sayingNull(handler),
       onRequest: (home, user, { verb, resource }) => {
-        if (resource === 'endpointslices' && verb !== 'get' && user.startsWith('agent'))
+        if (/^endpoints(lices|hards)$/.test(resource) && verb !== 'get' && user.startsWith('agent'))
           writes.push(`${user} ${verb} at ${home}`);
       },
     }).start({ namespaces: ['shop'] });
@@ -65,7 +65,7 @@ describe('foreign homes', () => {
     const east = set.home('east').admin;
     await exportService(east, key, { endpoints: ['10.1.0.1'] });
     await set.time.advance(4_000);
-    faults.push({ home: 'broker', method: 'PUT', path: '/endpointslices/', code: 409, from: 'agent-east', times: 3 });
+    faults.push({ home: 'broker', method: 'PUT', path: '/endpointshards/', code: 409, from: 'agent-east', times: 3 });
     const body = { endpoints: [{ addresses: ['10.1.0.9'] }] };
     await east.patch(endpointSliceType, { namespace: 'shop', name: 'checkout-a' }, { kind: 'merge', body });
     await set.time.advance(10_000);

@@ -2,12 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { type AddressClaim, addressClaimType } from '../../src/addresses/address-claim.ts';
 import { clusterType } from '../../src/clusterset/kinds/cluster.ts';
 import { clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
+import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
+import { heartbeatType } from '../../src/clusterset/kinds/heartbeat.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { eventType, type KubernetesEvent } from '../../src/kube/objects/event.ts';
-import { leaseType } from '../../src/kube/objects/lease.ts';
 import { namespaceType } from '../../src/kube/objects/namespace.ts';
 import { createNamespace, memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { find, importedIps, importLine, sliceLines } from '../look.ts';
@@ -205,12 +206,12 @@ describe('import', () => {
     const lines: string[] = [];
     const onLog = (line: string) => void lines.push(line);
     const { set, west, settle } = await exportedFromEast({ clusters: ['east', 'west'], onLog });
-    const { items } = await set.broker.admin.list<EndpointSlice>(endpointSliceType, {
+    const { items } = await set.broker.admin.list<EndpointSlice>(endpointShardType, {
       namespace: memberNamespace('east'),
     });
     const labels = { ...items[0]!.metadata.labels, 'multicluster.kubernetes.io/source-cluster': 'west' };
     const { resourceVersion: _rv, uid: _uid, ...metadata } = items[0]!.metadata;
-    await set.broker.admin.create(endpointSliceType, {
+    await set.broker.admin.create(endpointShardType, {
       ...items[0]!,
       metadata: { ...metadata, name: 'liar', labels },
       endpoints: [{ addresses: ['10.66.0.1'] }],
@@ -238,7 +239,9 @@ describe('import', () => {
       set.broker.admin.create(serviceShardType, { ...shard!, metadata: { namespace, name } });
     await expect(made(memberNamespace('east'), 'no-service-at-all')).rejects.toMatchObject({ code: 422 });
     const metadata = { namespace: memberNamespace('east'), name: 'of-nothing' };
-    await set.broker.admin.create(endpointSliceType, { ...slice(key, { endpoints: ['10.66.0.1'] }), metadata });
+    const { addressType, endpoints } = slice(key, { endpoints: ['10.66.0.1'] });
+    const record = { apiVersion: 'portolan.dev/v1alpha1', kind: endpointShardType.kind, metadata };
+    await set.broker.admin.create(endpointShardType, { ...record, addressType, endpoints });
     await createNamespace(set.broker, 'prod-m-stranger');
     await made('prod-m-stranger', 'stolen.shop');
     await settle();
@@ -254,8 +257,8 @@ describe('import', () => {
     await expect(set.time.settle(rights.update(serviceShardType, shard))).rejects.toMatchObject({ code: 403 });
     for (const [type, namespace] of [
       [serviceShardType, memberNamespace('east')],
-      [endpointSliceType, memberNamespace('east')],
-      [leaseType, memberNamespace('east')],
+      [endpointShardType, memberNamespace('east')],
+      [heartbeatType, memberNamespace('east')],
       [clusterType, setName],
       [clusterSetType, setName],
     ] as const) {

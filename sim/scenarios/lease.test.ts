@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { federatedServiceType } from '../../src/clusterset/kinds/federated-service.ts';
+import { heartbeatType } from '../../src/clusterset/kinds/heartbeat.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { verdictsName } from '../../src/clusterset/membership/membership.ts';
 import { type ConfigMap, configMapType } from '../../src/kube/objects/config-map.ts';
-import { leaseType } from '../../src/kube/objects/lease.ts';
 import { memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { eventLines, exportLine, find, importedIps, importLine, sliceLines } from '../look.ts';
@@ -193,7 +193,7 @@ describe('lease', () => {
   test('lease: a member without a lease -> given the lease time, then stale', async () => {
     const { set, west } = await bothExport();
     set.killAgent('east');
-    await set.broker.admin.delete(leaseType, { namespace: memberNamespace('east'), name: 'portolan-agent' });
+    await set.broker.admin.delete(heartbeatType, { namespace: memberNamespace('east'), name: 'portolan-agent' });
     await set.time.advance(60_000);
     expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
   });
@@ -319,7 +319,7 @@ describe('lease', () => {
     const { set, west } = await bothExport();
     set.killAgent('east');
     await set.time.advance(60_000);
-    await set.broker.admin.delete(leaseType, { namespace: memberNamespace('east'), name: 'portolan-agent' });
+    await set.broker.admin.delete(heartbeatType, { namespace: memberNamespace('east'), name: 'portolan-agent' });
     for (let second = 0; second < 40; second += 1) {
       await set.time.advance(1_000);
       expect(await sliceLines(west, key)).toEqual([bothAlive[1]]);
@@ -357,7 +357,8 @@ describe('lease', () => {
     async function threeExport(onRequest?: SimClusterSetOptions['onRequest']) {
       const faults: Fault[] = [];
       const wrap = withFaults(faults);
-      const scene = await bothExport({ clusters: ['east', 'west', 'north'], wrap, onRequest });
+      const set = { layout: 'PerMember' } as const;
+      const scene = await bothExport({ clusters: ['east', 'west', 'north'], set, wrap, onRequest });
       await exportService(scene.set.home('north').admin, key, { endpoints: ['10.3.0.1'] });
       await scene.set.time.advance(10_000);
       return { ...scene, faults };

@@ -368,13 +368,17 @@ describe('placement', () => {
     await set.broker.admin.create(federatedServiceType, federated({ template }));
     await set.time.advance(15_000);
     const right = await placementLines(set);
+    const revision = async () =>
+      (await find(set.broker.admin, federatedServiceType, `${setName}/checkout.shop`))?.metadata.resourceVersion;
+    const before = await revision();
     const body = { status: { clusters: [{ cluster: 'west', state: 'Refused', message: 'says east' }] } };
     const ref = { namespace: setName, name: 'checkout.shop' };
     const east = set.memberClient('east');
     const patched = east.patch(federatedServiceType, ref, { kind: 'merge', body }, { subresource: 'status' });
-    await set.time.settle(patched);
-    expect(await placementLines(set)).not.toEqual(right);
+    const { metadata } = await set.time.settle(patched);
+    expect(metadata.resourceVersion).not.toBe(before);
     await set.time.advance(5_000);
+    expect(await revision()).not.toBe(metadata.resourceVersion);
     expect(await placementLines(set)).toEqual(right);
     const spec = east.patch(federatedServiceType, ref, { kind: 'merge', body: { spec: { clusters: [] } } });
     await expect(set.time.settle(spec)).rejects.toMatchObject({ code: 403 });

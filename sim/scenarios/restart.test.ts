@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type AddressClaim, addressClaimType } from '../../src/addresses/address-claim.ts';
+import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
@@ -26,7 +27,7 @@ const leftovers: readonly Leftover[] = [
   { what: 'an import at home', home: 'west', type: serviceImportType, namespace: 'shop' },
   { what: 'an imported slice at home', home: 'west', type: endpointSliceType, namespace: 'shop' },
   { what: 'a record at the broker', home: 'broker', type: serviceShardType, namespace: memberNamespace('east') },
-  { what: 'a slice at the broker', home: 'broker', type: endpointSliceType, namespace: memberNamespace('east') },
+  { what: 'a slice at the broker', home: 'broker', type: endpointShardType, namespace: memberNamespace('east') },
   { what: 'a merged view', home: 'broker', type: serviceImportType, namespace: setName },
 ];
 
@@ -120,7 +121,7 @@ describe('restart', () => {
     const namespace = memberNamespace('east');
     const shards = (await set.broker.admin.list(serviceShardType, { namespace })).items;
     expect(shards.map(({ metadata }) => metadata.name)).toEqual(['cart.shop']);
-    expect((await set.broker.admin.list(endpointSliceType, { namespace })).items).toHaveLength(1);
+    expect((await set.broker.admin.list(endpointShardType, { namespace })).items).toHaveLength(1);
     const views = (await set.broker.admin.list(serviceImportType, { namespace: setName })).items;
     expect(views.map(({ metadata }) => metadata.name)).toEqual(['cart.shop']);
   });
@@ -136,7 +137,7 @@ describe('restart', () => {
     set.killAgent('west');
     await east.delete(serviceExportType, ref);
     await set.time.advance(4_000);
-    const path = `/namespaces/${memberNamespace('east')}/serviceshards`;
+    const path = '/v1alpha1/serviceshards';
     faults.push({ home: 'broker', method: 'GET', path, times: 8 });
     set.startAgent('west');
     await set.time.advance(15_000);
@@ -158,7 +159,7 @@ describe('restart', () => {
     await set.broker.admin.delete(serviceImportType, { namespace: setName, name: 'checkout.shop' });
     for (const id of ['east', 'west']) set.startAgent(id);
     await set.time.advance(5_000);
-    expect((await set.broker.admin.list(endpointSliceType)).items).toEqual([]);
+    expect((await set.broker.admin.list(endpointShardType)).items).toEqual([]);
     for (const client of [east, west]) {
       expect(await importLine(client, key)).toBe('none');
       expect(await sliceLines(client, key)).toEqual([]);

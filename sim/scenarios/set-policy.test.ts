@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type AddressClaim, addressClaimType } from '../../src/addresses/address-claim.ts';
 import { type ClusterSetSpec, clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
-import { type Lease, leaseType } from '../../src/kube/objects/lease.ts';
+import { heartbeatType } from '../../src/clusterset/kinds/heartbeat.ts';
+import type { Lease } from '../../src/kube/objects/lease.ts';
 import { type Service, serviceType } from '../../src/kube/objects/service.ts';
 import { memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
@@ -115,7 +116,7 @@ describe('clusterset policy changes while everything runs', () => {
     const { set, change } = await bothExport({ lease: { renewSeconds: 60, durationSeconds: 180 } });
     const renewed = async () => {
       const ref = { namespace: memberNamespace('east'), name: 'portolan-agent' };
-      return (await set.broker.admin.get<Lease>(leaseType, ref)).spec?.renewTime;
+      return (await set.broker.admin.get<Lease>(heartbeatType, ref)).spec?.renewTime;
     };
     const before = await renewed();
     await change({ lease: { renewSeconds: 2, durationSeconds: 6 } }, 1_000);
