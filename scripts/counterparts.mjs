@@ -14,6 +14,7 @@ const debianPackages = {
   ip: 'iproute2',
   openssl: 'openssl',
   strace: 'strace',
+  faketime: 'faketime',
   pip3: 'python3-pip',
   conntrack: 'conntrack',
   curl: 'curl',

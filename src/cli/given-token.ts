@@ -2,6 +2,7 @@
 // processes and in the history of a shell; the other two do not.
 
 import type { Host } from '../base/host.ts';
+import { type JoinToken, parseJoinToken } from '../clusterset/membership/join-token.ts';
 import { usageError } from './exit-codes.ts';
 
 export interface GivenToken {
@@ -27,4 +28,13 @@ export async function readToken(
   if (text === undefined) throw usageError(`${where}: no such file`);
   if (text === '') throw usageError(`${where}: it is empty, a token was expected`);
   return text;
+}
+
+/** A token that is cut or of another kind is a mistake of the command line. */
+export function joinTokenIn(text: string): JoinToken {
+  try {
+    return parseJoinToken(text);
+  } catch (error) {
+    throw usageError((error as Error).message);
+  }
 }

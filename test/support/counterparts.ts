@@ -12,6 +12,7 @@ export type Counterpart =
   | 'ip'
   | 'openssl'
   | 'strace'
+  | 'faketime'
   | 'kubectl'
   | 'envoy'
   /** Python's grpcio; its path is for PYTHONPATH. */

@@ -6,7 +6,7 @@ export const leftOut = '(left out)';
 const looksSecret: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|$)/g, leftOut],
   [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, leftOut],
-  [/\bportolan-(join|peer)-[\w-]+/g, leftOut],
+  [/\bportolan(?:\d+\.|-peer-)[\w-]+(?:\.[\w-]+)?/g, leftOut],
   [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${leftOut}`],
   [/(\/\/)[^\s/@:"]+:[^\s/@"]+@/g, `$1${leftOut}@`],
   [

@@ -46,7 +46,7 @@ import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { installDefinitions, refuseForeignDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
-import { readToken } from '../given-token.ts';
+import { joinTokenIn, readToken } from '../given-token.ts';
 import { addValueOptions, installParts } from '../installation/install.ts';
 import { checkInstallation, nextStep } from '../installation/offer.ts';
 import type { ValueFlags } from '../installation/read-values.ts';
@@ -151,7 +151,7 @@ async function requestOf(
     throw usageError(`--token-hours ${JSON.stringify(flags.tokenHours)}: write a number of hours, 1 or more`);
   }
   const given = await readToken(deps.host, { argument: text, file: flags.tokenFile });
-  const token = given === undefined ? await tokenAsAdmin(deps, home, flags) : parseJoinToken(given);
+  const token = given === undefined ? await tokenAsAdmin(deps, home, flags) : joinTokenIn(given);
   if (flags.clusterId !== undefined && flags.clusterId !== token.clusterId) {
     throw usageError(
       `--cluster-id ${flags.clusterId}: the join token was made for ${token.clusterId}; ask for one with portolan broker token ${flags.clusterId}`,

@@ -3,9 +3,9 @@
 import type { Host } from '../../base/host.ts';
 import { parseIp } from '../../base/ip.ts';
 import type { HostPort } from '../../base/text/host-port.ts';
-import { type JoinToken, parseJoinToken } from '../../clusterset/membership/join-token.ts';
+import type { JoinToken } from '../../clusterset/membership/join-token.ts';
 import { usageError } from '../exit-codes.ts';
-import { readToken } from '../given-token.ts';
+import { joinTokenIn, readToken } from '../given-token.ts';
 import { nameserversOf } from './dns-flags.ts';
 import { parseAdvertise, parseListen } from './options.ts';
 import type { UpFlags, UpProxyMode } from './up.ts';
@@ -53,7 +53,7 @@ export async function upConfig(host: Host, flags: UpFlags): Promise<UpConfig> {
   return {
     listen,
     advertise,
-    token: flags.join === undefined ? undefined : parseJoinToken(await tokenIn(host, flags.join)),
+    token: flags.join === undefined ? undefined : joinTokenIn(await tokenIn(host, flags.join)),
     region: flags.region ?? '',
     zone: flags.zone ?? '',
     dns: { ...dnsOf(flags, advertise), forward: await nameserversOf(host, '--forward', flags.forward) },

@@ -28,6 +28,15 @@ test('leader: it is told to stop -> its work ends first, then the other leads wi
   expect(terms).toEqual(['a begins', 'a ends', 'b begins']);
 });
 
+test('leader: it is told to stop while its first request is under way -> it stops, and another leads at once', async () => {
+  const { sim, stand, leaders, terms } = await start();
+  const a = stand('a');
+  await sim.time.settle(a.stop(), { withinMs: 10_000 });
+  stand('b');
+  await sim.time.until(() => leaders().includes('b'), { withinMs: 6000 });
+  expect(terms).toEqual(['b begins']);
+});
+
 test('leader: it is killed -> the other leads after the lease time it saw nothing change, not before', async () => {
   const { sim, stand, kill, leaders } = await start();
   stand('a');

@@ -185,7 +185,9 @@ export function standForLeader(options: LeaderOptions): Candidate {
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      if (await tryOnce()) await lead();
+      const isWon = await tryOnce();
+      // Told to stop while the request was under way: nobody would end that term.
+      if (isWon) await (stopping.signal.aborted ? release() : lead());
       if (stopping.signal.aborted) return;
       const jitter = 1 + world.random.float() / 5;
       await sleep(world.timers, times.retryMs * jitter, stopping.signal).catch(() => {});

@@ -1,0 +1,174 @@
+// Faults made on real processes: parts killed, a home and a broker that go away, a clock that is off. What status, doctor, peer list
+// and /readyz of each part say meanwhile. The whole table of faults is simulated, in sim/scenarios/doctor.test.ts.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRealHost } from '../src/base/real/host.ts';
+import { createRealWorld } from '../src/base/real/world.ts';
+import type { Diagnosis } from '../src/doctor/diagnosis.ts';
+import { createClient } from '../src/kube/client/client.ts';
+import { findHome } from '../src/kube/client/kubeconfig.ts';
+import { peerType } from '../src/peering/kinds/peer.ts';
+import { type ApiProcess, startApi } from './support/api-process.ts';
+import { describeWith, pathOf } from './support/counterparts.ts';
+import { until } from './support/dns-process.ts';
+import { portolan, run, runPortolan } from './support/portolan.ts';
+import { type RoleProcess, startRole } from './support/roles.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'portolan-faults-'));
+const parts = ['agent', 'dns', 'peering', 'proxy', 'xds'] as const;
+type Part = (typeof parts)[number];
+
+let broker: ApiProcess;
+let home: ApiProcess;
+let authority: RoleProcess;
+const running = new Map<Part, RoleProcess>();
+
+const at = (api: ApiProcess) => ['--kubeconfig', api.kubeconfig];
+const free = ['--admin-listen', '127.0.0.1:0'];
+
+function argsOf(part: Part): string[] {
+  const common = [part, ...at(home), ...free, '--log-level', 'error'];
+  const own: Record<Part, string[]> = {
+    agent: [],
+    dns: ['--cluster-id', 'west', '--listen', '127.0.0.1:0'],
+    peering: ['--trust-domain', 'west.example', '--listen', '127.0.0.1:0'],
+    proxy: ['--mode', 'userspace', '--range', `127.${64 + (process.pid % 190)}.0.0/24`, '--cluster-id', 'west'],
+    xds: ['--cluster-id', 'west', '--listen', '127.0.0.1:0', '--virtual-port', '0', '--ingress-port', '0'],
+  };
+  return [...common, ...own[part]];
+}
+
+async function startParts(): Promise<void> {
+  await Promise.all(parts.map(async (part) => running.set(part, await startRole(argsOf(part)))));
+}
+
+async function doctor(...more: string[]): Promise<Diagnosis & { exitCode: number | null }> {
+  const { out, code } = await runPortolan(['doctor', '-o', 'json', ...at(home), ...more]);
+  return { ...(JSON.parse(out) as Diagnosis), exitCode: code };
+}
+
+const codesOf = ({ findings }: Diagnosis) => [...new Set(findings.map(({ code }) => code))].sort();
+
+beforeAll(async () => {
+  const started = (name: string) => startApi({ data: join(directory, name) });
+  [broker, home] = await Promise.all([started('broker'), started('west')]);
+  const typed = async (...words: string[]) => {
+    const { code, out, err } = await runPortolan(words);
+    expect(code, err).toBe(0);
+    return out.trim();
+  };
+  await typed('broker', 'init', '--clusterset', 'prod', ...at(broker));
+  const token = await typed('broker', 'token', 'west', '--clusterset', 'prod', ...at(broker));
+  await typed('join', token.split('\n').at(-1)!, ...at(home));
+  await startParts();
+  const federation = ['--federation', 'world', '--clusterset', 'prod', '--broker-kubeconfig', broker.kubeconfig];
+  authority = await startRole(['dns', ...federation, '--listen', '127.0.0.1:0', ...free, '--log-level', 'error']);
+  const access = await findHome({
+    host: createRealHost(),
+    clock: createRealWorld().clock,
+    ...{ kubeconfig: home.kubeconfig },
+  });
+  const world = createRealWorld();
+  const client = createClient(world.network.http(access), { world, userAgent: 'test' });
+  await client.create(peerType, {
+    apiVersion: 'portolan.dev/v1alpha1',
+    kind: 'Peer',
+    metadata: { name: 'acme', namespace: 'portolan-system' },
+    spec: { trust: { domain: 'acme.example', bundle: 'PEM' } },
+  });
+  client.close();
+}, 120_000);
+
+afterAll(async () => {
+  for (const process of [...running.values(), authority]) await process?.stop('SIGKILL');
+  for (const api of [home, broker]) await api?.stop('SIGKILL');
+  rmSync(directory, { recursive: true, force: true });
+});
+
+describe('faults of processes', () => {
+  test('every part runs -> ready, and doctor asks resolver and proxy through the home', async () => {
+    for (const [part, process] of running)
+      await until(`${part} is ready`, async () => (await process.readyz()).status === 200);
+    await until('all parts were asked', async () => {
+      const { complete, skipped } = await doctor();
+      return complete && skipped.length === 0;
+    });
+  });
+
+  describeWith(['faketime'], 'a clock', () => {
+    test('the clock of this machine is two minutes ahead -> PTL0701 in doctor and status, exit code 7', async () => {
+      const ahead = (...words: string[]) => run(pathOf('faketime')!, ['-f', '+2m', portolan, ...words]);
+      const found = await ahead('doctor', '-o', 'json', ...at(home));
+      expect(codesOf(JSON.parse(found.out))).toContain('PTL0701');
+      expect(found.code).toBe(7);
+      const { out, code } = await ahead('status', ...at(home));
+      expect(out).toMatch(/^problem: PTL0701 .* its clock is .* behind this machine's; next step: Synchronise/m);
+      expect(code).toBe(7);
+    });
+  });
+
+  test('the broker is killed -> the agent is not ready, status ends with 6, doctor names it; back -> gone', async () => {
+    await broker.stop('SIGKILL');
+    const agent = running.get('agent')!;
+    await until('the agent notices', async () => (await agent.readyz()).status === 503);
+    expect((await agent.readyz()).text).toMatch(/broker/);
+    const { out, code } = await runPortolan(['status', ...at(home)]);
+    expect(out).toMatch(/^problem: PTL0201 .*; next step: Start the broker/m);
+    expect(code).toBe(6);
+    expect(codesOf(await doctor())).toContain('PTL0201');
+    broker = await startApi({ data: join(directory, 'broker'), port: broker.port });
+    await until('the agent is ready again', async () => (await agent.readyz()).status === 200);
+    expect(codesOf(await doctor())).not.toContain('PTL0201');
+  });
+
+  test('the home is killed -> agent, peering and proxy are not ready; dns and xds serve on and say so in /readyz', async () => {
+    await home.stop('SIGKILL');
+    for (const part of ['agent', 'peering', 'proxy'] as const)
+      await until(`${part} is not ready`, async () => (await running.get(part)!.readyz()).status === 503);
+    for (const part of ['dns', 'xds'] as const) {
+      const says = /^ok\nstill (answering|serving) .*what was read last: .*home/;
+      await until(`${part} says so`, async () => says.test((await running.get(part)!.readyz()).text));
+      expect((await running.get(part)!.readyz()).status).toBe(200);
+    }
+    const { err, code } = await runPortolan(['status', ...at(home)]);
+    expect(err).toMatch(/is the server running/);
+    expect(code).toBe(6);
+    expect((await doctor()).exitCode).toBe(6);
+    home = await startApi({ data: join(directory, 'west'), port: home.port });
+    for (const [part, process] of running)
+      await until(`${part} is ready again`, async () => (await process.readyz()).text === 'ok\n');
+  });
+
+  test('all parts are killed -> each is silent in doctor and status, peer list ends with 7; started again -> gone', async () => {
+    for (const process of [...running.values(), authority]) await process.stop('SIGKILL');
+    const silent = ['PTL0202', 'PTL0501', 'PTL0601', 'PTL0902'];
+    await until('their leases have run out', async () => {
+      const found = codesOf(await doctor());
+      return silent.every((code) => found.includes(code as never));
+    });
+    const { findings, exitCode } = await doctor();
+    const subjects = findings.map(({ subject }) => subject.replace(/ on .*/, ''));
+    for (const part of parts) expect(subjects).toContain(part);
+    expect(exitCode).toBe(7);
+    const status = await runPortolan(['status', ...at(home)]);
+    for (const code of silent) expect(status.out).toMatch(new RegExp(`^problem: ${code} .*; next step: `, 'm'));
+    expect(status.code).toBe(7);
+    const list = await runPortolan(['peer', 'list', ...at(home)]);
+    expect(list.out).toContain(
+      'problem: the peering process does not report, this may be outdated; start portolan peering',
+    );
+    expect(list.code).toBe(7);
+    const atBroker = await runPortolan(['doctor', '-o', 'json', ...at(broker)]);
+    expect(codesOf(JSON.parse(atBroker.out))).toContain('PTL0505');
+    await startParts();
+    // A server for proxies has another id after each start, so the Lease of the one that was killed stays.
+    await until('nothing else is silent', async () => {
+      const { findings: left } = await doctor();
+      return left.every(({ code, subject }) => !silent.includes(code) || subject.startsWith('xds on'));
+    });
+    expect((await runPortolan(['peer', 'list', ...at(home)])).code).toBe(0);
+  }, 240_000);
+});
