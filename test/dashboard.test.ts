@@ -6,14 +6,18 @@ import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { serviceExportType } from '../src/clusterset/kinds/service-export.ts';
-import { requestToken } from '../src/kube/client/account-token.ts';
-import { install } from '../src/kube/client/apply.ts';
-import type { Client } from '../src/kube/client/client.ts';
-import { manifest } from '../src/kube/objects/manifest.ts';
-import { roleBindingType, roleRefOf, roleType, serviceAccountType } from '../src/kube/objects/rbac.ts';
+import { serviceAccountType } from '../src/kube/objects/rbac.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { describeWith } from './support/counterparts.ts';
-import { go, launchBrowser, openPage, type RunningDemo, seriousFaults, startDemo } from './support/dashboard.ts';
+import {
+  go,
+  launchBrowser,
+  limitedToken,
+  openPage,
+  type RunningDemo,
+  seriousFaults,
+  startDemo,
+} from './support/dashboard.ts';
 
 const views = [
   '/',
@@ -231,7 +235,7 @@ describeWith(['chromium'], 'dashboard', () => {
     await page.getByLabel('Token', { exact: true }).fill(await limitedToken(await demo.client('west')));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('1 of 4 homes answered').waitFor();
-    await page.getByText(/east: you are not signed in there/).waitFor();
+    await page.getByText('You are not signed in at broker, east, south.').waitFor();
     await go(page, '/services');
     await page.getByRole('link', { name: 'shop/cart' }).waitFor();
     await go(page, '/peers');
@@ -295,20 +299,3 @@ describeWith(['chromium'], 'dashboard', () => {
     await page.close();
   });
 });
-
-/** Of an account that may read exports, imports and slices of one namespace. */
-async function limitedToken(client: Client): Promise<string> {
-  const namespace = 'shop';
-  const rules = [
-    { apiGroups: ['multicluster.x-k8s.io'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
-    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
-  ];
-  const subjects = [{ kind: 'ServiceAccount', name: 'viewer', namespace }];
-  await install(client, manifest(serviceAccountType, { name: 'viewer', namespace }, {}));
-  await install(client, manifest(roleType, { name: 'viewer', namespace }, { rules }));
-  await install(
-    client,
-    manifest(roleBindingType, { name: 'viewer', namespace }, { subjects, roleRef: roleRefOf('Role', 'viewer') }),
-  );
-  return (await requestToken(client, { namespace, name: 'viewer', lifetimeMs: 3_600_000 })).token;
-}

@@ -13,10 +13,11 @@ import { RowStore } from './row-store.ts';
 import { clusterRows } from './rows/clusters.ts';
 import { doctorFacts } from './rows/doctor-facts.ts';
 import { eventRows } from './rows/events.ts';
-import type { Landscape } from './rows/landscape.ts';
+import { LagWatch } from './rows/lag.ts';
+import { idOf, type Landscape } from './rows/landscape.ts';
 import { externalRows, peerRows } from './rows/outside.ts';
 import { problemRows, skipRows } from './rows/problems.ts';
-import { serviceRow } from './rows/services.ts';
+import { serviceRows } from './rows/services.ts';
 import { Sightings } from './sightings.ts';
 import type { SignIn } from './sign-in.ts';
 import type { Message } from './wire/rows.ts';
@@ -41,7 +42,13 @@ export interface Listener {
 const flushMs = 100;
 const overviewMs = 1_000;
 const diagnosisMs = 2_000;
+/** What looks at everything may take this share of the time: the more there is, the more seldom it runs. */
+const idleShare = 10;
+/** After a change that it shows. */
+const newsMs = 150;
 const beatMs = 5_000;
+/** A home that loads longer does not hold up the rows of the others. */
+const firstListMsMax = 3_000;
 /** Rows of one bearer; beyond that the page could not show them either. */
 const rowsMax = 60_000;
 
@@ -52,15 +59,20 @@ export class Session {
   readonly #listeners = new Set<Listener>();
   readonly #dirty = new Set<string>();
   readonly #sightings: Sightings;
-  readonly #behind = new Map<string, Set<string>>();
+  readonly #lag: LagWatch;
   readonly #timers = new Map<string, Timer>();
+  readonly #dueMs = new Map<string, number>();
+  readonly #restUntilMs = new Map<string, number>();
+  readonly #startedMs: number;
   #areHomesDirty = true;
   #number = 0;
   #isStopped = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
+    this.#startedMs = options.world.clock.monotonicMs();
     this.#sightings = new Sightings(options.world.clock);
+    this.#lag = new LagWatch(options.world.clock);
     const { world, signIn, namespaces } = options;
     this.#homes = options.homes.map((home) =>
       watchHome({
@@ -69,8 +81,8 @@ export class Session {
         onState: () => this.#stateChanged(),
       }),
     );
-    this.#later('overview', 0, () => this.#overview());
-    this.#later('diagnosis', diagnosisMs / 4, () => this.#diagnose());
+    this.#look('overview', 0);
+    this.#look('diagnosis', newsMs);
     this.#later('beat', beatMs, () => this.#beat());
   }
 
@@ -143,6 +155,24 @@ export class Session {
     const keys = keysOf(kind, key, object);
     for (const one of keys) this.#dirty.add(one);
     if (keys.length > 0) this.#soon();
+    else this.#look('overview', newsMs);
+  }
+
+  /** Runs one of those that look at everything after this time, or sooner if it is due anyway. */
+  #look(name: 'overview' | 'diagnosis', delayMs: number): void {
+    const nowMs = this.#options.world.clock.monotonicMs();
+    const dueMs = Math.max(nowMs + delayMs, this.#restUntilMs.get(name) ?? 0);
+    if ((this.#dueMs.get(name) ?? Number.POSITIVE_INFINITY) <= dueMs) return;
+    this.#dueMs.set(name, dueMs);
+    this.#later(name, dueMs - nowMs, () => {
+      this.#dueMs.delete(name);
+      const startedMs = this.#options.world.clock.monotonicMs();
+      if (name === 'overview') this.#overview();
+      else this.#diagnose();
+      const endedMs = this.#options.world.clock.monotonicMs();
+      this.#restUntilMs.set(name, endedMs + idleShare * (endedMs - startedMs));
+      this.#look(name, name === 'overview' ? overviewMs : diagnosisMs);
+    });
   }
 
   #stateChanged(): void {
@@ -153,14 +183,22 @@ export class Session {
   #flush(): void {
     const landscape = this.landscape();
     if (this.#areHomesDirty) this.#putHomes();
+    if (this.#isFirstList()) return this.#broadcast();
+    const rowOf = serviceRows(landscape);
     for (const key of this.#dirty) {
-      const row = serviceRow(landscape, key);
+      const row = rowOf(key);
       if (row !== undefined && this.#rows.size() >= rowsMax) continue;
       const before = this.#rows.get('services', key);
       if (this.#rows.put('services', key, row)) this.#sightings.service(before, row);
     }
     this.#dirty.clear();
     this.#broadcast();
+  }
+
+  /** While the first lists come in, every page of them would change every row. */
+  #isFirstList(): boolean {
+    const isLoading = this.#homes.some((one) => one.row().state === 'loading');
+    return isLoading && this.#options.world.clock.monotonicMs() - this.#startedMs < firstListMsMax;
   }
 
   #putHomes(): void {
@@ -172,6 +210,8 @@ export class Session {
       if (before?.state === row.state && before.why === row.why && before.asOfMs > 0) continue;
       this.#rows.put('homes', row.name, row);
       this.#sightings.home(before, row);
+      this.#look('overview', 0);
+      this.#look('diagnosis', newsMs);
       for (const key of this.#rows.keys('services')) this.#dirty.add(key);
     }
   }
@@ -183,7 +223,7 @@ export class Session {
     const clusters = clusterRows(landscape);
     for (const row of clusters) {
       const before = this.#rows.get('clusters', row.id);
-      if (before?.standing === row.standing) continue;
+      if (before === undefined || before.standing === row.standing) continue;
       this.#sightings.cluster(before, row);
       for (const key of this.#rows.keys('services')) this.#dirty.add(key);
     }
@@ -192,17 +232,13 @@ export class Session {
     this.#rows.replace('external', entries(this.#homes.flatMap(externalRows)));
     this.#rows.replace('events', entries(eventRows(this.#homes, this.#sightings.all())));
     this.#flush();
-    this.#later('overview', overviewMs, () => this.#overview());
   }
 
   #diagnose(): void {
-    const startedMs = this.#options.world.clock.monotonicMs();
     const landscape = this.landscape();
-    const facts = this.#homes.flatMap((one) => doctorFacts(landscape, one) ?? []);
-    const { findings, skipped } = diagnose(
-      facts.map((one) => this.#withoutMomentaryLag(one)),
-      allChecks,
-    );
+    this.#lag.look(landscape);
+    const facts = this.#homes.flatMap((one) => doctorFacts(landscape, one, this.#lag.behind(idOf(one))) ?? []);
+    const { findings, skipped } = diagnose(facts, allChecks);
     const exported = Map.groupBy(this.#exporters(), ({ cluster }) => cluster);
     const exportedBy = (cluster: string) => (exported.get(cluster) ?? []).map(({ key }) => key);
     this.#rows.replace('problems', entries(problemRows({ findings, exportedBy })));
@@ -211,24 +247,11 @@ export class Session {
       skipRows(skipped).map((row) => [`${row.cluster} ${row.why}`, row] as const),
     );
     this.#broadcast();
-    // It looks at everything: the more there is, the more seldom.
-    const tookMs = this.#options.world.clock.monotonicMs() - startedMs;
-    this.#later('diagnosis', Math.max(diagnosisMs, 20 * tookMs), () => this.#diagnose());
   }
 
   *#exporters(): Generator<{ cluster: string; key: string }> {
     for (const key of this.#rows.keys('services'))
       for (const { cluster } of this.#rows.get('services', key)?.exporters ?? []) yield { cluster, key };
-  }
-
-  /** As doctor does it: what is behind in two looks. */
-  #withoutMomentaryLag<T extends ReturnType<typeof doctorFacts> & object>(facts: T): T {
-    const broker = 'value' in facts.broker ? facts.broker.value : undefined;
-    if (broker?.kind !== 'answers') return facts;
-    const before = this.#behind.get(facts.cluster) ?? new Set();
-    this.#behind.set(facts.cluster, new Set(broker.set.behind));
-    const behind = broker.set.behind.filter((key) => before.has(key));
-    return { ...facts, broker: { value: { ...broker, set: { ...broker.set, behind } } } };
   }
 
   #broadcast(): void {

@@ -27,8 +27,8 @@ export class Sightings {
     this.#add({ cluster: now.cluster || now.name, kind: 'dashboard', standing, subject: `home ${now.name}`, text });
   }
 
-  cluster(before: ClusterRow | undefined, { id, standing, says }: ClusterRow): void {
-    if (before === undefined || before.standing === 'unknown') return;
+  cluster(before: ClusterRow, { id, standing, says }: ClusterRow): void {
+    if (before.standing === 'unknown') return;
     this.#add({ cluster: id, kind: 'lease', standing, subject: `cluster ${id}`, text: says });
   }
 

@@ -7,8 +7,12 @@ import axe, { type AxeResults } from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
+import { requestToken } from '../../src/kube/client/account-token.ts';
+import { install } from '../../src/kube/client/apply.ts';
 import { type Client, createClient } from '../../src/kube/client/client.ts';
 import { findHome } from '../../src/kube/client/kubeconfig.ts';
+import { manifest } from '../../src/kube/objects/manifest.ts';
+import { roleBindingType, roleRefOf, roleType, serviceAccountType } from '../../src/kube/objects/rbac.ts';
 import type { DemoFile } from '../../src/main/demo/demo.ts';
 import { pathOf } from './counterparts.ts';
 import { portolan } from './portolan.ts';
@@ -97,4 +101,21 @@ export async function seriousFaults(page: Page, rules?: readonly string[]): Prom
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+}
+
+/** Of an account that may read exports, imports and slices of one namespace. */
+export async function limitedToken(client: Client): Promise<string> {
+  const namespace = 'shop';
+  const rules = [
+    { apiGroups: ['multicluster.x-k8s.io'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
+  ];
+  const subjects = [{ kind: 'ServiceAccount', name: 'viewer', namespace }];
+  await install(client, manifest(serviceAccountType, { name: 'viewer', namespace }, {}));
+  await install(client, manifest(roleType, { name: 'viewer', namespace }, { rules }));
+  await install(
+    client,
+    manifest(roleBindingType, { name: 'viewer', namespace }, { subjects, roleRef: roleRefOf('Role', 'viewer') }),
+  );
+  return (await requestToken(client, { namespace, name: 'viewer', lifetimeMs: 3_600_000 })).token;
 }

@@ -145,7 +145,7 @@ function rowOf(watch: HomeWatch, copies: readonly KindCopy<KubernetesObject>[], 
   } as const;
   const out = states.find(({ state }) => state.kind === 'signed out')?.state;
   if (out?.kind === 'signed out' || answer?.status === 401)
-    return { ...common, state: 'signed out', why: 'it does not accept this token: wrong, expired or revoked' };
+    return { ...common, state: 'signed out', why: 'The token is not accepted there: wrong, expired or revoked' };
   if (why !== '') return { ...common, state: 'lost', why };
   const failing = states.flatMap(({ state }) => (state.kind === 'failing' ? [state.why] : []));
   if (failing.length > 0) return { ...common, state: 'behind', why: failing[0] ?? '' };
@@ -160,7 +160,7 @@ function unasked(home: DashboardHome): HomeWatch {
     cluster: '',
     role: 'home',
     state: 'signed out',
-    why: 'no token was given for it',
+    why: 'No token was given for it',
     asOfMs: 0,
     waitsFor: [],
     denied: [],

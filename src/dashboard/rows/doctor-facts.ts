@@ -2,10 +2,7 @@
 // doctor could not read it. Some facts only the command reads: Secrets, answers of resolvers, connections.
 
 import { version } from '../../base/version.ts';
-import { type Foreseen, foresee } from '../../clusterset/explain/foresee.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
-import { serviceStatus } from '../../clusterset/explain/service-status.ts';
-import { brokerFacts, byKey, type SetState } from '../../clusterset/explain/set-state.ts';
 import type { BrokerFacts, ClusterFacts, Read } from '../../doctor/facts.ts';
 import type { KubernetesObject } from '../../kube/objects/object.ts';
 import { partStatusOf } from '../../kube/objects/part-status.ts';
@@ -16,7 +13,11 @@ import { idOf, type Landscape, setStateOf } from './landscape.ts';
 export const commandOnly = 'only portolan doctor checks this';
 
 /** Undefined while it is not known yet, and where the bearer was refused altogether. */
-export function doctorFacts(landscape: Landscape, watch: HomeWatch): ClusterFacts | undefined {
+export function doctorFacts(
+  landscape: Landscape,
+  watch: HomeWatch,
+  behind: readonly string[],
+): ClusterFacts | undefined {
   const { state, why } = watch.row();
   if (state === 'loading' || state === 'signed out') return undefined;
   const { answer } = watch.pulse();
@@ -37,7 +38,7 @@ export function doctorFacts(landscape: Landscape, watch: HomeWatch): ClusterFact
     server: watch.home.access.server,
     health,
     membership: unread,
-    broker: state === 'lost' ? { why: `the home does not answer: ${why}` } : setFacts(landscape, watch),
+    broker: state === 'lost' ? { why: `the home does not answer: ${why}` } : setFacts(landscape, watch, behind),
     parts: 'why' in leases ? leases : { value: leases.value.map((lease) => partStatusOf(lease, landscape.nowMs)) },
     federations: read(broker?.federations),
     exports: read(member?.exports),
@@ -63,24 +64,11 @@ function readCopy<T extends KubernetesObject>(copy: KindCopy<T>): Read<readonly 
   return { why: `${copy.type.plural}: ${'why' in state ? state.why : 'not read yet'}` };
 }
 
-function setFacts(landscape: Landscape, watch: HomeWatch): Read<BrokerFacts> {
+function setFacts(landscape: Landscape, watch: HomeWatch, behind: readonly string[]): Read<BrokerFacts> {
   const isMember = watch.member !== undefined && watch.clusterId !== '';
   if (!isMember && watch.broker === undefined) return { value: { kind: 'none' } };
-  const viewpoint = isMember ? watch : undefined;
-  const state = setStateOf(landscape, { viewpoint });
+  // Records are judged once, at the broker.
+  const state = setStateOf(landscape, watch.broker === undefined ? { viewpoint: watch, keys: [] } : {});
   if (state === undefined) return { why: 'no broker that you may see is among the homes of this dashboard' };
-  const behind = isMember ? behindIn(watch, state) : [];
   return { value: { kind: 'answers', set: { state, refused: state.members.flatMap(refusedRecords), behind } } };
-}
-
-/** Imports that are not as the records at the broker make them. What lags for a moment is left out by the caller. */
-function behindIn({ member, clusterId }: HomeWatch, state: SetState): string[] {
-  if (member?.namespaces.state().kind !== 'live' || member.imports.namespaces() !== undefined) return [];
-  const names = new Set(member.namespaces.values().map(({ metadata }) => metadata.name));
-  const facts = brokerFacts(state).map((one) => (one.id === clusterId ? { ...one, namespaces: names } : one));
-  const foreseen: Foreseen = foresee(facts, state.policy);
-  const imports = byKey(member.imports.values());
-  return foreseen.keys.filter(
-    (key) => serviceStatus({ key, foreseen, imports, names, id: clusterId, isUnread: () => false }).import === 'behind',
-  );
 }

@@ -2,12 +2,13 @@
 // on, made of copies instead of requests. Pure but for the copies it reads.
 
 import type { MemberState, SetState } from '../../clusterset/explain/set-state.ts';
+import type { ClusterSet } from '../../clusterset/kinds/cluster-set.ts';
 import type { ServiceShard } from '../../clusterset/kinds/service-shard.ts';
 import { readMemberRecord } from '../../clusterset/membership/member-record.ts';
 import { verdictsName } from '../../clusterset/membership/membership.ts';
 import { memberLeaseName, memberRecordName } from '../../clusterset/rules/broker-layout.ts';
 import { type LeaseMemory, parseLeaseMemory } from '../../clusterset/rules/leases/lease-memory.ts';
-import { readSetPolicy } from '../../clusterset/rules/set-policy.ts';
+import { readSetPolicy, type SetPolicy } from '../../clusterset/rules/set-policy.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import { byService, keyOfRecord } from '../homes/kinds.ts';
@@ -38,33 +39,53 @@ export interface SetRequest {
   readonly viewpoint?: HomeWatch;
 }
 
+/** The set and its members without their records: the same for all services, so it is made once for many. */
+export interface SetGround {
+  readonly broker: HomeWatch;
+  readonly set: ClusterSet;
+  readonly policy: SetPolicy;
+  readonly members: readonly Omit<MemberState, 'shards'>[];
+}
+
 /** Undefined without a broker that the bearer may see. */
-export function setStateOf(landscape: Landscape, { keys, viewpoint }: SetRequest): SetState | undefined {
+export function setGroundOf(landscape: Landscape, viewpoint?: HomeWatch): SetGround | undefined {
   const watch = brokerOf(landscape);
   if (watch?.broker === undefined || watch.set === undefined) return undefined;
   const { clusters, memberLeases, records } = watch.broker;
   const namespace = watch.set.metadata.name;
-  const shards = shardsByNamespace(watch, keys);
+  const judges = viewpoint === undefined ? landscape.homes.filter((one) => one.isCurrent()) : [viewpoint];
+  const verdicts = judges.map((one) => ({ id: idOf(one), of: verdictsOf(one) }));
   const members = clusters
     .values()
     .filter((one) => one.metadata.namespace === namespace)
-    .map((cluster): MemberState => {
+    .map((cluster) => {
       const id = cluster.metadata.name;
       const own = cluster.spec.namespace;
       const record = records.get(`${own}/${memberRecordName}`);
-      const memory = memoryOf(landscape, id, viewpoint);
+      const memory = memoryOf(id, viewpoint === undefined ? verdicts.filter((one) => one.id !== id) : verdicts);
       return {
         id,
         cluster,
         record: record && readMemberRecord(record),
         lease: memberLeases.get(`${own}/${memberLeaseName}`),
         memory,
-        verdict: memory?.verdict ?? 'alive',
-        shards: shards.get(own) ?? new Map(),
+        verdict: memory?.verdict ?? ('alive' as const),
       };
-    });
-  const sorted = members.sort((a, b) => (a.id < b.id ? -1 : 1));
-  return { set: watch.set, policy: readSetPolicy(watch.set), members: sorted, older: new Map() };
+    })
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  return { broker: watch, set: watch.set, policy: readSetPolicy(watch.set), members };
+}
+
+export function setStateOf(landscape: Landscape, { keys, viewpoint }: SetRequest): SetState | undefined {
+  const ground = setGroundOf(landscape, viewpoint);
+  return ground && stateOn(ground, keys);
+}
+
+/** With the records of these services; of all of them if absent. */
+export function stateOn({ broker, set, policy, members }: SetGround, keys?: readonly string[]): SetState {
+  const shards = shardsByNamespace(broker, keys);
+  const whole = members.map((one) => ({ ...one, shards: shards.get(one.cluster.spec.namespace) ?? new Map() }));
+  return { set, policy, members: whole, older: new Map() };
 }
 
 function shardsByNamespace({ broker }: HomeWatch, keys: readonly string[] | undefined) {
@@ -80,9 +101,11 @@ function shardsByNamespace({ broker }: HomeWatch, keys: readonly string[] | unde
 }
 
 /** A cluster that is cut off cannot judge the others, and nobody judges itself: one that says stale is enough. */
-function memoryOf(landscape: Landscape, id: string, viewpoint: HomeWatch | undefined): LeaseMemory | undefined {
-  const homes = viewpoint === undefined ? landscape.homes.filter((one) => idOf(one) !== id) : [viewpoint];
-  const memories = homes.filter((one) => one.isCurrent()).flatMap((one) => verdictsOf(one).get(id) ?? []);
+function memoryOf(
+  id: string,
+  judges: readonly { readonly of: ReadonlyMap<string, LeaseMemory> }[],
+): LeaseMemory | undefined {
+  const memories = judges.flatMap(({ of }) => of.get(id) ?? []);
   return memories.find(({ verdict }) => verdict === 'stale') ?? memories[0];
 }
 

@@ -9,16 +9,18 @@ import { sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import { byService } from '../homes/kinds.ts';
 import type { ExporterCell, ServiceRow, Standing } from '../wire/rows.ts';
-import { brokerOf, idOf, type Landscape, setStateOf } from './landscape.ts';
+import { idOf, type Landscape, type SetGround, setGroundOf, stateOn } from './landscape.ts';
 
-/** Undefined if nobody exports or imports it. */
-export function serviceRow(landscape: Landscape, key: string): ServiceRow | undefined {
-  return brokerOf(landscape) === undefined ? fromHomes(landscape, key) : fromBroker(landscape, key);
+/** Makes rows one by one. A row is undefined if nobody exports or imports the service. */
+export function serviceRows(landscape: Landscape): (key: string) => ServiceRow | undefined {
+  const ground = setGroundOf(landscape);
+  return (key) => (ground === undefined ? fromHomes(landscape, key) : fromBroker(landscape, ground, key));
 }
 
-function fromBroker(landscape: Landscape, key: string): ServiceRow | undefined {
-  const state = setStateOf(landscape, { keys: [key] });
-  if (state === undefined) return undefined;
+function fromBroker(landscape: Landscape, ground: SetGround, key: string): ServiceRow | undefined {
+  const all = stateOn(ground, [key]);
+  // Those that do not export it have no part in it.
+  const state = { ...all, members: all.members.filter(({ shards }) => shards.size > 0) };
   const foreseen = foresee(brokerFacts(state), state.policy);
   const merge = foreseen.merge(key);
   const counted = new Set(foreseen.counted(key).map(({ cluster }) => cluster));

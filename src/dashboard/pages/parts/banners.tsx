@@ -34,12 +34,12 @@ export function Banners() {
           Paused while the page was hidden. Everything below is as of {clockTime(live.asOfMs)}.
         </p>
       )}
-      {!isOut &&
-        out.map(({ name, why }) => (
-          <p key={name} className="banner banner-stale">
-            <strong>{name}</strong>: you are not signed in there: {why}. What is below does not count it.
-          </p>
-        ))}
+      {!isOut && out.length > 0 && (
+        <p className="banner banner-stale">
+          <strong>You are not signed in at {out.map(({ name }) => name).join(', ')}.</strong>{' '}
+          {[...new Set(out.map(({ why }) => why))].join('; ')}. What they hold is not shown.
+        </p>
+      )}
       {lost.map(({ name, why, asOfMs }) => (
         <p key={name} className="banner banner-failed" role="alert">
           <strong>The home of {name} does not answer</strong> ({why}). What it holds is shown as of{' '}

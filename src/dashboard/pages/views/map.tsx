@@ -26,7 +26,7 @@ import { Nothing } from '../parts/states.tsx';
 type Place = Node<{ name: string; says: string; standing: Standing; what: string }>;
 
 const column = 250;
-const line = 104;
+const line = 128;
 /** With more clusters only the edges of the chosen one are drawn. */
 const allEdgesMax = 12;
 
@@ -271,7 +271,7 @@ function edgesOf({ clusters, peers, external, chosen, nodes }: EdgeInput): Edge[
   return edges;
 }
 
-const arrow = { type: MarkerType.ArrowClosed, width: 16, height: 16 };
+const arrow = { type: MarkerType.ArrowClosed, width: 12, height: 12, color: '#5b7f99' };
 
 /** Lines leave a place on the side where the other one is. */
 function sides(from: XYPosition | undefined, to: XYPosition | undefined) {

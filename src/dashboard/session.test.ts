@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { silentLog } from '../base/log.ts';
+import { pagesMax, type Refused, Sessions } from './sessions.ts';
+import { createTestHome, exportIn, fastWorld, joinTestHome, type TestHome } from './testing/edge/homes.ts';
+import type { Changes, CollectionName, Collections, Message } from './wire/rows.ts';
+
+const token = 'a-token-of-twenty-characters-or-more';
+const speed = 10;
+const wait = { timeout: 15_000, interval: 20 };
+
+/** A page: the rows that it was sent, and how many messages that took. */
+class TestPage {
+  readonly messages: Message[] = [];
+  readonly rows = new Map<CollectionName, Map<string, unknown>>();
+
+  readonly send = (line: string) => {
+    const message = JSON.parse(line) as Message;
+    this.messages.push(message);
+    if (message.kind === 'change') this.#take(message.changes);
+  };
+  readonly end = () => {};
+
+  get<Name extends CollectionName>(name: Name, key: string): Collections[Name] | undefined {
+    return this.rows.get(name)?.get(key) as Collections[Name] | undefined;
+  }
+
+  #take(changes: Changes): void {
+    for (const [name, rows] of Object.entries(changes) as [CollectionName, Record<string, unknown>][]) {
+      const held = this.rows.get(name) ?? new Map<string, unknown>();
+      for (const [key, row] of Object.entries(rows)) row === null ? held.delete(key) : held.set(key, row);
+      this.rows.set(name, held);
+    }
+  }
+}
+
+describe('session', () => {
+  let east: TestHome;
+  let sessions: Sessions;
+  beforeEach(async () => {
+    east = await createTestHome('east');
+    await joinTestHome(east);
+    sessions = new Sessions({
+      world: fastWorld([east], speed),
+      log: silentLog,
+      homes: [east.home],
+      codes: new Map(),
+      isDemo: false,
+      sessionsMax: 2,
+    });
+  });
+  afterEach(() => sessions.stop());
+
+  test('a home goes away -> lost with the reason, one finding, its services stale; back -> live', async () => {
+    await exportIn(east, 'checkout');
+    const page = new TestPage();
+    await sessions.open(token, [], page);
+    await vi.waitFor(() => expect(page.get('homes', 'east')?.state).toBe('live'), wait);
+    await vi.waitFor(() => expect(page.get('services', 'shop/checkout')?.standing).not.toBe('stale'), wait);
+    east.isCut = true;
+    await vi.waitFor(() => expect(page.get('homes', 'east')?.state).toBe('lost'), wait);
+    await vi.waitFor(() => expect(page.get('services', 'shop/checkout')?.standing).toBe('stale'), wait);
+    const codes = () => [...(page.rows.get('problems')?.values() ?? [])].map((row) => (row as { code: string }).code);
+    await vi.waitFor(() => expect(codes()).toEqual(['PTL0101']), wait);
+    east.isCut = false;
+    await vi.waitFor(() => expect(page.get('homes', 'east')?.state).toBe('live'), wait);
+    await vi.waitFor(() => expect(codes()).not.toContain('PTL0101'), wait);
+  });
+
+  test('the token expires -> signed out with the reason, and nothing is called current', async () => {
+    const page = new TestPage();
+    await sessions.open(token, [], page);
+    await vi.waitFor(() => expect(page.get('homes', 'east')?.state).toBe('live'), wait);
+    east.isTokenRefused = true;
+    await vi.waitFor(() => expect(page.get('homes', 'east')?.state).toBe('signed out'), wait);
+    await vi.waitFor(() => expect(page.get('clusters', 'east')?.standing).toBe('failed'), wait);
+    await expect(sessions.open(`${token}2`, [], new TestPage())).rejects.toMatchObject({ status: 401 });
+  });
+
+  test('ten thousand services -> all of them, and one that changes sends one row', async () => {
+    const count = 10_000;
+    for (let n = 0; n < count; n += 1) await exportIn(east, `service-${n}`);
+    const page = new TestPage();
+    await sessions.open(token, [], page);
+    await vi.waitFor(() => expect(page.rows.get('services')?.size).toBe(count), wait);
+    const before = page.messages.length;
+    await exportIn(east, 'one-more');
+    await vi.waitFor(() => expect(page.get('services', 'shop/one-more')).toBeDefined(), wait);
+    const sent = page.messages
+      .slice(before)
+      .flatMap((message) => (message.kind === 'change' ? Object.keys(message.changes.services ?? {}) : []));
+    expect(sent).toEqual(['shop/one-more']);
+  }, 60_000);
+
+  test('pages of one bearer, and bearers -> so many and no more; numbers have no gaps', async () => {
+    const pages = Array.from({ length: pagesMax }, () => new TestPage());
+    for (const page of pages) await sessions.open(token, [], page);
+    expect(sessions.size).toBe(1);
+    await expect(sessions.open(token, [], new TestPage())).rejects.toThrow(/pages of this bearer are open/);
+    await sessions.open(`${token}2`, [], new TestPage());
+    const third = sessions.open(`${token}3`, [], new TestPage());
+    await expect(third).rejects.toMatchObject({ status: 503 } satisfies Partial<Refused>);
+    const numbers = pages[0]!.messages.flatMap((message) => (message.kind === 'change' ? message.number : []));
+    expect(numbers).toEqual(numbers.map((_, index) => numbers[0]! + index));
+  });
+
+  test('all pages are closed -> the session ends a while later, and its watches with it', async () => {
+    const close = await sessions.open(token, [], new TestPage());
+    close();
+    expect(sessions.size).toBe(1);
+    await vi.waitFor(() => expect(sessions.size).toBe(0), wait);
+  });
+});

@@ -1,0 +1,73 @@
+// `npm run screenshots`: the pictures of the dashboard in docs/images/, made of a running demo.
+
+import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { go, launchBrowser, limitedToken, openPage, type RunningDemo, startDemo } from './support/dashboard.ts';
+
+const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
+mkdirSync(folder, { recursive: true });
+const [demo, browser] = await Promise.all([startDemo(), launchBrowser()]);
+try {
+  await shootViews(demo, browser);
+  await shootLimited(demo, browser);
+} finally {
+  await browser.close();
+  demo.stop();
+}
+
+async function shootViews({ file }: RunningDemo, { newContext }: Browser): Promise<void> {
+  const context = await newContext.call(browser, { viewport: { width: 1280, height: 800 }, colorScheme: 'light' });
+  const { page } = await openPage(context, `${file.dashboard}/#token=${file.token}`);
+  await page.getByText('PTL0302').waitFor();
+  await shoot(page, 'dashboard-now');
+  await go(page, '/map');
+  await page.locator('.react-flow__node').filter({ hasText: 'west' }).first().click();
+  await shoot(page, 'dashboard-map');
+  await go(page, '/services/shop/cart');
+  await page.getByText('because of ServiceImport').first().waitFor();
+  await shoot(page, 'dashboard-service');
+  await go(page, '/ask');
+  await page.getByLabel('Name', { exact: true }).fill('checkout.shop.world.svc.federation');
+  await page.getByRole('button', { name: 'Ask', exact: true }).click();
+  await page.getByText('authority of the federation').waitFor();
+  await shoot(page, 'dashboard-ask');
+  await go(page, '/what-if');
+  await page.getByLabel(/^Cluster/).selectOption('east');
+  await page.getByLabel('Change').selectOption('unexport');
+  await page.getByLabel('Service').fill('shop/cart');
+  await page.getByRole('button', { name: 'Plan' }).click();
+  await page.getByText('No conflicts afterwards').waitFor();
+  await shoot(page, 'dashboard-what-if');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.setViewportSize({ width: 400, height: 800 });
+  await go(page, '/services');
+  await shoot(page, 'dashboard-narrow');
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await go(page, '/clusters');
+  await page.getByRole('button', { name: 'Cut east off' }).click();
+  await go(page, '/');
+  await page.getByText('PTL0202').waitFor();
+  await page.waitForTimeout(3_000);
+  await shoot(page, 'dashboard-cut-off');
+  await go(page, '/clusters');
+  await page.getByRole('button', { name: 'Heal east' }).click();
+  await context.close();
+}
+
+async function shootLimited(running: RunningDemo, { newContext }: Browser): Promise<void> {
+  const context = await newContext.call(browser, { viewport: { width: 1280, height: 620 }, colorScheme: 'light' });
+  const { page } = await openPage(context, running.file.dashboard);
+  await page.getByLabel('Token', { exact: true }).fill(await limitedToken(await running.client('west')));
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('1 of 4 homes answered').waitFor();
+  await go(page, '/peers');
+  await page.getByText('You may not see this.').waitFor();
+  await shoot(page, 'dashboard-one-namespace');
+  await context.close();
+}
+
+async function shoot(page: Page, name: string): Promise<void> {
+  await page.waitForTimeout(400);
+  await page.screenshot({ path: `${folder}${name}.png` });
+}
