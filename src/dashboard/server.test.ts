@@ -13,7 +13,7 @@ interface Answer {
 describe('dashboard server', () => {
   let dashboard: Dashboard;
   beforeAll(async () => {
-    const asset = (text: string, type: string) => ({ type, body: Buffer.from(text), gzip: Buffer.from(text) });
+    const asset = (text: string, type: string) => ({ type, body: Buffer.from(text), gzip: () => Buffer.from(text) });
     dashboard = await startDashboard({
       world: createRealWorld(),
       log: silentLog,

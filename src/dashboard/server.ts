@@ -169,7 +169,7 @@ function sendAsset(assets: Assets, path: string, request: IncomingMessage, respo
     vary: 'accept-encoding',
     ...(isZipped ? { 'content-encoding': 'gzip' } : {}),
   });
-  response.end(request.method === 'HEAD' ? undefined : isZipped ? asset.gzip : asset.body);
+  response.end(request.method === 'HEAD' ? undefined : isZipped ? asset.gzip() : asset.body);
 }
 
 function reply(response: ServerResponse, status: number, body: unknown): void {

@@ -18,7 +18,10 @@ class TestPage {
     this.messages.push(message);
     if (message.kind === 'change') this.#take(message.changes);
   };
-  readonly end = () => {};
+  ended = '';
+  readonly end = (why: string) => {
+    this.ended = why;
+  };
 
   get<Name extends CollectionName>(name: Name, key: string): Collections[Name] | undefined {
     return this.rows.get(name)?.get(key) as Collections[Name] | undefined;
@@ -101,6 +104,19 @@ describe('session', () => {
     await expect(third).rejects.toMatchObject({ status: 503 } satisfies Partial<Refused>);
     const numbers = pages[0]!.messages.flatMap((message) => (message.kind === 'change' ? message.number : []));
     expect(numbers).toEqual(numbers.map((_, index) => numbers[0]! + index));
+  });
+
+  test('a bearer sees more objects than the bound -> the session ends and says why', async () => {
+    for (let n = 0; n < 30; n += 1) await exportIn(east, `service-${n}`);
+    const small = new Sessions({
+      ...{ world: fastWorld([east], speed), log: silentLog, homes: [east.home], codes: new Map(), isDemo: false },
+      objectsMax: 20,
+    });
+    const page = new TestPage();
+    // Before the page is there, or just after.
+    await small.open(token, [], page).catch((error: Error) => page.end(error.message));
+    await vi.waitFor(() => expect(page.ended).toContain('more objects than'), wait);
+    expect(small.size).toBe(0);
   });
 
   test('all pages are closed -> the session ends a while later, and its watches with it', async () => {

@@ -31,6 +31,10 @@ export interface SessionOptions {
   /** Those that the bearer names, to look at one by one. */
   readonly namespaces: readonly string[];
   readonly isDemo: boolean;
+  /** Copies that one bearer may make this process hold. */
+  readonly objectsMax?: number;
+  /** Called when it holds more than that. */
+  readonly onTooLarge?: () => void;
 }
 
 /** One page that is open. */
@@ -51,6 +55,7 @@ const beatMs = 5_000;
 const firstListMsMax = 3_000;
 /** Rows of one bearer; beyond that the page could not show them either. */
 const rowsMax = 60_000;
+const defaultObjectsMax = 300_000;
 
 export class Session {
   readonly #options: SessionOptions;
@@ -90,8 +95,9 @@ export class Session {
     return { homes: this.#homes, nowMs: this.#options.world.clock.wallMs() };
   }
 
-  get size(): number {
-    return this.#rows.size();
+  /** How many objects it holds copies of. */
+  objects(): number {
+    return this.#homes.reduce((sum, one) => sum + one.objects(), 0);
   }
 
   get listeners(): number {
@@ -219,6 +225,7 @@ export class Session {
   /** Rows of clusters, peers and external services, and the timeline: few, and looked at together. */
   #overview(): void {
     const landscape = this.landscape();
+    if (this.objects() > (this.#options.objectsMax ?? defaultObjectsMax)) return this.#options.onTooLarge?.();
     for (const one of this.#homes) this.#rows.put('homes', one.home.name, one.row());
     const clusters = clusterRows(landscape);
     for (const row of clusters) {

@@ -16,6 +16,7 @@ export interface SessionsOptions {
   readonly codes: ReadonlyMap<string, string>;
   readonly isDemo: boolean;
   readonly sessionsMax?: number;
+  readonly objectsMax?: number;
 }
 
 export class Refused extends Error {
@@ -29,6 +30,8 @@ export class Refused extends Error {
 
 const defaultSessionsMax = 32;
 export const pagesMax = 12;
+/** Copies of objects in all sessions together, before another bearer is let in. */
+const objectsInAllMax = 1_000_000;
 const lingerMs = 20_000;
 /** How long the first answers of homes are waited for. */
 const firstAnswerMs = 3_000;
@@ -37,6 +40,8 @@ const namespacesMax = 20;
 interface Entry {
   readonly session: Session;
   linger: Timer | undefined;
+  /** Why it ended; empty while it runs. */
+  ended: string;
 }
 
 export class Sessions {
@@ -72,6 +77,7 @@ export class Sessions {
       this.#end(id, 'refused');
       throw new Refused(401, `no home accepts this token. ${why}`);
     }
+    if (entry.ended !== '') throw new Refused(503, entry.ended);
     const close = session.listen(listener);
     return () => {
       close();
@@ -85,7 +91,7 @@ export class Sessions {
   }
 
   #start(id: string, text: string, named: readonly string[]): Entry {
-    const { world, log, homes, codes, isDemo, sessionsMax = defaultSessionsMax } = this.#options;
+    const { world, log, homes, codes, isDemo, objectsMax, sessionsMax = defaultSessionsMax } = this.#options;
     const signIn = parseSignIn(codes.get(text) ?? text);
     if (signIn === undefined) throw new Refused(401, 'this is no token: paste one, or NAME=TOKEN for each home');
     this.#makeRoom(sessionsMax);
@@ -93,19 +99,23 @@ export class Sessions {
     const namespaces = [...new Set([...named, ...claims.flatMap(({ namespace }) => namespace ?? [])])];
     const bearer = [...new Set(claims.map(({ subject }) => subject))].filter((one) => one !== '').join(', ');
     const session = new Session({
-      ...{ world, log, homes, signIn, isDemo, bearer },
+      ...{ world, log, homes, signIn, isDemo, bearer, objectsMax },
+      onTooLarge: () =>
+        this.#end(id, 'you may see more objects than the dashboard holds for one bearer; name namespaces'),
       namespaces: namespaces.slice(0, namespacesMax),
     });
-    const entry = { session, linger: undefined };
+    const entry: Entry = { session, linger: undefined, ended: '' };
     this.#entries.set(id, entry);
     return entry;
   }
 
   /** Sessions without a page go first; with a page in each there is no room. */
   #makeRoom(sessionsMax: number): void {
-    if (this.#entries.size < sessionsMax) return;
+    const objects = [...this.#entries.values()].reduce((sum, { session }) => sum + session.objects(), 0);
+    if (this.#entries.size < sessionsMax && objects < objectsInAllMax) return;
     const idle = [...this.#entries].find(([, { session }]) => session.listeners === 0);
-    if (idle === undefined) throw new Refused(503, `${sessionsMax} bearers are signed in already; try again later`);
+    if (idle === undefined)
+      throw new Refused(503, 'as many bearers are signed in as the dashboard can hold; try again later');
     this.#end(idle[0], 'another bearer needed the room');
   }
 
@@ -120,6 +130,7 @@ export class Sessions {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
     this.#entries.delete(id);
+    entry.ended = why;
     entry.linger?.cancel();
     entry.session.stop(why);
   }

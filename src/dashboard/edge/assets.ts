@@ -1,4 +1,4 @@
-// The built page, read into memory once, with its compressed form: a request never names a file on disk.
+// The built page, read into memory once, compressed when it is first asked for: a request never names a file on disk.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 export interface Asset {
   readonly type: string;
   readonly body: Buffer;
-  readonly gzip: Buffer;
+  gzip(): Buffer;
 }
 
 export type Assets = ReadonlyMap<string, Asset>;
@@ -31,7 +31,9 @@ export function readAssets(folder: string): Assets {
     if (type === undefined) continue;
     const body = readFileSync(path);
     const name = `/${relative(folder, path)}`;
-    assets.set(name === '/index.html' ? '/' : name, { type, body, gzip: gzipSync(body, { level: 9 }) });
+    let zipped: Buffer | undefined;
+    const gzip = () => (zipped ??= gzipSync(body, { level: 9 }));
+    assets.set(name === '/index.html' ? '/' : name, { type, body, gzip });
   }
   return assets;
 }

@@ -38,6 +38,8 @@ export interface HomeWatch {
   readonly clusterId: string;
   pulse(): Pulse;
   row(): HomeRow;
+  /** How many objects are held of it. */
+  objects(): number;
   /** Whether what is known of it is current. */
   isCurrent(): boolean;
   stop(): void;
@@ -106,6 +108,7 @@ export function watchHome(options: HomeWatchOptions): HomeWatch {
     },
     pulse: () => pulse.now(),
     row: () => rowOf(watch, all, pulse.now()),
+    objects: () => all.reduce((sum, { size }) => sum + size, 0),
     isCurrent: () => ['live', 'behind'].includes(watch.row().state),
     stop: () => {
       pulse.stop();
@@ -170,6 +173,7 @@ function unasked(home: DashboardHome): HomeWatch {
     ...{ home, client: undefined, member: undefined, broker: undefined, set: undefined, clusterId: '' },
     pulse: () => ({ answer: undefined, atMs: 0, why: row.why }),
     row: () => row,
+    objects: () => 0,
     isCurrent: () => false,
     stop: () => {},
   };

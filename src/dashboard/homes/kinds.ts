@@ -26,6 +26,7 @@ import type { KubernetesObject } from '../../kube/objects/object.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { partLabel } from '../../kube/objects/part-lease.ts';
 import { type Service, serviceType } from '../../kube/objects/service.ts';
+import { describeDiff, diffWithSent } from '../../peering/explain/explain.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';
 import { type PeerExport, peerExportType } from '../../peering/kinds/peer-export.ts';
 import { type PeerService, peerServiceType } from '../../peering/kinds/peer-service.ts';
@@ -78,7 +79,7 @@ export const memberKinds: KindTable<MemberKinds> = {
   claims: { type: addressClaimType, keep: slim },
   peers: { type: peerType, keep: slim },
   peerExports: { type: peerExportType, keep: slim },
-  peerServices: { type: peerServiceType, keep: withoutInstances },
+  peerServices: { type: peerServiceType, keep: withDifference },
   external: { type: meshExternalServiceType, keep: withoutSecrets },
   events: { type: eventType, keep: slim },
 };
@@ -116,8 +117,18 @@ function slim<T extends KubernetesObject>(object: T): T {
   return { ...object, metadata };
 }
 
-function withoutInstances(object: PeerService): PeerService {
-  return { ...slim(object), spec: { ...object.spec, instances: [] } as PeerService['spec'] };
+/** On a kept PeerService: how it differs from what its owner sent. */
+export const differenceAnnotation = 'dashboard/difference';
+
+/** Judged once for each change, because it takes a digest of the whole content, which is then left out. */
+function withDifference(object: PeerService): PeerService {
+  const { lines, isEqual } = describeDiff(diffWithSent([object]), { isAll: false });
+  const { metadata, ...rest } = slim(object);
+  const { peer, id, name, fqdn } = object.spec;
+  const annotations: Record<string, string> = isEqual
+    ? {}
+    : { [differenceAnnotation]: (lines[0] ?? '').replace(/\s+/g, ' ') };
+  return { ...rest, metadata: { ...metadata, annotations }, spec: { peer, id, name, fqdn } };
 }
 
 /** Keys and certificates may be written into the object itself; pages do not need them. */

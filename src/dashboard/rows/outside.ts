@@ -5,6 +5,7 @@ import { conditionOf } from '../../kube/objects/conditions.ts';
 import { keyOf } from '../../kube/objects/object.ts';
 import { type Peer, type PeerOwnerStatus, type PeerSideStatus, peerDefaults } from '../../peering/kinds/peer.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
+import { differenceAnnotation } from '../homes/kinds.ts';
 import type { ExternalRow, PeerRow, PeerServiceRow, PeerSideRow, Standing } from '../wire/rows.ts';
 import { idOf } from './landscape.ts';
 
@@ -21,6 +22,7 @@ export function peerRows(watch: HomeWatch): PeerRow[] {
       taking: sideOf(peer, peer.status?.consumer),
       giving: sideOf(peer, peer.status?.owner),
       services: servicesOf(watch, peer.metadata.name),
+      differences: differencesOf(watch, peer.metadata.name),
     };
   });
 }
@@ -62,6 +64,13 @@ function servicesOf({ member }: HomeWatch, peer: string): PeerServiceRow[] {
       hostname: status?.hostnames?.[0] ?? spec.fqdn ?? '',
       state: status?.state ?? 'Active',
     }));
+}
+
+function differencesOf({ member }: HomeWatch, peer: string): string[] {
+  return (member?.peerServices.values() ?? [])
+    .filter(({ spec }) => spec.peer === peer)
+    .flatMap(({ metadata }) => metadata.annotations?.[differenceAnnotation] ?? [])
+    .slice(0, servicesShownMax);
 }
 
 export function externalRows(watch: HomeWatch): ExternalRow[] {

@@ -101,6 +101,8 @@ export interface PeerRow {
   readonly taking: PeerSideRow | undefined;
   readonly giving: PeerSideRow | undefined;
   readonly services: readonly PeerServiceRow[];
+  /** Services that are not as their owner sent them. */
+  readonly differences: readonly string[];
 }
 
 export interface PeerSideRow {

@@ -33,6 +33,16 @@ function PeerCard({ row }: { readonly row: PeerRow }) {
         <Side name="We take" side={row.taking} />
         <Side name="We give" side={row.giving} />
       </div>
+      <h3>Differences from what it sent</h3>
+      {row.differences.length === 0 ? (
+        <p className="small">None.</p>
+      ) : (
+        <ul>
+          {row.differences.map((text) => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      )}
       {row.services.length > 0 && (
         <details>
           <summary>{count(row.services.length, 'service')} taken</summary>
@@ -85,7 +95,7 @@ function Side({ name, side }: { readonly name: string; readonly side: PeerSideRo
       )}
       {side.notes.length > 0 && (
         <>
-          <h4>Differences that the other side reports</h4>
+          <h4>Notes of the other side</h4>
           <ul>
             {side.notes.map(({ id, note }) => (
               <li key={id}>

@@ -61,6 +61,7 @@ export function ServicesView() {
             ))}
           </select>
         </label>
+        <KeyToggle />
         <span className="total" role="status">
           {isFiltered ? `${rows.length} of ${count(all.length, 'service')}` : count(all.length, 'service')}
         </span>
@@ -89,6 +90,21 @@ function isWanted(row: ServiceRow, { text, standing, cluster }: Filter): boolean
   if (cluster !== '' && !row.exporters.some((one) => one.cluster === cluster)) return false;
   const wanted = text.trim().toLowerCase();
   return wanted === '' || row.key.includes(wanted) || row.ips.some((ip) => ip.startsWith(wanted));
+}
+
+/** People who dictate, or whose keys repeat, can switch single-key shortcuts off. */
+function KeyToggle() {
+  const [isOn, setIsOn] = useState(() => localStorage.getItem('portolan-keys') !== 'off');
+  const change = (next: boolean) => {
+    localStorage.setItem('portolan-keys', next ? 'on' : 'off');
+    setIsOn(next);
+  };
+  return (
+    <label className="toggle">
+      <input type="checkbox" checked={isOn} onChange={(event) => change(event.target.checked)} /> Key / goes to the
+      search
+    </label>
+  );
 }
 
 /** `/` goes to the search, unless somebody types. */
