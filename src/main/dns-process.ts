@@ -180,7 +180,10 @@ async function automaticStub(flags: DnsFlags, home: Client, { world, log, parts 
   const access = await openStubAccess({ world, log, home, hosts: [advertise.host] });
   parts.add('certificates for stub zones', () => access.stop());
   const { suffix, stubFile: file } = flags;
-  return { advertise, endpoint: { ...listen, ...access, file, ...(suffix === undefined ? {} : { suffix }) } };
+  return {
+    advertise: { ...advertise, caBundle: access.caBundle },
+    endpoint: { ...listen, ...access, file, ...(suffix === undefined ? {} : { suffix }) },
+  };
 }
 
 async function namesCopyOf(flags: DnsFlags, { world, log }: Hands): Promise<NamesCopy | undefined> {

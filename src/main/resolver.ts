@@ -17,7 +17,7 @@ import { PeerTable } from '../catalog/peer-table.ts';
 import type { ClusterPlace } from '../catalog/places.ts';
 import { PodNames } from '../catalog/pod-names.ts';
 import type { Zone } from '../catalog/zones.ts';
-import { stubEndpointAnnotation } from '../clusterset/membership/resolver-authority.ts';
+import { stubAuthorityAnnotation, stubEndpointAnnotation } from '../clusterset/membership/resolver-authority.ts';
 import type { DnsConfig, StubEndpoint, StubKeys } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/sockets/server-federations.ts';
@@ -37,7 +37,12 @@ export interface ResolverOptions extends DnsConfig {
   readonly cluster: ClusterPlace;
   readonly stubEndpoint?: StubEndpoint;
   /** Where members' federations reach that endpoint, for the broker; not reported if absent. Port 0 is the own one. */
-  readonly stubAdvertise?: { readonly host: string; readonly port: number };
+  readonly stubAdvertise?: {
+    readonly host: string;
+    readonly port: number;
+    /** Base64 of PEM: issues its certificate. */
+    readonly caBundle: string;
+  };
   /** How posted stub zones are secured. */
   readonly stubKeys?: StubKeys;
   readonly domains?: {
@@ -129,9 +134,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     };
     const onZone = (clustersetZone: Zone) => server.changeZones({ clustersetZone });
     parts.add('dns options', followDnsOptions({ world, log, home, catalog, onZone, fixed }));
-    const { stubAdvertise } = options;
-    const stubUrl = stubAdvertise && `https://${formatHostPort(stubAdvertise.host, stubAdvertise.port || stubPort!)}`;
-    const extras = (): Record<string, string> => (stubUrl === undefined ? {} : { [stubEndpointAnnotation]: stubUrl });
+    const extras = () => reportOf(options.stubAdvertise, stubPort);
     const lease = keepPartLease({ client: home, world, log, part: 'dns', id: options.partId ?? cluster.id, extras });
     parts.add('lease', () => lease.stop());
     const namespace = options.peersNamespace ?? systemNamespace;
@@ -182,6 +185,14 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
     await parts.stop();
     throw error;
   }
+}
+
+/** Annotations of its Lease, which the agent reports at the broker. */
+function reportOf(advertise: ResolverOptions['stubAdvertise'], stubPort: number | undefined): Record<string, string> {
+  if (advertise === undefined || stubPort === undefined) return {};
+  const { host, port, caBundle } = advertise;
+  const url = `https://${formatHostPort(host, port || stubPort)}`;
+  return { [stubEndpointAnnotation]: url, [stubAuthorityAnnotation]: caBundle };
 }
 
 function makeCatalog(options: ResolverOptions): Catalog {

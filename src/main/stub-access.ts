@@ -24,7 +24,11 @@ export interface StubAccessOptions {
 }
 
 export type StubAccess = StubCertificates &
-  Required<Pick<StubEndpoint, 'allowed' | 'mayPost' | 'onRenewed'>> & { stop(): void };
+  Required<Pick<StubEndpoint, 'allowed' | 'mayPost' | 'onRenewed'>> & {
+    /** Base64 of PEM: issues the certificate of the endpoint. */
+    readonly caBundle: string;
+    stop(): void;
+  };
 
 const lifetimeMs = 30 * dayMs;
 /** Timers of the runtime end after 24 days. */
@@ -74,6 +78,7 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
   renewLater();
   return {
     ...current(),
+    caBundle: Buffer.from(authority.certificate).toString('base64'),
     allowed: [],
     mayPost: (identity, federation) => Object.hasOwn(posters, federation) && identity === posterName(federation),
     onRenewed: (listener) => {

@@ -6,6 +6,7 @@ import { clusterIdProperty, clusterPropertyType, clusterSetProperty } from '../.
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { verdictsName } from '../../clusterset/membership/membership.ts';
+import { resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
 import {
   exportConditionTypes,
   exportedAfterAnnotation,
@@ -21,6 +22,7 @@ import { configMapType } from '../../kube/objects/config-map.ts';
 import { endpointSliceType, sliceManagedByLabel, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
 import { isOurs, managedByLabel, managerName, systemNamespace } from '../../kube/objects/ours.ts';
+import { secretType } from '../../kube/objects/secret.ts';
 import { serviceType } from '../../kube/objects/service.ts';
 
 export async function cleanHome(home: Client, clusterId: string): Promise<void> {
@@ -38,6 +40,7 @@ export async function cleanHome(home: Client, clusterId: string): Promise<void> 
   await clearConditions(home);
   for (const name of [verdictsName, clusterSetDnsName])
     await deleteIfPresent(home, configMapType, { namespace: systemNamespace, name });
+  await deleteIfPresent(home, secretType, { namespace: systemNamespace, name: resolverAuthoritySecret });
   for (const name of [clusterIdProperty, clusterSetProperty]) {
     const property = await getOrUndefined(home, clusterPropertyType, { name });
     // One that was there before us is not ours.

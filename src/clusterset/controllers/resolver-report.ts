@@ -6,12 +6,11 @@ import { errorText, type Log } from '../../base/log.ts';
 import { createQueue } from '../../base/queue.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { readKeptAuthority } from '../../kube/client/kept-authority.ts';
 import { createInformer } from '../../kube/controller/informer.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { partLabel, partState } from '../../kube/objects/part-lease.ts';
 import { type Cluster, clusterType } from '../kinds/cluster.ts';
-import { resolverAuthoritySecret, stubEndpointAnnotation } from '../membership/resolver-authority.ts';
+import { stubAuthorityAnnotation, stubEndpointAnnotation } from '../membership/resolver-authority.ts';
 
 export interface ResolverReportOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -35,15 +34,13 @@ export function createResolverReport(options: ResolverReportOptions): ResolverRe
   let reported = '';
 
   async function report(): Promise<undefined> {
-    const endpoint = endpointIn([...leases.values()], world.clock.wallMs());
-    const authority = await readKeptAuthority({ client: home, namespace, name: resolverAuthoritySecret });
-    if (endpoint === undefined || authority === undefined) return undefined;
-    const resolver = { endpoint, caBundle: Buffer.from(authority.certificate).toString('base64') };
+    const resolver = resolverIn([...leases.values()], world.clock.wallMs());
     const text = JSON.stringify(resolver);
-    if (text === reported) return undefined;
+    if (resolver === undefined || text === reported) return undefined;
     const ref = { namespace: options.clusterset, name: options.clusterId };
     const { status } = await broker.get<Cluster>(clusterType, ref);
-    if (status?.resolver?.endpoint !== endpoint || status.resolver.caBundle !== resolver.caBundle) {
+    const { endpoint, caBundle } = resolver;
+    if (status?.resolver?.endpoint !== endpoint || status.resolver.caBundle !== caBundle) {
       const body = { status: { resolver } };
       await broker.patch(clusterType, ref, { kind: 'merge', body }, { subresource: 'status' });
       log.info('reported where the resolver takes stub zones', { endpoint });
@@ -72,9 +69,13 @@ export function createResolverReport(options: ResolverReportOptions): ResolverRe
   };
 }
 
-/** Of several resolvers the first by name, so that replicas of the agent agree. */
-function endpointIn(leases: readonly Lease[], nowMs: number): string | undefined {
+/** If there are several resolvers, the first by name, so that replicas of the agent agree. */
+function resolverIn(leases: readonly Lease[], nowMs: number): { endpoint: string; caBundle: string } | undefined {
   const living = leases.filter((lease) => partState(lease, nowMs).kind === 'reported');
-  const named = living.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  return named.map(({ metadata }) => metadata.annotations?.[stubEndpointAnnotation]).find((text) => text !== undefined);
+  for (const { metadata } of living.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) {
+    const endpoint = metadata.annotations?.[stubEndpointAnnotation];
+    const caBundle = metadata.annotations?.[stubAuthorityAnnotation];
+    if (endpoint !== undefined && caBundle !== undefined) return { endpoint, caBundle };
+  }
+  return undefined;
 }

@@ -19,7 +19,6 @@ import {
 import { clusterIdProperty, clusterSetProperty } from '../kinds/cluster-property.ts';
 import { clusterSetDnsName } from '../rules/clusterset-dns.ts';
 import { membershipSecretName, verdictsName } from './membership.ts';
-import { resolverAuthoritySecret } from './resolver-authority.ts';
 
 export const agentAccountName = 'portolan-agent';
 const own = 'portolan.dev';
@@ -121,8 +120,6 @@ const systemRules: PolicyRule[] = [
     resourceNames: [membershipSecretName],
     verbs: [...readVerbs, 'patch'],
   },
-  // The authority of its resolvers, whose certificate it reports at the broker.
-  { apiGroups: [''], resources: ['secrets'], resourceNames: [resolverAuthoritySecret], verbs: ['get'] },
 ];
 
 const externalRules: PolicyRule[] = [{ apiGroups: [''], resources: ['secrets'], verbs: all }];

@@ -19,7 +19,10 @@ export async function startUpResolver(options: MemberPartsOptions & { readonly i
   const access = stub && (await openStubAccess({ world, log, home, hosts: [stub.advertise.host] }));
   const file = `${directory}/stub-zones.json`;
   const endpoint = stub && access ? { ...stub.listen, ...access, file } : undefined;
-  const given = endpoint && stub ? { stubEndpoint: endpoint, stubAdvertise: stub.advertise } : {};
+  const given =
+    endpoint && stub
+      ? { stubEndpoint: endpoint, stubAdvertise: { ...stub.advertise, caBundle: endpoint.caBundle } }
+      : {};
   const resolver = await startOnSomePort(options, given).catch((error: unknown) => {
     access?.stop();
     throw error;
