@@ -291,6 +291,19 @@ describe('export', () => {
     await expect(typed(set, desk, `export ${key} --to all,east`)).rejects.toThrow('write all alone');
   });
 
+  test('export --wait: the agent is dead, then started -> never ready for the state before, and names the cluster it waits for', async () => {
+    const { set, desk } = await twoClusters();
+    set.killAgent('west');
+    const waiting = typed(set, desk, `export ${key} --to east --wait --timeout 5`);
+    await expect(waiting).rejects.toThrow(
+      'export shop/checkout: not done after 5 s: the agent of cluster west has not published the change to the broker',
+    );
+    set.startAgent('west');
+    expect((await typed(set, desk, `export ${key} --to east --wait --timeout 60`)).lines.at(-1)).toMatch(
+      /^shop\/checkout is ready/,
+    );
+  });
+
   test('export: to a cluster that the clusterset does not have -> an error that names it, nothing is written', async () => {
     const { set, desk } = await twoClusters();
     await expect(typed(set, desk, `export ${key} --to east,nosuch`)).rejects.toThrow(

@@ -184,6 +184,8 @@ function container(part: Part, values: Values): object {
     args: [...part.args, ...adminFlags(part), '--log-level', values.logLevel],
     env: [
       fieldVariable('NODE_NAME', 'spec.nodeName'),
+      // The API server's own proxy leads to the admin endpoint by it.
+      fieldVariable('POD_NAME', 'metadata.name'),
       ...(part.isOnHostNetwork ? [fieldVariable('HOST_IP', 'status.hostIP')] : []),
       heapVariable,
     ],

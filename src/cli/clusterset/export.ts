@@ -1,6 +1,7 @@
 // `portolan export`: offers a Service of this cluster to the clusterset. Says beforehand what that would do to others.
 
 import type { Command } from 'commander';
+import { isSameJson } from '../../base/json.ts';
 import { errorText } from '../../base/log.ts';
 import { consultBroker, requireMembership } from '../../clusterset/explain/consult.ts';
 import type { ClusterFacts } from '../../clusterset/explain/foresee.ts';
@@ -8,7 +9,11 @@ import { conditionIn, foreseeChange, type ServiceForesight } from '../../cluster
 import { homeFacts, readSetState } from '../../clusterset/explain/set-state.ts';
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
 import { exportToAnnotation, type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
+import { type ServiceShard, serviceShardType } from '../../clusterset/kinds/service-shard.ts';
+import type { MembershipRecord } from '../../clusterset/membership/membership.ts';
 import { exportedReasons, serviceNameProblem } from '../../clusterset/rules/export-conditions.ts';
+import { readExportRequest } from '../../clusterset/rules/export-request.ts';
+import { recordName } from '../../clusterset/rules/names.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -204,17 +209,48 @@ export async function waitForExport(
   { home, namespace, name, timeoutMs }: Omit<ExportRequest, 'to'> & { timeoutMs: number },
 ): Promise<string> {
   const key = `${namespace}/${name}`;
+  const membership = await requireMembership(home);
   const look = async () => {
     const present = await getOrUndefined<ServiceExport>(home, serviceExportType, { namespace, name });
     const ready = conditionOf(present?.status?.conditions, 'Ready');
     const isCurrent =
       ready?.observedGeneration === undefined || ready.observedGeneration === present?.metadata.generation;
+    const isExported = ready?.status === 'True' || exportedReasons.has(ready?.reason ?? '');
+    const pending = isExported && isCurrent ? await pendingRecord(deps, present!, membership) : undefined;
+    if (pending !== undefined) return { waiting: pending };
     if (ready?.status === 'True' && isCurrent) return { done: `${key} is ready: ${ready.message}` };
     // No endpoint of it is ready: that may take its time, and an export does not wait for it.
     if (exportedReasons.has(ready?.reason ?? '') && isCurrent) return { done: `${key} is ${ready?.message}` };
     if (ready?.reason === 'Failed' && isCurrent) throw new Error(`export ${key} has failed: ${ready.message}`);
     const why = conditionOf(present?.status?.conditions, 'Valid');
-    return { waiting: why?.status === 'False' ? why.message : (ready?.message ?? 'no agent has processed it') };
+    const agent = `the agent of cluster ${membership.clusterId} has not processed it`;
+    return { waiting: why?.status === 'False' ? why.message : isCurrent ? (ready?.message ?? agent) : agent };
   };
   return waitUntil(deps, { what: `export ${key}`, timeoutMs, look });
+}
+
+/**
+ * What the record at the broker waits for; undefined if it is as the export is now. The limit of an export is an annotation, which
+ * has no generation: a condition alone may be about the export as it was.
+ */
+function pendingRecord(
+  deps: CliDeps,
+  present: ServiceExport,
+  membership: MembershipRecord,
+): Promise<string | undefined> {
+  const { clusterId, namespace } = membership;
+  const { name, namespace: home = '' } = present.metadata;
+  const run = async (broker: Client) => {
+    const ref = { namespace, name: recordName({ namespace: home, name }) };
+    const record = await getOrUndefined<ServiceShard>(broker, serviceShardType, ref);
+    const wanted = readExportRequest(present).exportTo;
+    const isSame = record !== undefined && isSameJson(record.spec.exportTo ?? null, wanted ?? null);
+    return isSame ? undefined : `the agent of cluster ${clusterId} has not published the change to the broker`;
+  };
+  return consultBroker({
+    world: deps.world,
+    membership,
+    run,
+    away: async (why) => `the broker does not answer: ${why}`,
+  });
 }
