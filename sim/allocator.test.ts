@@ -111,6 +111,26 @@ describe('allocator', () => {
     expect(again).toEqual(before);
   });
 
+  test('allocator: a claim that our copy does not show yet, of somebody else and of our own -> passed over, taken back', async () => {
+    const { all, settle, claims } = await allocators(2);
+    const pair = { range: range('243.0.0.6/31'), ...unbound };
+    const [first, second] = [
+      await all[0]!.hold({ owner: owner('a'), ...pair }),
+      await all[1]!.hold({ owner: owner('b'), ...pair }),
+    ];
+    expect(new Set([first, second]).size).toBe(2);
+    expect(await all[1]!.hold({ owner: owner('a'), ...pair })).toEqual(first);
+    await settle();
+    expect(await claims()).toHaveLength(2);
+  });
+
+  test('allocator: a home that does not answer -> the error comes through, and no address is called held', async () => {
+    const { allocator, home } = await allocators();
+    home.kill();
+    const asked = allocator.hold({ owner: owner('a'), range: range('243.0.0.0/28'), ...unbound });
+    await expect(asked).rejects.toThrow();
+  });
+
   test('allocator: swept while its owner takes it back -> the owner keeps it', async () => {
     const { all, settle, claims } = await allocators(2);
     const one = range('243.0.0.7/32');

@@ -48,6 +48,36 @@ describe('candidates', () => {
     expect(scanned.some((address) => taken.includes(address))).toBe(false);
   });
 
+  test('candidates: after 64 hashes -> every free address that is left, upwards from the first hash, round the end', () => {
+    const all = [...ask('10.0.0.0/22')];
+    const number = (address: string) => {
+      const [, , third, fourth] = address.split('.').map(Number);
+      return third! * 256 + fourth!;
+    };
+    const hashed = new Set(all.slice(0, 64 - (1022 - new Set(all).size)));
+    expect(new Set(all).size).toBe(1022);
+    expect(all).toHaveLength(1022);
+    const start = number(all[0]!);
+    const scanned = all.filter((address) => !hashed.has(address)).slice(-900);
+    const distance = (address: string) => (number(address) - start + 1022) % 1022;
+    expect(scanned).toEqual(scanned.toSorted((a, b) => distance(a) - distance(b)));
+    const free = [...ask('10.0.0.0/22', { taken: scanned.slice(1) })];
+    expect(free).toContain(scanned[0]);
+    expect(free).toHaveLength(1022 - 899);
+  });
+
+  test('addressIn: the ends of a range -> all but the first and the last address of the network', () => {
+    const range = parseRange('10.0.0.0/28')!;
+    const ends = ['10.0.0.0', '10.0.0.1', '10.0.0.14', '10.0.0.15', '10.0.0.16'];
+    expect(ends.map((text) => addressIn(range, text))).toEqual([
+      undefined,
+      '10.0.0.1',
+      '10.0.0.14',
+      undefined,
+      undefined,
+    ]);
+  });
+
   test('candidates: IPv6 -> addresses of the range in their canonical text', () => {
     const range = parseRange('fd70:6f72:74f3::/64')!;
     const [first] = ask('fd70:6f72:74f3::/64');
