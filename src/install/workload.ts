@@ -221,7 +221,13 @@ function serviceOf(part: Part, { clusterIP = '', type }: NonNullable<Part['servi
     serviceType,
     { ...nameOf(part), labels: labelsOf(part) },
     {
-      spec: { type, selector: labelsOf(part), ports, ...(clusterIP === '' ? {} : { clusterIP }) },
+      // A key that is undefined would differ from what an API server holds, each time anew.
+      spec: {
+        ...(type === undefined ? {} : { type }),
+        selector: labelsOf(part),
+        ports,
+        ...(clusterIP === '' ? {} : { clusterIP }),
+      },
     },
   );
 }

@@ -104,7 +104,7 @@ describe('definitions of another implementation', () => {
       apiVersion: 'portolan.dev/v1alpha1',
       kind: 'AddressClaim',
       metadata: { name: '243.0.0.9' },
-      spec: { owner: { kind: 'ServiceImport', namespace: 'shop', name: 'web' } },
+      spec: { address: '243.0.0.9', owner: { kind: 'ServiceImport', namespace: 'shop', name: 'web' } },
     };
     const claimFile = join(directory, 'claim.json');
     writeFileSync(claimFile, JSON.stringify(claim));

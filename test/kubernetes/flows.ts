@@ -177,7 +177,8 @@ export async function leaveFlow({ broker, east, west }: FlowWorld): Promise<void
   expect(west.kubectl('get serviceimports -A -o name')).toBe('');
 }
 
-const patienceMs = 60_000;
+/** The agent looks for released addresses once a minute. */
+const patienceMs = 90_000;
 
 export async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
   const deadline = performance.now() + patienceMs;

@@ -155,12 +155,16 @@ function fileOf(directory: string, text: string): string {
   return path;
 }
 
+interface Listed {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
 function sorted(list: string): unknown[] {
-  const documents = list
-    .split(/^(?=\{$)/m)
-    .map((text) => JSON.parse(text) as { kind: string; items?: unknown[]; metadata: { name: string } });
+  const documents = list.split(/^(?=\{$)/m).map((text) => JSON.parse(text) as Listed & { items?: Listed[] });
+  const key = ({ kind, metadata: { namespace = '', name } }: Listed) => `${kind}/${namespace}/${name}`;
   return documents
-    .flatMap((document) => (document.items ?? [document]) as { kind: string; metadata: { name: string } }[])
-    .filter(({ kind, metadata }) => !(kind === 'Namespace' && metadata.name === 'portolan-system'))
-    .sort((a, b) => (`${a.kind}/${a.metadata.name}` < `${b.kind}/${b.metadata.name}` ? -1 : 1));
+    .flatMap((document): Listed[] => document.items ?? [document])
+    .filter((object) => key(object) !== 'Namespace//portolan-system')
+    .sort((a, b) => (key(a) < key(b) ? -1 : 1));
 }
