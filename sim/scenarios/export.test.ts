@@ -4,6 +4,7 @@ import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts'
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
+import { importableSinceAnnotation } from '../../src/clusterset/rules/propagation.ts';
 import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, memberNamespace, SimClusterSet, type SimClusterSetOptions, setName } from '../clusterset.ts';
@@ -138,7 +139,10 @@ describe('export', () => {
       trafficDistribution: 'PreferClose',
     });
     expect(imported?.metadata.labels).toMatchObject({ tier: 'gold' });
-    expect(imported?.metadata.annotations).toEqual({ owner: 'team a' });
+    expect(imported?.metadata.annotations).toEqual({
+      owner: 'team a',
+      [importableSinceAnnotation]: expect.any(String),
+    });
   });
 
   test('export: the metadata of the Service itself -> never exported [002-19]', async () => {

@@ -3,6 +3,7 @@ import { addressClaimType } from '../../src/addresses/address-claim.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
+import { importableSinceAnnotation } from '../../src/clusterset/rules/propagation.ts';
 import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
 import { memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
@@ -136,7 +137,7 @@ describe('odd records', () => {
     await set.time.advance(4_000);
     const imported = await find<ServiceImport>(east, serviceImportType, key);
     expect(imported?.metadata.labels).toMatchObject({ tier: 'web' });
-    expect(imported?.metadata.annotations ?? {}).toEqual({});
+    expect(Object.keys(imported?.metadata.annotations ?? {})).toEqual([importableSinceAnnotation]);
   });
 
   test('odd record: written before anybody imported it -> imported all the same, and its address is given back afterwards', async () => {

@@ -2,6 +2,7 @@
 // hands on. Asking twice for the same name gives the same metric, so that several queues can share one with a label.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { conventionProblem } from './metric-conventions.ts';
 
 export interface MetricOptions {
   /** Without the prefix, with its base unit: `queue_wait_seconds`. */
@@ -12,23 +13,44 @@ export interface MetricOptions {
 
 export interface Metrics {
   counter(options: MetricOptions): Counter;
-  /** With `collect`, the value is computed when the metrics are read. */
+  /** With `collect`, the value is computed when the metrics are read. If asked for again, the newest one counts. */
   gauge(options: MetricOptions & { readonly collect?: (gauge: Gauge) => void }): Gauge;
   histogram(options: MetricOptions & { readonly buckets?: readonly number[] }): Histogram;
+  /** A metric whose values lie elsewhere and are read on demand. */
+  computed(options: ComputedMetric): void;
   /** The text that `/metrics` answers, and its content type. */
   text(): Promise<string>;
   readonly contentType: string;
-  readonly registry: Registry;
 }
 
+export interface ComputedMetric extends MetricOptions {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  /** Those of a histogram name their series. */
+  readonly values: (fullName: string) => readonly ComputedValue[];
+}
+
+export interface ComputedValue {
+  readonly metricName?: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+/** The same metric in every part, so that one alert serves all. */
+export const certificateExpiry: MetricOptions = {
+  name: 'certificate_expiry_timestamp_seconds',
+  help: 'When a certificate ends, in seconds since 1970; of several that are alike, the first.',
+  labelNames: ['certificate'],
+};
+
 const prefix = 'portolan_';
-const derivedUnit = /_(ms|millis|milliseconds|us|micros|microseconds|ns|minutes|hours|kb|kib|mb|mib)(_|$)/;
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
-  const once = <M>(name: string, make: (fullName: string) => M): M => {
-    if (derivedUnit.test(name)) throw new Error(`metric ${name}: use base units, seconds or bytes`);
-    const fullName = prefix + name;
+  const collectors = new Map<string, (gauge: Gauge) => void>();
+  const once = <M>(type: ComputedMetric['type'], options: MetricOptions, make: (fullName: string) => M): M => {
+    const problem = conventionProblem({ ...options, type });
+    if (problem !== undefined) throw new Error(`metric ${options.name}: ${problem}`);
+    const fullName = prefix + options.name;
     return (registry.getSingleMetric(fullName) as M | undefined) ?? make(fullName);
   };
   const common = (options: MetricOptions, name: string) => ({
@@ -38,24 +60,33 @@ export function createMetrics(): Metrics {
     registers: [registry],
   });
   return {
-    counter: (options) => {
-      if (!options.name.endsWith('_total')) throw new Error(`metric ${options.name}: a counter's name ends in _total`);
-      return once(options.name, (name) => new Counter(common(options, name)));
-    },
-    gauge: (options) =>
-      once(options.name, (name) => {
-        const { collect } = options;
-        if (collect === undefined) return new Gauge(common(options, name));
-        const gauge: Gauge = new Gauge({ ...common(options, name), collect: () => collect(gauge) });
+    counter: (options) => once('counter', options, (name) => new Counter(common(options, name))),
+    gauge: (options) => {
+      if (options.collect !== undefined) collectors.set(options.name, options.collect);
+      return once('gauge', options, (name) => {
+        if (options.collect === undefined) return new Gauge(common(options, name));
+        const gauge: Gauge = new Gauge({
+          ...common(options, name),
+          collect: () => collectors.get(options.name)!(gauge),
+        });
         return gauge;
-      }),
+      });
+    },
     histogram: (options) =>
-      once(options.name, (name) => {
+      once('histogram', options, (name) => {
         const buckets = options.buckets === undefined ? {} : { buckets: [...options.buckets] };
         return new Histogram({ ...common(options, name), ...buckets });
       }),
+    computed: ({ values, ...options }) =>
+      void once(options.type, options, (name) => {
+        const metric = { name, help: options.help, type: options.type, aggregator: 'sum' };
+        registry.registerMetric({
+          ...metric,
+          get: async () => ({ ...metric, values: values(name) }),
+          reset() {},
+        } as never);
+      }),
     text: () => registry.metrics(),
     contentType: registry.contentType,
-    registry,
   };
 }

@@ -176,15 +176,15 @@ interface Meter {
 function createMeter({ name, metrics }: QueueOptions, depth: () => number): Meter {
   if (metrics === undefined) return { added() {}, retried() {}, waited() {}, worked() {} };
   const labelNames = ['queue'];
-  const adds = metrics.counter({ name: 'queue_adds_total', help: 'keys added, before folding', labelNames });
-  const retries = metrics.counter({ name: 'queue_retries_total', help: 'keys put back after a failure', labelNames });
+  const adds = metrics.counter({ name: 'queue_adds_total', help: 'Keys added, before folding.', labelNames });
+  const retries = metrics.counter({ name: 'queue_retries_total', help: 'Keys put back after a failure.', labelNames });
   const wait = metrics.histogram({
     name: 'queue_wait_seconds',
-    help: 'time from add to the start of work',
+    help: 'Time from add to the start of work.',
     labelNames,
   });
-  const work = metrics.histogram({ name: 'queue_work_seconds', help: 'time the work on a key took', labelNames });
-  const gauge = metrics.gauge({ name: 'queue_depth', help: 'keys that wait for their turn', labelNames });
+  const work = metrics.histogram({ name: 'queue_work_seconds', help: 'Time the work on a key took.', labelNames });
+  const gauge = metrics.gauge({ name: 'queue_depth', help: 'Keys that wait for their turn.', labelNames });
   const setDepth = () => gauge.set({ queue: name }, depth());
   return {
     added: () => {

@@ -84,6 +84,32 @@ describe('catalog: the first list', () => {
     expect(catalog.table.get('shop.svc.clusterset.local')).toBeUndefined();
   });
 
+  test('an import that appears after the first sync -> its change has the time since which it could be imported', () => {
+    const catalog = makeCatalog();
+    const object = (name: string, annotations: Record<string, string> | null) =>
+      catalog.upsertServiceImport({ metadata: { name, namespace: 'shop', annotations }, spec: { ips: ['10.9.0.1'] } });
+    const annotations = { 'portolan.dev/importable-since': '2026-01-01T00:00:05Z' };
+    object('old', annotations);
+    catalog.setSynced('imports');
+    const told: CatalogChange[] = [];
+    catalog.onChange((changes) => told.push(...changes));
+    object('old', null);
+    object('new', annotations);
+    object('bare', null);
+    catalog.flush();
+    catalog.upsertServiceImport({
+      metadata: { name: 'new', namespace: 'shop', annotations },
+      spec: { ips: ['10.9.0.2'] },
+    });
+    catalog.flush();
+    const times = told.map(({ service, importableSinceMs }) => [service, importableSinceMs]);
+    expect(times).toEqual([
+      ['new', Date.parse('2026-01-01T00:00:05Z')],
+      ['bare', undefined],
+      ['new', undefined],
+    ]);
+  });
+
   test('names of clusters are switched on before the first sync -> they are there after it', () => {
     const catalog = makeCatalog();
     addImport(catalog, 'shop/db', { type: 'Headless', slices: [{ cluster: 'east', endpoints: ['10.1.0.1'] }] });

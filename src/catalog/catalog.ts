@@ -6,6 +6,7 @@ import { ByteWriter } from '../base/dns/bytes.ts';
 import { isSameJson } from '../base/json.ts';
 import type { Clock, Timer, Timers } from '../base/world.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
+import { readImportableSinceMs } from '../clusterset/rules/propagation.ts';
 import {
   type EndpointSlice,
   importedServiceNameLabel,
@@ -60,11 +61,14 @@ export interface CatalogChange {
   readonly names: readonly string[];
   /** Monotonic time at which the first fact of this change came in. */
   readonly sinceMs: number;
+  /** Of an import that is new: wall time since which this cluster could have imported it. */
+  readonly importableSinceMs?: number;
 }
 
 interface Dirty {
   readonly before: OwnerNames;
   readonly sinceMs: number;
+  importableSinceMs?: number;
 }
 
 /** All that is known of one Service or ServiceImport. */
@@ -158,7 +162,11 @@ export class Catalog {
   upsertServiceImport(object: ImportLike): void {
     // A merged view, where this home is the broker too: no service has a dot in its name.
     if (object.metadata.name.includes('.')) return;
+    const key = keyOfOwner('i', object.metadata.namespace ?? '', object.metadata.name);
+    const isNew = this.#stage.i === 'read' && !this.#owner(key).isPresent;
     this.#changeOwner('i', object.metadata, factsOfImport(object, this.#nowMs()));
+    const dirty = this.#dirty.get(key);
+    if (isNew && dirty) dirty.importableSinceMs = readImportableSinceMs(object.metadata.annotations);
   }
 
   removeServiceImport(key: string): void {
@@ -258,8 +266,8 @@ export class Catalog {
     const imports = isRead ? [...this.#owners.textKeys()].filter((key) => key[0] === 'i') : [];
     this.#clustersetZone = zone;
     for (const [fixed, sets] of fixedNames(zone)) this.table.put(fixed, zone.id, sets);
-    const nowMs = this.#nowMs();
-    const changes = imports.map((key) => this.#changeOf(key, this.#move(key, before), nowMs));
+    const sinceMs = this.#nowMs();
+    const changes = imports.map((key) => this.#changeOf(key, this.#move(key, before), { sinceMs }));
     const leave = () => this.table.removeLeftBehind(before, this.#clustersetZone);
     if (this.#options.timers) this.#options.timers.after(oldZoneMs, leave);
     else leave();
@@ -302,7 +310,7 @@ export class Catalog {
     const changes: CatalogChange[] = [];
     for (const [key, dirty] of this.#dirty) {
       const names = this.#write(key, dirty.before, this.namesOf(key));
-      if (names.length > 0) changes.push(this.#changeOf(key, names, dirty.sinceMs));
+      if (names.length > 0) changes.push(this.#changeOf(key, names, dirty));
       const { isPresent, slices } = this.#owner(key);
       if (!isPresent && slices.length === 0) this.#owners.deleteText(key);
     }
@@ -441,9 +449,13 @@ export class Catalog {
     if (timers && !this.#timer) this.#timer = timers.after(batchMs, () => this.flush());
   }
 
-  #changeOf(key: string, names: readonly string[], sinceMs: number): CatalogChange {
+  #changeOf(
+    key: string,
+    names: readonly string[],
+    { sinceMs, importableSinceMs }: Omit<Dirty, 'before'>,
+  ): CatalogChange {
     const [namespace, service] = splitKey(key.slice(2));
-    return { zone: this.#zoneOf(key), namespace, service, names, sinceMs };
+    return { zone: this.#zoneOf(key), namespace, service, names, sinceMs, importableSinceMs };
   }
 
   /** Brings the table from `before` to `after`; returns the names that changed. */

@@ -74,7 +74,12 @@ export const absentOwner: OwnerFacts = {
 
 /** The part of a ServiceImport that names are made of. */
 export interface ImportLike {
-  readonly metadata: { readonly name: string; readonly namespace?: string; readonly resourceVersion?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly resourceVersion?: string;
+    readonly annotations?: Readonly<Record<string, string>> | null;
+  };
   readonly spec?: {
     readonly type?: string;
     readonly ips?: readonly string[];

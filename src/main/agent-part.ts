@@ -2,9 +2,9 @@
 
 import { hostname } from 'node:os';
 import type { Host } from '../base/host.ts';
-import { createMetrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
+import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { keepPartLease } from '../kube/controller/part-lease.ts';
 import { type AgentRoleOptions, type AgentRoleState, notReady, startAgentRole } from './agent.ts';
 
@@ -24,7 +24,7 @@ export interface AgentPart {
 export async function startAgentPart(options: AgentPartOptions): Promise<AgentPart> {
   const { world, log, home, host, listen } = options;
   const parts = new Parts(log);
-  const metrics = createMetrics();
+  const metrics = createPartMetrics('agent');
   const role = startAgentRole({ ...options, metrics });
   parts.add('agent', () => role.stop());
   const node = host.environment['NODE_NAME'] ?? hostname();

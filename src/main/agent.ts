@@ -160,9 +160,9 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
     if (term === undefined) return { kind: 'no member' };
     const { clusterId, clusterset } = term.membership;
     const waiting = term.isRefused ? 'refused' : 'standby';
-    if (term.candidate.isLeader()) return { kind: 'leading', clusterId, clusterset };
     const brokerProblem = term.candidate.problem();
-    return { kind: waiting, clusterId, clusterset, ...(brokerProblem === '' ? {} : { brokerProblem }) };
+    const kind = term.candidate.isLeader() ? 'leading' : waiting;
+    return { kind, clusterId, clusterset, ...(brokerProblem === '' ? {} : { brokerProblem }) };
   }
 
   copy.start();
@@ -181,6 +181,8 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
 export function notReady(state: AgentRoleState): string {
   if (state.kind === 'no member') return 'this cluster is not a member of a clusterset';
   if (state.kind === 'refused') return refusal(state.clusterId);
+  // Until its lease ends, a leader works with what it knows.
+  if (state.kind === 'leading') return '';
   return state.brokerProblem === undefined ? '' : `the broker does not answer: ${state.brokerProblem}`;
 }
 
@@ -215,8 +217,21 @@ function measure(
 ): void {
   metrics.gauge({
     name: 'agent_leading',
-    help: 'Whether this agent is the one of its cluster that works.',
+    help: '1 while this agent is the one of its cluster that works.',
     collect: (gauge) => gauge.set(look().state.kind === 'leading' ? 1 : 0),
+  });
+  metrics.gauge({
+    name: 'agent_broker_reachable',
+    help: '1 while the broker answers this agent and knows its cluster; absent while the cluster is no member.',
+    labelNames: ['clusterset', 'cluster'],
+    collect: (gauge) => {
+      const { state } = look();
+      gauge.reset();
+      if (state.kind === 'no member') return;
+      const { clusterset, clusterId: cluster } = state;
+      const isReachable = state.kind !== 'refused' && state.brokerProblem === undefined;
+      gauge.set({ clusterset, cluster }, isReachable ? 1 : 0);
+    },
   });
   metrics.gauge({
     name: 'agent_token_expiry_timestamp_seconds',

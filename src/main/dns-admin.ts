@@ -1,13 +1,13 @@
 // The admin endpoint of a DNS server: metrics and health as every role has them, why a question gets its answer, and the
 // query log's switch.
 
-import { createMetrics } from '../base/metrics.ts';
 import {
   type AdminEndpoint,
   type AdminRegistration,
   type AdminRoute,
   startAdminEndpoint,
 } from '../base/real/admin-endpoint.ts';
+import { createPartMetrics } from '../base/real/process-metrics.ts';
 import type { World } from '../base/world.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Zone } from '../catalog/zones.ts';
@@ -28,7 +28,7 @@ export interface DnsAdminOptions {
 
 export function startDnsAdmin(options: DnsAdminOptions): Promise<AdminEndpoint> {
   const { world, server, zones, catalog } = options;
-  const metrics = createMetrics();
+  const metrics = createPartMetrics('dns');
   registerDnsMetrics({
     metrics,
     counters: () => server.counters(),

@@ -5,9 +5,10 @@ import { hostname } from 'node:os';
 import { basename, resolve } from 'node:path';
 import type { HttpTransport } from '../base/http.ts';
 import type { Log } from '../base/log.ts';
-import { createMetrics, type Metrics } from '../base/metrics.ts';
+import type { Metrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import { createRealProber } from '../base/real/prober.ts';
+import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { formatHostPort } from '../base/text/host-port.ts';
 import type { World } from '../base/world.ts';
 import { runEndpointsController } from '../endpoints/controller.ts';
@@ -67,7 +68,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
 
 async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
   const { world, log, directory, listen } = options;
-  const metrics = createMetrics();
+  const metrics = createPartMetrics('home');
   const limits = options.historyMs === undefined ? {} : { historyMs: options.historyMs };
   const store = await openSqliteStore({ world, log, path: `${directory}/store/facts.db`, limits, metrics });
   parts.add('store', () => store.close());

@@ -4,10 +4,10 @@
 import type { Host } from '../base/host.ts';
 import { type IpRange, parseRange } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
-import { createMetrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import { stayCompact } from '../base/real/collect-garbage.ts';
 import { createRealHost } from '../base/real/host.ts';
+import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { World } from '../base/world.ts';
 import { parseListen } from '../cli/roles/options.ts';
@@ -62,7 +62,7 @@ export async function runProxy(flags: ProxyFlags): Promise<void> {
       process.stdout.write(refillScript(ruleset, { ranges, redirectExceptUid: envoyUid }, undefined));
       return await parts.stop();
     }
-    const metrics = createMetrics();
+    const metrics = createPartMetrics('proxy');
     const { node, mode } = flags;
     const proxy = await startProxy({
       ...{ ...hands, metrics, home, mode, node, view, learnsRanges },

@@ -5,8 +5,8 @@ import { spawn } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { errorText, type Log } from '../base/log.ts';
-import { createMetrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
+import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { sleep, type Timer, type World } from '../base/world.ts';
 import type { Credentials } from '../base/x509/certificates.ts';
 import type { Plugins } from '../external/plugins/plugin.ts';
@@ -57,7 +57,7 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
   const cluster = (await findClusterId(home)) ?? unjoinedCluster;
   const parts = new Parts(log);
   const role = await startXdsRole({
-    ...{ world, log, metrics: createMetrics(), home, cluster, namespace: systemNamespace },
+    ...{ world, log, metrics: createPartMetrics('xds'), home, cluster, namespace: systemNamespace },
     listen: { host: loopback, port: 0 },
     hosts: [],
     socket: { path: join(directory, 'xds.sock'), mode: 0o660 },

@@ -1,8 +1,8 @@
 // The process of `portolan xds`: from flags to a running discovery server, its admin endpoint, and its end.
 
-import { createMetrics } from '../base/metrics.ts';
 import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
 import { createRealHost } from '../base/real/host.ts';
+import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { parseListen } from '../cli/roles/options.ts';
 import type { XdsFlags } from '../cli/roles/xds.ts';
@@ -16,7 +16,7 @@ import { startXdsRole } from './xds.ts';
 export async function runXds(flags: XdsFlags): Promise<void> {
   const world = createRealWorld();
   const log = processLog(world, flags.logLevel);
-  const metrics = createMetrics();
+  const metrics = createPartMetrics('xds');
   const { kubeconfig, context } = flags;
   const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig, context });
   const home = createClient(world.network.http(access), { world, userAgent: 'portolan-xds' });

@@ -15,30 +15,33 @@ export interface ProxyMetricsOptions {
 export function registerProxyMetrics({ metrics, size, problems, isStale }: ProxyMetricsOptions): void {
   const gauge = (name: string, help: string, value: () => number) =>
     metrics.gauge({ name, help, collect: (each) => each.set(value()) });
-  gauge('proxy_services', 'Services that are served', () => size().services);
-  gauge('proxy_ports', 'Addresses and ports of services', () => size().ports);
-  gauge('proxy_backends', 'Endpoints behind them', () => size().backends ?? 0);
-  gauge('proxy_problems', 'Services with a problem, see /status', problems);
-  gauge('proxy_stale', '1 while the home is unreachable and the last known state is served', () => (isStale() ? 1 : 0));
+  gauge('proxy_services', 'Services that are served.', () => size().services);
+  gauge('proxy_ports', 'Addresses and ports of services.', () => size().ports);
+  gauge('proxy_backends', 'Endpoints behind them.', () => size().backends ?? 0);
+  gauge('proxy_problems', 'Services with a problem, see /status.', problems);
+  gauge('proxy_stale', '1 while the home is unreachable and the last known state is served.', () =>
+    isStale() ? 1 : 0,
+  );
 }
 
 /** Metrics of nftables mode. */
 export function transactionObserver(metrics: Metrics, status: () => ApplierStatus): (transaction: Transaction) => void {
   const durations = metrics.histogram({
     name: 'proxy_transaction_seconds',
-    help: 'Time that transactions took, by kind: change or refill',
+    help: 'Time that transactions took, by kind: change or refill.',
     labelNames: ['kind'],
     buckets,
   });
   const failures = metrics.counter({
     name: 'proxy_transaction_failures_total',
-    help: 'Transactions that the kernel or nft refused',
+    help: 'Transactions that the kernel or nft refused.',
     labelNames: ['kind'],
   });
-  metrics.gauge({
-    name: 'proxy_foreign_changes',
-    help: 'Changes of our table by other processes, which were put right',
-    collect: (each) => each.set(status().foreignChanges),
+  metrics.computed({
+    type: 'counter',
+    name: 'proxy_foreign_changes_total',
+    help: 'Changes of our table by other processes, which were put right.',
+    values: () => [{ labels: {}, value: status().foreignChanges }],
   });
   return ({ kind, seconds, isOk }) => {
     durations.observe({ kind }, seconds);

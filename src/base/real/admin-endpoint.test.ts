@@ -62,7 +62,10 @@ describe('admin endpoint', () => {
 
 test('admin endpoint: it belongs to Leases -> each gets its address, on loopback if it is on all; answers name the holders', async () => {
   const told: string[] = [];
-  const registration = (holder: string) => ({ holder, announce: ({ url }: { url: string }) => void told.push(url) });
+  const registration = (holder: string) => ({
+    ...{ part: holder, holder, announce: ({ url }: { url: string }) => void told.push(url) },
+    problem: () => (holder === 'a_1' ? '' : 'away'),
+  });
   const made = await startAdminEndpoint({
     listen: { host: '0.0.0.0', port: 0 },
     metrics: createMetrics(),
@@ -74,5 +77,9 @@ test('admin endpoint: it belongs to Leases -> each gets its address, on loopback
   expect(told).toEqual([url, url]);
   const response = await fetch(`${url}/readyz`);
   expect([response.status, response.headers.get('portolan-part')]).toEqual([503, 'a_1,b%2C2']);
+  const text = await (await fetch(`${url}/metrics`)).text();
+  expect(text).toContain('portolan_part_ready 0');
+  expect(text).toContain('portolan_home_reachable{part="a_1"} 1');
+  expect(text).toContain('portolan_home_reachable{part="b,2"} 0');
   await made.close();
 });

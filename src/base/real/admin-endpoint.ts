@@ -24,8 +24,11 @@ export interface AdminEndpointOptions {
 }
 
 export interface AdminRegistration {
+  readonly part: string;
   readonly holder: string;
   announce(admin: { readonly url: string; readonly pod?: string }): void;
+  /** Why the home did not take the last renewal; empty if it did. */
+  problem(): string;
 }
 
 export interface AdminRoute {
@@ -41,6 +44,7 @@ export interface AdminEndpoint {
 
 export function startAdminEndpoint(options: AdminEndpointOptions): Promise<AdminEndpoint> {
   const registrations = options.registrations ?? [];
+  measure(options);
   const holders = formatHolders(registrations.map(({ holder }) => holder));
   const server = createServer((request, response) => {
     if (holders !== '') response.setHeader(adminHolderHeader, holders);
@@ -68,6 +72,22 @@ export function startAdminEndpoint(options: AdminEndpointOptions): Promise<Admin
         },
       });
     });
+  });
+}
+
+function measure({ metrics, notReady, registrations = [] }: AdminEndpointOptions): void {
+  metrics.gauge({
+    name: 'part_ready',
+    help: '1 while /readyz answers that the part works.',
+    collect: (gauge) => gauge.set(notReady() === '' ? 1 : 0),
+  });
+  metrics.gauge({
+    name: 'home_reachable',
+    help: '1 while the API server took the last renewal of the Lease of this part.',
+    labelNames: ['part'],
+    collect: (gauge) => {
+      for (const { part, problem } of registrations) gauge.set({ part }, problem() === '' ? 1 : 0);
+    },
   });
 }
 

@@ -31,6 +31,7 @@ import { timesFor } from '../rules/leases/heartbeat-rate.ts';
 import { type JudgingRules, judgingRules } from '../rules/leases/judging.ts';
 import { localityOf } from '../rules/locality.ts';
 import { hasAddressIn } from '../rules/set-ground.ts';
+import { measureAgent } from './agent-metrics.ts';
 import { type ControllerName, ControllerQueues } from './controller-queues.ts';
 import { recordKeys, runControllers } from './wiring.ts';
 
@@ -184,6 +185,10 @@ export function createAgent(options: AgentOptions): Agent {
   });
   const parts = [copies, members, policy, views, policies, federated, properties, carriers];
   const stopping = new AbortController();
+  const isRunning = () => !stopping.signal.aborted;
+  const { verdict } = context;
+  if (options.metrics)
+    measureAgent(options.metrics, { copies, members, verdict, policy: () => policy.current, isRunning });
   const timers = new Set<Timer>();
   let wasEverybodyUpgraded = false;
 

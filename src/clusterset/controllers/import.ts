@@ -22,10 +22,12 @@ import type { Merge } from '../rules/merge/merged.ts';
 import { parseServiceKey, type ServiceKey } from '../rules/names.ts';
 import { isOurImport, planImport } from '../rules/plan-import.ts';
 import { createImportedSlicePlanner, isOurSlice } from '../rules/plan-import-slices.ts';
+import { importableSinceAnnotations, readImportableSinceMs } from '../rules/propagation.ts';
 import { bringSlice } from './bring-slice.ts';
 import { dropDerived, holdDerived } from './derived-service.ts';
 import { type HeldAddresses, holdAddresses, importOwner } from './import-addresses.ts';
 import { writeImportStatus } from './import-status.ts';
+import { observePropagation } from './propagation.ts';
 
 export interface ImportController {
   reconcile(key: string): Promise<WorkResult | undefined>;
@@ -43,6 +45,7 @@ export function createImportController(context: AgentContext, allocator: Allocat
   const inSync = new WeakMap<EndpointSlice, EndpointSlice>();
   // Another implementation in this cluster may want imports to be something else.
   const putBacks = createPutBacks(context.world.clock);
+  const propagation = observePropagation(context);
 
   async function reconcile(key: string): Promise<WorkResult | undefined> {
     // A merged view, where this home is the broker too: no service has a dot in its name.
@@ -80,7 +83,8 @@ export function createImportController(context: AgentContext, allocator: Allocat
   async function bring(key: string, facts: Facts): Promise<WorkResult | undefined> {
     const source = facts.merge.type === 'Headless' ? 'none' : context.clusterSetIps();
     const held = await hold(source, facts);
-    const wanted = planImport({ service: facts.service, merge: facts.merge, ips: held.ips });
+    const { service, merge } = facts;
+    const wanted = planImport({ service, merge, ips: held.ips, annotations: ownAnnotations(facts) });
     const waitMs = putBacks.waitMs(key, wanted);
     const written = await bringImport(key, { present: facts.present, wanted, mayWrite: waitMs === 0 }).catch(
       async (error: unknown) => {
@@ -92,8 +96,16 @@ export function createImportController(context: AgentContext, allocator: Allocat
     await allocator.release(importOwner(facts.service), held.ips);
     if (source !== 'derived') await dropDerived(context, facts.service);
     await bringSlices(key, { ...facts, isDerived: source === 'derived' && held.ips.length > 0 }, written);
+    propagation.imported(service, facts.records, facts.present);
     await writeImportStatus(context, written, { merge: facts.merge, held, source });
     return waitMs === 0 || isAsWanted(written, wanted) ? undefined : { requeueAfterMs: waitMs };
+  }
+
+  /** Stays as it was when the import was made: later exports do not make it new. */
+  function ownAnnotations({ service, present, records }: Facts): Record<string, string> {
+    const times = records.map((record) => propagation.sinceMs(service, record)).filter((ms) => ms !== undefined);
+    const madeMs = readImportableSinceMs(present?.metadata.annotations);
+    return importableSinceAnnotations(madeMs ?? (times.length === 0 ? undefined : Math.max(...times)));
   }
 
   function hold(source: ClusterSetIpPolicy, facts: Facts): Promise<HeldAddresses> {

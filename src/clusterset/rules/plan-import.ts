@@ -13,9 +13,11 @@ export interface ImportPlanRequest {
   readonly merge: Merge;
   /** In the order of the families they were taken for; empty for headless services and sets without clusterset IPs. */
   readonly ips: readonly string[];
+  /** The agent's own. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export function planImport({ service, merge, ips }: ImportPlanRequest): ServiceImport {
+export function planImport({ service, merge, ips, annotations }: ImportPlanRequest): ServiceImport {
   return {
     apiVersion: apiVersionOf(serviceImportType),
     kind: serviceImportType.kind,
@@ -24,7 +26,7 @@ export function planImport({ service, merge, ips }: ImportPlanRequest): ServiceI
       namespace: service.namespace,
       // Exported metadata comes first: no export can override the label that shows the manager.
       labels: { ...merge.labels, [managedByLabel]: manager },
-      annotations: { ...merge.annotations },
+      annotations: { ...merge.annotations, ...annotations },
     },
     spec: planSpec(merge, ips),
   };

@@ -2,7 +2,8 @@
 // the time from an endpoint's change to its answer, use of the cache, and how the servers do that are asked.
 
 import { rcodeNames } from '../../base/dns/codes.ts';
-import type { Metrics } from '../../base/metrics.ts';
+import type { ComputedMetric, ComputedValue, Metrics } from '../../base/metrics.ts';
+import { propagationBuckets, propagationSeconds } from '../../base/propagation-time.ts';
 import type { Clock } from '../../base/world.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Zone } from '../../catalog/zones.ts';
@@ -17,21 +18,11 @@ export interface DnsMetricsOptions {
   readonly workerRestarts?: () => number;
 }
 
-/** A metric whose value lies elsewhere and is read on demand. */
-function register(
-  metrics: Metrics,
-  metric: { name: string; help: string; type: string; values: () => unknown[] },
-): void {
-  const { name, help, type } = metric;
-  const get = async () => ({ name, help, type, aggregator: 'sum', values: metric.values() });
-  metrics.registry.registerMetric({ name, help, type, get, reset: () => {} } as never);
-}
-
 export function registerDnsMetrics({ metrics, counters, zones, workerRestarts }: DnsMetricsOptions): void {
   const zoneName = (id: number) => zones().find((zone) => zone.id === id)?.name ?? 'other';
-  register(metrics, {
-    name: 'portolan_dns_queries_total',
-    help: 'answered queries by zone and rcode',
+  metrics.computed({
+    name: 'dns_queries_total',
+    help: 'Answered queries by zone and rcode.',
     type: 'counter',
     values: () =>
       readCounters(counters()).byZoneAndRcode.map(({ zone, rcode, count }) => ({
@@ -39,31 +30,29 @@ export function registerDnsMetrics({ metrics, counters, zones, workerRestarts }:
         value: count,
       })),
   });
-  register(metrics, {
-    name: 'portolan_dns_query_seconds',
-    help: 'time from a query read to its answer written, by zone',
+  metrics.computed({
+    name: 'dns_query_seconds',
+    help: 'Time from a query read to its answer written, by zone.',
     type: 'histogram',
-    values: () =>
-      readCounters(counters()).latencies.flatMap((latency) =>
-        histogramValues('portolan_dns_query_seconds', zoneName(latency.zone), latency),
-      ),
+    values: (name) =>
+      readCounters(counters()).latencies.flatMap((latency) => histogramValues(name, zoneName(latency.zone), latency)),
   });
-  register(metrics, {
-    name: 'portolan_dns_packets_dropped_total',
-    help: 'packets without an answer: from port 0, or that ended in an error of ours',
+  metrics.computed({
+    name: 'dns_packets_dropped_total',
+    help: 'Packets without an answer: from port 0, or that ended in an error of ours.',
     type: 'counter',
     values: () => droppedValues(counters()),
   });
-  register(metrics, {
-    name: 'portolan_dns_cache_total',
-    help: 'queries passed on: answered from the cache, by an old answer, or by asking (hit, stale, miss)',
+  metrics.computed({
+    name: 'dns_cache_total',
+    help: 'Queries passed on: answered from the cache, by an old answer, or by asking (hit, stale, miss).',
     type: 'counter',
     values: () => cacheValues(counters()),
   });
   registerServers(metrics, counters);
-  register(metrics, {
-    name: 'portolan_dns_worker_restarts_total',
-    help: 'threads that ended and were replaced',
+  metrics.computed({
+    name: 'dns_worker_restarts_total',
+    help: 'Threads that ended and were replaced.',
     type: 'counter',
     values: () => [{ labels: {}, value: workerRestarts?.() ?? 0 }],
   });
@@ -71,9 +60,9 @@ export function registerDnsMetrics({ metrics, counters, zones, workerRestarts }:
 
 /** Metrics of upstream servers. */
 function registerServers(metrics: Metrics, counters: DnsMetricsOptions['counters']): void {
-  const add = (what: string, help: string, type: string, valueIn: (server: ServerTotals) => number) =>
-    register(metrics, {
-      name: `portolan_dns_upstream_${what}`,
+  const add = (what: string, help: string, type: ComputedMetric['type'], valueIn: (server: ServerTotals) => number) =>
+    metrics.computed({
+      name: `dns_upstream_${what}`,
       help,
       type,
       values: () =>
@@ -82,13 +71,13 @@ function registerServers(metrics: Metrics, counters: DnsMetricsOptions['counters
           value: valueIn(totals),
         })),
     });
-  add('questions_total', 'questions sent to a server', 'counter', ({ asked }) => asked);
-  add('unanswered_total', 'questions it did not answer in time', 'counter', ({ unanswered }) => unanswered);
-  add('failures_total', 'answers that were a failure, such as SERVFAIL', 'counter', ({ failed }) => failed);
-  add('up', '0 while it does not even answer probes', 'gauge', ({ isSilent }) => (isSilent ? 0 : 1));
+  add('questions_total', 'Questions sent to a server.', 'counter', ({ asked }) => asked);
+  add('unanswered_total', 'Questions it did not answer in time.', 'counter', ({ unanswered }) => unanswered);
+  add('failures_total', 'Answers that were a failure, such as SERVFAIL.', 'counter', ({ failed }) => failed);
+  add('up', '0 while it does not even answer probes.', 'gauge', ({ isSilent }) => (isSilent ? 0 : 1));
 }
 
-function cacheValues(counters: readonly SharedArrayBuffer[]): unknown[] {
+function cacheValues(counters: readonly SharedArrayBuffer[]): ComputedValue[] {
   const { cacheHits, cacheStale, cacheMisses } = readCounters(counters).tally;
   return [
     { labels: { result: 'hit' }, value: cacheHits },
@@ -98,7 +87,7 @@ function cacheValues(counters: readonly SharedArrayBuffer[]): unknown[] {
 }
 
 /** Packets and queries that got no answer from us, by reason. */
-function droppedValues(counters: readonly SharedArrayBuffer[]): unknown[] {
+function droppedValues(counters: readonly SharedArrayBuffer[]): ComputedValue[] {
   const { droppedPortZero, droppedFault } = readCounters(counters).tally;
   return [
     { labels: { reason: 'port-zero' }, value: droppedPortZero },
@@ -106,7 +95,7 @@ function droppedValues(counters: readonly SharedArrayBuffer[]): unknown[] {
   ];
 }
 
-function histogramValues(name: string, zone: string, { counts, sumSeconds }: ZoneLatency): unknown[] {
+function histogramValues(name: string, zone: string, { counts, sumSeconds }: ZoneLatency): ComputedValue[] {
   let sum = 0;
   const buckets = counts.map((count, i) => {
     sum += count;
@@ -127,11 +116,20 @@ export function observeChanges(options: {
 }): () => void {
   const histogram = options.metrics.histogram({
     name: 'dns_change_to_answer_seconds',
-    help: 'time from a change of an endpoint, import or service seen here to its answer',
+    help: 'Time from a change of an endpoint, import or service seen here to its answer.',
     buckets: [0.0005, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 1],
+  });
+  const exports = options.metrics.histogram({
+    name: 'dns_export_to_answer_seconds',
+    help: 'Time from the creation of an export in its cluster to the answer here, in steps of a second.',
+    buckets: propagationBuckets,
   });
   return options.catalog.onChange((changes) => {
     const nowMs = options.clock.monotonicMs();
-    for (const change of changes) histogram.observe((nowMs - change.sinceMs) / 1000);
+    for (const { sinceMs, importableSinceMs } of changes) {
+      histogram.observe((nowMs - sinceMs) / 1000);
+      if (importableSinceMs === undefined) continue;
+      exports.observe(propagationSeconds(importableSinceMs, options.clock.wallMs()));
+    }
   });
 }

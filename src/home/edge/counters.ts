@@ -14,13 +14,13 @@ const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', '
 export function edgeCounters(metrics: Metrics): EdgeCounters {
   const requests = metrics.counter({
     name: 'http_requests_total',
-    help: 'Requests that were answered, by method and status code; 0 is a caller who left before the answer',
+    help: 'Requests that were answered, by method and status code; 0 is a caller who left before the answer.',
     labelNames: ['method', 'code'],
   });
-  const connections = metrics.gauge({ name: 'http_connections', help: 'Open connections' });
+  const connections = metrics.gauge({ name: 'http_connections', help: 'Open connections.' });
   const readersCut = metrics.counter({
     name: 'http_readers_cut_total',
-    help: 'Answers that were cut off because their reader took nothing for too long',
+    help: 'Answers that were cut off because their reader took nothing for too long.',
   });
   return {
     requestDone: ({ method, status }) => {

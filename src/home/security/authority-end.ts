@@ -1,7 +1,7 @@
 // Warns before the home's certificate authority ends: in the log once a day, in health, and as a metric.
 
 import type { Log } from '../../base/log.ts';
-import type { Metrics } from '../../base/metrics.ts';
+import { certificateExpiry, type Metrics } from '../../base/metrics.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { AuthorityFacts } from '../request/paths.ts';
 import type { Pki } from './pki.ts';
@@ -19,9 +19,8 @@ export interface AuthorityWatchOptions {
 
 export function watchAuthority({ pki, world, log, metrics }: AuthorityWatchOptions): AuthorityFacts & { stop(): void } {
   metrics.gauge({
-    name: 'home_ca_end_seconds',
-    help: 'When the certificate authority of this home ends, in seconds since 1970.',
-    collect: (gauge) => gauge.set(pki.authorityEndsMs() / 1000),
+    ...certificateExpiry,
+    collect: (gauge) => gauge.set({ certificate: 'home-authority' }, pki.authorityEndsMs() / 1000),
   });
   const warning = () => {
     const endsMs = pki.authorityEndsMs();

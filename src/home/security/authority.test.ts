@@ -68,7 +68,9 @@ describe('authority', () => {
     await simulation.time.advance(2 * dayMs);
     expect(lines).toHaveLength(2);
     expect(lines[0]).toContain('portolan api rotate-ca');
-    expect(await metrics.text()).toContain(`portolan_home_ca_end_seconds ${endsMs / 1000}`);
+    expect(await metrics.text()).toContain(
+      `portolan_certificate_expiry_timestamp_seconds{certificate="home-authority"} ${endsMs / 1000}`,
+    );
     const warnings = () => [authority.warning() ?? ''];
     const state = { store: createMemoryStore({ world }), waitsFor: () => undefined, warnings };
     const { status, body } = answerHealth('readyz', state, new URLSearchParams('verbose'));

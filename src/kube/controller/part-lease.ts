@@ -41,6 +41,7 @@ export interface AdminPlace {
 }
 
 export interface PartLease {
+  readonly part: PartName;
   /** The holder in the Lease: differs for every start. */
   readonly holder: string;
   /** Writes the address of the part's admin endpoint, at once. */
@@ -138,6 +139,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
 
   next();
   return {
+    part,
     holder,
     announce: (place) => {
       admin = place;

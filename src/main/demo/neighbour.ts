@@ -1,7 +1,7 @@
 // The demo's second company: a mesh of its own with its own home and authority, in no clusterset. It shares one service
 // with west by peering; both get to know each other by a token, the way people would do it.
 
-import { createMetrics } from '../../base/metrics.ts';
+import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { sleep } from '../../base/world.ts';
 import { addByToken, makeToken } from '../../cli/peer/add.ts';
 import { register } from '../../cli/register/register.ts';
@@ -76,7 +76,7 @@ interface DemoPeering {
 async function startDemoPeering({ world, log, parts }: DemoDeps, home: Client, mesh: DemoPeering): Promise<void> {
   const { of, trustDomain, ingress, addressRanges } = mesh;
   const role = await startPeeringRole({
-    ...{ world, home, addressRanges, log: log.with({ mesh: of }), metrics: createMetrics() },
+    ...{ world, home, addressRanges, log: log.with({ mesh: of }), metrics: createPartMetrics('peering') },
     namespace: systemNamespace,
     listen: { host: '127.0.0.1', port: 0 },
     advertise: '127.0.0.1:0',

@@ -1,7 +1,7 @@
 // The demo's proxy: userspace mode on the clusterset IPs of west, as a node of that cluster would have them.
 
 import { parseRange } from '../../base/ip.ts';
-import { createMetrics } from '../../base/metrics.ts';
+import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { sleep } from '../../base/world.ts';
 import { emptyViewInput } from '../../proxy/view.ts';
 import { startProxy } from '../proxy.ts';
@@ -23,7 +23,7 @@ export async function startDemoProxy(
   { cluster, client, resolver }: RunningCluster,
   range: string,
 ): Promise<DemoProxy> {
-  const metrics = createMetrics();
+  const metrics = createPartMetrics('proxy');
   const { id, zone, region } = cluster;
   const proxy = await startProxy({
     world,

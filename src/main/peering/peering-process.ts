@@ -1,8 +1,8 @@
 // The process of `portolan peering`: from flags to a running server and client, their admin endpoint, and its end.
 
-import { createMetrics } from '../../base/metrics.ts';
 import { stayCompact } from '../../base/real/collect-garbage.ts';
 import { createRealHost } from '../../base/real/host.ts';
+import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import { formatHostPort, parseHostPort } from '../../base/text/host-port.ts';
 import { usageError } from '../../cli/exit-codes.ts';
@@ -20,7 +20,7 @@ export async function runPeering(flags: PeeringFlags): Promise<void> {
   const listen = parseListen(flags.listen);
   const world = createRealWorld();
   const log = processLog(world, flags.logLevel);
-  const metrics = createMetrics();
+  const metrics = createPartMetrics('peering');
   const { kubeconfig, context } = flags;
   const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig, context });
   const home = createClient(world.network.http(access), { world, userAgent: 'portolan-peering' });

@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import type { Host } from '../../base/host.ts';
 import type { IpRange } from '../../base/ip.ts';
 import { errorText, type Log } from '../../base/log.ts';
-import { createMetrics } from '../../base/metrics.ts';
+import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { sleep, type World } from '../../base/world.ts';
 import type { UpProxyMode } from '../../cli/roles/up.ts';
 import { clusterSetDnsName, readDnsOptions } from '../../clusterset/rules/clusterset-dns.ts';
@@ -41,7 +41,7 @@ const verifyMs = 600_000;
 export async function startUpProxy(options: UpProxyOptions): Promise<{ stop(): Promise<void> } | undefined> {
   const { home, host, say } = options;
   const { ranges, zone } = await whenKnown(options);
-  const metrics = createMetrics();
+  const metrics = createPartMetrics('proxy');
   const proxy = await startInSomeMode(options, ranges, metrics);
   if (proxy === undefined) return undefined;
   try {
@@ -65,7 +65,7 @@ export async function startUpProxy(options: UpProxyOptions): Promise<{ stop(): P
 async function startInSomeMode(
   options: UpProxyOptions,
   ranges: readonly IpRange[],
-  metrics: ReturnType<typeof createMetrics>,
+  metrics: ReturnType<typeof createPartMetrics>,
 ): Promise<{ readonly mode: string; readonly role: ProxyRole } | undefined> {
   const { id, zone, region } = options;
   const place = { cluster: id, ...(zone === '' ? {} : { zone }), ...(region === '' ? {} : { region }) };

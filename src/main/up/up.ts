@@ -3,9 +3,9 @@
 
 import { resolve } from 'node:path';
 import type { Log } from '../../base/log.ts';
-import { createMetrics } from '../../base/metrics.ts';
 import type { Parts } from '../../base/parts.ts';
 import { createRealHost } from '../../base/real/host.ts';
+import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import { formatHostPort } from '../../base/text/host-port.ts';
 import type { World } from '../../base/world.ts';
@@ -118,7 +118,7 @@ async function startPeering(
     import('../peering/peering.ts'),
     import('../peering/peering-admin.ts'),
   ]);
-  const metrics = createMetrics();
+  const metrics = createPartMetrics('peering');
   const advertised = config.advertise?.host ?? (isWildcard(listen.host) ? '127.0.0.1' : listen.host);
   const role = await startPeeringRole({
     ...{ world, log, metrics, home: client, listen, namespace: systemNamespace },

@@ -62,27 +62,27 @@ export function measurePeering(metrics: Metrics, measured: Measured): PeeringMet
         }
       },
     });
-  gauge('connected', '1 while there is a stream that the owner took up', ({ isConnected }) => Number(isConnected));
-  gauge('stopped', '1 after a refusal that is not retried by itself', ({ isStopped }) => Number(isStopped));
-  gauge('stale', '1 while the services that the consumer stores are stale', ({ isStale }) => Number(isStale));
-  gauge('lag_services', 'services the consumer does not have in their newest form', ({ lag }) => lag);
-  gauge('lag_seconds', 'since when a consumer is behind, or away from its owner', ({ lagMs }) => lagMs / 1000);
-  gauge('unacknowledged', 'messages that were not answered yet', (sample) => sample.unacknowledged);
-  gauge('notes', 'services that a peer took and has something to say of', ({ notes }) => notes?.size);
-  gauge('last_full_sync_timestamp_seconds', 'when the whole catalog was last in place', (sample) =>
+  gauge('connected', '1 while there is a stream that the owner took up.', ({ isConnected }) => Number(isConnected));
+  gauge('stopped', '1 after a refusal that is not retried by itself.', ({ isStopped }) => Number(isStopped));
+  gauge('stale', '1 while the services that the consumer stores are stale.', ({ isStale }) => Number(isStale));
+  gauge('lag_services', 'Services the consumer does not have in their newest form.', ({ lag }) => lag);
+  gauge('lag_seconds', 'Since when a consumer is behind, or away from its owner.', ({ lagMs }) => lagMs / 1000);
+  gauge('unacknowledged', 'Messages that were not answered yet.', (sample) => sample.unacknowledged);
+  gauge('notes', 'Services that a peer took and has something to say of.', ({ notes }) => notes?.size);
+  gauge('last_full_sync_timestamp_seconds', 'When the whole catalog was last in place.', (sample) =>
     sample.fullSyncMs === undefined ? undefined : sample.fullSyncMs / 1000,
   );
-  gauge('last_contact_timestamp_seconds', 'the last sign of life', (sample) =>
+  gauge('last_contact_timestamp_seconds', 'The last sign of life.', (sample) =>
     sample.aliveMs === undefined ? undefined : sample.aliveMs / 1000,
   );
   const refusals = metrics.counter({
     name: 'peering_refusals_total',
-    help: 'services refused, by the field that was wrong',
+    help: 'Services refused, by the field that was wrong.',
     labelNames: [...labelNames, 'reason'],
   });
   const callers = metrics.counter({
     name: 'peering_unauthenticated_total',
-    help: 'calls refused as Unauthenticated, by the peer in whose name they came; empty for nobody that is known',
+    help: 'Calls refused as Unauthenticated, by the peer in whose name they came; empty for nobody that is known.',
     labelNames: ['peer'],
   });
   return {

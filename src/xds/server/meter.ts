@@ -1,6 +1,6 @@
 // The metrics of the discovery server.
 
-import type { Metrics } from '../../base/metrics.ts';
+import { certificateExpiry, type Metrics } from '../../base/metrics.ts';
 import type { Clock } from '../../base/world.ts';
 import type { XdsType } from '../resource.ts';
 import type { Proxies } from './proxies.ts';
@@ -26,9 +26,12 @@ export function measureXds(metrics: Metrics, proxies: Proxies, clock: Clock): Xd
     collect: (gauge) => gauge.set(proxies.reports().reduce((sum, { refused }) => sum + refused.length, 0)),
   });
   metrics.gauge({
-    name: 'xds_proxy_certificate_end_seconds',
-    help: 'When the first certificate of a connected proxy ends, in seconds since 1970; 0 if none has one.',
-    collect: (gauge) => gauge.set(Math.floor((proxies.firstEndMs() ?? 0) / 1000)),
+    ...certificateExpiry,
+    collect: (gauge) => {
+      const endMs = proxies.firstEndMs();
+      if (endMs === undefined) gauge.reset();
+      else gauge.set({ certificate: 'xds-proxy' }, Math.floor(endMs / 1000));
+    },
   });
   metrics.gauge({
     name: 'xds_proxy_certificates_due',

@@ -1,0 +1,34 @@
+// Since when a cluster could have imported a service. The time of the export travels with the records: `exportedAt` of the
+// shard, and an annotation of the import for those that read imports. Pure.
+
+import { formatTime } from '../../kube/objects/conditions.ts';
+
+/** On ServiceImports: since when this cluster could have imported the service. */
+export const importableSinceAnnotation = 'portolan.dev/importable-since';
+
+export interface ImportableFacts {
+  readonly exportedAt: string | undefined;
+  /** When this cluster joined. */
+  readonly memberSince: string | undefined;
+  /** When the namespace came to be in this cluster. */
+  readonly namespaceSince: string | undefined;
+}
+
+/** A service exported before the cluster joined, or before it had the namespace, was not under way since. */
+export function importableSinceMs(facts: ImportableFacts): number | undefined {
+  const exportedMs = Date.parse(facts.exportedAt ?? '');
+  if (Number.isNaN(exportedMs)) return undefined;
+  const others = [facts.memberSince, facts.namespaceSince].map((time) => Date.parse(time ?? ''));
+  return Math.max(exportedMs, ...others.filter((ms) => !Number.isNaN(ms)));
+}
+
+export function importableSinceAnnotations(sinceMs: number | undefined): Record<string, string> {
+  return sinceMs === undefined ? {} : { [importableSinceAnnotation]: formatTime(sinceMs) };
+}
+
+export function readImportableSinceMs(
+  annotations: Readonly<Record<string, string>> | null | undefined,
+): number | undefined {
+  const ms = Date.parse(annotations?.[importableSinceAnnotation] ?? '');
+  return Number.isNaN(ms) ? undefined : ms;
+}
