@@ -448,7 +448,7 @@ describe('portolan dns', () => {
     [['--cluster-id', 'a', '--forward-timeout-ms', '5'], '--forward-timeout-ms 5: want a number from 100 to 60000'],
     [['--cluster-id', 'a', '--forward-resend-ms', 'soon'], '--forward-resend-ms soon: want a number'],
     [['--cluster-id', 'a', '--tls-cert', 'x'], '--tls-cert: want --tls-key FILE too'],
-    [['--cluster-id', 'a', '--stub-listen', '127.0.0.1:0'], 'or any client could post'],
+    [['--cluster-id', 'a', '--stub-listen', '127.0.0.1:0', '--stub-cert', 'x'], 'or any client could post'],
     [['--cluster-id', 'a', '--pods', 'some'], 'Allowed choices are disabled, insecure, verified'],
     [['--cluster-id', 'a', '--forward', '/none', '--kubeconfig', '/none'], '--forward /none: no such file'],
     [['--cluster-id', 'a', '--lameduck', '601'], '--lameduck 601: want a number'],

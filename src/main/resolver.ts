@@ -40,8 +40,8 @@ export interface ResolverOptions extends DnsConfig {
   readonly stubAdvertise?: {
     readonly host: string;
     readonly port: number;
-    /** Base64 of PEM: issues its certificate. */
-    readonly caBundle: string;
+    /** Base64 of PEM: issues its certificate; empty while that is not known. */
+    readonly caBundle: () => string;
   };
   /** How posted stub zones are secured. */
   readonly stubKeys?: StubKeys;
@@ -190,7 +190,9 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
 /** Annotations of its Lease, which the agent reports at the broker. */
 function reportOf(advertise: ResolverOptions['stubAdvertise'], stubPort: number | undefined): Record<string, string> {
   if (advertise === undefined || stubPort === undefined) return {};
-  const { host, port, caBundle } = advertise;
+  const { host, port } = advertise;
+  const caBundle = advertise.caBundle();
+  if (caBundle === '') return {};
   const url = `https://${formatHostPort(host, port || stubPort)}`;
   return { [stubEndpointAnnotation]: url, [stubAuthorityAnnotation]: caBundle };
 }

@@ -100,3 +100,20 @@ test('stub zones: weeks pass -> both sides renew their certificates, from the au
   expect(shown.clientAuthority).toBe(access.clientAuthority);
   expect(federation.current().certificate).not.toBe(firstPoster.certificate);
 });
+
+test('stub zones: the home is away at the start -> the endpoint opens all the same, and is known when the home answers', async () => {
+  const simulation = new Simulation({ seed: 1 });
+  const world = simulation.world('resolver');
+  const virtual = await startHome(simulation);
+  let isAway = true;
+  const send: typeof virtual.api.handle = (request) =>
+    isAway ? Promise.reject(new Error('away')) : virtual.api.handle(request);
+  const home = createClient({ send, close: () => {} }, { world, userAgent: 'test' });
+  const access = await openStubAccess({ world, log: silentLog, home, hosts: ['10.0.0.7'] });
+  stops.push(() => access.stop());
+  expect(access.caBundle()).toBe('');
+  isAway = false;
+  await simulation.time.advance(20_000);
+  const kept = await readKeptAuthority({ client: home, namespace: systemNamespace, name: resolverAuthoritySecret });
+  expect(Buffer.from(access.caBundle(), 'base64').toString('utf8')).toBe(kept!.certificate);
+});

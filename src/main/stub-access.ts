@@ -1,7 +1,7 @@
 // Certificates of a resolver's endpoint for stub zones, without anybody making them: its own is issued by the authority that
 // joining left in the home, and renewed; who may post is read from the home, where the agent copies it from the broker.
 
-import type { Log } from '../base/log.ts';
+import { errorText, type Log } from '../base/log.ts';
 import type { Timer, World } from '../base/world.ts';
 import { type Credentials, certificateFacts } from '../base/x509/certificates.ts';
 import { resolverAuthorityName, resolverAuthoritySecret } from '../clusterset/membership/resolver-authority.ts';
@@ -10,7 +10,7 @@ import { readGround } from '../clusterset/rules/set-ground.ts';
 import type { StubCertificates, StubEndpoint } from '../dns/config/config.ts';
 import { posterName } from '../federation/rules/poster.ts';
 import type { Client } from '../kube/client/client.ts';
-import { dayMs, issueLeaf, openKeptAuthority } from '../kube/client/kept-authority.ts';
+import { dayMs, issueLeaf, makeAuthority, openKeptAuthority } from '../kube/client/kept-authority.ts';
 import { createInformer } from '../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
@@ -25,25 +25,33 @@ export interface StubAccessOptions {
 
 export type StubAccess = StubCertificates &
   Required<Pick<StubEndpoint, 'allowed' | 'mayPost' | 'onRenewed'>> & {
-    /** Base64 of PEM: issues the certificate of the endpoint. */
-    readonly caBundle: string;
+    /** Base64 of PEM: issues the certificate of the endpoint; empty until the home has told which that is. */
+    caBundle(): string;
     stop(): void;
   };
 
 const lifetimeMs = 30 * dayMs;
 /** Timers of the runtime end after 24 days. */
 const renewMs = 10 * dayMs;
+const retryMs = 5000;
 
 export async function openStubAccess({ world, log, home, hosts }: StubAccessOptions): Promise<StubAccess> {
   const at = { world, client: home, namespace: systemNamespace };
   const kept = { ...at, name: resolverAuthoritySecret, commonName: resolverAuthorityName };
-  const authority = await openKeptAuthority(kept);
+  // A home that is away must not keep the resolver from starting: until it answers, the certificate is one that nobody trusts.
+  let isKept = true;
+  let authority = await openKeptAuthority(kept).catch((error: unknown) => {
+    log.warn('stub zones cannot be posted until the home answers', { error: errorText(error) });
+    isKept = false;
+    return makeAuthority(kept);
+  });
   const use = { kind: 'server', hosts } as const;
   const issue = () => issueLeaf(kept, authority, { commonName: 'portolan resolver', use, lifetimeMs });
   const listeners = new Set<(next: StubCertificates) => void>();
   let leaf: Credentials = issue();
   let posters: Readonly<Record<string, string>> = {};
   let timer: Timer;
+  let retry: Timer | undefined;
 
   function current(): StubCertificates {
     const bundles = Object.values(posters).map((bundle) => Buffer.from(bundle, 'base64').toString('utf8'));
@@ -64,6 +72,17 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
     });
   }
 
+  function openLater(): void {
+    retry = world.timers.after(retryMs, () => {
+      openKeptAuthority(kept).then((found) => {
+        authority = found;
+        isKept = true;
+        leaf = issue();
+        tell();
+      }, openLater);
+    });
+  }
+
   const informer = createInformer<ConfigMap>({
     ...{ client: home, world, log, type: configMapType, namespace: systemNamespace },
     fieldSelector: `metadata.name=${clusterSetDnsName}`,
@@ -76,9 +95,10 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
   });
   informer.start();
   renewLater();
+  if (!isKept) openLater();
   return {
     ...current(),
-    caBundle: Buffer.from(authority.certificate).toString('base64'),
+    caBundle: () => (isKept ? Buffer.from(authority.certificate).toString('base64') : ''),
     allowed: [],
     mayPost: (identity, federation) => Object.hasOwn(posters, federation) && identity === posterName(federation),
     onRenewed: (listener) => {
@@ -89,6 +109,7 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
     },
     stop: () => {
       timer.cancel();
+      retry?.cancel();
       informer.stop();
     },
   };

@@ -24,17 +24,22 @@ export interface KeptAuthorityOptions {
 export const dayMs = 24 * 3_600_000;
 const authorityMs = 10 * 365 * dayMs;
 const backdateMs = 300_000;
+const readMsMax = 3000;
 
 export async function openKeptAuthority(options: KeptAuthorityOptions): Promise<Credentials> {
   const present = await readKeptAuthority(options);
   if (present !== undefined) return present;
+  await write(options, makeAuthority(options));
+  // If two processes start at the same time, one wrote it.
+  return (await readKeptAuthority(options))!;
+}
+
+/** One that is kept nowhere. */
+export function makeAuthority(options: KeptAuthorityOptions): Credentials {
   const key = generatePrivateKey();
   const subject = { commonName: options.commonName };
   const use = { kind: 'authority' } as const;
-  const certificate = issueCertificate({ subject, key, use, ...validity(options, authorityMs) });
-  await write(options, { certificate, key });
-  // If two processes start at the same time, one wrote it.
-  return (await readKeptAuthority(options))!;
+  return { certificate: issueCertificate({ subject, key, use, ...validity(options, authorityMs) }), key };
 }
 
 export interface LeafRequest {
@@ -69,7 +74,7 @@ export async function readKeptAuthority({
   namespace,
   name,
 }: Pick<KeptAuthorityOptions, 'client' | 'namespace' | 'name'>): Promise<Credentials | undefined> {
-  return pairIn(await getOrUndefined<Secret>(client, secretType, { namespace, name }));
+  return pairIn(await getOrUndefined<Secret>(client, secretType, { namespace, name }, { timeoutMs: readMsMax }));
 }
 
 export function pairIn(secret: Secret | undefined): Credentials | undefined {
