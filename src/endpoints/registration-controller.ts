@@ -40,7 +40,7 @@ export function runRegistrationController(options: RegistrationControllerOptions
   const watched = new Map<string, Watched>();
   const probes = options.metrics?.counter({
     name: 'registration_probes_total',
-    help: 'probes of registered processes by what they found',
+    help: 'Probes of registered processes, by result.',
     labelNames: ['result'],
   });
   const slices = createInformer<EndpointSlice>({
