@@ -185,8 +185,8 @@ const readerRules: readonly PolicyRule[] = [
 function memberRules(namespace: string): PolicyRule[] {
   return [
     ...recordRules.filter((rule) => rule !== leases).map((rule) => ({ ...rule, verbs: [...writeVerbs] })),
-    // They go with the namespace.
-    { ...leases, verbs: ['create', 'update'] },
+    // Deleted when every member reads the layout without it.
+    { ...leases, verbs: ['create', 'update', 'delete'] },
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
     {
       apiGroups: [''],
