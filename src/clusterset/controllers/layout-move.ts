@@ -72,8 +72,10 @@ export class LayoutMove {
       if (isNews && !isOver) log.info('publishing in both layouts of records until all members read one', { target });
       if (isOver && !isNews) log.info('all members read one layout of records', { target });
     }
-    if (this.isDone) await this.#tidy(target);
     if (isNews || wasDone !== this.isDone) onChange();
+    // What is left harms no reader, so that it holds up nothing.
+    if (this.isDone)
+      await this.#tidy(target).catch((error: unknown) => log.warn('records of another layout are left', { error }));
   }
 
   async #doAllRead(target: RecordLayout): Promise<boolean> {
@@ -124,7 +126,7 @@ export class LayoutMove {
     if (own === undefined || members.reads !== target) return;
     if (target === 'AllNamespaces') {
       if (own.slices.isOpen && own.slices.hasSynced && own.slices.size === 0) {
-        await deleteIfPresent(broker, leaseType, ref);
+        if ((await getOrUndefined(broker, leaseType, ref)) !== undefined) await deleteIfPresent(broker, leaseType, ref);
         members.releaseOwnSlices();
       }
     } else if (this.#hasHeartbeat && own.endpoints.hasSynced && own.endpoints.size === 0) {

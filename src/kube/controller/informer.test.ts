@@ -59,7 +59,7 @@ describe('informer', () => {
     home.endWatches();
     const before = home.count('watch');
     await sim.time.advance(300_000);
-    expect(home.count('watch') - before).toBeLessThan(25);
+    expect(home.count('watch') - before).toBeLessThan(45);
   });
 
   test('informer: deleted while nobody watched and the revision is gone -> list again, the delete is told', async () => {
