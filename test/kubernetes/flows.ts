@@ -24,8 +24,10 @@ const meshOf = ({ name }: FlowHome) =>
 export async function installFlow({ east, west }: FlowWorld): Promise<void> {
   for (const home of [east, west]) {
     const kind = home.kind === 'real' ? '' : ' --rights-only';
-    const on = ['xds.enabled', 'ingress.enabled', 'envoy.enabled', 'agent.writeServices'];
-    const set = [`dns.clusterId=${home.name}`, ...on.map((path) => `${path}=true`)].map((one) => `--set ${one}`);
+    const on = ['xds.enabled', 'authority.enabled', 'ingress.enabled', 'envoy.enabled', 'agent.writeServices'];
+    const set = [`dns.clusterId=${home.name}`, 'authority.federation=world', ...on.map((path) => `${path}=true`)].map(
+      (one) => `--set ${one}`,
+    );
     const line = `install ${[...set, ...meshOf(home)].join(' ')}${kind}`;
     expect(await home.type(line)).toContain('created ServiceAccount portolan-system/portolan-dns');
     expect(await home.type(line)).toMatch(/^installed; /m);
@@ -93,15 +95,15 @@ function sliceOf(name: string, namespace: string, ip: string): object {
 export async function exportFlow({ broker, east, west }: FlowWorld): Promise<void> {
   addService(east, 'checkout', '10.1.0.7');
   west.kubectl('create namespace shop');
-  await east.type('export shop/checkout --wait');
+  await east.type('export shop/checkout --wait --timeout 150');
   await until('west imports it', () => endpointsIn(west) === '10.1.0.7');
   addService(west, 'checkout', '10.2.0.7');
-  await west.type('export shop/checkout --wait');
+  await west.type('export shop/checkout --wait --timeout 150');
   await until('east imports both', () => endpointsIn(east) === '10.1.0.7,10.2.0.7');
   expect(broker.kubectl('get serviceshards -A -o name').split('\n')).toHaveLength(2);
   await east.type('unexport shop/checkout');
   await until('only that of west is left', () => endpointsIn(east) === '10.2.0.7');
-  await east.type('export shop/checkout --wait');
+  await east.type('export shop/checkout --wait --timeout 150');
   await until('and it comes back', () => endpointsIn(west) === '10.1.0.7,10.2.0.7');
 }
 

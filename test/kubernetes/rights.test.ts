@@ -51,7 +51,7 @@ describe('rights on Kubernetes', () => {
       expect([home.name, home.refusals()]).toEqual([home.name, []]);
   });
 
-  test.each(['agent', 'dns', 'proxy', 'peering', 'xds', 'ingress', 'envoy'])(
+  test.each(['agent', 'dns', 'proxy', 'peering', 'xds', 'authority', 'ingress', 'envoy'])(
     '%s -> used every right that it has',
     (part) => {
       const account = { namespace: system, name: `portolan-${part}` };

@@ -17,6 +17,7 @@ export const situations: [string, (world: FlowWorld) => Promise<void>][] = [
   ['external services at the broker and at home -> copied with their Secrets, named, changed', externalServices],
   ['a peer -> shares again', sharedAgain],
   ['Envoys that refuse everything -> their objects say so', refusals],
+  ['an authority of a federation -> reports', startAuthority],
   ['all connections break -> everything follows again', cuts],
   ['an import, its slices, claims and properties are changed by hand -> put right', repairs],
   ['the options of the clusterset change -> stored for resolvers and proxies', options],
@@ -207,8 +208,16 @@ function accessIn(directory: string, target: string) {
   };
 }
 
-async function cuts({ broker, east, west }: FlowWorld): Promise<void> {
+/** Its rights at the broker are those of the kubeconfig that it is given. */
+async function startAuthority({ broker, east, parts }: FlowWorld): Promise<void> {
   await broker.type('federation create world --nameserver 10.0.0.53 --clusterset prod');
+  const federation = ['--federation', 'world', '--broker-kubeconfig', broker.kubeconfig, '--clusterset', 'prod'];
+  const authority = parts.start(east, 'authority', ['dns', ...federation, '--listen', '127.0.0.1:0']);
+  await until('it is ready', () => /^ready$/m.test(authority.log()));
+  await until('it reports', () => has(east, `get leases -n ${system} -l portolan.dev/part=authority`));
+}
+
+async function cuts({ broker, east, west }: FlowWorld): Promise<void> {
   east.kubectl(
     `annotate leases -n ${system} -l portolan.dev/part=dns portolan.dev/stub-endpoint=https://10.0.0.1:8443`,
   );
@@ -217,7 +226,7 @@ async function cuts({ broker, east, west }: FlowWorld): Promise<void> {
   );
   for (const home of [broker, east, west]) home.cut();
   addService(east, 'later', '10.1.0.10');
-  await east.type('export shop/later --wait');
+  await east.type('export shop/later --wait --timeout 150');
   await until('imported', () => has(west, 'get serviceimport later -n shop'));
   const notReady = { status: { conditions: [{ type: 'Ready', status: 'False' }] } };
   east.kubectl(['patch', 'pod', 'later', '-n', 'shop', '--subresource=status', '-p', JSON.stringify(notReady)]);

@@ -119,6 +119,8 @@ export function createExportController({ context, onPublication }: ExportControl
       // Our copy was behind: the next attempt plans from a fresh one.
       if (isConflict(error)) throw error;
       setPublication(key, failureOf(error));
+      // No failure of ours: soon over, and not to be waited for longer and longer.
+      if (isQuotaUncounted(error)) return { requeueAfterMs: quotaCountedMs };
       throw error;
     }
     const { notes } = readExportRequest(facts.serviceExport);
@@ -201,6 +203,8 @@ export function createExportController({ context, onPublication }: ExportControl
 
   return { reconcile, publication: (key) => publications.get(key), noteOrder: turns.note };
 }
+
+const quotaCountedMs = 2000;
 
 function failureOf(error: unknown): Publication {
   if (isQuotaUncounted(error))

@@ -170,11 +170,10 @@ export function memberQuotaObject({ clusterset, id, quota }: MemberRequest): Man
   return manifest(resourceQuotaType, { name, namespace: memberNamespace(clusterset, id) }, { spec: { hard } });
 }
 
-const leases: Omit<PolicyRule, 'verbs'> = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
 const recordRules: readonly Omit<PolicyRule, 'verbs'>[] = [
   { apiGroups: [own], resources: sharedKinds },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'] },
-  leases,
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'] },
 ];
 
 const readerRules: readonly PolicyRule[] = [
@@ -184,9 +183,7 @@ const readerRules: readonly PolicyRule[] = [
 
 function memberRules(namespace: string): PolicyRule[] {
   return [
-    ...recordRules.filter((rule) => rule !== leases).map((rule) => ({ ...rule, verbs: [...writeVerbs] })),
-    // Deleted when every member reads the layout without it.
-    { ...leases, verbs: ['create', 'update', 'delete'] },
+    ...recordRules.map((rule) => ({ ...rule, verbs: [...writeVerbs] })),
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
     {
       apiGroups: [''],
