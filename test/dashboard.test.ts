@@ -230,7 +230,7 @@ describeWith(['chromium'], 'dashboard', () => {
     await page.close();
   }, 60_000);
 
-  test('a token that may see one namespace of one cluster -> that, "you may not see this" for the rest, no secrets of others', async () => {
+  test('a token that may see one namespace of one cluster -> that, and said what it may not see', async () => {
     const { page } = await openPage(context, demo.file.dashboard);
     await page.getByLabel('Token', { exact: true }).fill(await limitedToken(await demo.client('west')));
     await page.getByRole('button', { name: 'Sign in' }).click();
