@@ -3,6 +3,7 @@
 
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';
+import { type Heartbeat, heartbeatType } from '../../clusterset/kinds/heartbeat.ts';
 import { type ServiceExport, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import { type ServiceExportPolicy, serviceExportPolicyType } from '../../clusterset/kinds/service-export-policy.ts';
 import { type ServiceImport, serviceImportType } from '../../clusterset/kinds/service-import.ts';
@@ -53,6 +54,8 @@ export interface BrokerKinds {
   readonly clusters: Cluster;
   readonly shards: ServiceShard;
   readonly memberLeases: Lease;
+  /** In place of a member's Lease, in the layout AllNamespaces. */
+  readonly heartbeats: Heartbeat;
   readonly records: ConfigMap;
   readonly federations: Federation;
   /** Parts that report at the broker: authorities. */
@@ -92,6 +95,7 @@ export const brokerKinds: KindTable<BrokerKinds> = {
     indexes: { [byService]: ({ metadata }) => keyOfRecord(metadata.name) },
   },
   memberLeases: { type: leaseType, fieldSelector: `metadata.name=${memberLeaseName}`, keep: slim },
+  heartbeats: { type: heartbeatType, keep: slim },
   records: { type: configMapType, fieldSelector: `metadata.name=${memberRecordName}`, keep: slim },
   federations: { type: federationType, keep: slim },
   parts: { type: leaseType, namespace: systemNamespace, keep: partLease },

@@ -28,7 +28,7 @@ function leaseAges(landscape: Landscape): ReadonlyMap<string, number> {
 
 async function figuresOf(watch: HomeWatch, nowMs: number, ages: ReadonlyMap<string, number>): Promise<ClusterFigures> {
   const cluster = idOf(watch);
-  const none = { queries: undefined, cacheHits: undefined, cacheMisses: undefined, changeSeconds: undefined };
+  const none = parseFigures('');
   const common = { cluster, leaseAgeSeconds: ages.get(cluster) };
   const lease = resolverOf(watch, nowMs);
   if (lease === undefined) return { ...common, ...none, why: 'no resolver that you may see has reported' };
@@ -43,7 +43,7 @@ async function figuresOf(watch: HomeWatch, nowMs: number, ages: ReadonlyMap<stri
 /** From the text of Prometheus. */
 export function parseFigures(
   text: string,
-): Pick<ClusterFigures, 'queries' | 'cacheHits' | 'cacheMisses' | 'changeSeconds'> {
+): Pick<ClusterFigures, 'queries' | 'cacheHits' | 'cacheMisses' | 'exportSeconds' | 'changeSeconds'> {
   const sum = (name: string, label = '') => {
     const lines = [...text.matchAll(new RegExp(`^${name}(\\{[^}\\n]*\\})? ([0-9.e+-]+)`, 'gm'))];
     const wanted = lines.filter(([, labels = '']) => labels.includes(label));
@@ -54,12 +54,15 @@ export function parseFigures(
         : undefined
       : wanted.reduce((total, [, , value]) => total + Number(value), 0);
   };
-  const changes = sum('portolan_dns_change_to_answer_seconds_count');
-  const seconds = sum('portolan_dns_change_to_answer_seconds_sum');
+  const mean = (name: string) => {
+    const count = sum(`${name}_count`);
+    return count === undefined || count === 0 ? undefined : (sum(`${name}_sum`) ?? 0) / count;
+  };
   return {
     queries: sum('portolan_dns_queries_total'),
     cacheHits: sum('portolan_dns_cache_total', '"hit"'),
     cacheMisses: sum('portolan_dns_cache_total', '"miss"'),
-    changeSeconds: changes === undefined || changes === 0 || seconds === undefined ? undefined : seconds / changes,
+    exportSeconds: mean('portolan_dns_export_to_answer_seconds'),
+    changeSeconds: mean('portolan_dns_change_to_answer_seconds'),
   };
 }

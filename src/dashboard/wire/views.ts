@@ -140,6 +140,8 @@ export interface ClusterFigures {
   readonly queries: number | undefined;
   readonly cacheHits: number | undefined;
   readonly cacheMisses: number | undefined;
+  /** Mean time from an export in any cluster to its answer here. */
+  readonly exportSeconds: number | undefined;
   /** Mean time of changes from where they were seen to their answer. */
   readonly changeSeconds: number | undefined;
   readonly leaseAgeSeconds: number | undefined;

@@ -1,4 +1,4 @@
-// Is it getting slower? Queries, cache hits, the time from a change to its answer, and ages of leases, since this page was
+// Is it getting slower? Propagation, queries, cache hits, and ages of leases, since this page was
 // opened. A table below says the latest figures.
 
 import { useEffect, useRef, useState } from 'react';
@@ -20,6 +20,11 @@ interface Measure {
 }
 
 const measures: readonly Measure[] = [
+  {
+    title: 'From an export to its answer',
+    unit: 's',
+    of: ({ exportSeconds }) => exportSeconds ?? null,
+  },
   {
     title: 'From a change to its answer',
     unit: 'ms',
@@ -157,6 +162,9 @@ function Latest({ figures }: { readonly figures: FiguresView }) {
               Queries since start
             </th>
             <th scope="col" className="number">
+              Export to answer, s
+            </th>
+            <th scope="col" className="number">
               Change to answer, ms
             </th>
             <th scope="col" className="number">
@@ -173,6 +181,7 @@ function Latest({ figures }: { readonly figures: FiguresView }) {
             <tr key={one.cluster}>
               <th scope="row">{one.cluster}</th>
               <td className="number">{text(one.queries)}</td>
+              <td className="number">{text(one.exportSeconds, 2)}</td>
               <td className="number">
                 {text(one.changeSeconds === undefined ? undefined : one.changeSeconds * 1_000, 1)}
               </td>
