@@ -89,15 +89,14 @@ export async function go(page: Page, path: string): Promise<void> {
     `history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
   );
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await page.waitForTimeout(300);
+  await page.waitForTimeout(150);
 }
 
 /** What axe-core calls serious or critical, each with its elements; of all rules, or of those that are named. */
 export async function seriousFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.evaluate(axe.source);
-  const { violations } = (await page.evaluate(
-    `axe.run(${rules === undefined ? '' : JSON.stringify({ runOnly: rules })})`,
-  )) as AxeResults;
+  const options = { resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) };
+  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResults;
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
