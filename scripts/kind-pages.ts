@@ -84,13 +84,23 @@ fields; the definition is [${metadata.name}](../../deploy/crds/${plural}.yaml).
 \`\`\`yaml
 ${exampleOf(plural).trimEnd()}
 \`\`\`
-${section('Fields', schema.properties?.['spec'], 'spec')}${section('Status', schema.properties?.['status'], 'status')}
+${section('Fields', specOf(schema))}${section('Status', { properties: pick(schema, ['status']) })}
 ${generated}
 `;
 }
 
-function section(title: string, schema: Schema | undefined, path: string): string {
-  const rows = schema === undefined ? [] : rowsOf(schema, path);
+/** A few kinds have their fields at the top. */
+function specOf(schema: Schema): Schema {
+  const names = Object.keys(schema.properties ?? {}).filter((name) => name !== 'metadata' && name !== 'status');
+  return { required: schema.required ?? [], properties: pick(schema, names) };
+}
+
+function pick({ properties = {} }: Schema, names: readonly string[]): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => names.includes(name)));
+}
+
+function section(title: string, schema: Schema): string {
+  const rows = rowsOf(schema, '');
   if (rows.length === 0) return '';
   return `\n## ${title}\n| field | type | description |\n| --- | --- | --- |\n${rows.join('\n')}\n`;
 }
@@ -98,7 +108,7 @@ function section(title: string, schema: Schema | undefined, path: string): strin
 function rowsOf(schema: Schema, path: string): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const isRequired = schema.required?.includes(name) === true;
-    const own = `${path}.${name}`;
+    const own = path === '' ? name : `${path}.${name}`;
     const row = `| \`${own}\`${isRequired ? ' (required)' : ''} | ${typeOf(field)} | ${textOf(field)} |`;
     // Conditions are the same everywhere.
     if (name === 'conditions') return [row];

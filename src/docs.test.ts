@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { kindPages } from '../scripts/kind-pages.ts';
 import { idsIn, proofsOf, readRules } from '../scripts/proofs.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -63,4 +64,11 @@ describe('docs/seeds.md', () => {
       'rule 000-02 has a test: take it off the open rules',
     ]);
   });
+});
+
+test('pages of kinds: the definitions changed -> node scripts/generate-kinds.ts writes the pages anew', () => {
+  const pages = kindPages();
+  const files = readdirSync(join(docs, 'kinds')).filter((name) => name.endsWith('.md'));
+  expect(files.sort()).toEqual([...pages.keys()].sort());
+  for (const [name, text] of pages) expect(read(join(docs, 'kinds', name)), name).toBe(text);
 });

@@ -19,6 +19,7 @@ import {
   clusterPropertyType,
   clusterSetProperty,
 } from '../../clusterset/kinds/cluster-property.ts';
+import { heartbeatType } from '../../clusterset/kinds/heartbeat.ts';
 import { type JoinToken, parseJoinToken } from '../../clusterset/membership/join-token.ts';
 import { type MemberRecord, memberRecord, readMemberRecord } from '../../clusterset/membership/member-record.ts';
 import { clusterProperties, membershipSecret } from '../../clusterset/membership/membership.ts';
@@ -127,8 +128,13 @@ To change the id, leave and join again. After joining, run portolan agent, or on
 async function lookAlive(deps: ClusterSetDeps, home: Client): Promise<Look> {
   const membership = await requireMembership(home);
   const ref = { namespace: membership.namespace, name: memberLeaseName };
-  const lease = await withBroker(deps.world, membership, (broker) => getOrUndefined(broker, leaseType, ref));
-  if (lease !== undefined) return { done: `the agent of cluster ${membership.clusterId} works` };
+  // A Heartbeat, or a Lease while members of an older version are in the set.
+  const isAlive = await withBroker(deps.world, membership, async (broker) => {
+    for (const type of [heartbeatType, leaseType])
+      if ((await getOrUndefined(broker, type, ref)) !== undefined) return true;
+    return false;
+  });
+  if (isAlive) return { done: `the agent of cluster ${membership.clusterId} works` };
   return { waiting: `no agent of cluster ${membership.clusterId} has renewed its lease; run portolan agent` };
 }
 
