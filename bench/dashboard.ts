@@ -55,6 +55,7 @@ async function run(): Promise<void> {
   const url = `${ready.split(' ')[1]}`;
   const coldMs = await firstView(page, `${url}/#token=${token}`);
   const warmMs = await firstView(page, `${url}/services`);
+  const rows = await page.locator('tbody tr').count();
   const latencies = await liveChanges(page, client);
   const memory = await memoryAfterChanges(page, client);
   const growth = (100 * (memory.after - memory.before)) / memory.before;
@@ -82,6 +83,7 @@ async function run(): Promise<void> {
       wanted: 'within 10 %',
       isMet: growth < 10,
     },
+    { name: 'rows of services in the document', value: rows, unit: '', wanted: 'under 100', isMet: rows < 100 },
     { name: 'memory of the page', value: memory.after / 1e6, unit: 'MB' },
   ];
   report(`Dashboard with ${services} services and ${clusters} clusters`, figures);

@@ -18,6 +18,7 @@ describeWith(['chromium'], 'bench:dashboard', () => {
       /a change until it is shown, p50 +\d/,
       /a change until it is shown, p95 +\d.* within 500 ms: /,
       /memory of the page after 300 changes +-?\d.* within 10 %: /,
+      /rows of services in the document +\d.* under 100: /,
       /memory of the page +\d/,
     ])
       expect(stdout).toMatch(figure);

@@ -183,6 +183,21 @@ describeWith(['chromium'], 'dashboard', () => {
     await page.close();
   });
 
+  test('matrix: one service differs in one cluster -> first row, marked there; arrow keys move between cells', async () => {
+    const { page } = await openPage(context, link('/matrix'));
+    const cell = (text: string) => page.getByRole('link', { name: text });
+    await cell('shop/cart in west: conflict, differs in spec.ports[http], spec.sessionAffinity, 1 ready').waitFor();
+    expect(await page.getByRole('rowheader').first().textContent()).toContain('shop/cart');
+    await cell('shop/db in west: exports nothing').waitFor();
+    await cell('shop/cart in east: ok, 1 ready').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowDown');
+    await page.waitForFunction(
+      `document.activeElement?.getAttribute('aria-label')?.startsWith('shop/checkout in south: ok')`,
+    );
+    await page.close();
+  });
+
   test('peers, external services, timeline, plots -> what is there', async () => {
     const { page } = await openPage(context, link('/peers'));
     const peer = page.getByRole('article').filter({ hasText: 'acme' });
