@@ -76,10 +76,10 @@ describeWith(['chromium'], 'dashboard', () => {
     ['light', 1280, undefined],
     ['dark', 380, ['color-contrast', 'scrollable-region-focusable']],
   ] as const)(
-    'views: %s, %d pixels wide -> axe-core finds no serious fault, nothing sticks out',
+    'views: %s, %d pixels wide -> axe-core finds no serious fault, nothing sticks out, no script or style is blocked',
     async (colorScheme, width, rules) => {
       const narrow = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
-      const { page } = await openPage(narrow, link());
+      const { page, errors } = await openPage(narrow, link());
       await page.getByText('PTL0302').waitFor();
       for (const path of views) {
         await go(page, path);
@@ -87,6 +87,7 @@ describeWith(['chromium'], 'dashboard', () => {
         const overhang = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
         expect(await page.evaluate(overhang), path).toBe(0);
       }
+      expect(errors).toEqual([]);
       await narrow.close();
     },
   );
