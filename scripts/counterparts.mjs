@@ -19,6 +19,8 @@ const debianPackages = {
   conntrack: 'conntrack',
   curl: 'curl',
   chromium: 'chromium',
+  prometheus: 'prometheus',
+  promtool: 'prometheus',
   'systemd-analyze': 'systemd',
 };
 
@@ -63,7 +65,7 @@ function installByPip(folder, requirement) {
 function installDebianPackages() {
   const missing = Object.keys(debianPackages).filter((command) => findCommand(command) === undefined);
   if (missing.length === 0) return;
-  const packages = missing.map((command) => debianPackages[command]);
+  const packages = [...new Set(missing.map((command) => debianPackages[command]))];
   if (process.getuid?.() !== 0 || findCommand('apt-get') === undefined) {
     console.error(
       `portolan: not installing ${packages.join(', ')} (needs root and apt); tests that need them are skipped`,

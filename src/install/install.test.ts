@@ -162,6 +162,28 @@ describe('install: least privilege', () => {
   });
 });
 
+describe('install: serviceMonitor', () => {
+  const kinds = (values: Values) => objectsOf(values).filter(({ type }) => type.kind === 'ServiceMonitor');
+
+  test('off by default, on -> one for each part with an admin endpoint, and a Service that it selects', () => {
+    expect(kinds(defaultValues)).toEqual([]);
+    const values = { ...defaultValues, serviceMonitor: true };
+    const found = kinds(values).map(
+      ({ object }) => object as KubernetesObject & { spec: { selector: { matchLabels: object } } },
+    );
+    expect(found.map(({ metadata }) => metadata.name)).toEqual(
+      ['agent', 'dns', 'proxy'].map((part) => `portolan-${part}-metrics`),
+    );
+    for (const { metadata, spec } of found) {
+      const service = objectsOf(values).find(
+        ({ type, object }) => type.kind === 'Service' && object.metadata.name === metadata.name,
+      );
+      expect(service?.object.metadata.labels).toMatchObject(spec.selector.matchLabels);
+      expect(service?.object).toMatchObject({ spec: { clusterIP: 'None', ports: [{ name: 'admin', port: 9465 }] } });
+    }
+  });
+});
+
 describe('install: values', () => {
   test('the defaults -> nothing is wrong; parts that are off are not installed', () => {
     expect(valueProblems(defaultValues)).toEqual([]);

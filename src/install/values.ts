@@ -26,6 +26,8 @@ export interface Values {
   /** Of the ingress and the node Envoys. */
   readonly envoyImage: string;
   readonly logLevel: string;
+  /** Lets the Prometheus operator scrape all parts; the cluster must have its definitions. */
+  readonly serviceMonitor: boolean;
   readonly agent: PartValues & {
     readonly replicas: number;
     /** The right to write Services, for FederatedServices and derived Services. */
@@ -72,6 +74,7 @@ export const defaultValues: Values = {
   image: 'portolan:0.1.0',
   envoyImage: 'docker.io/envoyproxy/envoy:distroless-v1.40.0',
   logLevel: 'info',
+  serviceMonitor: false,
   agent: { enabled: true, replicas: 2, cpu: '50m', memory: '192Mi', writeServices: false },
   dns: {
     enabled: true,

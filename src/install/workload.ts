@@ -18,6 +18,7 @@ import {
 import { serviceType } from '../kube/objects/service.ts';
 import { envoyContainers } from './envoy-containers.ts';
 import { always, type Gated, gated } from './gate.ts';
+import { monitoringOf } from './monitoring/service-monitor.ts';
 import { adminPort, envoyUid, type Part } from './parts.ts';
 import { containerSecurity, fieldVariable, heapVariable, spreadOf } from './pod.ts';
 import type { PartName, Values } from './values.ts';
@@ -54,6 +55,7 @@ export function objectsOfPart(part: Part, values: Values): Gated[] {
     ...rightsOf(part),
     ...workloadsOf(part, values),
     ...always([...(part.service === undefined ? [] : [serviceOf(part, part.service)]), networkPolicyOf(part)]),
+    ...(hasAdmin(part) ? monitoringOf(part.name, labelsOf(part)) : []),
   ];
 }
 
@@ -65,6 +67,10 @@ function workloadsOf(part: Part, values: Values): Gated[] {
   if (part.workload === 'DaemonSet') return always(daemons());
   const path = `${part.name}.workload`;
   return [...gated({ path, equals: 'Deployment' }, deployment()), ...gated({ path, equals: 'DaemonSet' }, daemons())];
+}
+
+function hasAdmin({ envoyRole, isWithoutAdmin }: Part): boolean {
+  return envoyRole === undefined && !isWithoutAdmin;
 }
 
 function nameOf({ name }: Part): { readonly name: string; readonly namespace: string } {
@@ -238,8 +244,7 @@ function budgetOf(part: Part): Manifest {
 
 /** Only the ports that it serves can be reached. */
 function networkPolicyOf(part: Part): Manifest {
-  const hasAdmin = part.envoyRole === undefined && !part.isWithoutAdmin;
-  const admin = hasAdmin ? [{ port: adminPort, protocol: 'TCP' }] : [];
+  const admin = hasAdmin(part) ? [{ port: adminPort, protocol: 'TCP' }] : [];
   const ports = [...admin, ...part.ports.map(({ port, protocol }) => ({ port, protocol }))];
   return manifest(networkPolicyType, nameOf(part), {
     spec: { podSelector: { matchLabels: labelsOf(part) }, policyTypes: ['Ingress'], ingress: [{ ports }] },

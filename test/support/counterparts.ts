@@ -20,6 +20,8 @@ export type Counterpart =
   | 'conntrack'
   | 'curl'
   | 'chromium'
+  | 'prometheus'
+  | 'promtool'
   | 'systemd-analyze';
 
 const paths = new Map<Counterpart, string | undefined>();

@@ -1,0 +1,214 @@
+// The alerts, and what to do when one fires. The rules of deploy/monitoring and docs/runbooks.md are written from this. Pure.
+
+export interface Alert {
+  readonly name: string;
+  readonly expression: string;
+  /** How long it must hold, as Prometheus writes durations. */
+  readonly holds: string;
+  readonly severity: 'critical' | 'warning';
+  readonly summary: string;
+  /** Consequences while it fires. */
+  readonly effect: string;
+  /** What to do, in order. */
+  readonly steps: readonly string[];
+  /** Code of `portolan doctor` for the same fault. */
+  readonly code?: string;
+}
+
+const day = 86_400;
+
+export const alerts: readonly Alert[] = [
+  {
+    name: 'PortolanPartDown',
+    expression: 'up{job=~"portolan.*"} == 0',
+    holds: '2m',
+    severity: 'critical',
+    summary: '{{ $labels.instance }} cannot be scraped',
+    effect: 'A part does not run or is unreachable. Others keep serving what they know.',
+    steps: [
+      'Look at the state and the log of the Pod or process.',
+      'If it runs, check that the network policy lets Prometheus reach its admin port.',
+    ],
+  },
+  {
+    name: 'PortolanPartNotReady',
+    expression: 'portolan_part_ready == 0',
+    holds: '5m',
+    severity: 'warning',
+    summary: '{{ $labels.instance }} runs and does not work',
+    effect: 'The part answers on its admin endpoint, and what it should do is not done or is served from old data.',
+    steps: ['Read the reason: `curl ADMIN/readyz`.', 'Run `portolan doctor` with the kubeconfig of that cluster.'],
+  },
+  {
+    name: 'PortolanHomeUnreachable',
+    expression: 'portolan_home_reachable == 0',
+    holds: '2m',
+    severity: 'critical',
+    summary: '{{ $labels.part }} at {{ $labels.instance }} cannot write to its API server',
+    effect: 'Changes do not arrive. The part serves what it read last.',
+    steps: [
+      'Check that the API server of the cluster answers.',
+      'Check the network and the rights of the account of the part; its log has the error.',
+    ],
+    code: 'PTL0101',
+  },
+  {
+    name: 'PortolanHomeNotWritable',
+    expression: 'portolan_store_writable == 0',
+    holds: '1m',
+    severity: 'critical',
+    summary: 'the home {{ $labels.instance }} refuses writes',
+    effect: 'Reads work, every write is refused.',
+    steps: ['Free space on the disk of the home; writes are accepted again without a restart.'],
+    code: 'PTL0102',
+  },
+  {
+    name: 'PortolanBrokerUnreachable',
+    expression: 'portolan_agent_broker_reachable == 0',
+    holds: '2m',
+    severity: 'critical',
+    summary: 'cluster {{ $labels.cluster }} cannot reach the broker of {{ $labels.clusterset }}',
+    effect: 'The cluster gets no changes of others and publishes none. Known services stay usable.',
+    steps: [
+      'Check that the broker runs and that this cluster reaches it.',
+      'If the agent reports that the broker does not know the cluster, join again with `portolan broker token ID --renew`.',
+    ],
+    code: 'PTL0201',
+  },
+  {
+    name: 'PortolanNoLeader',
+    expression:
+      'sum by (cluster, clusterset) (portolan_agent_leading * on (instance) group_left (cluster, clusterset) portolan_agent_broker_reachable) == 0',
+    holds: '2m',
+    severity: 'critical',
+    summary: 'no agent of cluster {{ $labels.cluster }} leads',
+    effect: 'The cluster neither exports nor imports changes.',
+    steps: ['Read `/readyz` of each agent of the cluster.', 'Check that the broker answers and takes their lease.'],
+    code: 'PTL0202',
+  },
+  {
+    name: 'PortolanMemberSilent',
+    expression: 'min by (member) (portolan_clusterset_member_alive) == 0',
+    holds: '2m',
+    severity: 'critical',
+    summary: 'cluster {{ $labels.member }} does not renew its lease',
+    effect: 'Other clusters treat its services as stale and, by policy, withdraw them.',
+    steps: ['Start the agent of that cluster, or read its log.', 'Check the network from that cluster to the broker.'],
+    code: 'PTL0202',
+  },
+  {
+    name: 'PortolanExportInvalid',
+    expression: 'portolan_clusterset_exports{state="invalid"} > 0',
+    holds: '15m',
+    severity: 'warning',
+    summary: '{{ $value }} exports at {{ $labels.instance }} cannot be exported',
+    effect: 'Other clusters do not import these services.',
+    steps: ['List them with `portolan status`; their condition Valid has the reason.'],
+    code: 'PTL0301',
+  },
+  {
+    name: 'PortolanExportConflict',
+    expression: 'portolan_clusterset_export_conflicts > 0',
+    holds: '15m',
+    severity: 'warning',
+    summary: '{{ $value }} exports at {{ $labels.instance }} conflict with other clusters',
+    effect: 'The oldest export decides the fields on which the clusters differ.',
+    steps: ['Read the condition Conflict of the exports, and make the Services of the clusters alike.'],
+    code: 'PTL0302',
+  },
+  {
+    name: 'PortolanImportsNotReady',
+    expression: 'portolan_clusterset_imports{state="not_ready"} > 0',
+    holds: '15m',
+    severity: 'warning',
+    summary: '{{ $value }} imports at {{ $labels.instance }} cannot be used',
+    effect: 'The names of these services have no address, or connections to them are not carried.',
+    steps: ['List them with `portolan status`; their condition Ready has the reason.'],
+  },
+  {
+    name: 'PortolanSlowPropagation',
+    expression:
+      'histogram_quantile(0.9, sum by (le) (rate(portolan_clusterset_export_to_import_seconds_bucket[10m]))) > 30',
+    holds: '5m',
+    severity: 'warning',
+    summary: 'one in ten new exports takes more than 30 s to be imported',
+    effect: 'New services appear late in other clusters.',
+    steps: [
+      'Look at queue depth and retries of the agents, and at the request times of the broker.',
+      'Check that the clocks of the clusters agree: the time is that between two clocks.',
+    ],
+    code: 'PTL0304',
+  },
+  {
+    name: 'PortolanQueueStuck',
+    expression: 'min_over_time(portolan_queue_depth[10m]) > 100',
+    holds: '5m',
+    severity: 'warning',
+    summary: 'queue {{ $labels.queue }} of {{ $labels.instance }} does not empty',
+    effect: 'Changes arrive late.',
+    steps: ['Read the log of the part for errors of that controller.', 'Check the answer times of its API server.'],
+  },
+  {
+    name: 'PortolanAddressPoolNearlyFull',
+    expression: 'portolan_address_pool_used_addresses / portolan_address_pool_addresses > 0.8',
+    holds: '5m',
+    severity: 'warning',
+    summary: '{{ $value | humanizePercentage }} of pool {{ $labels.pool }} ({{ $labels.family }}) are in use',
+    effect: 'When the pool is full, new imports get no address.',
+    steps: ['Give the ClusterSet a larger range.'],
+    code: 'PTL0402',
+  },
+  {
+    name: 'PortolanCertificateEnds',
+    expression: `portolan_certificate_expiry_timestamp_seconds{certificate="home-authority"} - time() < ${30 * day}`,
+    holds: '1h',
+    severity: 'warning',
+    summary: 'the certificate authority of {{ $labels.instance }} ends in {{ $value | humanizeDuration }}',
+    effect: 'After its end no client can connect to the home.',
+    steps: ['Replace it with `portolan api rotate-ca`, see [Operations](guides/operations.md).'],
+    code: 'PTL0703',
+  },
+  {
+    name: 'PortolanProxyCertificateOverdue',
+    expression: 'portolan_xds_proxy_certificates_due > 0',
+    holds: '15m',
+    severity: 'warning',
+    summary: '{{ $value }} proxies at {{ $labels.instance }} have not renewed their certificate',
+    effect: 'When a certificate ends, its proxy loses the discovery server and keeps its last configuration.',
+    steps: ['Check the renewal (`portolan xds renew`) on the machines that `portolan xds status` names.'],
+    code: 'PTL0703',
+  },
+  {
+    name: 'PortolanTokenEnds',
+    expression: `portolan_agent_token_expiry_timestamp_seconds - time() < ${day}`,
+    holds: '15m',
+    severity: 'warning',
+    summary: 'the token of {{ $labels.instance }} for the broker ends in {{ $value | humanizeDuration }}',
+    effect: 'After its end the broker refuses the agent.',
+    steps: ['Check that the agent runs and reaches the broker: it renews the token by itself.'],
+    code: 'PTL0204',
+  },
+  {
+    name: 'PortolanDnsFailures',
+    expression:
+      'sum by (zone) (rate(portolan_dns_queries_total{rcode="SERVFAIL"}[5m])) / sum by (zone) (rate(portolan_dns_queries_total[5m])) > 0.05',
+    holds: '5m',
+    severity: 'critical',
+    summary: '{{ $value | humanizePercentage }} of answers for {{ $labels.zone }} are SERVFAIL',
+    effect: 'Clients cannot resolve names of that zone.',
+    steps: [
+      'Ask `portolan explain NAME` for a name of the zone.',
+      'Of zone other: check the servers of `--forward` (`portolan_dns_upstream_up`).',
+    ],
+  },
+  {
+    name: 'PortolanPeerDisconnected',
+    expression: 'portolan_peering_connected == 0',
+    holds: '5m',
+    severity: 'warning',
+    summary: 'no stream with peer {{ $labels.peer }} ({{ $labels.side }})',
+    effect: 'Changes of shared services do not arrive; known ones stay until they are stale.',
+    steps: ['Read `portolan peer status`.', 'Check the network and the trust bundle of the peer.'],
+    code: 'PTL0603',
+  },
+];

@@ -1,0 +1,162 @@
+// The Grafana dashboards as a short description: rows of panels with their queries. dashboard-json.ts writes them out. Pure.
+
+export interface Panel {
+  readonly title: string;
+  /** As Grafana names units. */
+  readonly unit: 'short' | 's' | 'bytes' | 'reqps' | 'percentunit' | 'dtdurations';
+  /** Legend and expression. */
+  readonly queries: readonly (readonly [legend: string, expression: string])[];
+}
+
+export interface Dashboard {
+  readonly file: string;
+  readonly title: string;
+  readonly panels: readonly Panel[];
+}
+
+const quantile = (rank: number, histogram: string, by = 'le') =>
+  `histogram_quantile(${rank}, sum by (${by}) (rate(portolan_${histogram}_bucket[$__rate_interval])))`;
+const quantiles = (histogram: string): Panel['queries'] => [
+  ['median', quantile(0.5, histogram)],
+  ['99 %', quantile(0.99, histogram)],
+];
+
+const clusterset: Dashboard = {
+  file: 'clusterset.json',
+  title: 'Portolan clusterset',
+  panels: [
+    {
+      title: 'Members alive',
+      unit: 'short',
+      queries: [['{{member}}', 'min by (member) (portolan_clusterset_member_alive)']],
+    },
+    {
+      title: 'Broker and home reachable',
+      unit: 'short',
+      queries: [
+        ['broker from {{cluster}}', 'min by (cluster) (portolan_agent_broker_reachable)'],
+        ['home from {{part}} {{instance}}', 'portolan_home_reachable'],
+      ],
+    },
+    { title: 'Parts ready', unit: 'short', queries: [['{{instance}}', 'portolan_part_ready']] },
+    {
+      title: 'Versions',
+      unit: 'short',
+      queries: [['{{part}} {{version}}', 'count by (part, version) (portolan_build_info)']],
+    },
+    {
+      title: 'Exports by state',
+      unit: 'short',
+      queries: [['{{state}}', 'sum by (state) (portolan_clusterset_exports)']],
+    },
+    {
+      title: 'Imports by state',
+      unit: 'short',
+      queries: [['{{state}}', 'sum by (state) (portolan_clusterset_imports)']],
+    },
+    { title: 'Conflicts', unit: 'short', queries: [['{{instance}}', 'portolan_clusterset_export_conflicts']] },
+    { title: 'Time from export to import', unit: 's', queries: quantiles('clusterset_export_to_import_seconds') },
+    { title: 'Time from export to DNS', unit: 's', queries: quantiles('dns_export_to_answer_seconds') },
+    { title: 'Queue depth', unit: 'short', queries: [['{{instance}} {{queue}}', 'portolan_queue_depth']] },
+    {
+      title: 'Address pools in use',
+      unit: 'percentunit',
+      queries: [
+        ['{{instance}} {{pool}} {{family}}', 'portolan_address_pool_used_addresses / portolan_address_pool_addresses'],
+      ],
+    },
+    {
+      title: 'Time until certificates and tokens end',
+      unit: 'dtdurations',
+      queries: [
+        ['{{certificate}} of {{instance}}', 'portolan_certificate_expiry_timestamp_seconds - time()'],
+        ['token of {{instance}}', 'portolan_agent_token_expiry_timestamp_seconds - time()'],
+      ],
+    },
+  ],
+};
+
+const dns: Dashboard = {
+  file: 'dns.json',
+  title: 'Portolan DNS',
+  panels: [
+    {
+      title: 'Answers by zone and rcode',
+      unit: 'reqps',
+      queries: [['{{zone}} {{rcode}}', 'sum by (zone, rcode) (rate(portolan_dns_queries_total[$__rate_interval]))']],
+    },
+    {
+      title: 'Time per answer, 99 %',
+      unit: 's',
+      queries: [['{{zone}}', quantile(0.99, 'dns_query_seconds', 'le, zone')]],
+    },
+    { title: 'Time from a change to its answer', unit: 's', queries: quantiles('dns_change_to_answer_seconds') },
+    {
+      title: 'Cache',
+      unit: 'reqps',
+      queries: [['{{result}}', 'sum by (result) (rate(portolan_dns_cache_total[$__rate_interval]))']],
+    },
+    {
+      title: 'Packets without an answer',
+      unit: 'reqps',
+      queries: [['{{reason}}', 'sum by (reason) (rate(portolan_dns_packets_dropped_total[$__rate_interval]))']],
+    },
+    {
+      title: 'Threads replaced',
+      unit: 'short',
+      queries: [['{{instance}}', 'increase(portolan_dns_worker_restarts_total[$__range])']],
+    },
+  ],
+};
+
+const parts: Dashboard = {
+  file: 'parts.json',
+  title: 'Portolan homes, proxies and peers',
+  panels: [
+    {
+      title: 'Requests of homes',
+      unit: 'reqps',
+      queries: [
+        ['{{instance}} {{code}}', 'sum by (instance, code) (rate(portolan_api_requests_total[$__rate_interval]))'],
+      ],
+    },
+    {
+      title: 'Request time of homes, 99 %',
+      unit: 's',
+      queries: [['{{verb}}', quantile(0.99, 'api_request_duration_seconds', 'le, verb')]],
+    },
+    { title: 'Time until a batch is on disk', unit: 's', queries: quantiles('store_batch_duration_seconds') },
+    { title: 'Size of stores', unit: 'bytes', queries: [['{{instance}}', 'portolan_store_disk_bytes']] },
+    {
+      title: 'Services of node proxies',
+      unit: 'short',
+      queries: [
+        ['{{instance}}', 'portolan_proxy_services'],
+        ['{{instance}} with a problem', 'portolan_proxy_problems'],
+      ],
+    },
+    {
+      title: 'Envoys',
+      unit: 'short',
+      queries: [
+        ['{{instance}}', 'portolan_xds_proxies'],
+        ['{{instance}} refused resources', 'portolan_xds_refused_resources'],
+      ],
+    },
+    { title: 'Peers connected', unit: 'short', queries: [['{{peer}} {{side}}', 'portolan_peering_connected']] },
+    { title: 'Services behind', unit: 'short', queries: [['{{peer}} {{side}}', 'portolan_peering_lag_services']] },
+    {
+      title: 'CPU',
+      unit: 'percentunit',
+      queries: [['{{instance}}', 'rate(process_cpu_seconds_total{job=~"portolan.*"}[$__rate_interval])']],
+    },
+    { title: 'Memory', unit: 'bytes', queries: [['{{instance}}', 'process_resident_memory_bytes{job=~"portolan.*"}']] },
+    {
+      title: 'Delay of the event loop, 99 %',
+      unit: 's',
+      queries: [['{{instance}}', 'nodejs_eventloop_lag_p99_seconds{job=~"portolan.*"}']],
+    },
+  ],
+};
+
+export const dashboards: readonly Dashboard[] = [clusterset, dns, parts];
