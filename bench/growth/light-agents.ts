@@ -1,0 +1,103 @@
+// Many light agents in one process, each with its own connection to the broker; they publish records with the real client.
+// Told what to do by its parent; sends back when a change has reached the last of its agents.
+
+import { createRealWorld } from '../../src/base/real/world.ts';
+import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
+import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
+import { byService } from '../../src/clusterset/members/sources.ts';
+import { memberNamespace } from '../../src/clusterset/rules/broker-layout.ts';
+import { publishedRecord } from '../../src/clusterset/rules/shard-record.ts';
+import { type Client, createClient } from '../../src/kube/client/client.ts';
+import type { EndpointSlice } from '../../src/kube/objects/endpoint-slice.ts';
+import { countingTransport } from './counting.ts';
+import { startLightAgent } from './light-agent.ts';
+import type { Order, Reply } from './orders.ts';
+
+const world = createRealWorld();
+const received = { bytes: 0, events: 0 };
+const agents = new Map<string, LightAgent>();
+const arrivals = new Map<number, number>();
+
+interface LightAgent {
+  readonly publish: (index: number, change: number) => Promise<void>;
+}
+
+function startAgent(id: string, order: Extract<Order, { kind: 'start' }>): LightAgent {
+  const { clusterset, server, certificateAuthority, tokens } = order;
+  const transport = world.network.http({ server, certificateAuthority, bearerToken: async () => tokens[id]! });
+  const broker = createClient(countingTransport(transport, received), { world, userAgent: `light/${id}` });
+  const namespace = memberNamespace(clusterset, id);
+  const { members } = startLightAgent({ world, broker, clusterset, clusterId: id, namespace });
+  members.services({ hasSlices: () => true, whenSynced: async () => {} }).on((key) => {
+    for (const slice of members.all().flatMap((member) => member.endpoints.byIndex(byService, key))) arrived(id, slice);
+  });
+  return { publish: (index, change) => publish(broker, { id, namespace, index, change }) };
+}
+
+/** The number of the change is the hostname of the endpoint. */
+function arrived(id: string, slice: EndpointSlice): void {
+  const change = Number(/^n(\d+)$/.exec(slice.endpoints[0]?.hostname ?? '')?.[1] ?? 0);
+  const key = `${id} ${change}`;
+  if (change === 0 || seen.has(key)) return;
+  seen.add(key);
+  const count = (arrivals.get(change) ?? 0) + 1;
+  arrivals.set(change, count);
+  if (count === agents.size) send({ kind: 'arrived', change, atNs: String(process.hrtime.bigint()) });
+}
+const seen = new Set<string>();
+
+interface Publication {
+  readonly id: string;
+  readonly namespace: string;
+  readonly index: number;
+  readonly change: number;
+}
+
+async function publish(broker: Client, { id, namespace, index, change }: Publication): Promise<void> {
+  const service = { namespace: 'shop', name: `${id}-s${index}` };
+  const endpoint = {
+    addresses: ['10.1.0.1'],
+    conditions: { ready: true },
+    ...(change === 0 ? {} : { hostname: `n${change}` }),
+  };
+  const ports = [{ name: 'http', protocol: 'TCP' as const, port: 8080 }];
+  const slice = { name: `${service.name}-a.shop.pods`, addressType: 'IPv4' as const, endpoints: [endpoint], ports };
+  const wanted = publishedRecord(slice, { service, namespace, type: endpointShardType });
+  if (change > 0) {
+    const { endpoints } = wanted;
+    await broker.patch(endpointShardType, wanted.metadata, { kind: 'merge', body: { endpoints } });
+    return;
+  }
+  await broker.create(endpointShardType, wanted);
+  const metadata = { namespace, name: `${service.name}.shop` };
+  const spec = {
+    type: 'ClusterSetIP',
+    exportedAt: '2026-01-01T00:00:00Z',
+    ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
+    readyEndpoints: 1,
+    endpointShards: 1,
+  };
+  await broker.create(serviceShardType, {
+    apiVersion: 'portolan.dev/v1alpha1',
+    kind: 'ServiceShard',
+    metadata,
+    spec,
+  } as never);
+}
+
+function send(reply: Reply): void {
+  process.send!(reply);
+}
+
+process.on('message', (order: Order) => {
+  if (order.kind === 'start') for (const id of order.ids) agents.set(id, startAgent(id, order));
+  if (order.kind === 'received') send({ kind: 'received', ...received });
+  if (order.kind === 'publish') {
+    const work = agents.get(order.id)!.publish(order.index, order.change);
+    work.then(
+      () => send({ kind: 'published', id: order.id, index: order.index }),
+      (error: unknown) => send({ kind: 'failed', error: String(error) }),
+    );
+  }
+});
+process.on('disconnect', () => process.exit(0));
