@@ -122,9 +122,7 @@ describe('derived services', () => {
     const { west } = await start({ set: { clusterSetIP: 'derived' }, wrap: withFaults(faults) });
     expect(await ready(west)).toBe('False/DerivedServiceFailed');
     const found = await find<ServiceImport>(west, serviceImportType, key);
-    expect(conditionOf(found?.status?.conditions, 'Ready')?.message).toContain(
-      'deploy/manifests/derived-services.yaml',
-    );
+    expect(conditionOf(found?.status?.conditions, 'Ready')?.message).toContain('deploy/manifests/services.yaml');
   });
 });
 
