@@ -18,7 +18,7 @@ import { serviceType } from '../src/kube/objects/service.ts';
 import { makeNamespace, until } from './support/clusterset.ts';
 import { freePort } from './support/dns-process.ts';
 import { run, portolan as thisProgram } from './support/portolan.ts';
-import { buildPreviousRelease, type PreviousRelease } from './support/previous-release.ts';
+import { buildPreviousRelease, hasHistory, type PreviousRelease } from './support/previous-release.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'portolan-skew-'));
 const world = createRealWorld();
@@ -26,9 +26,6 @@ const children = new Set<ChildProcess>();
 const clients: Client[] = [];
 let previous: PreviousRelease;
 
-beforeAll(() => {
-  previous = buildPreviousRelease(join(directory, 'previous'));
-});
 afterAll(async () => {
   for (const client of clients) client.close();
   await Promise.all([...children].map((child) => end(child)));
@@ -103,65 +100,74 @@ const imported = (home: SkewHome, name: string, from: string) =>
     (await importLine(home.client, `shop/${name}`).catch(() => '')).includes(from),
   );
 
-describe.each<[string, 'previous' | 'this', 'previous' | 'this']>([
-  ['a broker of the previous release, upgraded while agents of both run', 'previous', 'this'],
-  ['a broker of this release, put back to the previous one', 'this', 'previous'],
-])('%s', (_title, first, second) => {
-  const set = first === 'previous' ? 'old' : 'new';
-  const programOf = (which: 'previous' | 'this') => (which === 'this' ? thisProgram : previous.program);
-  let broker: SkewHome;
-  let brokerProcess: ChildProcess;
-  let port: number;
-  /** east runs this release, west the previous one. */
-  const members: SkewHome[] = [];
-  const programs = [thisProgram, ''];
-
-  beforeAll(async () => {
-    programs[1] = previous.program;
-    port = await freePort();
-    brokerProcess = await start(programOf(first), apiArgs(`${set}-broker`, port));
-    broker = await openHome(`${set}-broker`);
-    await type(programOf(first), 'broker init --clusterset prod --lease-renew 1 --lease-duration 4', broker);
-    for (const [index, name] of ['east', 'west'].entries()) {
-      const program = programs[index]!;
-      await start(program, apiArgs(`${set}-${name}`, 0));
-      const home = await openHome(`${set}-${name}`);
-      members.push(home);
-      const token = (await type(programOf(first), `broker token ${name} --clusterset prod`, broker)).trim();
-      await type(program, `join ${token.split(/\s+/).at(-1)}`, home);
-      await start(program, ['agent', '--kubeconfig', home.kubeconfig]);
-      await makeNamespace(home.client, 'shop');
-      await addService(home, name, `10.${index + 1}.0.7`);
-    }
+describe.skipIf(!hasHistory())('skew (needs the history)', () => {
+  beforeAll(() => {
+    previous = buildPreviousRelease(join(directory, 'previous'));
   });
 
-  test('both export -> each imports from the other', async () => {
-    const [east, west] = members;
-    await type(thisProgram, 'export shop/east --wait', east!);
-    await type(previous.program, 'export shop/west --wait', west!);
-    await imported(west!, 'east', 'from east');
-    await imported(east!, 'west', 'from west');
-  });
+  describe.each<[string, 'previous' | 'this', 'previous' | 'this']>([
+    ['a broker of the previous release, upgraded while agents of both run', 'previous', 'this'],
+    ['a broker of this release, put back to the previous one', 'this', 'previous'],
+  ])('%s', (_title, first, second) => {
+    const set = first === 'previous' ? 'old' : 'new';
+    const programOf = (which: 'previous' | 'this') => (which === 'this' ? thisProgram : previous.program);
+    let broker: SkewHome;
+    let brokerProcess: ChildProcess;
+    let port: number;
+    /** east runs this release, west the previous one. */
+    const members: SkewHome[] = [];
+    const programs = [thisProgram, ''];
 
-  test('the broker changes under them -> they go on, both ways', async () => {
-    await end(brokerProcess);
-    brokerProcess = await start(programOf(second), apiArgs(`${set}-broker`, port));
-    await type(programOf(second), 'broker init --clusterset prod', broker);
-    const [east, west] = members;
-    for (const [index, home] of members.entries()) {
-      await addService(home, 'later', `10.${index + 1}.0.9`);
-      await type(programs[index]!, 'export shop/later --wait', home);
-    }
-    await imported(west!, 'later', 'east');
-    await imported(east!, 'later', 'west');
-  });
+    beforeAll(async () => {
+      programs[1] = previous.program;
+      port = await freePort();
+      brokerProcess = await start(programOf(first), apiArgs(`${set}-broker`, port));
+      broker = await openHome(`${set}-broker`);
+      await type(programOf(first), 'broker init --clusterset prod --lease-renew 1 --lease-duration 4', broker);
+      for (const [index, name] of ['east', 'west'].entries()) {
+        const program = programs[index]!;
+        await start(program, apiArgs(`${set}-${name}`, 0));
+        const home = await openHome(`${set}-${name}`);
+        members.push(home);
+        const token = (await type(programOf(first), `broker token ${name} --clusterset prod`, broker)).trim();
+        await type(program, `join ${token.split(/\s+/).at(-1)}`, home);
+        await start(program, ['agent', '--kubeconfig', home.kubeconfig]);
+        await makeNamespace(home.client, 'shop');
+        await addService(home, name, `10.${index + 1}.0.7`);
+      }
+    });
 
-  test('portolan version -> names the agent that is behind, and no other', async () => {
-    const [east, west] = members;
-    const shown = (home: SkewHome) => run(thisProgram, ['version', '--kubeconfig', home.kubeconfig]);
-    const behind = await shown(west!);
-    expect([behind.code, behind.out]).toEqual([7, expect.stringContaining(`another version than ${version}: agent/`)]);
-    expect(behind.out).toContain(previous.version);
-    expect((await shown(east!)).code).toBe(0);
+    test('both export -> each imports from the other', async () => {
+      const [east, west] = members;
+      await type(thisProgram, 'export shop/east --wait', east!);
+      await type(previous.program, 'export shop/west --wait', west!);
+      await imported(west!, 'east', 'from east');
+      await imported(east!, 'west', 'from west');
+    });
+
+    test('the broker changes under them -> they go on, both ways', async () => {
+      await end(brokerProcess);
+      brokerProcess = await start(programOf(second), apiArgs(`${set}-broker`, port));
+      await type(programOf(second), 'broker init --clusterset prod', broker);
+      const [east, west] = members;
+      for (const [index, home] of members.entries()) {
+        await addService(home, 'later', `10.${index + 1}.0.9`);
+        await type(programs[index]!, 'export shop/later --wait', home);
+      }
+      await imported(west!, 'later', 'east');
+      await imported(east!, 'later', 'west');
+    });
+
+    test('portolan version -> names the agent that is behind, and no other', async () => {
+      const [east, west] = members;
+      const shown = (home: SkewHome) => run(thisProgram, ['version', '--kubeconfig', home.kubeconfig]);
+      const behind = await shown(west!);
+      expect([behind.code, behind.out]).toEqual([
+        7,
+        expect.stringContaining(`another version than ${version}: agent/`),
+      ]);
+      expect(behind.out).toContain(previous.version);
+      expect((await shown(east!)).code).toBe(0);
+    });
   });
 });

@@ -1,7 +1,7 @@
 // The previous release, built from history: the commit that scripts/release/previous names, beside this checkout, with our
 // node_modules where its lock file asks for nothing else.
 
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,12 @@ export interface PreviousRelease {
   /** Its `portolan`. */
   readonly program: string;
   readonly version: string;
+}
+
+/** False in a shallow clone, which holds no older commits. */
+export function hasHistory(): boolean {
+  const commit = readFileSync(join(root, 'scripts/release/previous'), 'utf8').trim();
+  return spawnSync('git', ['-C', root, 'cat-file', '-e', commit]).status === 0;
 }
 
 export function buildPreviousRelease(directory: string): PreviousRelease {
