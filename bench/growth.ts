@@ -49,6 +49,7 @@ process.exit(0);
 async function measure(size: number): Promise<void> {
   const say = (text: string) => process.stderr.write(`${size} clusters: ${text}\n`);
   const broker = await startBroker(`${directory}/broker-${size}`);
+  const ownWatches = await metricOf(broker, openWatches);
   const fleet = new Fleet(Array.from({ length: size - 1 }, (_, index) => `c${String(index + 1).padStart(3, '0')}`));
   await fleet.start(broker);
   say('members are there');
@@ -59,7 +60,7 @@ async function measure(size: number): Promise<void> {
   await untilImported(whole, fleet.ids.length * servicesEach);
   say('all is imported');
   await pause(15_000);
-  await measureRunning(size, { broker, fleet, whole });
+  await measureRunning(size, { broker, fleet, whole, ownWatches });
   fleet.stop();
   await whole.stop();
   await broker.process.stop('SIGKILL');
@@ -67,14 +68,14 @@ async function measure(size: number): Promise<void> {
 
 async function measureRunning(
   size: number,
-  { broker, fleet, whole }: { broker: Broker; fleet: Fleet; whole: WholeAgent },
+  { broker, fleet, whole, ownWatches }: { broker: Broker; fleet: Fleet; whole: WholeAgent; ownWatches: number },
 ): Promise<void> {
   const add = (name: string, value: number, unit: string, wanted: Pick<Figure, 'wanted' | 'isMet'> = {}) =>
     figures.push({ name: `${size} clusters: ${name}`, value, unit, ...wanted });
   /** Wanted of a hundred clusters. */
   const below = (value: number, limit: number) =>
     size === 100 ? { wanted: `under ${limit}`, isMet: value < limit } : {};
-  const watches = (await metricOf(broker, openWatches)) / size;
+  const watches = ((await metricOf(broker, openWatches)) - ownWatches) / size;
   add('watches at the broker for each agent', watches, '', { wanted: 'at most 10', isMet: watches <= 10 });
   const idle = await window(broker, fleet);
   idleCpu.set(size, idle.cpuShare);

@@ -64,8 +64,11 @@ async function publish(broker: Client, { id, namespace, index, change }: Publica
   const slice = { name: `${service.name}-a.shop.pods`, addressType: 'IPv4' as const, endpoints: [endpoint], ports };
   const wanted = publishedRecord(slice, { service, namespace, type: endpointShardType });
   if (change > 0) {
-    const { endpoints } = wanted;
-    await broker.patch(endpointShardType, wanted.metadata, { kind: 'merge', body: { endpoints } });
+    const present = await broker.get<EndpointSlice>(
+      endpointShardType,
+      wanted.metadata as { name: string; namespace: string },
+    );
+    await broker.update<EndpointSlice>(endpointShardType, { ...present, endpoints: wanted.endpoints });
     return;
   }
   await broker.create(endpointShardType, wanted);
