@@ -106,6 +106,25 @@ describe('layout', () => {
     }
   });
 
+  test('layout: an older agent joins a set that has moved -> it gets all endpoints, and the others get its own; replaced, the older records go', async () => {
+    const set = new SimClusterSet({ clusters });
+    await set.start({ namespaces: ['shop'], agents: clusters.slice(0, 4) });
+    for (const [at, id] of clusters.entries())
+      await exportService(set.home(id).admin, key, { endpoints: [`10.${at + 1}.0.1`] });
+    await set.time.advance(20_000);
+    expect(await countAt(set, leaseType)).toBe(0);
+    set.startAgent('e', createOlderAgent);
+    await set.time.advance(20_000);
+    for (const id of clusters) expect(await known(set, id), id).toBe(clusters.length);
+    await set.time.advance(120_000);
+    for (const id of clusters) expect(await known(set, id), id).toBe(clusters.length);
+    set.killAgent('e');
+    set.startAgent('e');
+    await underLoad(set, 30);
+    expect(await countAt(set, endpointSliceType)).toBe(0);
+    expect(await countAt(set, leaseType)).toBe(0);
+  });
+
   test('layout: an older agent dies during the move -> judged by its lease and withdrawn', async () => {
     const set = await olderSet();
     await setLayout(set, 'AllNamespaces');

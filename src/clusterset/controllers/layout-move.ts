@@ -8,9 +8,10 @@ import type { Client } from '../../kube/client/client.ts';
 import { isForbidden } from '../../kube/objects/api-error.ts';
 import { leaseType } from '../../kube/objects/lease.ts';
 import type { Members } from '../copies/members.ts';
+import type { Cluster } from '../kinds/cluster.ts';
 import type { RecordLayout } from '../kinds/cluster-set.ts';
 import { type Heartbeat, heartbeatType } from '../kinds/heartbeat.ts';
-import { listHeartbeats } from '../members/read-lease.ts';
+import { listHeartbeats, readMemberLeases } from '../members/read-lease.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
 
 export interface LayoutMoveOptions {
@@ -35,6 +36,8 @@ export class LayoutMove {
   /** Whether a heartbeat of ours is left where nobody is to read one. */
   #hasHeartbeat = false;
   #isChecking = false;
+  /** Members that were found to read AllNamespaces: each is looked for once. */
+  readonly #readers = new Set<string>();
 
   constructor(options: LayoutMoveOptions) {
     this.#options = options;
@@ -72,6 +75,11 @@ export class LayoutMove {
       if (isNews && !isOver) log.info('publishing in both layouts of records until all members read one', { target });
       if (isOver && !isNews) log.info('all members read one layout of records', { target });
     }
+    if (wasDone && target === 'AllNamespaces' && (await this.#hasOlderMember())) {
+      this.#isOver = false;
+      this.#options.members.needOwnSlices();
+      log.info('an older agent has joined: publishing in both layouts of records', { target });
+    }
     if (isNews || wasDone !== this.isDone) onChange();
     // What is left harms no reader, so that it holds up nothing.
     if (this.isDone)
@@ -89,6 +97,20 @@ export class LayoutMove {
     const lease = await getOrUndefined(broker, leaseType, ref);
     const heartbeat = await getOrUndefined<Heartbeat>(broker, heartbeatType, ref);
     return (lease === undefined && heartbeat !== undefined) || (await this.#doAllReadShared());
+  }
+
+  /** Whether a member that is new to us has the Lease of an agent from before there were layouts. */
+  async #hasOlderMember(): Promise<boolean> {
+    const { broker, members, clusterId } = this.#options;
+    const unknown = members
+      .all()
+      .filter(({ id, cluster }) => id !== clusterId && !this.#readers.has(readerKey(cluster)));
+    for (const [id, lease] of await readMemberLeases(broker, unknown, {})) {
+      const { cluster } = unknown.find((member) => member.id === id)!;
+      if (lease?.kind === heartbeatType.kind) this.#readers.add(readerKey(cluster));
+      else if (lease !== undefined) return true;
+    }
+    return false;
   }
 
   async #doAllReadShared(): Promise<boolean> {
@@ -134,6 +156,11 @@ export class LayoutMove {
       this.#hasHeartbeat = false;
     }
   }
+}
+
+/** A cluster that leaves and joins again may come with another agent. */
+function readerKey({ metadata }: Cluster): string {
+  return `${metadata.name}/${metadata.uid}`;
 }
 
 /** A broker that was laid out before there were heartbeats has granted no right to them. */

@@ -113,6 +113,10 @@ export class Members {
     this.#follower.releaseOwnSlices();
   }
 
+  needOwnSlices(): void {
+    this.#follower.needOwnSlices();
+  }
+
   /** For a broker that may have been restored from an older copy. */
   relist(): void {
     this.#follower.relist();

@@ -162,6 +162,11 @@ export class MemberFollower {
       own.slices.need(false);
   }
 
+  /** Slices of this cluster's own are published again. */
+  needOwnSlices(): void {
+    this.#own()?.slices.need(true);
+  }
+
   #own(): Member | undefined {
     return this.#options.clusterId === undefined ? undefined : this.#members.get(this.#options.clusterId);
   }
