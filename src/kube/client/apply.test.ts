@@ -162,6 +162,13 @@ describe('what a change keeps', () => {
   });
 });
 
+test('mergeInto: an undefined field -> not named, the present value stays', () => {
+  const there = { ...settings({ a: '1' }, { ours: 'x' }), spec: { region: 'eu' } } as ConfigMap;
+  const wanted = { ...settings({ a: '2' }), data: undefined, spec: { region: undefined, zone: 'a' } };
+  const merged = mergeInto<ConfigMap>(wanted as ConfigMap)(there);
+  expect(merged).toEqual({ ...there, spec: { region: 'eu', zone: 'a' } });
+});
+
 test('install: twice -> once', async () => {
   const wanted = { type: configMapType, object: settings({ a: '1' }, { ours: 'x' }) };
   const outcomes = [await settle(install(client, wanted)), await settle(install(client, wanted))];

@@ -103,19 +103,26 @@ export function mergeInto<T extends KubernetesObject>(wanted: T): Change<T> {
     const { labels, annotations, ownerReferences } = wanted.metadata;
     const metadata = {
       ...present.metadata,
-      ...(labels === undefined ? {} : { labels: { ...present.metadata.labels, ...labels } }),
-      ...(annotations === undefined ? {} : { annotations: { ...present.metadata.annotations, ...annotations } }),
+      ...(labels === undefined ? {} : { labels: { ...present.metadata.labels, ...defined(labels) } }),
+      ...(annotations === undefined
+        ? {}
+        : { annotations: { ...present.metadata.annotations, ...defined(annotations) } }),
       ...(ownerReferences === undefined ? {} : { ownerReferences }),
     };
     const { spec } = present as { spec?: object };
     const { spec: wantedSpec } = wanted as { spec?: object };
     return {
       ...present,
-      ...wanted,
+      ...defined(wanted),
       metadata,
-      ...(wantedSpec === undefined ? {} : { spec: { ...spec, ...wantedSpec } }),
+      ...(wantedSpec === undefined ? {} : { spec: { ...spec, ...defined(wantedSpec) } }),
     };
   };
+}
+
+/** A field that is undefined is not named. */
+function defined<T extends object>(fields: T): Partial<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
 /** Whether `replaceWith` would write nothing. */
