@@ -99,15 +99,16 @@ function readiness(
 ): WantedCondition {
   const failed = stubZones.filter(({ state }) => state === 'Failed').map(({ cluster }) => cluster);
   if (failed.length > 0) return notReady('StubZonesFailed', `resolvers of ${failed.join(', ')} could not be told`);
+  const missing = trustProblem?.() ?? '';
+  if (missing !== '') return notReady('KeysMissing', `some signing keys are not trusted: ${missing}`);
+  const problem = publicProblem();
+  if (problem !== '') return notReady('PublicZoneFailed', problem);
+  // Last, because it may mend itself: a failure must not hide behind it.
   const waiting = stubZones.filter(({ state }) => state === 'Pending');
   if (waiting.length > 0) {
     const each = waiting.map(({ cluster, message }) => (message === undefined ? cluster : `${cluster} (${message})`));
     return notReady('StubZonesPending', `resolvers do not know this federation yet: ${each.join(', ')}`);
   }
-  const missing = trustProblem?.() ?? '';
-  if (missing !== '') return notReady('KeysMissing', `some signing keys are not trusted: ${missing}`);
-  const problem = publicProblem();
-  if (problem !== '') return notReady('PublicZoneFailed', problem);
   return { type: 'Ready', status: 'True', reason: 'Ready', message: 'the authority answers and the resolvers know it' };
 }
 
