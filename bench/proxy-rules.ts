@@ -35,7 +35,7 @@ function ours() {
   const ranges = [parseRange('243.0.0.0/12')!, parseRange('fd70:6f72:74f3::/64')!];
   const state = new ProxyState(viewOf({ ...emptyViewInput, ranges, cluster: 'near' }));
   const table = { ranges };
-  const applier = new NftApplier({ world: createRealWorld(), log: silentLog, state, nft, table, onGoneUdp: () => {} });
+  const applier = new NftApplier({ world: createRealWorld(), log: silentLog, state, nft, table, onGone: () => {} });
   for (let service = 1; service <= count; service += 1) {
     state.upsertImport(importOf(service));
     state.upsertSlice(sliceOf(service));

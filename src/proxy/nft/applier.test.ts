@@ -92,7 +92,7 @@ function start() {
   };
   const state = new ProxyState(viewOf({ ...emptyViewInput, ranges, cluster: 'east' }));
   const world = sim.world('node');
-  const applier = new NftApplier({ world, log: silentLog, state, nft, table: { ranges }, onGoneUdp: () => {} });
+  const applier = new NftApplier({ world, log: silentLog, state, nft, table: { ranges }, onGone: () => {} });
   return {
     sim,
     state,

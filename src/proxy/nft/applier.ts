@@ -23,7 +23,7 @@ export interface NftApplierOptions {
   readonly table: TableOptions;
   readonly redirects?: readonly Redirect[];
   /** After the transaction that took them out. */
-  readonly onGoneUdp: (gone: readonly GoneBackend[]) => void;
+  readonly onGone: (gone: readonly GoneBackend[]) => void;
   readonly observe?: (transaction: Transaction) => void;
 }
 
@@ -229,7 +229,7 @@ export class NftApplier {
     try {
       await this.#transact('change', () => this.#options.nft.apply(differenceScript(difference)));
       this.#problem = '';
-      if (difference.goneUdp.length > 0) this.#options.onGoneUdp(difference.goneUdp);
+      if (difference.gone.length > 0) this.#options.onGone(difference.gone);
     } catch (error) {
       this.#failed(error);
       this.#needsRefill = true;

@@ -1,12 +1,12 @@
-// Ends the connection-tracking entries of UDP backends that are gone: without it a client that keeps its port would stay
-// with a dead one. TCP needs none of it: a connection ends with its backend.
+// Ends the connection-tracking entries of backends that are gone: without it a client that keeps its UDP port would stay with
+// a dead one, and so would a new TCP connection from a port whose last one was never answered. Established TCP goes on.
 
 import type { Host } from '../../base/host.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { MissingProgram, runProgram } from './programs.ts';
 import type { GoneBackend } from './ruleset.ts';
 
-/** More than these at once: all UDP entries to the address are ended in one go. */
+/** More than these at once: all such entries to the address are ended in one go. */
 const singleMax = 20;
 
 export class Conntrack {
@@ -26,11 +26,12 @@ export class Conntrack {
 
   /** Resolves when they are gone, or could not be removed. */
   clear(gone: readonly GoneBackend[]): Promise<void> {
-    const byAddress = Map.groupBy(gone, ({ ip }) => ip);
+    const byAddress = Map.groupBy(gone, ({ ip, protocol }) => `${protocol} ${ip}`);
     for (const backends of byAddress.values()) {
-      const { ip, version } = backends[0]!;
+      const { ip, version, protocol } = backends[0]!;
       const family = version === 4 ? [] : ['-f', 'ipv6'];
-      const all = ['-D', ...family, '-p', 'udp', '--orig-dst', ip];
+      const unanswered = protocol === 'tcp' ? ['--state', 'SYN_SENT'] : [];
+      const all = ['-D', ...family, '-p', protocol, ...unanswered, '--orig-dst', ip];
       if (backends.length > singleMax) this.#enqueue(all);
       else for (const { backend } of backends) this.#enqueue([...all, '--reply-src', backend.split(' ')[0]!]);
     }
@@ -53,7 +54,7 @@ export class Conntrack {
         return;
       }
       this.#isMissing = true;
-      this.#log.warn('conntrack is not installed: UDP clients stay with removed endpoints; install conntrack');
+      this.#log.warn('conntrack is not installed: clients may stay with removed endpoints; install conntrack');
     }
   }
 }

@@ -69,7 +69,7 @@ export async function openKernelMode(options: KernelModeOptions): Promise<Kernel
     ...options,
     nft,
     observe,
-    onGoneUdp: (gone) => void conntrack.clear(gone),
+    onGone: (gone) => void conntrack.clear(gone),
   });
   parts.add('applier', () => applier.stop());
   const node = new NodeChecks(options);

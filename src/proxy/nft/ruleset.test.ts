@@ -43,15 +43,19 @@ test('difference: an address moves from one service to another -> deleted once, 
   expect(added.map(({ value }) => value)).toEqual(['goto pick-tcp4-1', '10.0.0.2 . 8080']);
 });
 
-test('difference: a UDP endpoint goes -> named, so that its connection tracking is cleared; of TCP not', () => {
+test('difference: an endpoint goes -> named for each protocol, so that its connection tracking is cleared', () => {
   const ruleset = new Ruleset();
   const both = (hosts: readonly number[]) => [
     port('243.0.0.1', hosts),
     port('243.0.0.1', hosts, { protocol: 'UDP', port: 53 }),
   ];
   ruleset.change([['a/a', both([1, 2])]]);
-  const { goneUdp } = ruleset.change([['a/a', both([2])]]);
-  expect(goneUdp).toEqual([{ ip: '243.0.0.1', version: 4, backend: '10.0.0.1 . 8080' }]);
+  const { gone } = ruleset.change([['a/a', both([2])]]);
+  const one = { ip: '243.0.0.1', version: 4, backend: '10.0.0.1 . 8080' };
+  expect(gone).toEqual([
+    { ...one, protocol: 'tcp' },
+    { ...one, protocol: 'udp' },
+  ]);
 });
 
 test('hairpin: an endpoint of two services of this cluster -> in the set until the second one lets go', () => {

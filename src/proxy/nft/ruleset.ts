@@ -10,13 +10,14 @@ export interface Difference {
   readonly oldChains: readonly string[];
   readonly deleted: readonly Element[];
   readonly added: readonly Element[];
-  /** Backends of UDP ports that are gone: their connection-tracking entries would keep clients with them. */
-  readonly goneUdp: readonly GoneBackend[];
+  /** Backends that are gone: connection-tracking entries would keep clients with them. */
+  readonly gone: readonly GoneBackend[];
 }
 
 export interface GoneBackend {
   readonly ip: string;
   readonly version: 4 | 6;
+  readonly protocol: 'tcp' | 'udp';
   readonly backend: string;
 }
 
@@ -115,7 +116,7 @@ class Round {
   readonly #hairpinsBefore = new Map<string, boolean>();
   readonly #deleted: Element[] = [];
   readonly #added: Element[] = [];
-  readonly #goneUdp: GoneBackend[] = [];
+  readonly #gone: GoneBackend[] = [];
 
   constructor(chainUses: Map<string, number>, hairpinUses: Map<string, number>) {
     this.#chainUses = chainUses;
@@ -139,10 +140,10 @@ class Round {
       if (oldChain !== undefined) count(this.#chainUses, this.#chainsBefore, oldChain, -1);
     }
     this.elements(before ? elementsOf(before) : [], after ? elementsOf(after) : []);
-    if (before?.protocol !== 'udp') return;
-    const { ip, version } = before;
+    if (before === undefined || before.protocol === 'sctp') return;
+    const { ip, version, protocol } = before;
     const kept = new Set(after?.slots);
-    for (const backend of before.slots) if (!kept.has(backend)) this.#goneUdp.push({ ip, version, backend });
+    for (const backend of before.slots) if (!kept.has(backend)) this.#gone.push({ ip, version, protocol, backend });
   }
 
   elements(before: Iterable<Element>, after: Iterable<Element>): void {
@@ -177,7 +178,7 @@ class Round {
       if (is && !wasThere) this.#added.push(hairpinElement(hairpin));
       if (!is && wasThere) this.#deleted.push(hairpinElement(hairpin));
     }
-    return { newChains, oldChains, deleted: this.#deleted, added: this.#added, goneUdp: this.#goneUdp };
+    return { newChains, oldChains, deleted: this.#deleted, added: this.#added, gone: this.#gone };
   }
 }
 
