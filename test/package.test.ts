@@ -76,12 +76,19 @@ describe('the npm package', () => {
     expect(existsSync(join(folder, 'node_modules/portolan/src'))).toBe(false);
     const shown = await run(program, ['version', '--client'], { env, cwd: folder });
     expect([shown.code, shown.out, shown.err]).toEqual([0, `client ${version}\n`, '']);
-    const home = spawn(program, ['up', '--data', join(folder, 'data')], { env, cwd: folder, stdio: 'ignore' });
+    const home = spawn(program, ['up', '--data', join(folder, 'data')], {
+      env,
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    let out = '';
+    home.stdout!.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
     const ended = new Promise((resolve) => home.once('exit', resolve));
     try {
       const kubeconfig = join(folder, 'data/admin.kubeconfig');
       const status = () => run(program, ['status', '--kubeconfig', kubeconfig], { env, cwd: folder });
-      await until(async () => existsSync(kubeconfig) && !/unreachable|refused/i.test((await status()).err));
+      await until(async () => out.includes('one cluster is ready') || home.exitCode !== null);
+      expect((await status()).err).not.toMatch(/unreachable|refused/i);
     } finally {
       home.kill('SIGTERM');
       expect(await ended).toBe(0);

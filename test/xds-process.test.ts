@@ -95,8 +95,8 @@ describeWith(['envoy'], 'up --envoy', () => {
     let out = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (out += chunk));
     const exited = new Promise((resolve) => child.once('exit', resolve));
-    await until(async () => (out.includes('Envoy runs beside it') || child.exitCode !== null ? true : undefined));
-    expect(out).toContain('Envoy runs beside it');
+    await until(async () => (/^envoy +configured by/m.test(out) || child.exitCode !== null ? true : undefined));
+    expect(out).toMatch(/^envoy +configured by/m);
     child.kill('SIGTERM');
     expect(await exited).toBe(0);
   });
