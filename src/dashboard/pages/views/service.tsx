@@ -170,7 +170,7 @@ function Endpoints({ clusters }: { readonly clusters: readonly ServiceInCluster[
           <tbody>
             {clusters.flatMap(({ cluster: seenIn, endpoints, endpointCount, isCurrent }) => [
               ...endpoints.map((one) => (
-                <tr key={`${seenIn} ${one.cluster} ${one.address}`} className={isCurrent ? '' : 'old'}>
+                <tr key={`${seenIn} ${one.cluster} ${one.address} ${one.port}`} className={isCurrent ? '' : 'old'}>
                   <td>{seenIn}</td>
                   <td>{one.cluster}</td>
                   <td className="mono">
