@@ -153,7 +153,7 @@ async function shardIn(client: Client, service: number) {
 }
 
 async function memoryAfterChanges(page: Page, client: Client): Promise<{ before: number; after: number }> {
-  // What is allocated once, by the first changes, is no growth.
+  // The first changes allocate things once; that is no growth.
   await change(client, Math.ceil(changes / 10));
   const before = await usedBytes(page);
   await change(client, changes);

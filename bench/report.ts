@@ -10,7 +10,7 @@ export interface Figure {
   /** The wanted figure in words, and whether this run met it. */
   readonly wanted?: string;
   readonly isMet?: boolean;
-  /** Of a median, such as the bounds that it lies between. */
+  /** A remark on a median, such as its bounds. */
   readonly note?: string;
 }
 

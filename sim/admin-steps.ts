@@ -1,4 +1,4 @@
-// What admins do to a clusterset in a random run: drain, say who may export what, and say where addresses come from.
+// Changes that admins make in a random run: drain, rights to export, and the source of addresses.
 
 import { clusterType } from '../src/clusterset/kinds/cluster.ts';
 import { drainAnnotation, serviceExportType } from '../src/clusterset/kinds/service-export.ts';

@@ -66,7 +66,7 @@ function seeingShards(client: Client, change: (shard: ServiceShard) => ServiceSh
   return mapRead(client, serviceShardType, (object) => change(object as ServiceShard));
 }
 
-/** What the set's admin says of this field is not read. */
+/** Hides this field of the set admin's settings. */
 function seeingClusters(client: Client, field: 'draining' | 'mayExport'): Client {
   return mapRead(client, clusterType, (object) => {
     const { [field]: _unread, ...spec } = (object as Cluster).spec;
@@ -74,7 +74,7 @@ function seeingClusters(client: Client, field: 'draining' | 'mayExport'): Client
   });
 }
 
-/** What it was to delete of Services is left. */
+/** Keeps Services that should be deleted. */
 function keepingServices(client: Client): Client {
   return {
     ...client,

@@ -67,7 +67,7 @@ export async function typeAt(desk: CommandDesk, words: string): Promise<string[]
   return desk.printed;
 }
 
-/** What joining leaves in a home. */
+/** Writes the membership that joining leaves in a home. */
 export async function keepMembership(set: SimClusterSet, id: string, home: Client): Promise<void> {
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: systemNamespace } };
   await home.create(namespaceType, namespace).catch(() => {});
@@ -87,7 +87,7 @@ export async function keepMembership(set: SimClusterSet, id: string, home: Clien
   await home.create(secretType, object);
 }
 
-/** Of an admin at this home. */
+/** Kubeconfig of an admin at this home. */
 export function kubeconfigOf(url: string): string {
   return stringify({
     apiVersion: 'v1',

@@ -1,5 +1,5 @@
-// What must hold of the ways into a calm clusterset: nobody leads new connections to a cluster that drains, or to one that
-// may not export the service; and a derived Service follows its import.
+// Properties of traffic in a calm clusterset: no new connection goes to a cluster that drains, or to one that may not
+// export the service; and a derived Service follows its import.
 
 import { isSameJson } from '../src/base/json.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';

@@ -160,7 +160,9 @@ class ScheduleRun {
     if (this.#lossy.rates !== quiet) this.#unreliableMs = nowMs;
   }
 
-  /** Nobody is called stale who has run and been connected for long, also not by one that was cut off itself. */
+  /**
+   * A member that has run and been connected for long is never called stale, also not by one that was cut off itself.
+   */
   #hear(line: string): void {
     if (!line.includes('"lease verdict"') || !line.includes('"stale"')) return;
     const { cluster, member } = JSON.parse(line) as { cluster: string; member: string };

@@ -1,4 +1,4 @@
-// What every step of a random run gets, and what steps have in common.
+// The context of every step of a random run, and shared helpers.
 
 import type { Random } from '../src/base/world.ts';
 import { isAlreadyExists, isNotFound } from '../src/kube/objects/api-error.ts';

@@ -40,7 +40,7 @@ writeFileSync(join(directory, 'Corefile'), local);
 const coredns = spawn(found.path, ['-conf', join(directory, 'Corefile')], { stdio: ['ignore', 'ignore', 'inherit'] });
 const ask = (question = name) => askUdp({ host: '127.0.0.1', port }, question).catch(() => 'nothing');
 
-/** What `portolan install --print-stub` prints is accepted by CoreDNS: it starts with it. */
+/** CoreDNS accepts the output of `portolan install --print-stub`: it starts with it. */
 async function startsWith(kind: StubKind): Promise<void> {
   const text = stubText(kind, { addresses: ['192.0.2.1'], zones: defaultZones }, stringify);
   const block =

@@ -1,5 +1,6 @@
-// Faults made on real processes: parts killed, a home and a broker that go away, a clock that is off. What status, doctor, peer list
-// and /readyz of each part say meanwhile. The whole table of faults is simulated, in sim/scenarios/doctor.test.ts.
+// Faults made on real processes: parts killed, a home and a broker that go away, a clock that is off. Output of
+// status, doctor, peer list and /readyz of each part meanwhile. The whole table of faults is simulated, in
+// sim/scenarios/doctor.test.ts.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -273,7 +273,7 @@ describe.skipIf(why !== '')(`three clusters with proxies${why}`, () => {
       net.ip(net.hub, 'link set south down');
       await pause(1000 * leaseSeconds);
       await until('south was let go', async () => (await hasSouth()) === false);
-      // What was under way to it when it was let go has failed by now.
+      // Requests under way to it when it was let go have failed by now.
       await pause(timeoutMs + 200);
     });
     tracked.kill('SIGKILL');

@@ -25,7 +25,7 @@ export interface BenchSet {
 export async function fillBroker(client: Client, { clusters, services }: BenchSet): Promise<void> {
   const world = createRealWorld();
   const deps = { world, host: createRealHost() };
-  // Nobody renews the leases here.
+  // The leases here are never renewed.
   const lease = { renewSeconds: 600, durationSeconds: 7_200, holdDownSeconds: 2, holdDownMaxSeconds: 10 };
   await brokerInit({ client, deps, clusterset, spec: { lease } });
   const ids = Array.from({ length: clusters }, (_, n) => clusterId(n));

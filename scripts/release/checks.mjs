@@ -1,4 +1,4 @@
-// What must hold before a release is made: one version everywhere, and a changelog that says what is new in it.
+// Checks before a release: one version everywhere, and a changelog with an entry for it.
 
 /** Everything that is wrong, in words; `texts` are the files by path. */
 export function releaseProblems({ version, texts, isUnreleasedAllowed = false }) {

@@ -106,7 +106,7 @@ describe('a lying member', () => {
       member: (id) => (id === 'mallory' ? { allowedRanges: ['10.2.0.0/16', '0.0.0.0/1'] } : {}),
     }).start({ namespaces: ['shop'], agents: ['east'] });
     await lie(set, 'mallory', '2026-01-01T00:00:00Z');
-    // What the broker itself does not refuse, as Kubernetes would.
+    // Addresses that the broker itself accepts, as Kubernetes would.
     const bad = ['100.100.100.200', '168.63.129.16', '127.0.0.1', '243.0.0.7', '192.168.7.7'];
     await as(set, 'mallory', (client) =>
       client.create(endpointSliceType, {

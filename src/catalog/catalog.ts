@@ -61,7 +61,7 @@ export interface CatalogChange {
   readonly names: readonly string[];
   /** Monotonic time at which the first fact of this change came in. */
   readonly sinceMs: number;
-  /** Of an import that is new: wall time since which this cluster could have imported it. */
+  /** For a new import: wall time since which this cluster could have imported it. */
   readonly importableSinceMs?: number;
 }
 

@@ -27,7 +27,7 @@ export function parseTimeout(text: string): number {
 export type Look = { readonly done: string } | { readonly waiting: string };
 
 export interface WaitRequest {
-  /** What was tried, for the error: `export shop/checkout`. */
+  /** The attempted action, for the error: `export shop/checkout`. */
   readonly what: string;
   readonly timeoutMs: number;
   look(): Promise<Look>;

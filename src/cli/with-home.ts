@@ -14,7 +14,7 @@ export interface CliDeps {
   readonly print: (line: string) => void;
   /** One line for the person that is no part of the output: on standard error. */
   readonly warn?: (line: string) => void;
-  /** What long work is doing now: on standard error, if that is a terminal. */
+  /** The current step of long work: on standard error, if that is a terminal. */
   readonly progress?: (line: string) => void;
 }
 

@@ -1,5 +1,5 @@
-// One bearer: watches its homes, derives rows from what it may see, and sends them to the pages that are open. What one
-// change costs does not depend on how many services there are; what looks at everything runs seldom.
+// One bearer: watches its homes, derives rows from what it may see, and sends them to the pages that are open. The
+// cost of one change does not depend on the number of services; work over everything runs seldom.
 
 import { errorText, type Log } from '../base/log.ts';
 import { version } from '../base/version.ts';
@@ -46,7 +46,7 @@ export interface Listener {
 const flushMs = 100;
 const overviewMs = 1_000;
 const diagnosisMs = 2_000;
-/** What looks at everything may take this share of the time: the more there is, the more seldom it runs. */
+/** Work over everything may take this share of the time: the more there is, the more seldom it runs. */
 const idleShare = 10;
 /** After a change that it shows. */
 const newsMs = 150;

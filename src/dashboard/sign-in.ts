@@ -27,12 +27,14 @@ export function parseSignIn(text: string): SignIn | undefined {
 export interface TokenClaims {
   /** `system:serviceaccount:shop:viewer`, or empty if the token does not say. */
   readonly subject: string;
-  /** Of a service account. */
+  /** Namespace of a service account. */
   readonly namespace: string | undefined;
   readonly expiresMs: number | undefined;
 }
 
-/** What a JWT says of its bearer, unchecked: for the page's header and as a first guess of what it may see. */
+/**
+ * Reads the claims of a JWT without checking them: for the page's header and as a first guess of the bearer's rights.
+ */
 export function readClaims(token: string): TokenClaims {
   try {
     const body = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8');

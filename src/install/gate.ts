@@ -4,7 +4,7 @@ import type { Manifest } from '../kube/objects/manifest.ts';
 import type { Values } from './values.ts';
 
 export interface Gate {
-  /** Of the value, such as dns.workload. */
+  /** Path of the value, such as dns.workload. */
   readonly path: string;
   readonly equals: string | boolean;
 }

@@ -23,7 +23,7 @@ export function objectsByPart(values: Values): Map<PartName, Manifest[]> {
   return new Map([...gatedByPart(values)].map(([name, objects]) => [name, open(objects)]));
 }
 
-/** Whatever the values were: to find what an installation has left. */
+/** For any values: to find the rest of an installation. */
 export function everyObject(): Manifest[] {
   return [...gatedByPart(defaultValues).values()].flatMap((objects) => objects.map(({ manifest: one }) => one));
 }

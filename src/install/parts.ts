@@ -42,7 +42,7 @@ export interface Part {
 }
 
 const own = 'portolan.dev';
-/** Whose connections the proxy does not redirect. */
+/** The proxy does not redirect connections of this user. */
 export const envoyUid = 1337;
 const read = (apiGroup: string, ...resources: string[]): PolicyRule => ({
   apiGroups: [apiGroup],
@@ -210,14 +210,15 @@ export function partsOf(values: Values): Part[] {
     {
       name: 'dashboard',
       workload: 'Deployment',
-      // Who is signed in is known to one process only.
+      // Sessions are known to one process only.
       replicas: 1,
       args: [
         ...['dashboard', '--listen', '0.0.0.0:8420', '--host', dashboard.host],
         ...['--tls-certificate', '/etc/portolan/tls.crt', '--tls-key', '/etc/portolan/tls.key'],
       ],
       ports: [{ name: 'https', port: 8420, protocol: 'TCP' }],
-      // Whoever signs in brings a token of their own; portolan-dashboard is the account that `dashboard token` makes for that.
+      // Users sign in with a token of their own; portolan-dashboard is the account that `dashboard token` makes for
+      // that.
       account: 'portolan-dashboard-server',
       clusterRules: [],
       systemRules: [],

@@ -1,5 +1,5 @@
-// The JSON schema of the chart's values, for Helm: types from the defaults, patterns from the same rules that `portolan install`
-// checks. What contradicts is for the templates to fail on. Pure.
+// The JSON schema of the chart's values, for Helm: types from the defaults, patterns from the same rules that
+// `portolan install` checks. The templates fail on contradictions. Pure.
 
 import { cpuPattern, defaultValues, logLevels, memoryPattern, serviceTypes, workloadKinds } from './values.ts';
 

@@ -1,4 +1,4 @@
-// What is held here: the block of the guide is the generated one, and each cloud gets it in its own form.
+// Checks that the block of the guide is the generated one, and that each cloud gets it in its own form.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// What a cluster's own CoreDNS needs to ask our resolver for our zones: as a block of a Corefile, as the ConfigMap
-// `coredns-custom` of AKS, and as configuration values of the EKS add-on. Pure.
+// Configuration for a cluster's own CoreDNS to ask our resolver for our zones: as a block of a Corefile, as the
+// ConfigMap `coredns-custom` of AKS, and as configuration values of the EKS add-on. Pure.
 
 export const stubKinds = ['coredns', 'aks', 'eks'] as const;
 export type StubKind = (typeof stubKinds)[number];

@@ -23,7 +23,7 @@ export interface PartValues {
 
 export interface Values {
   readonly image: string;
-  /** Of the ingress and the node Envoys. */
+  /** Image of the ingress and the node Envoys. */
   readonly envoyImage: string;
   readonly logLevel: string;
   /** Lets the Prometheus operator scrape all parts; the cluster must have its definitions. */

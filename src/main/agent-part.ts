@@ -10,7 +10,7 @@ import { type AgentRoleOptions, type AgentRoleState, notReady, startAgentRole } 
 
 export interface AgentPartOptions extends Omit<AgentRoleOptions, 'metrics'> {
   readonly host: Host;
-  /** Of the admin endpoint. */
+  /** Address of the admin endpoint. */
   readonly listen: { readonly host: string; readonly port: number };
 }
 

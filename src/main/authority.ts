@@ -34,7 +34,7 @@ export interface Authority {
   readonly role: AuthorityRole;
   /** None without a broker. */
   readonly leases: readonly PartLease[];
-  /** What it answers from data that may be old. */
+  /** The zones answered from data that may be old. */
   staleZones(): StaleZones;
   whenSynced(): Promise<void>;
   stop(): Promise<void>;

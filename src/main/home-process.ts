@@ -44,7 +44,7 @@ export async function runApi(flags: ApiFlags): Promise<void> {
   await stopped;
 }
 
-/** What `portolan broker init` does; a clusterset that is there keeps its settings. */
+/** The same as `portolan broker init`; an existing clusterset keeps its settings. */
 async function createClusterSet({ world, home, clusterset }: { world: World; home: Home; clusterset: string }) {
   const client = createClient(home.transport, { world, userAgent: 'portolan-api' });
   try {

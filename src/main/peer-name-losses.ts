@@ -13,7 +13,7 @@ import type { Condition } from '../kube/objects/object.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { firstSeenAnnotation, hostnamesOf, type PeerService, peerServiceType } from '../peering/kinds/peer-service.ts';
 
-/** Of a service of a peer, as little as possible: there may be tens of thousands. */
+/** A service of a peer, with as few fields as possible: there may be tens of thousands. */
 export interface PeerNames extends NameOwner {
   readonly hasLost: boolean;
 }

@@ -70,7 +70,7 @@ export interface Resolver {
   readonly catalog: Catalog;
   readonly authority: { readonly table: FederationTable; readonly role: AuthorityRole } | undefined;
   readonly leases: readonly PartLease[];
-  /** What it answers from data that may be old. */
+  /** The zones answered from data that may be old. */
   staleZones(): StaleZones;
   /** All that it answers for. */
   zones(): readonly Zone[];

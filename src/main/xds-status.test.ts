@@ -1,4 +1,4 @@
-// What proxies refuse: bounded, counted, and a condition on the object that caused it.
+// Refusals of proxies: bounded, counted, and a condition on the object that caused them.
 
 import { afterEach, expect, test } from 'vitest';
 import { addImport, startXdsTest, type XdsTest } from '../../test/support/xds.ts';

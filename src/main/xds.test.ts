@@ -1,4 +1,4 @@
-// Who may connect to the discovery server, and what a proxy can make it do.
+// Access to the discovery server, and the cost that a proxy can cause.
 
 import { stat } from 'node:fs/promises';
 import type http2 from 'node:http2';

@@ -1,4 +1,4 @@
-// What stands in the way of an installation, on real API servers: said before anything is changed.
+// Obstacles to an installation, on real API servers: reported before anything is changed.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// What a person does with a clusterset, its names and its peers, step by step, on homes of either kind. The steps follow each
-// other; every part runs with the account that `portolan install` made for it.
+// Typical work with a clusterset, its names and its peers, step by step, on homes of either kind. The steps follow
+// each other; every part runs with the account that `portolan install` made for it.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';

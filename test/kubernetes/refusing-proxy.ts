@@ -13,7 +13,7 @@ const { root } = protobuf.parse(`syntax = "proto3";
 const requestType = root.lookupType('Request');
 const responseType = root.lookupType('Response');
 
-/** What `portolan xds bootstrap` printed of a proxy. */
+/** Output of `portolan xds bootstrap` for a proxy. */
 export interface ProxyAccess {
   readonly target: string;
   readonly nodeId: string;

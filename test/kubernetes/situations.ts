@@ -27,7 +27,7 @@ export const situations: [string, (world: FlowWorld) => Promise<void>][] = [
   ['everything is taken away -> gone', takenAway],
 ];
 
-/** What kubectl prints; empty if it fails. */
+/** Output of kubectl; empty if it fails. */
 function look(home: FlowHome, line: string): string {
   try {
     return home.kubectl(line);
@@ -89,7 +89,7 @@ const external = (
   },
 });
 
-/** Of the service that west shares. */
+/** Name of the service that west shares. */
 const lateName = 'stock.shop.west.example';
 
 async function externalServices({ broker, east }: FlowWorld): Promise<void> {

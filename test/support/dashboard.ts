@@ -92,7 +92,7 @@ export async function go(page: Page, path: string): Promise<void> {
   await page.waitForTimeout(150);
 }
 
-/** What axe-core calls serious or critical, each with its elements; of all rules, or of those that are named. */
+/** Faults that axe-core calls serious or critical, each with its elements; of all rules, or of the named ones. */
 export async function seriousFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.evaluate(axe.source);
   const options = { resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) };
@@ -102,7 +102,7 @@ export async function seriousFaults(page: Page, rules?: readonly string[]): Prom
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
 }
 
-/** Of an account that may read exports, imports and slices of one namespace. */
+/** Token of an account that may read exports, imports and slices of one namespace. */
 export async function limitedToken(client: Client): Promise<string> {
   const namespace = 'shop';
   const rules = [

@@ -1,5 +1,5 @@
-// Reads one cluster for a bug report: the kept fields of our kinds, and what the home and its parts say of themselves. What
-// cannot be read is listed, and stops nothing else.
+// Reads one cluster for a bug report: the kept fields of our kinds, and what the home and its parts say of
+// themselves. Unreadable objects are listed, and stop nothing else.
 
 import type { Client } from '../../kube/client/client.ts';
 import { askPartText } from '../../kube/client/part-admin.ts';

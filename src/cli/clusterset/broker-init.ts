@@ -278,7 +278,7 @@ async function revokeSharedReading(client: Client, clusterset: string): Promise<
   return lines;
 }
 
-/** Who may not even look at such rights has granted none. */
+/** A user who may not read such rights counts as having granted none. */
 function unlessForbidden(error: unknown): boolean {
   if (isForbidden(error)) return false;
   throw error;

@@ -230,8 +230,8 @@ export async function waitForExport(
 }
 
 /**
- * What the record at the broker waits for; undefined if it is as the export is now. The limit of an export is an annotation, which
- * has no generation: a condition alone may be about the export as it was.
+ * The reason why the record at the broker is not current; undefined if it is. The limit of an export is an
+ * annotation, which has no generation: a condition alone may be about the export as it was.
  */
 function pendingRecord(
   deps: CliDeps,

@@ -48,7 +48,10 @@ export interface ReadRequest {
   readonly access: HomeAccess;
   /** For everything that is read of this cluster. */
   readonly timeoutMs: number;
-  /** Of doctor: whether connections are tried, lag is looked at twice, and who is asked beside the parts of the cluster. */
+  /**
+   * For doctor only: whether to try connections, to check lag twice, and which servers to ask beside the cluster's
+   * parts.
+   */
   readonly thorough?: {
     readonly names: (client: Client) => Promise<readonly AskedName[]>;
     readonly connections: (client: Client) => Promise<readonly TriedConnection[]>;
@@ -121,7 +124,7 @@ async function askParts(read: Reader, client: Client, { world, thorough }: ReadR
   return { resolvers, asked, connections: tried };
 }
 
-/** Who was asked by an option is no longer nobody. */
+/** Adds answers that were requested by an option; parts that answered this way no longer count as unasked. */
 function joined<T>({ answers, unasked, idle }: Answers<T>, more: readonly T[]): Answers<T> {
   return { answers: [...answers, ...more], unasked, idle: more.length > 0 ? '' : idle };
 }

@@ -1,4 +1,4 @@
-// What `portolan join` does about the parts: installs them where it is asked to, and says the next step where it is not.
+// Installation as part of `portolan join`: installs the parts on request, and prints the next step otherwise.
 
 import { deploymentType } from '../../install/workload.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
@@ -39,7 +39,7 @@ export async function nextStep(client: Client, { clusterId }: Pick<Offer, 'clust
   const isKubernetes = await isServed(client, deploymentType).catch(() => false);
   if (!isKubernetes) return 'next: portolan agent, unless one is running';
   const agent = { namespace: systemNamespace, name: 'portolan-agent' };
-  // Who may join need not be allowed to look.
+  // A user who may join need not be allowed to read Deployments.
   const isInstalled = (await getOrUndefined(client, deploymentType, agent).catch(() => undefined)) !== undefined;
   return isInstalled
     ? 'next: portolan status'

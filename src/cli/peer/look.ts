@@ -1,4 +1,4 @@
-// What the commands about peers wait for with `--wait`.
+// Conditions that the commands about peers wait for with `--wait`.
 
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { type Peer, peerType } from '../../peering/kinds/peer.ts';

@@ -21,7 +21,7 @@ export interface Step {
   readonly state: 'ok' | 'stopped' | 'unchecked';
   readonly at: string | undefined;
   readonly detail: string;
-  /** What to do where it stops, or how to have it checked. */
+  /** The next step where the trace stops, or how to get it checked. */
   readonly next: string;
 }
 

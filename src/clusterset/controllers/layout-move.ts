@@ -21,7 +21,7 @@ export interface LayoutMoveOptions {
   readonly clusterId: string;
   /** This member's namespace at the broker. */
   readonly namespace: string;
-  /** What the clusterset asks for. */
+  /** The layout in the ClusterSet. */
   readonly wanted: () => RecordLayout;
   /** The layouts that are published have changed. */
   readonly onChange: () => void;
@@ -29,7 +29,7 @@ export interface LayoutMoveOptions {
 
 export class LayoutMove {
   readonly #options: LayoutMoveOptions;
-  /** What the last look was about; undefined before the first. */
+  /** The target of the last check; undefined before the first. */
   #target: RecordLayout | undefined;
   /** Whether all members read it. */
   #isOver = false;
@@ -81,7 +81,7 @@ export class LayoutMove {
       log.info('an older agent has joined: publishing in both layouts of records', { target });
     }
     if (isNews || wasDone !== this.isDone) onChange();
-    // What is left harms no reader, so that it holds up nothing.
+    // Leftovers harm no reader, so they delay nothing.
     if (this.isDone)
       await this.#tidy(target).catch((error: unknown) => log.warn('records of another layout are left', { error }));
   }
@@ -121,7 +121,7 @@ export class LayoutMove {
       const { namespace } = cluster.spec;
       const heartbeat = heartbeats.get(namespace);
       if (id === clusterId || heartbeat?.spec?.reads === 'AllNamespaces') continue;
-      // Who has neither heartbeat nor lease has never run, and will begin with what it finds.
+      // A member without heartbeat and lease has never run, and will begin with the present layout.
       if (heartbeat !== undefined) return false;
       if ((await getOrUndefined(broker, leaseType, { namespace, name: memberLeaseName })) !== undefined) return false;
     }

@@ -60,7 +60,7 @@ export class LeaseController {
   readonly #lease: OwnLease;
   readonly #renewals = new OwnRenewals();
   readonly #told = new Map<string, LeaseVerdict>();
-  /** Of members that are reported as silent: their leases as they were read since. */
+  /** Leases of members that are reported as silent, as read since. */
   readonly #readTokens = new Map<string, string>();
   /** Our own renewals before this run. */
   #earlier: readonly Renewal[] = [];
@@ -287,7 +287,7 @@ export class LeaseController {
     const nowMs = world.clock.monotonicMs();
     const { uid, resourceVersion } = lease?.metadata ?? {};
     const token = lease === undefined ? undefined : `${uid}/${resourceVersion}`;
-    // Whoever begins to watch sees leases that have not changed for long: our own renewals say since when.
+    // A new watch may show leases that have not changed for long: our own renewals tell since when.
     const isLate = this.#options.members.reads === 'AllNamespaces';
     const sight = isLate
       ? { isRead: true, unchangedMs: this.#provenMs(lease) }

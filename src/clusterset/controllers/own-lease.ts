@@ -17,14 +17,14 @@ export interface OwnLeaseOptions {
   /** This member's namespace at the broker. */
   readonly namespace: string;
   readonly leaseMs: () => number;
-  /** What the lease says besides that we live, in place of what it says now. */
+  /** Annotations of the lease, replacing the present ones. */
   readonly annotations: (present: Lease | undefined) => Record<string, string>;
   /** Fields of its spec beside those of every lease. */
   readonly more?: () => object;
 }
 
 export interface Renewed {
-  /** Of the broker, after this renewal. */
+  /** Revision of the broker after this renewal. */
   readonly revision: number;
   /** The broker held something else than our last renewal: it was put back to an older copy, or somebody wrote it. */
   readonly isStrange: boolean;
@@ -40,7 +40,7 @@ export class OwnLease {
     this.#options = options;
   }
 
-  /** What an earlier run left, if it is of this kind. */
+  /** Takes over the lease of an earlier run, if it is of this kind. */
   adopt(left: Lease | undefined): void {
     if (left?.kind === this.#options.type.kind) this.#last = left;
   }

@@ -126,7 +126,7 @@ export class Members {
     return this.#follower.get(clusterId);
   }
 
-  /** Whose records lie in that namespace of the broker. */
+  /** The member whose records lie in that namespace of the broker. */
   inNamespace(namespace: string): Member | undefined {
     return this.#follower.inNamespace(namespace);
   }

@@ -23,7 +23,7 @@ export interface ServiceExplanation extends MergeExplanation {
   /** Why the decider decides what cannot be combined. */
   readonly why: string;
   readonly ports: string;
-  /** What a name that leads to endpoints cannot express, for the reader. */
+  /** Limits of a name that leads to endpoints, for the reader. */
   readonly nameNote: string | undefined;
   readonly standings: readonly ClusterStanding[];
 }

@@ -54,7 +54,7 @@ export class MemberFollower {
   readonly #stopping = new AbortController();
   /** The members by id; undefined after a change. */
   #sorted: readonly Member[] | undefined;
-  /** What the clusterset asks for; undefined until that is known, and then nothing is read. */
+  /** The layout in the ClusterSet; undefined until it is known, and then nothing is read. */
   #wanted: RecordLayout | undefined;
   #timer: Timer | undefined;
 
@@ -91,7 +91,7 @@ export class MemberFollower {
     return this.#members.get(id);
   }
 
-  /** Whose records lie in that namespace. */
+  /** The member whose records lie in that namespace. */
   inNamespace(namespace: string): Member | undefined {
     const id = this.#idsByNamespace.get(namespace);
     return id === undefined ? undefined : this.#members.get(id);

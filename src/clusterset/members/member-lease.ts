@@ -8,7 +8,7 @@ import { memberLeaseName } from '../rules/broker-layout.ts';
 import type { OptionalCopy, RecordCopy } from './record-copy.ts';
 
 export interface HeartbeatSource {
-  /** Of this member. */
+  /** Heartbeats of this member. */
   readonly beats: RecordCopy<Heartbeat>;
   /** Whether this process watches heartbeats now. */
   readonly isWatched: () => boolean;

@@ -29,7 +29,9 @@ export class OptionalCopy<T extends KubernetesObject> implements RecordCopy<T> {
     return this.#informer !== undefined;
   }
 
-  /** Opens or closes the copy. What a closed copy held is not reported as deleted: nobody needed it any more. */
+  /**
+   * Opens or closes the copy. The contents of a closed copy are not reported as deleted: they were no longer needed.
+   */
   need(isNeeded: boolean): void {
     this.#isNeeded = isNeeded;
     if (!isNeeded) {

@@ -111,7 +111,7 @@ const systemRules: PolicyRule[] = [
     resources: ['meshexternalservices/status', 'hostnamegenerators/status', 'peerservices/status'],
     verbs: ['update'],
   },
-  // Whose hostnames those of external services may not take.
+  // External services may not take the hostnames of these.
   { apiGroups: [own], resources: ['peerservices'], verbs: [...readVerbs] },
   // Its membership, whose token it renews.
   {

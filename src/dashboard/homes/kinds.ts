@@ -1,5 +1,5 @@
-// The kinds that the dashboard watches: those of a cluster's home, and those of a broker. Secrets are not among them. Of
-// each object only what pages and checks read is kept.
+// The kinds that the dashboard watches: those of a cluster's home, and those of a broker. Secrets are not among them.
+// Only the fields that pages and checks read are kept.
 
 import { type AddressClaim, addressClaimType } from '../../addresses/address-claim.ts';
 import { type Cluster, clusterType } from '../../clusterset/kinds/cluster.ts';

@@ -51,7 +51,7 @@ function judge(
   return { standing: 'ok', says: 'alive' };
 }
 
-/** Whom its exports reach, the services of all members counted. */
+/** The clusters that its exports reach, with the services of all members counted. */
 function targetsOf({ id, shards }: MemberState, { members }: SetState): string[] {
   const others = members.map((one) => one.id).filter((one) => one !== id);
   const limits = [...shards.values()].map(({ spec }) => spec.exportTo);

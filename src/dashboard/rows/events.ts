@@ -1,5 +1,5 @@
-// What happened lately: exports made, conflicts begun, leases lost, and Events of Kubernetes, as objects tell it; the session
-// adds what it saw change itself. Pure but for the copies it reads.
+// Recent events: exports made, conflicts begun, leases lost, and Events of Kubernetes, from the objects; the session
+// adds the changes that it saw itself. Pure but for the copies it reads.
 
 import type { ServiceExport } from '../../clusterset/kinds/service-export.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';

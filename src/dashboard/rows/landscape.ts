@@ -33,9 +33,9 @@ export function idOf({ clusterId, home }: HomeWatch): string {
 }
 
 export interface SetRequest {
-  /** Of these services; of none if empty, of all if absent. */
+  /** The wanted services; none if empty, all if absent. */
   readonly keys?: readonly string[];
-  /** Whose agent's judgement of the others counts; any other cluster's if absent. */
+  /** The cluster whose agent's verdicts on the others count; any other cluster if absent. */
   readonly viewpoint?: HomeWatch;
 }
 

@@ -1,5 +1,5 @@
-// What is wrong now, by cause: findings of all clusters with doctor's codes, those of one subject together, and those that
-// follow from another one below it. Pure.
+// Present problems by cause: findings of all clusters with doctor's codes, grouped by subject, with their
+// consequences below them. Pure.
 
 import type { Code } from '../../doctor/codes.ts';
 import { severities } from '../../doctor/codes.ts';

@@ -69,7 +69,7 @@ function newExport(key: string, nowMs: number): ServiceExport {
   return { apiVersion: apiVersionOf(serviceExportType), kind: serviceExportType.kind, metadata } as ServiceExport;
 }
 
-/** What the service is in the home of one cluster. */
+/** The service as it is in the home of one cluster. */
 function factsOf(
   watch: HomeWatch,
   { state, key, nowMs }: { readonly state: SetState; readonly key: string; readonly nowMs: number },

@@ -1,5 +1,5 @@
-// What the server sends and the page shows: rows by collection, and the messages that carry them. Types only, so that both
-// sides can read them. Times are milliseconds since 1970 of the server's clock.
+// Data between server and page: rows by collection, and the messages that carry them. Types only, so that both sides
+// can read them. Times are milliseconds since 1970 of the server's clock.
 
 import type { Severity } from '../../doctor/codes.ts';
 
@@ -81,7 +81,7 @@ export interface ProblemRow {
   readonly sinceMs: number | undefined;
   /** Clusters that see it. */
   readonly clusters: readonly string[];
-  /** What follows from it: other findings, and services that it hurts. */
+  /** Consequences: other findings, and affected services. */
   readonly follows: readonly string[];
   readonly services: readonly string[];
   readonly serviceCount: number;
@@ -114,7 +114,7 @@ export interface PeerSideRow {
   readonly lagSeconds: number;
   readonly lastContactMs: number | undefined;
   readonly refusals: readonly { readonly id: string; readonly reason: string }[];
-  /** What differs between both sides, from the other one's notes. */
+  /** Differences between both sides, from the other one's notes. */
   readonly notes: readonly { readonly id: string; readonly note: string }[];
   readonly withdrawnInSeconds: number | undefined;
 }

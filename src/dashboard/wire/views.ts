@@ -1,5 +1,5 @@
-// What the page gets when it asks for one thing: a service, the answer to a name, a plan, figures of parts. Types only; times
-// are milliseconds since 1970.
+// Answers to single questions of the page: a service, the answer to a name, a plan, figures of parts. Types only;
+// times are milliseconds since 1970.
 
 import type { Standing } from './rows.ts';
 

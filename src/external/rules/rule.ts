@@ -55,7 +55,7 @@ export function rulesOf(object: MeshExternalService): Rule[] {
 
 const everything = ['0.0.0.0/0', '::/0'];
 
-/** What its matches share, gathered once: a resource may have thousands of them. */
+/** The shared part of its matches, gathered once: a resource may have thousands of them. */
 interface MatchContext {
   readonly rangePorts: ReadonlySet<unknown>;
   readonly mayCapturePort: boolean;

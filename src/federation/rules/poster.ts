@@ -1,4 +1,5 @@
-// Who may post the stub zone of a federation, and which endpoints of members are posted to. Pure.
+// The identities that may post the stub zone of a federation, and the endpoints of members that it is posted to.
+// Pure.
 
 import { parseRange } from '../../base/ip.ts';
 import { parseHostPort } from '../../base/text/host-port.ts';
@@ -22,7 +23,10 @@ export function addressOf({ endpoint }: ResolverEndpoint): string | undefined {
   return host === undefined ? undefined : parseHostPort(host, 443)?.host;
 }
 
-/** What the admin of the set wrote goes first. What a member reports must be an address that is its own to give. */
+/**
+ * The set admin's setting takes precedence. An endpoint that a member reports must be an address that is its own to
+ * give.
+ */
 export function resolverOf(cluster: Cluster | undefined): { readonly to?: ResolverEndpoint; readonly why: string } {
   const { spec, status } = cluster ?? {};
   if (spec?.resolver) return { to: spec.resolver, why: '' };

@@ -24,7 +24,10 @@ export interface ResourceRoute {
   readonly namespace: string;
   readonly name: string;
   readonly subresource: string;
-  /** What follows the subresource `proxy`: a path of whoever is behind it, `/` at least. Empty without that subresource. */
+  /**
+   * The path behind the subresource `proxy`, for the part that is asked; `/` at least. Empty without that
+   * subresource.
+   */
   readonly proxyPath: string;
   readonly query: URLSearchParams;
   readonly attributes: Attributes;

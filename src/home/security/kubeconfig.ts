@@ -5,7 +5,7 @@
 export interface KubeconfigContent {
   /** `https://host:port`. */
   readonly server: string;
-  /** Of cluster, user and context. */
+  /** Name of cluster, user and context. */
   readonly name: string;
   readonly certificateAuthority: string;
   readonly clientCertificate: string;

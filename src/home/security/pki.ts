@@ -32,7 +32,7 @@ export interface PkiOptions {
   readonly directory: string;
   /** Host names and IP addresses under which the server is reached. */
   readonly hosts: readonly string[];
-  /** Of the home, in its kubeconfig; the one written before if absent, else `defaultName`. */
+  /** Name of the home in its kubeconfig; the one written before if absent, else `defaultName`. */
   readonly name?: string;
   readonly defaultName?: string;
   readonly log: Log;

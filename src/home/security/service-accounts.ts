@@ -101,7 +101,7 @@ export class ServiceAccounts {
     return { user, audiences: shared };
   }
 
-  /** Of a token that was authenticated; of any other nothing is known. */
+  /** Only for an authenticated token; any other is unknown. */
   credentialOf(token: string): Credential {
     try {
       const { exp, 'kubernetes.io': place } = this.#verify(token).claims;

@@ -1,8 +1,8 @@
 // Passes a request on to the admin endpoint of a part: GET or POST on
-// `/api/v1/namespaces/portolan-system/services/LEASE:admin/proxy/PATH`, the path that a Kubernetes uses too. The caller needs
-// the right to services/proxy. The address comes from the Lease of the part. A Lease can be written by others than the part,
-// so only loopback addresses count, and only an endpoint that names the holder of that Lease gets the request. Of the
-// caller's headers none is passed on.
+// `/api/v1/namespaces/portolan-system/services/LEASE:admin/proxy/PATH`, the path that a Kubernetes uses too. The
+// caller needs the right to services/proxy. The address comes from the Lease of the part. A Lease can be written by
+// others than the part, so only loopback addresses count, and only an endpoint that names the holder of that Lease
+// gets the request. None of the caller's headers is passed on.
 
 import { adminHolderHeader, isHolderAmong } from '../../base/admin-holder.ts';
 import type { HttpResponse, HttpTransport } from '../../base/http.ts';
@@ -17,7 +17,7 @@ import { StatusError } from '../request/status.ts';
 import { methodNotAllowed, tooManyRequests } from '../request/status-errors.ts';
 
 export interface PartProxy {
-  /** Who asks has been authorized already. Throws StatusError. */
+  /** The caller is already authorized. Throws StatusError. */
   pass(request: ApiRequest, route: ResourceRoute): Promise<HttpResponse>;
 }
 

@@ -9,7 +9,7 @@ export interface Alert {
   readonly summary: string;
   /** Consequences while it fires. */
   readonly effect: string;
-  /** What to do, in order. */
+  /** Steps to take, in order. */
   readonly steps: readonly string[];
   /** Code of `portolan doctor` for the same fault. */
   readonly code?: string;

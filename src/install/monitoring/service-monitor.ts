@@ -1,5 +1,5 @@
-// What lets a Prometheus of the operator scrape one part: a Service without address for its admin port, and a ServiceMonitor
-// that selects it. Both only with `serviceMonitor`, because a cluster may not know that kind. Pure.
+// Objects by which a Prometheus of the operator scrapes one part: a Service without address for its admin port, and a
+// ServiceMonitor that selects it. Both only with `serviceMonitor`, because a cluster may not know that kind. Pure.
 
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import type { ResourceType } from '../../kube/objects/object.ts';

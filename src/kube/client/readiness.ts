@@ -4,7 +4,7 @@ import { type HttpTransport, readBody } from '../../base/http.ts';
 import type { Clock } from '../../base/world.ts';
 
 export interface Readiness {
-  /** Of /readyz. */
+  /** Status of /readyz. */
   readonly status: number;
   readonly text: string;
   /** The home's clock minus ours; undefined if it sends no Date. */

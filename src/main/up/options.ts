@@ -1,4 +1,4 @@
-// What the parts of `portolan up` that depend on the membership are started with.
+// Inputs of those parts of `portolan up` that depend on the membership.
 
 import type { Host } from '../../base/host.ts';
 import type { Log } from '../../base/log.ts';

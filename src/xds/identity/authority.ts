@@ -26,7 +26,7 @@ export const xdsAuthoritySecret = 'portolan-xds-authority';
 export const xdsServerName = 'portolan-xds';
 
 export const serverCertificateMs = 30 * dayMs;
-/** Of a proxy whose certificate nobody renews, and of one whose certificate is renewed. */
+/** Lifetimes of certificates without renewal, and with it. */
 const fixedCertificateMs = 365 * dayMs;
 export const renewedCertificateMs = 30 * dayMs;
 

@@ -7,7 +7,7 @@ import { type Credentials, certificateFacts } from '../../base/x509/certificates
 /** In the folder of a proxy: what `envoy -c` starts with, and the certificate that it refers to. */
 export const bootstrapFile = 'envoy.json';
 export const identityFile = 'identity.json';
-/** Of the discovery server, where a proxy that is still trusted gets its next certificate. */
+/** Path at the discovery server where a proxy that is still trusted gets its next certificate. */
 export const renewalPath = '/portolan/xds/v1/renew';
 const secretName = 'portolan-identity';
 const secretType = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret';

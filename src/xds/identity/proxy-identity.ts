@@ -20,7 +20,7 @@ export interface ProxyIdentity {
 export interface ProxyCaller {
   /** Undefined on the local socket, where the permissions of the file decide. */
   readonly identity: ProxyIdentity | undefined;
-  /** Of its certificate. */
+  /** Lifetime of its certificate. */
   readonly life?: Life;
 }
 

@@ -19,7 +19,7 @@ export interface ProxyRecord {
   readonly id: string;
   readonly role: ProxyRole;
   userAgent: string;
-  /** Of its newest certificate; undefined on the local socket. */
+  /** Lifetime of its newest certificate; undefined on the local socket. */
   life: Life | undefined;
   readonly refusals: Refusals;
   readonly streams: Set<ProxyStreamState>;

@@ -106,13 +106,13 @@ export class LeaseJudge {
     if (lease.verdict === 'stale' && lease.trustedFromMs === undefined) this.#comesBack(lease);
   }
 
-  /** Whoever watches its lease has no complaint: as good as a change seen now, but for one that is stale. */
+  /** A judge watches its lease and does not report it: as good as a change seen now, but for one that is stale. */
   vouched(cluster: string, nowMs: number): void {
     const lease = this.#leases.get(cluster) ?? this.#firstSight(cluster, this.#countedAt(nowMs));
     lease.changedAtMs = this.#countedAt(nowMs);
   }
 
-  /** Whose lease has been unchanged for that long, whatever the verdict. */
+  /** Members whose lease has been unchanged for that long, whatever the verdict. */
   silentFor(silentMs: number): string[] {
     const isSilent = (lease: LeaseState) => this.#countedMs - lease.changedAtMs >= silentMs;
     return [...this.#leases].filter(([, lease]) => isSilent(lease)).map(([id]) => id);

@@ -1,6 +1,6 @@
-// Our own renewals of this run: when each was acknowledged and at which revision of the broker. They prove by our own clock
-// for how long a record that was read just now has not changed: it was stored before the first of our renewals that has a
-// higher revision. Nobody else's word is needed. Pure; times are monotonic.
+// Our own renewals of this run: when each was acknowledged and at which revision of the broker. They prove by our own
+// clock for how long a record that was read just now has not changed: it was stored before the first of our renewals
+// that has a higher revision. Reports of others are not needed. Pure; times are monotonic.
 
 import type { Renewal } from './renewal.ts';
 

@@ -1,13 +1,13 @@
-// Which members watch the heartbeats of all others and report who is silent. The first members by id that live do; whoever
-// comes after them steps in when they are too few. Nobody is appointed: each member decides for itself from the reports and
-// heartbeats it sees, and for a moment there may be more or fewer. Pure.
+// Which members watch the heartbeats of all others and report who is silent. The first members by id that live do;
+// whoever comes after them steps in when they are too few. There is no appointment: each member decides for itself
+// from the reports and heartbeats it sees, and for a moment there may be more or fewer. Pure.
 
 /** A judge and two who stand in. In sets of no more members everybody watches and nobody reports. */
 export const seatsMax = 3;
 
 export interface SeatRequest {
   readonly self: string;
-  /** Of all members. */
+  /** Ids of all members. */
   readonly ids: readonly string[];
   /** Whether the member is seen to judge now. */
   readonly isJudging: (id: string) => boolean;

@@ -1,4 +1,4 @@
-// What views read: rows that follow the stream, the connection, the time of the server, and answers to questions.
+// Inputs of the views: rows that follow the stream, the connection, the time of the server, and answers to questions.
 
 import { useContext, useEffect, useState, useSyncExternalStore } from 'react';
 import type { CollectionName, Collections } from '../../wire/rows.ts';

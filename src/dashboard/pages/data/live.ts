@@ -11,7 +11,7 @@ export type Connection =
   | { readonly kind: 'live' }
   /** Nothing comes any more; rows are those of `asOfMs`. */
   | { readonly kind: 'lost'; readonly why: string }
-  /** Nobody looks at this page; rows are those of `asOfMs`. */
+  /** The page is hidden; rows are those of `asOfMs`. */
   | { readonly kind: 'paused' };
 
 export interface Hello {
