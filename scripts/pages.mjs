@@ -16,6 +16,8 @@ export async function bundlePages(outDir, earlier) {
 }
 
 async function bundle(outDir) {
+  // Vite and React go by this variable from their start, and a test runner sets it otherwise.
+  process.env.NODE_ENV = 'production';
   const { build } = await import('vite');
   await build({
     root: pages,

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Federation } from '../src/federation/kinds/federation.ts';
 import { pathOf } from './support/counterparts.ts';
 import { Namespaces, namespacesMissing } from './support/namespaces.ts';
-import { type Step, stepsOf, Typist } from './support/quickstart.ts';
+import { stepsOf, Typist } from './support/quickstart.ts';
 
 const steps = stepsOf('two-machines.md');
 const sectionOf = (title: string) => steps.filter(({ section }) => section === title);
@@ -40,16 +40,10 @@ describe.skipIf(missing !== '')(`quick start: two machines${missing}`, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const done = async (step: Step) => {
-    const { code, out, err } = await typist.type(step);
-    expect({ command: step.command, code, err: code === 0 ? '' : out + err }).toMatchObject({ code: 0, err: '' });
-    return out;
-  };
-
   test('two clusters share a service -> at most 7 commands, and the last one gets an answer by name', async () => {
     const typed = sectionOf('Share a service');
     expect(typed.length).toBeLessThanOrEqual(7);
-    for (const step of typed.slice(0, -1)) await done(step);
+    for (const step of typed.slice(0, -1)) await typist.done(step);
     const last = typed.at(-1)!;
     await expect
       .poll(async () => (await typist.type(last)).out, { timeout: 30_000, interval: 300 })
@@ -59,7 +53,7 @@ describe.skipIf(missing !== '')(`quick start: two machines${missing}`, () => {
   test('a federated name with pushed stub zones -> at most 4 more commands, and no certificate made by hand', async () => {
     const typed = sectionOf('Add a federated name');
     expect(typed.length).toBeLessThanOrEqual(4);
-    for (const step of typed.slice(0, -1)) await done(step);
+    for (const step of typed.slice(0, -1)) await typist.done(step);
     await expect
       .poll(async () => (await typist.type(typed.at(-1)!)).out, { timeout: 30_000, interval: 300 })
       .toBe('checkout on east\n');

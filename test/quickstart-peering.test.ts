@@ -41,11 +41,6 @@ describe.skipIf(missing !== '')(`quick start: peering${missing}`, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const done = async (step: Step) => {
-    const { code, out, err } = await typist.type(step);
-    expect({ command: step.command, code, err: code === 0 ? '' : out + err }).toMatchObject({ code: 0, err: '' });
-    return out;
-  };
   const answered = (step: Step) =>
     expect.poll(async () => (await typist.type(step)).out, { timeout: 30_000, interval: 300 });
   /** The range of addresses of peers' services. */
@@ -54,7 +49,7 @@ describe.skipIf(missing !== '')(`quick start: peering${missing}`, () => {
   test("a peer's service -> at most 6 commands, the last one resolves its name", async () => {
     const typed = sectionOf('Share a service');
     expect(typed.length).toBeLessThanOrEqual(6);
-    for (const step of typed.slice(0, -1)) await done(step);
+    for (const step of typed.slice(0, -1)) await typist.done(step);
     await answered(typed.at(-1)!).toMatch(virtualAddress);
     const command = 'portolan peer services east --kubeconfig .portolan/admin.kubeconfig';
     const { out } = await typist.type({ machine: 'west', command, section: '' });
@@ -65,7 +60,7 @@ describe.skipIf(missing !== '')(`quick start: peering${missing}`, () => {
   test('a foreign peer -> its service is resolved, after roots were exchanged', async () => {
     const [bundle, ...rest] = sectionOf('A peer that is not Portolan');
     expect(steps.length).toBeLessThan(10);
-    await done(bundle!);
+    await typist.done(bundle!);
     const mesh = meshOf('acme.example');
     writeFileSync(join(typist.folderOf('west'), 'acme-roots.pem'), mesh.certificate);
     const { certificate: cert, key } = mesh.issue();
@@ -82,7 +77,7 @@ describe.skipIf(missing !== '')(`quick start: peering${missing}`, () => {
     const owner = net.start(acme, process.execPath, [ownerScript, JSON.stringify(task)]);
     stops.push(() => owner.kill());
     await new Promise<void>((resolve) => owner.stdout!.once('data', () => resolve()));
-    for (const step of rest.slice(0, -1)) await done(step);
+    for (const step of rest.slice(0, -1)) await typist.done(step);
     await answered(rest.at(-1)!).toMatch(virtualAddress);
   });
 });

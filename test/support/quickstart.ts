@@ -67,6 +67,13 @@ export class Typist {
     return join(this.#folder, machine);
   }
 
+  /** Types the command and returns its output; fails unless the command succeeds. */
+  async done(step: Step): Promise<string> {
+    const { code, out, err } = await this.type(step);
+    if (code !== 0) throw new Error(`${step.command} ended with ${code}: ${out}${err}`);
+    return out;
+  }
+
   /** Types one command. A token is kept for the first command after it that wants one for that cluster. */
   async type({ machine, command }: Step): Promise<Finished> {
     const line = this.#translate(command.replace('TOKEN', () => this.#tokenFor(command)));
