@@ -2,39 +2,11 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { silentLog } from '../base/log.ts';
 import { pagesMax, type Refused, Sessions } from './sessions.ts';
 import { createTestHome, exportIn, fastWorld, joinTestHome, type TestHome } from './testing/edge/homes.ts';
-import type { Changes, CollectionName, Collections, Message } from './wire/rows.ts';
+import { TestPage } from './testing/page.ts';
 
 const token = 'a-token-of-twenty-characters-or-more';
 const speed = 10;
 const wait = { timeout: 15_000, interval: 20 };
-
-/** A page: the rows that it was sent, and how many messages that took. */
-class TestPage {
-  readonly messages: Message[] = [];
-  readonly rows = new Map<CollectionName, Map<string, unknown>>();
-
-  readonly send = (line: string) => {
-    const message = JSON.parse(line) as Message;
-    this.messages.push(message);
-    if (message.kind === 'change') this.#take(message.changes);
-  };
-  ended = '';
-  readonly end = (why: string) => {
-    this.ended = why;
-  };
-
-  get<Name extends CollectionName>(name: Name, key: string): Collections[Name] | undefined {
-    return this.rows.get(name)?.get(key) as Collections[Name] | undefined;
-  }
-
-  #take(changes: Changes): void {
-    for (const [name, rows] of Object.entries(changes) as [CollectionName, Record<string, unknown>][]) {
-      const held = this.rows.get(name) ?? new Map<string, unknown>();
-      for (const [key, row] of Object.entries(rows)) row === null ? held.delete(key) : held.set(key, row);
-      this.rows.set(name, held);
-    }
-  }
-}
 
 describe('session', () => {
   let east: TestHome;
