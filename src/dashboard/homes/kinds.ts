@@ -135,10 +135,14 @@ function withDifference(object: PeerService): PeerService {
   return { ...rest, metadata: { ...metadata, annotations }, spec: { peer, id, name, fqdn } };
 }
 
-/** Keys and certificates may be written into the object itself; pages do not need them. */
+/** Keys, certificates and a plugin's configuration may be written into the object itself; pages do not need them. */
 function withoutSecrets(object: MeshExternalService): MeshExternalService {
-  const { destination } = object.spec;
-  if (destination?.tls === undefined) return slim(object);
-  const tls = { enabled: destination.tls.enabled, verification: destination.tls.verification };
-  return { ...slim(object), spec: { ...object.spec, destination: { ...destination, tls } } };
+  const { type, endpoints, tls, extension } = object.spec.destination ?? {};
+  const destination = {
+    ...(type && { type }),
+    ...(endpoints && { endpoints }),
+    ...(tls && { tls: { enabled: tls.enabled } }),
+    ...(extension && { extension: { type: extension.type } }),
+  };
+  return { ...slim(object), spec: { ...object.spec, destination } };
 }

@@ -4,6 +4,7 @@ import { Sessions } from '../sessions.ts';
 import { createTestHome, fastWorld, joinTestHome, type TestHome } from '../testing/edge/homes.ts';
 import { TestPage } from '../testing/page.ts';
 
+const token = 'a-token-of-twenty-characters-or-more';
 const wait = { timeout: 10_000, interval: 20 };
 const merge = { 'content-type': 'application/merge-patch+json' };
 const own = '/apis/portolan.dev/v1alpha1/namespaces/portolan-system';
@@ -12,13 +13,14 @@ const external = `${own}/meshexternalservices`;
 describe('rows of what lies outside', () => {
   let east: TestHome;
   let page: TestPage;
+  let sessions: Sessions;
   beforeEach(async () => {
     east = await createTestHome('east');
     await joinTestHome(east);
     const world = fastWorld([east], 10);
-    const sessions = new Sessions({ world, log: silentLog, homes: [east.home], codes: new Map(), isDemo: false });
+    sessions = new Sessions({ world, log: silentLog, homes: [east.home], codes: new Map(), isDemo: false });
     page = new TestPage();
-    await sessions.open('a-token-of-twenty-characters-or-more', [], page);
+    await sessions.open(token, [], page);
     return () => sessions.stop();
   });
 
@@ -84,7 +86,8 @@ describe('rows of what lies outside', () => {
           endpoints: [{ address: '192.0.2.7', port: 8443 }],
           tls: {
             enabled: true,
-            verification: { clientKey: { inline: 'c2VjcmV0' }, clientCert: { inline: 'c2VjcmV0' } },
+            clientKey: { inline: 'c2VjcmV0' },
+            clientCert: { inline: 'c2VjcmV0' },
           },
         },
       },
@@ -109,7 +112,8 @@ describe('rows of what lies outside', () => {
       vips: [{ ip: '242.0.0.1', hostname: 'rates.ext' }],
       unavailable: [{ hostname: 'rates.taken', reason: 'in use' }],
     });
-    expect(JSON.stringify(page.messages)).not.toContain('c2VjcmV0');
+    const kept = sessions.find(token, []).landscape().homes[0]!.member!.external.values();
+    expect(JSON.stringify([kept, page.messages])).not.toContain('c2VjcmV0');
     const overlaps = ['242.0.0.0/24 with other'];
     await setExternal({ Accepted: 'True', Ready: 'True' }, { overlaps });
     await vi.waitFor(() => expect(page.get('external', key)).toMatchObject({ standing: 'conflict', overlaps }), wait);
