@@ -12,13 +12,19 @@ import { issueCertificate } from '../src/base/x509/certificates.ts';
 import { generatePrivateKey } from '../src/base/x509/edge/keys.ts';
 import { askUdp } from '../src/dns/testing/edge/client.ts';
 import { alerts } from '../src/install/monitoring/alerts.ts';
-import { dashboards } from '../src/install/monitoring/dashboards.ts';
 import { alertCases, promtoolTests } from './support/alert-cases.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { describeWith } from './support/counterparts.ts';
 import { freePort, until } from './support/dns-process.ts';
 import { type PortolanProcess, runPortolan, startPortolan } from './support/portolan.ts';
-import { promtool, type Target, TestPrometheus } from './support/prometheus.ts';
+import {
+  homeTarget,
+  promtool,
+  seriesOfAlerts,
+  seriesOfDashboards,
+  type Target,
+  TestPrometheus,
+} from './support/prometheus.ts';
 
 const rulesFile = fileURLToPath(new URL('../deploy/monitoring/rules.yaml', import.meta.url));
 const part = 64 + (process.pid % 150);
@@ -60,7 +66,10 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
       /Ctrl-C/,
     );
   }
-  const startEast = () => startUp('east', ['--trust-domain', 'east.example', '--peering-listen', '127.0.0.1:0']);
+  const startEast = () => {
+    const peering = ['--trust-domain', 'east.example', '--peering-listen', '127.0.0.1:0'];
+    return startUp('east', [...peering, '--stub-listen', '127.0.0.1:0']);
+  };
   const startWest = () => startUp('west', ['--proxy', 'off']);
 
   /** Each part of a process by the line that names its admin endpoint. */
@@ -70,22 +79,8 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
     return admins.map(([, found, url]) => ({ name: found === 'admin' ? name : `${found}-${name}`, url: url! }));
   }
 
-  function homeTarget(name: string): Target {
-    const config = parse(readFileSync(kubeconfigOf(name), 'utf8'));
-    const user = config.users[0].user as Record<string, string>;
-    const write = (file: string, data: string) => {
-      const path = join(folder, `${name}-${file}`);
-      writeFileSync(path, Buffer.from(data, 'base64'));
-      return path;
-    };
-    const tls = {
-      cert: write('client.crt', user['client-certificate-data']!),
-      key: write('client.key', user['client-key-data']!),
-    };
-    return { name: `home-${name}`, url: config.clusters[0].cluster.server, tls };
-  }
   const allTargets = () => [
-    ...['broker', 'east', 'west'].map(homeTarget),
+    ...['broker', 'east', 'west'].map((name) => homeTarget({ name, kubeconfig: kubeconfigOf(name), folder })),
     ...['east', 'west', 'xds-east'].flatMap(targetsOf),
   ];
 
@@ -177,18 +172,24 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
       const count = async () => Number((await prometheus.query(metric))[0]?.value[1] ?? 0);
       await expect.poll(count, { timeout: waitMs }).toBeGreaterThanOrEqual(least);
     }
-    const expressions = dashboards.flatMap(({ panels }) =>
-      panels.flatMap(({ queries }) => queries.map(([, one]) => one)),
+    for (const expression of seriesOfDashboards()) {
+      const ask = () => prometheus.query(expression);
+      await expect.poll(ask, { timeout: waitMs, message: expression }).not.toEqual([]);
+    }
+    for (const { expression } of alerts) await prometheus.query(expression);
+    for (const [name, metric] of seriesOfAlerts())
+      expect(await prometheus.query(metric), `${name}: ${metric}`).not.toEqual([]);
+  });
+
+  test('certificates of homes, stub zones, peering and the discovery server -> the end of each', async () => {
+    const found = await prometheus.query('portolan_certificate_expiry_timestamp_seconds > time()');
+    const names = found.map(({ metric }) => `${metric['instance']} ${metric['certificate']}`);
+    expect(names).toEqual(
+      expect.arrayContaining([
+        ...['broker', 'east', 'west'].flatMap((name) => [`home-${name} home-authority`, `home-${name} home-serving`]),
+        ...['dns-east stub-zones', 'peering-east peering', 'xds-east xds-serving'],
+      ]),
     );
-    for (const expression of expressions) {
-      const concrete = expression.replaceAll('$__rate_interval', '1m').replaceAll('$__range', '1h');
-      await expect.poll(() => prometheus.query(concrete), { timeout: waitMs, message: concrete }).not.toEqual([]);
-    }
-    for (const { name, expression } of alerts) {
-      await prometheus.query(expression);
-      for (const [metric] of expression.matchAll(/\bportolan_\w+|\bup\b/g))
-        expect(await prometheus.query(metric), `${name}: ${metric}`).not.toEqual([]);
-    }
   });
 
   test('a peer that does not answer, and an export without a Service -> alerts, until they are removed', async () => {

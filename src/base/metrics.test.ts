@@ -19,6 +19,18 @@ test('metrics: a gauge that is computed is made again -> the newest computes it'
   expect(await metrics.text()).toContain('portolan_depth 2');
 });
 
+test('metrics: ends of certificates -> one series each, while there is one', async () => {
+  const metrics = createMetrics();
+  let proxyEndsMs: number | undefined = 5500;
+  metrics.certificateEnd('serving', () => 7000);
+  metrics.certificateEnd('proxy', () => proxyEndsMs);
+  const series = async () => (await metrics.text()).split('\n').filter((line) => line.includes('{certificate='));
+  const name = 'portolan_certificate_expiry_timestamp_seconds';
+  expect(await series()).toEqual([`${name}{certificate="serving"} 7`, `${name}{certificate="proxy"} 5`]);
+  proxyEndsMs = undefined;
+  expect(await series()).toEqual([`${name}{certificate="serving"} 7`]);
+});
+
 test.each([
   ...['wait_ms', 'wait_milliseconds', 'size_mb', 'age_minutes'].map(
     (name) => ['gauge', name, 'use base units'] as const,

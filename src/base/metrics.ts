@@ -18,6 +18,8 @@ export interface Metrics {
   histogram(options: MetricOptions & { readonly buckets?: readonly number[] }): Histogram;
   /** A metric whose values lie elsewhere and are read on demand. */
   computed(options: ComputedMetric): void;
+  /** Shows when a certificate ends. Undefined: there is none at present. */
+  certificateEnd(certificate: string, endsMs: () => number | undefined): void;
   /** The text that `/metrics` answers, and its content type. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -36,7 +38,7 @@ export interface ComputedValue {
 }
 
 /** The same metric in every part, so that one alert serves all. */
-export const certificateExpiry: MetricOptions = {
+const certificateExpiry: MetricOptions = {
   name: 'certificate_expiry_timestamp_seconds',
   help: 'When a certificate ends, in seconds since 1970; of several that are alike, the first.',
   labelNames: ['certificate'],
@@ -59,7 +61,8 @@ export function createMetrics(): Metrics {
     labelNames: [...(options.labelNames ?? [])],
     registers: [registry],
   });
-  return {
+  const ends = new Map<string, () => number | undefined>();
+  const metrics: Metrics = {
     counter: (options) => once('counter', options, (name) => new Counter(common(options, name))),
     gauge: (options) => {
       if (options.collect !== undefined) collectors.set(options.name, options.collect);
@@ -86,7 +89,20 @@ export function createMetrics(): Metrics {
           reset() {},
         } as never);
       }),
+    certificateEnd: (certificate, endsMs) => {
+      ends.set(certificate, endsMs);
+      metrics.gauge({ ...certificateExpiry, collect: (gauge) => setEnds(gauge, ends) });
+    },
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };
+  return metrics;
+}
+
+function setEnds(gauge: Gauge, ends: ReadonlyMap<string, () => number | undefined>): void {
+  gauge.reset();
+  for (const [certificate, endsMs] of ends) {
+    const ms = endsMs();
+    if (ms !== undefined) gauge.set({ certificate }, Math.floor(ms / 1000));
+  }
 }

@@ -69,7 +69,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
     plugins: options.plugins,
     whenMembershipKnown: (signal) => copy.whenSynced(signal),
   });
-  measure(options, () => ({ state: state(), membership: copy.current }));
+  measureAgentRole(options.metrics, () => ({ state: state(), membership: copy.current }));
 
   /** One after the other: a term ends before the next begins. */
   function nextTurn(): Promise<void> {
@@ -211,8 +211,9 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-function measure(
-  { metrics }: AgentRoleOptions,
+/** Beside what the controllers measure while it leads. */
+export function measureAgentRole(
+  metrics: Metrics,
   look: () => { state: AgentRoleState; membership: MembershipRecord | undefined },
 ): void {
   metrics.gauge({

@@ -13,6 +13,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { Zone } from '../catalog/zones.ts';
 import { observeChanges, registerDnsMetrics } from '../dns/metrics/metrics.ts';
 import type { DnsServer } from '../dns/server.ts';
+import type { NamedCertificate } from './dns-certificates.ts';
 
 export interface DnsAdminOptions {
   readonly world: Pick<World, 'clock'>;
@@ -24,6 +25,7 @@ export interface DnsAdminOptions {
   readonly status: () => unknown;
   readonly remark?: () => string;
   readonly registrations: readonly AdminRegistration[];
+  readonly certificates?: readonly NamedCertificate[];
 }
 
 export function startDnsAdmin(options: DnsAdminOptions): Promise<AdminEndpoint> {
@@ -35,6 +37,7 @@ export function startDnsAdmin(options: DnsAdminOptions): Promise<AdminEndpoint> 
     zones,
     workerRestarts: () => server.workerRestarts(),
   });
+  for (const { name, endsMs } of options.certificates ?? []) metrics.certificateEnd(name, endsMs);
   if (catalog) observeChanges({ metrics, catalog, clock: world.clock });
   const routes = { '/explain': explainRoute(server), '/querylog': queryLogRoute(server) };
   return startAdminEndpoint({ ...options, metrics, routes });

@@ -37,6 +37,7 @@ import { isNotFound } from '../kube/objects/api-error.ts';
 import type { AuthorityOptions } from './authority.ts';
 import type { AuthoritySetup } from './authority-role.ts';
 import { startDnsAdmin } from './dns-admin.ts';
+import { dnsCertificates } from './dns-certificates.ts';
 import { processLog, untilStopped } from './process.ts';
 import { startResolver } from './resolver.ts';
 import { staleRemark } from './stale-zones.ts';
@@ -130,6 +131,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
   const home = await clientAt(flags.kubeconfig, flags.context, hands);
   const stubKeys = await stubKeysOf(host, flags);
   const stub = isStubAutomatic(flags) ? await automaticStub(flags, home, hands) : undefined;
+  const stubEndpoint = stub?.endpoint ?? (await stubEndpointOf(host, flags));
   const resolver = await startResolver({
     ...common,
     sourceOption: sourceOption ?? authority?.said?.spec?.source?.optionCode,
@@ -137,7 +139,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     cluster: { id: flags.clusterId, zone: flags.zone, region: flags.region },
     stubZones: stubZonesOf(flags, stubKeys),
     stubKeys,
-    stubEndpoint: stub?.endpoint ?? (await stubEndpointOf(host, flags)),
+    stubEndpoint,
     stubAdvertise: stub?.advertise,
     domains: {
       cluster: flags.clusterDomain,
@@ -159,6 +161,7 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
     admin: {
       catalog,
       registrations: resolver.leases,
+      certificates: dnsCertificates({ listen: common.listen, stubEndpoint, identity: authority?.identity }),
       zones: () => resolver.zones(),
       notReady: () => resolver.notReady(),
       status: () => ({
@@ -210,6 +213,7 @@ async function startAuthorityOnly(common: Common, setup: AuthoritySetup): Promis
     stubPort: undefined,
     admin: {
       registrations: authority.leases,
+      certificates: dnsCertificates({ listen: common.listen, identity: setup.identity }),
       zones: () => [table.zone],
       notReady: () => (table.table.isReady(table.zone.id) ? '' : `not read yet: ${table.zone.name}`),
       status: () => ({ federation: setup.federation, isLeading: role.isLeading(), ...authority.staleZones() }),

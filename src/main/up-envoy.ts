@@ -20,6 +20,7 @@ import { bootstrapFile, identityFile, identityText, lifeOf, renewAtMs } from '..
 import { ingressPort } from '../xds/ingress/generate.ts';
 import { virtualPort } from '../xds/virtual-listener.ts';
 import { startXdsRole } from './xds.ts';
+import { startXdsAdmin } from './xds-admin.ts';
 
 export interface UpEnvoyOptions {
   readonly world: World;
@@ -40,6 +41,8 @@ export interface UpEnvoyOptions {
 }
 
 export interface UpEnvoy {
+  /** URL of the admin endpoint of its discovery server. */
+  readonly admin: string;
   /** Resolves when it has taken its first configuration; rejects if it ends before. */
   whenConnected(): Promise<void>;
   stop(): Promise<void>;
@@ -56,8 +59,9 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
   const program = options.program === '' ? await requireOnPath('envoy') : options.program;
   const cluster = (await findClusterId(home)) ?? unjoinedCluster;
   const parts = new Parts(log);
+  const metrics = createPartMetrics('xds');
   const role = await startXdsRole({
-    ...{ world, log, metrics: createPartMetrics('xds'), home, cluster, namespace: systemNamespace },
+    ...{ world, log, metrics, home, cluster, namespace: systemNamespace },
     listen: { host: loopback, port: 0 },
     hosts: [],
     socket: { path: join(directory, 'xds.sock'), mode: 0o660 },
@@ -66,6 +70,8 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
     plugins: options.plugins,
   });
   parts.add('xds', () => role.stop());
+  const admin = await startXdsAdmin({ listen: { host: loopback, port: 0 }, metrics, role, cluster });
+  parts.add('admin endpoint of xds', () => admin.close());
   const at = { world, home, namespace: systemNamespace, cluster };
   const authority = await openAuthority(at);
   const identity = { role: options.role ?? 'sidecar', cluster, name: 'up' } as const;
@@ -98,6 +104,7 @@ export async function startUpEnvoy(options: UpEnvoyOptions): Promise<UpEnvoy> {
     child.kill('SIGTERM');
   });
   return {
+    admin: admin.url,
     whenConnected: async () => {
       while (role.service.proxies.connected === 0) {
         if (ended !== undefined)

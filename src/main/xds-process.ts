@@ -1,6 +1,5 @@
 // The process of `portolan xds`: from flags to a running discovery server, its admin endpoint, and its end.
 
-import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createPartMetrics } from '../base/real/process-metrics.ts';
 import { createRealWorld } from '../base/real/world.ts';
@@ -12,6 +11,7 @@ import { findHome } from '../kube/client/kubeconfig.ts';
 import { requireClusterId } from '../xds/identity/cluster-id.ts';
 import { processLog, untilStopped, withParts } from './process.ts';
 import { startXdsRole } from './xds.ts';
+import { startXdsAdmin } from './xds-admin.ts';
 
 export async function runXds(flags: XdsFlags): Promise<void> {
   const world = createRealWorld();
@@ -36,14 +36,8 @@ export async function runXds(flags: XdsFlags): Promise<void> {
       ports: { virtual: Number(flags.virtualPort), ingress: Number(flags.ingressPort) },
     });
     parts.add('xds', () => role.stop());
-    const admin = await startAdminEndpoint({
-      listen: parseListen(flags.adminListen, '--admin-listen'),
-      metrics,
-      notReady: () => role.notReady(),
-      remark: () => (role.staleWhy() === '' ? '' : `still serving what was read last: ${role.staleWhy()}`),
-      status: () => ({ cluster, staleWhy: role.staleWhy(), proxies: role.service.proxies.reports() }),
-      registrations: [role.lease],
-    });
+    const listen = parseListen(flags.adminListen, '--admin-listen');
+    const admin = await startXdsAdmin({ listen, metrics, role, cluster });
     parts.add('admin endpoint', () => admin.close());
     const stopped = untilStopped(log, () => parts.stop());
     process.stdout.write(`ready ${role.port}\nadmin ${admin.url}\n`);

@@ -8,6 +8,7 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
 import type { World } from '../base/world.ts';
+import { certificateFacts } from '../base/x509/certificates.ts';
 import { builtinPlugins } from '../external/plugins/builtin.ts';
 import type { Plugins } from '../external/plugins/plugin.ts';
 import { defaultOutboundPorts, type OutboundPorts } from '../external/rules/redirects.ts';
@@ -148,7 +149,7 @@ export async function startXdsRole(options: XdsRoleOptions): Promise<XdsRole> {
 type Listening = XdsRoleOptions & { service: XdsService; parts: Parts; isSynced: () => boolean };
 
 async function listen(options: Listening): Promise<number> {
-  const { world, log, home, namespace, cluster, service, parts, isSynced } = options;
+  const { world, log, metrics, home, namespace, cluster, service, parts, isSynced } = options;
   // An empty configuration by mistake would take everything away from a proxy.
   const early = { kind: 'refused', code: codes.unavailable, reason: whyReading } as const;
   const shared = {
@@ -180,17 +181,19 @@ async function listen(options: Listening): Promise<number> {
     certify: (identity, key) => certifyProxy(authorityOptions, authority, { identity, key, lifetimeMs }),
     onRenewed: (identity, certificate) => service.proxies.renewed(formatNodeId(identity), lifeOf(certificate)),
   });
+  let served = issue();
+  metrics.certificateEnd('xds-serving', () => certificateFacts(served.certificate).notAfterMs);
   const server = await serveGrpc<ProxyCaller>({
     ...shared,
     ...options.listen,
-    tls: issue(),
+    tls: served,
     route: (request) => renewal.route(request),
     judge: (presented) => (isSynced() ? judgeProxy(presented, about()) : early),
   });
   parts.add('listener', () => server.close());
   const renew = () => {
-    const { certificate, key } = issue();
-    server.setCertificate(certificate, key);
+    served = issue();
+    server.setCertificate(served.certificate, served.key);
     timer = world.timers.after(serverCertificateMs / 2, renew);
   };
   let timer = world.timers.after(serverCertificateMs / 2, renew);

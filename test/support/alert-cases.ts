@@ -68,6 +68,14 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     firesAt: 70,
     endsAt: 100,
   },
+  PortolanCertificateOverdue: {
+    series: {
+      'portolan_certificate_expiry_timestamp_seconds{certificate="peering"}': `${3 * day}x80 ${400 * day}x60`,
+      'portolan_certificate_expiry_timestamp_seconds{certificate="xds-proxy"}': `${3 * day}x140`,
+    },
+    firesAt: 70,
+    endsAt: 100,
+  },
   PortolanProxyCertificateOverdue: flips('portolan_xds_proxy_certificates_due', 1, 0),
   PortolanTokenEnds: flips('portolan_agent_token_expiry_timestamp_seconds', 20 * hour, 10 * day),
   PortolanDnsFailures: {

@@ -1,9 +1,11 @@
 // A real Prometheus that scrapes the parts of a test, and what it answers.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
+import { alerts } from '../../src/install/monitoring/alerts.ts';
+import { dashboards } from '../../src/install/monitoring/dashboards.ts';
 import { pathOf } from './counterparts.ts';
 import { freePort } from './dns-process.ts';
 import { run } from './portolan.ts';
@@ -110,4 +112,38 @@ export async function promtool(args: readonly string[], input?: string): Promise
   const { code, out, err } = await run(pathOf('promtool')!, args, input === undefined ? {} : { input });
   if (code !== 0) throw new Error(`promtool ${args.join(' ')} ended with ${code}: ${out}${err}`);
   return out;
+}
+
+/** A home is scraped with the certificate of its admin. */
+export function homeTarget(home: {
+  readonly name: string;
+  readonly kubeconfig: string;
+  readonly folder: string;
+}): Target {
+  const { clusters, users } = parse(readFileSync(home.kubeconfig, 'utf8'));
+  const user = users[0].user as Record<string, string>;
+  const write = (file: string, data: string) => {
+    const path = join(home.folder, `${home.name}-${file}`);
+    writeFileSync(path, Buffer.from(data, 'base64'));
+    return path;
+  };
+  const tls = {
+    cert: write('client.crt', user['client-certificate-data']!),
+    key: write('client.key', user['client-key-data']!),
+  };
+  return { name: `home-${home.name}`, url: clusters[0].cluster.server, tls };
+}
+
+/** Every query of the dashboards, as Grafana would send it. */
+export function seriesOfDashboards(): string[] {
+  return dashboards
+    .flatMap(({ panels }) => panels.flatMap(({ queries }) => queries.map(([, expression]) => expression)))
+    .map((expression) => expression.replaceAll('$__rate_interval', '1m').replaceAll('$__range', '1h'));
+}
+
+/** The metrics that each alert reads. */
+export function seriesOfAlerts(): [alert: string, metric: string][] {
+  return alerts.flatMap(({ name, expression }) =>
+    [...expression.matchAll(/\bportolan_\w+|\bup\b/g)].map(([metric]): [string, string] => [name, metric]),
+  );
 }

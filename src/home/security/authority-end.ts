@@ -1,8 +1,10 @@
-// Warns before the home's certificate authority ends: in the log once a day, in health, and as a metric.
+// Warns before the home's certificate authority ends: in the log once a day, in health, and as a metric. The serving
+// certificate renews itself and has the metric alone.
 
 import type { Log } from '../../base/log.ts';
-import { certificateExpiry, type Metrics } from '../../base/metrics.ts';
+import type { Metrics } from '../../base/metrics.ts';
 import type { Timer, World } from '../../base/world.ts';
+import { certificateFacts } from '../../base/x509/certificates.ts';
 import type { AuthorityFacts } from '../request/paths.ts';
 import type { Pki } from './pki.ts';
 
@@ -11,17 +13,15 @@ const dayMs = 24 * 60 * 60 * 1000;
 const warnMs = 90 * dayMs;
 
 export interface AuthorityWatchOptions {
-  readonly pki: Pick<Pki, 'clientCa' | 'authorityEndsMs'>;
+  readonly pki: Pick<Pki, 'clientCa' | 'authorityEndsMs' | 'serverCredentials'>;
   readonly world: Pick<World, 'clock' | 'timers'>;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
 export function watchAuthority({ pki, world, log, metrics }: AuthorityWatchOptions): AuthorityFacts & { stop(): void } {
-  metrics.gauge({
-    ...certificateExpiry,
-    collect: (gauge) => gauge.set({ certificate: 'home-authority' }, pki.authorityEndsMs() / 1000),
-  });
+  metrics.certificateEnd('home-authority', () => pki.authorityEndsMs());
+  metrics.certificateEnd('home-serving', () => certificateFacts(pki.serverCredentials().certificate).notAfterMs);
   const warning = () => {
     const endsMs = pki.authorityEndsMs();
     if (endsMs - world.clock.wallMs() > warnMs) return undefined;

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { createLog, silentLog } from '../../base/log.ts';
 import { createMetrics } from '../../base/metrics.ts';
-import { isIssuedBy } from '../../base/x509/certificates.ts';
+import { isIssuedBy, issueCertificate } from '../../base/x509/certificates.ts';
+import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
 import { answerHealth } from '../request/paths.ts';
 import { createMemoryStore } from '../store/open.ts';
 import { rotateAuthority } from './authority.ts';
@@ -61,7 +62,15 @@ describe('authority', () => {
     const lines: string[] = [];
     const log = createLog({ clock: world.clock, level: 'info', write: (line) => void lines.push(line) });
     const metrics = createMetrics();
-    const pki = { clientCa: '', authorityEndsMs: () => endsMs };
+    const times = { serial: Buffer.from('01', 'hex'), notBeforeMs: world.clock.wallMs(), notAfterMs: endsMs - dayMs };
+    const key = generatePrivateKey();
+    const certificate = issueCertificate({
+      subject: { commonName: 'home' },
+      key,
+      use: { kind: 'authority' },
+      ...times,
+    });
+    const pki = { clientCa: '', authorityEndsMs: () => endsMs, serverCredentials: () => ({ certificate, key }) };
     const authority = watchAuthority({ pki, world, log, metrics });
     await simulation.time.advance(dayMs / 2);
     expect([authority.warning(), lines]).toEqual([undefined, []]);
@@ -71,6 +80,7 @@ describe('authority', () => {
     expect(await metrics.text()).toContain(
       `portolan_certificate_expiry_timestamp_seconds{certificate="home-authority"} ${endsMs / 1000}`,
     );
+    expect(await metrics.text()).toContain(`{certificate="home-serving"} ${(endsMs - dayMs) / 1000}`);
     const warnings = () => [authority.warning() ?? ''];
     const state = { store: createMemoryStore({ world }), waitsFor: () => undefined, warnings };
     const { status, body } = answerHealth('readyz', state, new URLSearchParams('verbose'));

@@ -169,6 +169,20 @@ export const alerts: readonly Alert[] = [
     code: 'PTL0703',
   },
   {
+    name: 'PortolanCertificateOverdue',
+    expression: `portolan_certificate_expiry_timestamp_seconds{certificate!~"home-authority|xds-proxy"} - time() < ${7 * day}`,
+    holds: '1h',
+    severity: 'warning',
+    summary: 'certificate {{ $labels.certificate }} of {{ $labels.instance }} ends in {{ $value | humanizeDuration }}',
+    effect:
+      'After its end connections to the part are refused: names of federations, peers or proxies stop following changes.',
+    steps: [
+      'Read the log of the part: it renews its own certificates long before, and logs why it could not.',
+      'A certificate that was given as a file or Secret (`dns-tls`, `federation-authority`, `stub-zones`, `peering`) is yours to replace. Restart the part after that; peering reads it again by itself.',
+    ],
+    code: 'PTL0703',
+  },
+  {
     name: 'PortolanProxyCertificateOverdue',
     expression: 'portolan_xds_proxy_certificates_due > 0',
     holds: '15m',

@@ -3,7 +3,8 @@
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { type Alert, alerts } from './alerts.ts';
 
-export const runbooksUrl = 'https://portolan.dev/docs/runbooks.md';
+/** In the sources of this release: no address is invented, and links of your own may lead there. */
+const runbooksPath = 'docs/runbooks.md';
 
 export function ruleGroups(): { readonly groups: readonly object[] } {
   return { groups: [{ name: 'portolan', rules: alerts.map(ruleOf) }] };
@@ -18,7 +19,7 @@ function ruleOf(alert: Alert): object {
     annotations: {
       summary: alert.summary,
       description: alert.effect,
-      runbook_url: `${runbooksUrl}#${alert.name.toLowerCase()}`,
+      runbook: `${runbooksPath}#${alert.name.toLowerCase()}`,
     },
   };
 }

@@ -3,6 +3,8 @@
 
 import type { Log } from '../../base/log.ts';
 import type { Parts } from '../../base/parts.ts';
+import { type AdminEndpoint, startAdminEndpoint } from '../../base/real/admin-endpoint.ts';
+import { createPartMetrics } from '../../base/real/process-metrics.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { type CertificateUse, type Credentials, issueCertificate } from '../../base/x509/certificates.ts';
 import { generatePrivateKey } from '../../base/x509/edge/keys.ts';
@@ -14,10 +16,13 @@ import type { ClusterSetDeps } from '../../cli/with-home.ts';
 import { createAgent } from '../../clusterset/agent/agent.ts';
 import { requireMembership } from '../../clusterset/explain/consult.ts';
 import { parseJoinToken } from '../../clusterset/membership/join-token.ts';
+import type { StubEndpoint } from '../../dns/config/config.ts';
 import { type Federation, federationType } from '../../federation/kinds/federation.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
+import { type AgentRoleState, measureAgentRole, notReady } from '../agent.ts';
 import { type Authority, startAuthority } from '../authority.ts';
 import { type DnsAdminOptions, startDnsAdmin } from '../dns-admin.ts';
+import { dnsCertificates } from '../dns-certificates.ts';
 import { type Home, startHome } from '../home.ts';
 import { type Resolver, startResolver } from '../resolver.ts';
 import { type CutTransport, cutTransport } from './cut-transport.ts';
@@ -29,6 +34,8 @@ export interface DemoDeps extends ClusterSetDeps {
   readonly log: Log;
   readonly directory: string;
   readonly parts: Parts;
+  /** URLs of the admin endpoints, by part and cluster, for `demo.json`. */
+  readonly admins: Map<string, string>;
 }
 
 export interface DemoBroker {
@@ -54,6 +61,7 @@ export const demoClusterSet = 'demo';
 export const demoFederation = { name: 'world', suffix: 'federation' };
 /** The identity that may post stub zones to the resolvers. */
 const federationIdentity = 'demo-federation';
+const host = '127.0.0.1';
 const tokenLifetimeMs = 7 * 24 * 3_600_000;
 
 export async function startBroker(deps: DemoDeps, addresses: DemoRange): Promise<DemoBroker> {
@@ -65,20 +73,22 @@ export async function startBroker(deps: DemoDeps, addresses: DemoRange): Promise
   const spec = { lease, addressRanges: { clusterSet: [clusterSet], peers: [peers], external: [external] } };
   await brokerInit({ client, deps, clusterset: demoClusterSet, spec });
   const certificates = makeCertificates(deps.world);
+  const identity = certificates.issue(federationIdentity, { kind: 'client' });
   const authority = await startAuthority({
     world: deps.world,
     log: deps.log,
     broker: { client, clusterset: demoClusterSet },
     federation: demoFederation.name,
-    listen: { hosts: ['127.0.0.1'], port: 0 },
+    listen: { hosts: [host], port: 0 },
     trust: { trusted: { ranges: ['127.0.0.1/32'], identities: [] }, keys: [] },
-    identity: certificates.issue(federationIdentity, { kind: 'client' }),
+    identity,
   });
   deps.parts.add('authority', () => authority.stop());
   const { server, table } = authority;
-  const admin = await startAdmin(deps, 'authority', {
+  const admin = await startDemoDnsAdmin(deps, 'authority', {
     server,
     registrations: authority.leases,
+    certificates: dnsCertificates({ identity }),
     zones: () => [table.zone],
     notReady: () => (table.table.isReady(table.zone.id) ? '' : 'not read yet'),
     status: () => ({
@@ -99,7 +109,8 @@ export async function startBroker(deps: DemoDeps, addresses: DemoRange): Promise
 export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: DemoCluster): Promise<RunningCluster> {
   const home = await startDemoHome(deps, cluster.id, [cluster.serviceRange]);
   const client = clientOf(deps, home);
-  const resolver = await startDemoResolver(deps, broker, { cluster, client });
+  const stubEndpoint = stubEndpointOf(deps, broker, cluster);
+  const resolver = await startDemoResolver(deps, { cluster, client, stubEndpoint });
   await joinSet(deps, broker, { cluster, home: client, resolver });
   const membership = await requireMembership(client);
   const brokerLink = cutTransport(() =>
@@ -110,20 +121,29 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
     }),
   );
   deps.parts.add(`${cluster.id}: link to the broker`, () => brokerLink.close());
+  const metrics = createPartMetrics('agent');
   const agent = createAgent({
-    world: deps.world,
-    log: deps.log,
+    ...{ world: deps.world, log: deps.log, metrics },
     home: client,
     broker: createClient(brokerLink, { world: deps.world, userAgent: 'portolan-agent' }),
     membership,
   });
   agent.start();
   deps.parts.add(`${cluster.id}: agent`, () => agent.stop());
+  const state = (): AgentRoleState => ({
+    ...{ kind: 'leading', clusterId: cluster.id, clusterset: demoClusterSet },
+    ...(brokerLink.isCut() ? { brokerProblem: 'the way to the broker is cut' } : {}),
+  });
+  measureAgentRole(metrics, () => ({ state: state(), membership }));
+  await addAdmin(deps, `agent-${cluster.id}`, (listen) =>
+    startAdminEndpoint({ listen, metrics, notReady: () => notReady(state()), status: state }),
+  );
   const { server, catalog } = resolver;
-  const admin = await startAdmin(deps, cluster.id, {
+  const admin = await startDemoDnsAdmin(deps, `dns-${cluster.id}`, {
     server,
     catalog,
     registrations: resolver.leases,
+    certificates: dnsCertificates({ stubEndpoint }),
     zones: () => resolver.zones(),
     notReady: () => resolver.notReady(),
     status: () => ({ cluster: cluster.id, ...resolver.staleZones() }),
@@ -132,28 +152,25 @@ export async function startCluster(deps: DemoDeps, broker: DemoBroker, cluster: 
 }
 
 /** Which nameservers the federation has it learns from the authority, which posts them to its endpoint. */
+function stubEndpointOf({ directory }: DemoDeps, { certificates }: DemoBroker, { id }: DemoCluster): StubEndpoint {
+  return {
+    ...{ host, port: 0 },
+    ...certificates.issue(`${id} resolver`, { kind: 'server', hosts: [host] }),
+    clientAuthority: certificates.authority,
+    allowed: [federationIdentity],
+    file: `${directory}/${id}/stub-zones.json`,
+  };
+}
+
 async function startDemoResolver(
   { world, log, directory, parts }: DemoDeps,
-  { certificates }: DemoBroker,
-  { cluster, client }: { readonly cluster: DemoCluster; readonly client: Client },
+  { cluster, client, stubEndpoint }: { cluster: DemoCluster; client: Client; stubEndpoint: StubEndpoint },
 ): Promise<Resolver> {
-  const host = '127.0.0.1';
-  const home = `${directory}/${cluster.id}`;
+  const own = { world, log, directory: `${directory}/${cluster.id}`, owner: `cluster ${cluster.id}` };
   const resolver = await startResolver({
-    world,
-    log,
-    home: client,
-    cluster,
-    namesCopy: await findNamesCopy({ world, log, directory: home, owner: `cluster ${cluster.id}` }),
+    ...{ world, log, home: client, cluster, stubEndpoint },
+    namesCopy: await findNamesCopy(own),
     listen: { hosts: [host], port: 0 },
-    stubEndpoint: {
-      host,
-      port: 0,
-      ...certificates.issue(`${cluster.id} resolver`, { kind: 'server', hosts: [host] }),
-      clientAuthority: certificates.authority,
-      allowed: [federationIdentity],
-      file: `${home}/stub-zones.json`,
-    },
   });
   parts.add(`${cluster.id}: resolver`, () => resolver.stop());
   return resolver;
@@ -171,13 +188,23 @@ export async function untilPosted({ world }: DemoDeps, { client }: DemoBroker, c
   }
 }
 
-async function startAdmin(
-  { world, parts }: DemoDeps,
+function startDemoDnsAdmin(
+  deps: DemoDeps,
   of: string,
   options: Omit<DnsAdminOptions, 'world' | 'listen'>,
 ): Promise<string> {
-  const endpoint = await startDnsAdmin({ ...options, world, listen: { host: '127.0.0.1', port: 0 } });
+  return addAdmin(deps, of, (listen) => startDnsAdmin({ ...options, world: deps.world, listen }));
+}
+
+/** On a free port. Resolves to its URL. */
+export async function addAdmin(
+  { parts, admins }: Pick<DemoDeps, 'parts' | 'admins'>,
+  of: string,
+  start: (listen: { readonly host: string; readonly port: number }) => Promise<AdminEndpoint>,
+): Promise<string> {
+  const endpoint = await start({ host, port: 0 });
   parts.add(`${of}: admin endpoint`, () => endpoint.close());
+  admins.set(of, endpoint.url);
   return endpoint.url;
 }
 

@@ -5,6 +5,7 @@ import type { HttpRequest, HttpResponse, HttpTransport } from '../../base/http.t
 export interface CutTransport extends HttpTransport {
   cut(): void;
   mend(): void;
+  isCut(): boolean;
 }
 
 export function cutTransport(open: () => HttpTransport): CutTransport {
@@ -23,6 +24,7 @@ export function cutTransport(open: () => HttpTransport): CutTransport {
     mend: () => {
       inner ??= open();
     },
+    isCut: () => inner === undefined,
     close: () => inner?.close(),
   };
 }

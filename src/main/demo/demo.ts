@@ -48,6 +48,8 @@ export interface DemoFile {
   readonly federation: { readonly name: string; readonly suffix: string; readonly dns: string; readonly admin: string };
   readonly proxy: { readonly cluster: string; readonly admin: string };
   readonly neighbour: { readonly name: string; readonly kubeconfig: string };
+  /** URLs of the admin endpoints, such as that of `agent-east`. */
+  readonly admins: Readonly<Record<string, string>>;
   readonly control: { readonly port: number; readonly secret: string };
   /** URL of the dashboard, and what to sign in with. */
   readonly dashboard: string;
@@ -92,7 +94,7 @@ export async function startDemo(deps: DemoDeps, say: (line: string) => void): Pr
   say(`${neighbourName.padEnd(10)} ${neighbour.home.server}  another company, a peer of west`);
   const envoys = await startDemoEnvoys(deps, { west, neighbour, outside });
   const demo = { broker, clusters, proxy, neighbour, outside, envoys, dashboard };
-  writeDemoFile(deps.directory, { ...demo, control });
+  writeDemoFile(deps, { ...demo, control });
   return demo;
 }
 
@@ -159,7 +161,7 @@ async function hasAll(client: Client, names: readonly string[]): Promise<boolean
   return names.every((name) => present.has(name));
 }
 
-function writeDemoFile(directory: string, demo: Demo & { readonly control: ControlServer }): void {
+function writeDemoFile({ directory, admins }: DemoDeps, demo: Demo & { readonly control: ControlServer }): void {
   const clusters = demo.clusters.map(({ cluster, home, resolver, admin }) => {
     const { region, zone } = cluster;
     return [cluster.id, { kubeconfig: home.kubeconfig, dns: `127.0.0.1:${resolver.port}`, admin, region, zone }];
@@ -171,6 +173,7 @@ function writeDemoFile(directory: string, demo: Demo & { readonly control: Contr
     federation: { ...demoFederation, dns: `127.0.0.1:${demo.broker.authority.port}`, admin: demo.broker.admin },
     proxy: { cluster: demo.proxy.cluster, admin: demo.proxy.admin },
     neighbour: { name: neighbourName, kubeconfig: demo.neighbour.home.kubeconfig },
+    admins: Object.fromEntries([...admins].sort()),
     control: { port, secret },
     dashboard: demo.dashboard.url,
     token: demo.dashboard.token,

@@ -41,6 +41,7 @@ export async function startDemoEnvoys(deps: DemoDeps, options: EnvoysOptions): P
   ]);
   parts.add(`${neighbourName}: ingress`, () => ingress.stop());
   parts.add(`${west.cluster.id}: sidecar`, () => sidecar.stop());
+  deps.admins.set(`xds-${neighbourName}`, ingress.admin).set(`xds-${west.cluster.id}`, sidecar.admin);
   await Promise.all([ingress.whenConnected(), sidecar.whenConnected()]);
   for (const { ip, port } of [neighbour, outside]) await untilReached(deps, `http://${ip}:${port}/`);
   return { program };

@@ -15,7 +15,8 @@ import { type PeerService, peerServiceType } from '../../peering/kinds/peer-serv
 import { ingressPort } from '../../xds/ingress/generate.ts';
 import type { Home } from '../home.ts';
 import { startPeeringRole } from '../peering/peering.ts';
-import { clientOf, type DemoDeps, type RunningCluster, startDemoHome } from './clusterset.ts';
+import { startPeeringAdmin } from '../peering/peering-admin.ts';
+import { addAdmin, clientOf, type DemoDeps, type RunningCluster, startDemoHome } from './clusterset.ts';
 import type { DemoRange } from './range.ts';
 import { startBackend } from './services.ts';
 
@@ -73,10 +74,12 @@ interface DemoPeering {
   readonly addressRanges: readonly string[];
 }
 
-async function startDemoPeering({ world, log, parts }: DemoDeps, home: Client, mesh: DemoPeering): Promise<void> {
+async function startDemoPeering(deps: DemoDeps, home: Client, mesh: DemoPeering): Promise<void> {
+  const { world, log, parts } = deps;
+  const metrics = createPartMetrics('peering');
   const { of, trustDomain, ingress, addressRanges } = mesh;
   const role = await startPeeringRole({
-    ...{ world, home, addressRanges, log: log.with({ mesh: of }), metrics: createPartMetrics('peering') },
+    ...{ world, home, addressRanges, log: log.with({ mesh: of }), metrics },
     namespace: systemNamespace,
     listen: { host: '127.0.0.1', port: 0 },
     advertise: '127.0.0.1:0',
@@ -86,6 +89,7 @@ async function startDemoPeering({ world, log, parts }: DemoDeps, home: Client, m
     isReplicated: false,
   });
   parts.add(`${of}: peering`, () => role.stop());
+  await addAdmin(deps, `peering-${of}`, (listen) => startPeeringAdmin({ listen, metrics, role }));
 }
 
 async function startService({ parts }: DemoDeps, client: Client): Promise<void> {

@@ -15,7 +15,8 @@ export async function runDemo(flags: DemoFlags, deps: ClusterSetDeps): Promise<v
   const directory = resolve(flags.dir);
   const parts = new Parts(log);
   try {
-    const demo = await startDemo({ ...deps, log, directory, parts }, (line) => process.stdout.write(`  ${line}\n`));
+    const say = (line: string) => process.stdout.write(`  ${line}\n`);
+    const demo = await startDemo({ ...deps, log, directory, parts, admins: new Map() }, say);
     const stopped = untilStopped(log, () => parts.stop());
     process.stdout.write(screen(demo, { directory, portolan: portolanPath() }));
     process.stdout.write('ready\n');

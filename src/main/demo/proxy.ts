@@ -6,7 +6,7 @@ import { sleep } from '../../base/world.ts';
 import { emptyViewInput } from '../../proxy/view.ts';
 import { startProxy } from '../proxy.ts';
 import { startProxyAdmin } from '../proxy-admin.ts';
-import type { DemoDeps, RunningCluster } from './clusterset.ts';
+import { addAdmin, type DemoDeps, type RunningCluster } from './clusterset.ts';
 import { demoNamespace, samples } from './samples.ts';
 
 export interface DemoProxy {
@@ -19,10 +19,11 @@ export interface DemoProxy {
 }
 
 export async function startDemoProxy(
-  { world, log, host, parts }: DemoDeps,
+  deps: DemoDeps,
   { cluster, client, resolver }: RunningCluster,
   range: string,
 ): Promise<DemoProxy> {
+  const { world, log, host, parts } = deps;
   const metrics = createPartMetrics('proxy');
   const { id, zone, region } = cluster;
   const proxy = await startProxy({
@@ -43,11 +44,10 @@ export async function startDemoProxy(
   for (let tries = 0; ; tries += 1) {
     const port = proxy.state.choiceOf(key).ports[0];
     if (port?.backends.length === sample!.clusters.length) {
-      const listen = { host: '127.0.0.1', port: 0 };
       const zoneName = async () => resolver.catalog.clustersetZone.name;
-      const admin = await startProxyAdmin({ listen, metrics, proxy, identify: proxy.identify!, zone: zoneName });
-      parts.add(`${id}: proxy's admin endpoint`, () => admin.close());
-      return { cluster: id, admin: admin.url, ip: port.ip, port: port.port };
+      const asked = { metrics, proxy, identify: proxy.identify!, zone: zoneName };
+      const admin = await addAdmin(deps, `proxy-${id}`, (listen) => startProxyAdmin({ ...asked, listen }));
+      return { cluster: id, admin, ip: port.ip, port: port.port };
     }
     if (tries > 300) throw new Error(`demo: ${key} has ${port?.backends.length ?? 0} endpoints in ${id} after 30 s`);
     await sleep(world.timers, 100);

@@ -7,6 +7,7 @@ import { errorText, type Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import { Parts } from '../../base/parts.ts';
 import type { World } from '../../base/world.ts';
+import { certificateFacts } from '../../base/x509/certificates.ts';
 import { clusterSetDefaults } from '../../clusterset/kinds/cluster-set.ts';
 import { apply, createIfAbsent } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -61,6 +62,10 @@ export async function startPeeringRole(options: PeeringRoleOptions): Promise<Pee
     const hosts = [hostOf(options.advertise)].filter((host) => host !== '');
     const identity = await openIdentity({ world, log, client, namespace, trustDomain, hosts, ...(files && { files }) });
     parts.add('identity', () => identity.stop());
+    metrics.certificateEnd('peering', () => {
+      const own = identity.current();
+      return own && certificateFacts(own.certificate).notAfterMs;
+    });
     let started: Peering | undefined;
     const onChanged = () => started?.ownChanged();
     const ground = followOwnGround({ world, log, home: client, ...options.own, onChanged });

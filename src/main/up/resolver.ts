@@ -4,6 +4,7 @@ import { errorText } from '../../base/log.ts';
 import { formatHostPort } from '../../base/text/host-port.ts';
 import { findNamesCopy } from '../../catalog/copy/copy-keeper.ts';
 import { startDnsAdmin } from '../dns-admin.ts';
+import { dnsCertificates } from '../dns-certificates.ts';
 import { type Resolver, type ResolverOptions, startResolver } from '../resolver.ts';
 import { staleRemark } from '../stale-zones.ts';
 import { openStubAccess } from '../stub-access.ts';
@@ -36,6 +37,7 @@ export async function startUpResolver(options: MemberPartsOptions & { readonly i
       remark: () => staleRemark(resolver.staleZones()),
       status: () => ({ cluster: id, ...resolver.staleZones() }),
       registrations: resolver.leases,
+      certificates: dnsCertificates(given),
     });
     const addresses = [...dns.hosts.map((host) => ({ host, port: resolver.port })), ...dns.others];
     say('dns', `${addresses.map(({ host, port }) => formatHostPort(host, port)).join(' ')}, admin ${admin.url}`);

@@ -139,7 +139,7 @@ async function startEnvoy({ world, log, parts, directory, say, fail }: Hands, ho
   const envoy = await startUpEnvoy({ world, log, home, directory, program, onEnded: fail });
   parts.add('envoy', () => envoy.stop());
   await envoy.whenConnected();
-  say('envoy', `configured by ${resolve(directory, 'envoy.json')}`);
+  say('envoy', `configured by ${resolve(directory, 'envoy.json')}, admin ${envoy.admin}`);
 }
 
 function isWildcard(host: string): boolean {

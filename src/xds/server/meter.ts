@@ -1,6 +1,6 @@
 // The metrics of the discovery server.
 
-import { certificateExpiry, type Metrics } from '../../base/metrics.ts';
+import type { Metrics } from '../../base/metrics.ts';
 import type { Clock } from '../../base/world.ts';
 import type { XdsType } from '../resource.ts';
 import type { Proxies } from './proxies.ts';
@@ -25,14 +25,7 @@ export function measureXds(metrics: Metrics, proxies: Proxies, clock: Clock): Xd
     help: 'Resources that a proxy refused and holds at an older version.',
     collect: (gauge) => gauge.set(proxies.reports().reduce((sum, { refused }) => sum + refused.length, 0)),
   });
-  metrics.gauge({
-    ...certificateExpiry,
-    collect: (gauge) => {
-      const endMs = proxies.firstEndMs();
-      if (endMs === undefined) gauge.reset();
-      else gauge.set({ certificate: 'xds-proxy' }, Math.floor(endMs / 1000));
-    },
-  });
+  metrics.certificateEnd('xds-proxy', () => proxies.firstEndMs());
   metrics.gauge({
     name: 'xds_proxy_certificates_due',
     help: 'Connected proxies whose certificate should have been renewed.',

@@ -1,0 +1,99 @@
+// Command lines that nobody types: those of systemd units and of containers. Our own parser takes each of them, so that none
+// names a flag that does not exist.
+
+import { Command } from 'commander';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { objectsByPart } from '../../install/objects.ts';
+import { unitFiles } from '../../install/units.ts';
+import { defaultValues, partNames, type Values } from '../../install/values.ts';
+import type { KubernetesObject } from '../../kube/objects/object.ts';
+import { takeFlagsFromEnvironment } from '../environment.ts';
+import { addBootstrapCommand } from '../xds/bootstrap.ts';
+import { addRenewCommand } from '../xds/renew.ts';
+import { addAgentCommand } from './agent.ts';
+import { addApiCommand } from './api.ts';
+import { addDashboardCommand } from './dashboard.ts';
+import { addDnsCommand } from './dns.ts';
+import { checkFlags, type DnsFlags } from './dns-flags.ts';
+import { addPeeringCommand } from './peering.ts';
+import { addProxyCommand } from './proxy.ts';
+import { addXdsCommand } from './xds.ts';
+
+afterEach(() => vi.unstubAllEnvs());
+
+const never = (() => {}) as never;
+
+/** The flags by which a command would run, by its name. */
+async function parsed(
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<[command: string, flags: Record<string, unknown>]> {
+  const program = new Command('portolan').enablePositionalOptions();
+  addApiCommand(program, { run: never, rotate: never });
+  for (const add of [addAgentCommand, addDnsCommand, addPeeringCommand, addProxyCommand]) add(program, never);
+  const xds = addXdsCommand(program, never);
+  addBootstrapCommand(xds, never);
+  addRenewCommand(xds, never);
+  addDashboardCommand(program, never, { run: never, token: never });
+  let found: [string, Record<string, unknown>] = ['none', {}];
+  const record = (command: Command) => {
+    command
+      .exitOverride()
+      .configureOutput({ writeErr: () => {} })
+      .action(() => {
+        found = [command.name(), command.opts()];
+      });
+    for (const one of command.commands) record(one);
+  };
+  for (const command of program.exitOverride().commands) record(command);
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  takeFlagsFromEnvironment(program);
+  await program.parseAsync(words, { from: 'user' });
+  return found;
+}
+
+describe('systemd units', () => {
+  test.each(unitFiles())('$name -> a command with flags and variables that exist', async ({ name, text, settings }) => {
+    const [, line = ''] = /^ExecStart=\/usr\/bin\/portolan (.+)$/m.exec(text) ?? [];
+    const [command, flags] = await parsed(line.split(' '), settings);
+    const part = name.replace(/^portolan-|\.service$/g, '');
+    expect(command).toBe(part === 'authority' ? 'dns' : part);
+    const flag = { api: 'data', authority: 'brokerKubeconfig' }[part] ?? 'kubeconfig';
+    const read = Object.keys(settings).map((one) => one.slice('PORTOLAN_'.length).toLowerCase().replace(/_./g, upper));
+    expect(Object.keys(flags)).toEqual(expect.arrayContaining([flag, ...read]));
+    for (const variable of Object.keys(settings)) expect(Object.values(flags)).toContain(settings[variable]);
+    if (part === 'dns' || part === 'authority') expect(() => checkFlags(flags as unknown as DnsFlags)).not.toThrow();
+  });
+});
+
+const upper = (text: string) => text.slice(1).toUpperCase();
+
+interface Pod {
+  readonly containers: readonly { readonly image: string; readonly args: readonly string[] }[];
+  readonly initContainers?: Pod['containers'];
+}
+
+describe('containers', () => {
+  const everything = Object.fromEntries(
+    partNames.map((name) => [name, { ...defaultValues[name], enabled: true }]),
+  ) as unknown as Values;
+  const dns = { ...everything.dns, forward: '192.0.2.53' };
+
+  test.each([...objectsByPart({ ...defaultValues, ...everything, dns })])(
+    '%s -> commands with flags that exist',
+    async (name, objects) => {
+      const workloads = objects.filter(({ type }) => type.group === 'apps').map(({ object }) => object);
+      expect(workloads).toHaveLength(1);
+      const { template } = (workloads[0] as KubernetesObject & { spec: { template: { spec: Pod } } }).spec;
+      const { containers, initContainers = [] } = template.spec;
+      const ours = [...initContainers, ...containers].filter(({ image }) => image === defaultValues.image);
+      const commands = await Promise.all(ours.map(async ({ args }) => (await parsed(args))[0]));
+      const isEnvoy = name === 'ingress' || name === 'envoy';
+      expect(commands).toEqual(isEnvoy ? ['bootstrap', 'renew'] : [name === 'authority' ? 'dns' : name]);
+    },
+  );
+});
+
+test('a flag that does not exist -> refused by the same parser', async () => {
+  await expect(parsed(['dns', '--cluster-idd', 'east'])).rejects.toThrow('unknown option');
+});
