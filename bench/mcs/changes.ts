@@ -2,10 +2,16 @@
 // it, as a measure of the machine at that time, how long the same write takes to the watchers of its own home.
 
 import { slice } from '../../sim/manifests.ts';
+import type { Client } from '../../src/kube/client/client.ts';
 import { endpointSliceType, sourceClusterLabel } from '../../src/kube/objects/endpoint-slice.ts';
 import { type Figure, percentile } from '../report.ts';
 import { watchArrivals } from './arrivals.ts';
-import { type BenchSet, pause } from './clusterset.ts';
+import { pause } from './clusterset.ts';
+
+export interface BenchMember {
+  readonly id: string;
+  readonly client: Client;
+}
 
 export interface ChangesOptions {
   readonly name: string;
@@ -15,13 +21,13 @@ export interface ChangesOptions {
   readonly p99MsWanted?: number;
 }
 
-export async function measureChanges(running: BenchSet, options: ChangesOptions): Promise<Figure[]> {
+export async function measureChanges(clusters: readonly BenchMember[], options: ChangesOptions): Promise<Figure[]> {
   const { name, p99MsWanted } = options;
-  const clients = new Map(running.clusters.map(({ id, client }) => [id, client]));
-  const [imported, atHome] = [await watchArrivals(clients, sourceClusterLabel), await watchSources(running)];
+  const clients = new Map(clusters.map(({ id, client }) => [id, client]));
+  const [imported, atHome] = [await watchArrivals(clients, sourceClusterLabel), await watchSources(clusters)];
   for (let index = 0; index < options.seconds * options.changesPerSecond; index += 1) {
     const at = index % options.services;
-    const cluster = running.clusters[at % running.clusters.length]!;
+    const cluster = clusters[at % clusters.length]!;
     const address = `10.200.${Math.floor(index / 250)}.${1 + (index % 250)}`;
     const { metadata, endpoints } = slice(`shop/s${at}`, { endpoints: [address, '10.1.0.2'] });
     imported.expect(address);
@@ -43,7 +49,7 @@ export async function measureChanges(running: BenchSet, options: ChangesOptions)
   ];
 }
 
-async function watchSources({ clusters }: BenchSet) {
+async function watchSources(clusters: readonly BenchMember[]) {
   const watches = clusters.map(
     async ({ id, client }) => [id, await watchArrivals(new Map([[id, client]]), `!${sourceClusterLabel}`)] as const,
   );

@@ -41,8 +41,7 @@ export function memberNamespace(id: string): string {
 }
 
 export async function startSet(count: number): Promise<BenchSet> {
-  const directory = mkdtempSync(`${import.meta.dirname}/../.bench-`);
-  process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+  const directory = benchDirectory();
   const broker = await openHome(directory, 'broker');
   const brokerClient = clientOf(broker.transport);
   await create(brokerClient, namespaceType, { name: set }, {});
@@ -60,6 +59,13 @@ export async function startSet(count: number): Promise<BenchSet> {
     cluster.agent.start();
   }
   return running;
+}
+
+/** On a real disk, unlike a temporary folder in memory; removed at the end. */
+export function benchDirectory(): string {
+  const directory = mkdtempSync(`${import.meta.dirname}/../.bench-`);
+  process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 /** A member with its home, and no agent yet. */
@@ -81,15 +87,18 @@ export async function stopSet({ broker, clusters }: BenchSet): Promise<void> {
   await broker.stop();
 }
 
+/** Without a selector, so that its slices are those written here alone, also where an agent looks for Pods. */
+export const handFed = { selector: {} };
+
 /** Every service is exported by one cluster, in turn; all clusters import all of them. */
-export async function fill(running: BenchSet, count: number): Promise<void> {
+export async function fill(clusters: readonly { readonly client: Client }[], count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
-    const { client } = running.clusters[index % running.clusters.length]!;
-    await client.create(serviceType, service(`shop/s${index}`));
+    const { client } = clusters[index % clusters.length]!;
+    await client.create(serviceType, service(`shop/s${index}`, handFed));
     await client.create(endpointSliceType, slice(`shop/s${index}`, { endpoints: ['10.1.0.1', '10.1.0.2'] }));
     await client.create(serviceExportType, serviceExport(`shop/s${index}`));
   }
-  for (const { client } of running.clusters) await untilImported(client, { services: count, slices: count });
+  for (const { client } of clusters) await untilImported(client, { services: count, slices: count });
 }
 
 export async function untilImported(client: Client, wanted: { services: number; slices: number }): Promise<void> {
