@@ -4,7 +4,9 @@ import { claimsByOwner, createAllocator } from '../src/addresses/allocator.ts';
 import { ownerKey } from '../src/addresses/claim.ts';
 import { parseRange } from '../src/base/ip.ts';
 import { silentLog } from '../src/base/log.ts';
+import type { Client } from '../src/kube/client/client.ts';
 import { createInformer } from '../src/kube/controller/informer.ts';
+import { ApiError } from '../src/kube/objects/api-error.ts';
 import { SimHome } from './home.ts';
 import { Simulation } from './virtual-world.ts';
 
@@ -12,16 +14,19 @@ const holdMs = 60_000;
 const owner = (name: string) => ({ kind: 'ServiceImport', namespace: 'shop', name });
 const range = (text: string) => parseRange(text)!;
 
-async function allocators(count = 1) {
+/** `answer` replaces calls of the home. */
+async function allocators(count = 1, answer: (home: SimHome) => Partial<Client> = () => ({})) {
   const simulation = new Simulation({ seed: 1 });
   const home = new SimHome({ simulation, name: 'east', serviceRanges: ['10.96.0.0/16'], mayDo: () => true });
   await home.start();
+  const client: Client = { ...home.admin, ...answer(home) };
   const all = Array.from({ length: count }, () => {
     const world = simulation.world('agent');
     const indexes = { [claimsByOwner]: (claim: AddressClaim) => [ownerKey(claim.spec.owner)] };
     const claims = createInformer<AddressClaim>({ client: home.admin, world, type: addressClaimType, indexes });
     claims.start();
-    return createAllocator({ home: home.admin, world, log: silentLog, claims, holdMs: () => holdMs });
+    const allocator = createAllocator({ home: client, world, log: silentLog, claims, holdMs: () => holdMs });
+    return { ...allocator, stopReading: () => claims.stop() };
   });
   const settle = (ms = 2_000) => simulation.time.advance(ms);
   await settle();
@@ -152,5 +157,84 @@ describe('allocator', () => {
     await allocator.release(owner('a'), [v6.address]);
     const released = (await claims()).filter(({ spec }) => spec.releasedAt !== undefined);
     expect(released.map(({ spec }) => spec.address)).toEqual([v4.address]);
+  });
+
+  test('allocator: an own claim that our copy does not show -> held, and not written again', async () => {
+    const { all, settle, claims } = await allocators(2);
+    const one = range('243.0.0.7/32');
+    all[1]!.stopReading();
+    const held = await all[0]!.hold({ owner: owner('a'), range: one, ...unbound });
+    await settle();
+    const before = await claims();
+    expect(await all[1]!.hold({ owner: owner('a'), range: one, ...unbound })).toEqual(held);
+    expect(await all[1]!.hold({ owner: owner('b'), range: one, ...unbound })).toEqual({ kind: 'exhausted' });
+    expect(await claims()).toEqual(before);
+  });
+
+  test('allocator: a home that refuses the claim -> the error comes through', async () => {
+    const create = async () => {
+      throw new ApiError('no claims for you', { code: 403, reason: 'Forbidden' });
+    };
+    const { allocator } = await allocators(1, () => ({ create }));
+    const asked = allocator.hold({ owner: owner('a'), range: range('243.0.0.0/28'), ...unbound });
+    await expect(asked).rejects.toThrow('no claims for you');
+  });
+
+  test("allocator: somebody else's claim is swept between our two requests -> the address is ours", async () => {
+    let isFirst = true;
+    const answer = ({ admin }: SimHome): Partial<Client> => ({
+      create: async (type, object) => {
+        if (!isFirst) return admin.create(type, object);
+        isFirst = false;
+        throw new ApiError('it was there', { code: 409, reason: 'AlreadyExists' });
+      },
+    });
+    const { allocator, claims } = await allocators(1, answer);
+    const one = range('243.0.0.7/32');
+    expect(await allocator.hold({ owner: owner('a'), range: one, ...unbound })).toMatchObject({ kind: 'held' });
+    expect(await claims()).toHaveLength(1);
+  });
+
+  test('allocator: a sweep -> claims in force stay, and one whose hold time ends this very moment goes', async () => {
+    const { allocator, settle, claims, simulation } = await allocators();
+    for (const name of ['a', 'b']) {
+      await allocator.hold({ owner: owner(name), range: range('243.0.0.0/28'), ...unbound });
+    }
+    await settle();
+    await allocator.release(owner('a'));
+    await settle();
+    const releasedMs = Date.parse((await claims()).find(({ spec }) => spec.releasedAt !== undefined)!.spec.releasedAt!);
+    const nowMs = () => simulation.world('reader').clock.wallMs();
+    await settle(releasedMs + holdMs - 1 - nowMs());
+    expect(await allocator.sweep()).toBe(1);
+    await settle(1);
+    expect(await allocator.sweep()).toBeUndefined();
+    expect((await claims()).map(({ spec }) => spec.owner.name)).toEqual(['b']);
+  });
+
+  test('allocator: a sweep by an old copy -> a claim that was taken back stays', async () => {
+    const { all, settle, claims } = await allocators(2);
+    const one = range('243.0.0.7/32');
+    await all[0]!.hold({ owner: owner('a'), range: one, ...unbound });
+    await settle();
+    await all[0]!.release(owner('a'));
+    await settle();
+    all[1]!.stopReading();
+    await all[0]!.hold({ owner: owner('a'), range: one, ...unbound });
+    await settle(holdMs + 2_000);
+    expect(await all[1]!.sweep()).toBeUndefined();
+    expect(await claims()).toHaveLength(1);
+  });
+
+  test('allocator: a home that refuses to delete a claim -> the error of the sweep comes through', async () => {
+    const refused = async () => {
+      throw new ApiError('no deletions for you', { code: 403, reason: 'Forbidden' });
+    };
+    const { allocator, settle } = await allocators(1, () => ({ delete: refused }));
+    await allocator.hold({ owner: owner('a'), range: range('243.0.0.7/32'), ...unbound });
+    await settle();
+    await allocator.release(owner('a'));
+    await settle(holdMs + 2_000);
+    await expect(allocator.sweep()).rejects.toThrow('no deletions for you');
   });
 });

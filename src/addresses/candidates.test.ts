@@ -78,6 +78,13 @@ describe('candidates', () => {
     ]);
   });
 
+  test('candidates: a wide range -> 64 by hash, spread over it, then the neighbours of the first', () => {
+    const all = ask('243.0.0.0/12').take(66).toArray();
+    expect(all[0]).toBe('243.1.149.125');
+    expect(all.slice(1, 64).filter((address) => address.startsWith('243.1.149.'))).toEqual([]);
+    expect(all.slice(64)).toEqual(['243.1.149.126', '243.1.149.127']);
+  });
+
   test('candidates: IPv6 -> addresses of the range in their canonical text', () => {
     const range = parseRange('fd70:6f72:74f3::/64')!;
     const [first] = ask('fd70:6f72:74f3::/64');

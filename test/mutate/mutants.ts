@@ -87,6 +87,7 @@ function isDirective(node: Node): boolean {
 
 function isForPeople(node: Node, source: string): boolean {
   if (node.type.startsWith('TS') && !wrappers.has(node.type)) return true;
+  if (node.type === 'ExpressionStatement') return isForPeople(node['expression'] as Node, source);
   if (node.type === 'ImportDeclaration' || node.type === 'ThrowStatement' || node.type === 'TemplateLiteral')
     return true;
   if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return false;
