@@ -5,10 +5,14 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { sleep } from '../../base/world.ts';
 import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
+import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
+import { memberNamespace } from '../../clusterset/rules/broker-layout.ts';
+import { recordName } from '../../clusterset/rules/names.ts';
 import type { Client } from '../../kube/client/client.ts';
 import {
   type DemoBroker,
   type DemoDeps,
+  demoClusterSet,
   demoFederation,
   type RunningCluster,
   startBroker,
@@ -22,7 +26,7 @@ import { type DemoNeighbour, neighbourName, startNeighbour } from './neighbour.t
 import { type DemoOutside, startOutside } from './outside.ts';
 import { type DemoProxy, startDemoProxy } from './proxy.ts';
 import { takeRange } from './range.ts';
-import { type DemoCluster, demoClusters, demoNamespace, samples } from './samples.ts';
+import { type DemoCluster, demoClusters, demoNamespace, type Sample, samples } from './samples.ts';
 import { type SampleBackend, startSamples } from './services.ts';
 
 export interface Demo {
@@ -111,10 +115,23 @@ async function startOne(
   say: (line: string) => void,
 ): Promise<DemoMember> {
   const running = await startCluster(deps, broker, cluster);
-  const services = await startSamples(cluster, running.client);
+  const services = await startSamples(cluster, running.client, (sample) => untilDecided(deps, broker, sample));
   deps.parts.add(`${cluster.id}: sample services`, () => services.stop());
   say(`${cluster.id.padEnd(10)} ${running.home.server}  dns 127.0.0.1:${running.resolver.port}`);
   return { ...running, backends: services.backends };
+}
+
+/** Its record at the broker, which counts the age of an export from then on. */
+async function untilDecided(deps: DemoDeps, broker: DemoBroker, { name, decider }: Sample): Promise<void> {
+  if (decider === undefined) return;
+  const record = {
+    namespace: memberNamespace(demoClusterSet, decider),
+    name: recordName({ namespace: demoNamespace, name }),
+  };
+  for (let tries = 0; (await broker.client.get(serviceShardType, record)) === undefined; tries += 1) {
+    if (tries > 300) throw new Error(`demo: ${decider} did not export ${name} in 30 s`);
+    await sleep(deps.world.timers, 100);
+  }
 }
 
 async function act(clusters: readonly RunningCluster[], verb: string, id: string): Promise<string> {

@@ -22,6 +22,8 @@ export interface Sample {
   /** The Service's port, where clusters differ. Above 1024: the demo's proxy listens on it without root. */
   readonly port: (cluster: string) => number;
   readonly sessionAffinity?: (cluster: string) => 'None' | 'ClientIP';
+  /** The cluster that exports it first and so decides where clusters differ; the same in every run of the demo. */
+  readonly decider?: string;
   readonly exportTo?: string;
   /** Has an address outside its cluster, so that a federation can lead others there. */
   readonly isBalanced?: boolean;
@@ -36,6 +38,7 @@ export const samples: readonly Sample[] = [
   {
     name: 'cart',
     clusters: ['east', 'west'],
+    decider: 'east',
     port: (cluster) => (cluster === 'east' ? 8080 : 8081),
     sessionAffinity: (cluster) => (cluster === 'east' ? 'ClientIP' : 'None'),
     backends: 1,

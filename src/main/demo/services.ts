@@ -22,7 +22,12 @@ export interface SampleBackend {
   readonly port: number;
 }
 
-export async function startSamples(cluster: DemoCluster, client: Client): Promise<SampleServices> {
+/** `untilDecided` resolves when the cluster that decides on a sample has exported it. */
+export async function startSamples(
+  cluster: DemoCluster,
+  client: Client,
+  untilDecided: (sample: Sample) => Promise<void>,
+): Promise<SampleServices> {
   await client.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: demoNamespace } });
   const backends: (Backend & SampleBackend)[] = [];
   let host = 0;
@@ -38,6 +43,7 @@ export async function startSamples(cluster: DemoCluster, client: Client): Promis
       const status = { loadBalancer: { ingress: [{ ip: address }] } };
       if (sample.isBalanced) await client.updateStatus(serviceType, { ...service, status });
     }
+    if (sample.decider !== cluster.id) await untilDecided(sample);
     await client.create(serviceExportType, exportOf(sample));
   }
   return { backends, stop: async () => void (await Promise.all(backends.map((backend) => backend.stop()))) };
