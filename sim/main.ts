@@ -27,6 +27,8 @@ async function runSchedules(count: number): Promise<void> {
   let failed = 0;
   for (let seed = firstSeed; seed < firstSeed + count; seed += 1) {
     const violations = await violationsOf(seed);
+    const done = seed - firstSeed + 1;
+    if (done % 100 === 0 && done < count) console.log(`${done} of ${count} done, ${failed} failed`);
     if (violations.length === 0) continue;
     failed += 1;
     console.log(

@@ -237,4 +237,36 @@ describe('growth', () => {
     expect(looks).toEqual(ids.slice(0, 8).map((id) => `agent-${id} get heartbeats`));
     await set.home('c009').admin.list(serviceType);
   });
+
+  test('growth: all agents of a new set start at once -> nobody reads the leases of the others', async () => {
+    const ids = idsOf(20);
+    const reads: string[] = [];
+    const set = new SimClusterSet({
+      clusters: ids,
+      onRequest: (home, user, { verb, namespace = '', resource }) => {
+        const isOwn = namespace === memberNamespace(user.slice('agent-'.length));
+        if (home === 'broker' && resource === 'leases' && !isOwn) reads.push(`${user} ${verb} ${namespace}`);
+      },
+    });
+    await set.start({ namespaces: ['shop'] });
+    await set.time.advance(60_000);
+    expect(reads).toEqual([]);
+  });
+
+  test('growth: members that were invited and never run -> the others look for them less and less often', async () => {
+    const ids = idsOf(8);
+    const [present, absent] = [ids.slice(0, 5), ids.slice(5).map(memberNamespace)];
+    let looks = 0;
+    const set = new SimClusterSet({
+      clusters: ids,
+      onRequest: (home, user, { namespace = '', resource }) => {
+        if (home === 'broker' && user !== 'admin' && resource === 'leases' && absent.includes(namespace)) looks += 1;
+      },
+    });
+    await set.start({ namespaces: ['shop'], members: ids, agents: present });
+    await set.time.advance(600_000);
+    const looksOfOne = looks / present.length / absent.length;
+    expect(looksOfOne).toBeGreaterThan(8);
+    expect(looksOfOne).toBeLessThan(20);
+  });
 });

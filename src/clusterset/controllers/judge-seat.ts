@@ -1,6 +1,7 @@
 // This member's place among those that judge leases. Seated, it watches the heartbeats of all members and reports who is
 // silent; otherwise it follows the reports of those who are, and judges the judges by its own clock.
 
+import { isSameJson } from '../../base/json.ts';
 import type { Log } from '../../base/log.ts';
 import type { Timer, World } from '../../base/world.ts';
 import { deleteIfPresent } from '../../kube/client/absent.ts';
@@ -171,11 +172,15 @@ export class JudgeSeat {
   #judgesOf(): string[] {
     const { members, clusterId, rules, world } = this.#options;
     const nowMs = world.clock.monotonicMs();
-    return members.all().flatMap(({ id }) => {
+    const ids: string[] = [];
+    // Few members report: these are looked through, not all.
+    for (const { metadata } of this.#reports?.values() ?? []) {
+      const id = members.inNamespace(metadata.namespace ?? '')?.id;
+      if (id === undefined || id === clusterId || metadata.name !== livenessReportName) continue;
       const isTrusted = nowMs >= (this.#distrustedUntilMs.get(id) ?? 0);
-      const isFresh = this.#reportOf(id) !== undefined && rules.isReportFresh(this.#judges.verdict(id));
-      return id !== clusterId && isFresh && isTrusted ? [id] : [];
-    });
+      if (isTrusted && rules.isReportFresh(this.#judges.verdict(id))) ids.push(id);
+    }
+    return ids.sort();
   }
 
   #silentBy(id: string): readonly string[] {
@@ -196,7 +201,8 @@ export class JudgeSeat {
       this.#reports = createInformer<LivenessReport>({ client, world, log, type: livenessReportType });
       this.#reports.on((_key, next, previous) => {
         this.#see((next ?? previous)!, next);
-        onReports();
+        // Judges write a report again and again to show that they live; its members are looked at anew when they change.
+        if (!isSameJson(next?.spec?.silent ?? [], previous?.spec?.silent ?? [])) onReports();
       });
       this.#reports.start();
       void this.#reports.whenSynced().then(onReports);

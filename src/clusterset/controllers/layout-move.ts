@@ -27,6 +27,9 @@ export interface LayoutMoveOptions {
   readonly onChange: () => void;
 }
 
+/** Checks, one each five seconds, after which a member that has never run is looked for again at the latest. */
+const waitChecksMax = 12;
+
 export class LayoutMove {
   readonly #options: LayoutMoveOptions;
   /** The target of the last check; undefined before the first. */
@@ -38,6 +41,9 @@ export class LayoutMove {
   #isChecking = false;
   /** Members that were found to read AllNamespaces: each is looked for once. */
   readonly #readers = new Set<string>();
+  /** Members of which neither a heartbeat nor a lease was found, and when they are looked for again. */
+  readonly #absent = new Map<string, { readonly waitChecks: number; readonly dueCheck: number }>();
+  #checks = 0;
 
   constructor(options: LayoutMoveOptions) {
     this.#options = options;
@@ -93,24 +99,35 @@ export class LayoutMove {
       this.#hasHeartbeat = (await getOrUndefined(broker, heartbeatType, ref).catch(unlessForbidden)) !== undefined;
       return !this.#hasHeartbeat || (await this.#doAllReadPerMember());
     }
-    // The lease is the last to go, and a new member has neither: it does not know yet who is there.
+    // The lease is the last to go. A new member has none, and nobody misses its records yet: it looks for older agents at
+    // its next check. Members that begin together have heartbeats by then, and none reads the leases of all.
     const lease = await getOrUndefined(broker, leaseType, ref);
-    const heartbeat = await getOrUndefined<Heartbeat>(broker, heartbeatType, ref);
-    return (lease === undefined && heartbeat !== undefined) || (await this.#doAllReadShared());
+    return lease === undefined || (await this.#doAllReadShared());
   }
 
   /** Whether a member that is new to us has the Lease of an agent from before there were layouts. */
   async #hasOlderMember(): Promise<boolean> {
     const { broker, members, clusterId } = this.#options;
-    const unknown = members
-      .all()
-      .filter(({ id, cluster }) => id !== clusterId && !this.#readers.has(readerKey(cluster)));
+    this.#checks += 1;
+    const unknown = members.all().filter(({ id, cluster }) => id !== clusterId && this.#isDue(readerKey(cluster)));
+    const keys = new Map(unknown.map(({ id, cluster }) => [id, readerKey(cluster)]));
     for (const [id, lease] of await readMemberLeases(broker, unknown, {})) {
-      const { cluster } = unknown.find((member) => member.id === id)!;
-      if (lease?.kind === heartbeatType.kind) this.#readers.add(readerKey(cluster));
-      else if (lease !== undefined) return true;
+      const key = keys.get(id)!;
+      if (lease === undefined) this.#waitLonger(key);
+      else if (lease.kind === heartbeatType.kind) this.#readers.add(key);
+      else return true;
     }
     return false;
+  }
+
+  #isDue(key: string): boolean {
+    return !this.#readers.has(key) && (this.#absent.get(key)?.dueCheck ?? 0) <= this.#checks;
+  }
+
+  /** A member that was invited and has never run is looked for less and less often: every other member does the same. */
+  #waitLonger(key: string): void {
+    const waitChecks = Math.min(waitChecksMax, 2 * (this.#absent.get(key)?.waitChecks ?? 0.5));
+    this.#absent.set(key, { waitChecks, dueCheck: this.#checks + waitChecks });
   }
 
   async #doAllReadShared(): Promise<boolean> {

@@ -16,7 +16,7 @@ import { type ServiceImport, serviceImportType } from '../kinds/service-import.t
 import { legacyOrigin } from '../rules/legacy-import.ts';
 import { mergeOutcome } from '../rules/merge/merge.ts';
 import type { Merge } from '../rules/merge/merged.ts';
-import { byPrecedence } from '../rules/merge/shard.ts';
+import { sortedByPrecedence } from '../rules/merge/shard.ts';
 import { formatServiceKey, parseRecordName, parseServiceKey, recordName, type ServiceKey } from '../rules/names.ts';
 import { planImport } from '../rules/plan-import.ts';
 
@@ -88,9 +88,14 @@ export function createScribeController(context: AgentContext, views: Informer<Se
   function scribes(records: readonly CountedRecord[]): string[] {
     const isAlive = (cluster: string) => context.verdict(cluster) === 'alive';
     const exporters = records.filter(({ cluster }) => isAlive(cluster)).map(({ shard }) => shard);
-    if (records.length > 0) return exporters.sort(byPrecedence).map(({ cluster }) => cluster);
+    if (records.length > 0) return sortedByPrecedence(exporters).map(({ cluster }) => cluster);
     const unsynced = context.members.unsynced();
-    return context.members.all().flatMap(({ id }) => (isAlive(id) && !unsynced.includes(id) ? [id] : []));
+    const first: string[] = [];
+    for (const { id } of context.members.all()) {
+      if (isAlive(id) && !unsynced.includes(id)) first.push(id);
+      if (first.length > deputies) break;
+    }
+    return first;
   }
 
   /** Older agents may keep theirs in the same namespace. */

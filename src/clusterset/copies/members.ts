@@ -136,6 +136,11 @@ export class Members {
     return this.#follower.all();
   }
 
+  /** Members that export the service, in the order of their ids. */
+  exportersOf(service: ServiceKey): readonly Member[] {
+    return this.#follower.exporters(recordName(service));
+  }
+
   get hasSynced(): boolean {
     return this.#follower.hasSynced;
   }

@@ -30,7 +30,7 @@ export interface CountedOptions {
 /** All exporters whose shards count. */
 export function countedRecords(context: AgentContext, service: ServiceKey, options: CountedOptions): CountedRecord[] {
   const records: CountedRecord[] = [];
-  for (const member of context.members.all()) {
+  for (const member of context.members.exportersOf(service)) {
     const record = shardOf(member, service);
     if (record === undefined || !isFor(record, member.id, options.onlyFor)) continue;
     if (recordProblem(record) !== undefined || !mayExport(member.cluster.spec, service)) continue;

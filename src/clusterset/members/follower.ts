@@ -54,6 +54,8 @@ export class MemberFollower {
   readonly #stopping = new AbortController();
   /** The members by id; undefined after a change. */
   #sorted: readonly Member[] | undefined;
+  /** Whether one look into the shared copy finds the shards of all members; undefined after a change. */
+  #areShardsShared: boolean | undefined;
   /** The layout in the ClusterSet; undefined until it is known, and then nothing is read. */
   #wanted: RecordLayout | undefined;
   #timer: Timer | undefined;
@@ -99,8 +101,20 @@ export class MemberFollower {
 
   /** In the order of their ids, so that every process iterates alike. */
   all(): readonly Member[] {
-    this.#sorted ??= [...this.#members.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    this.#sorted ??= [...this.#members.values()].sort(byId);
     return this.#sorted;
+  }
+
+  /** Members that have a shard of that name, in the order of their ids. Costs their number, not that of all members. */
+  exporters(recordName: string): readonly Member[] {
+    const has = (member: Member) => member.shards.get(`${placeOf(member)}/${recordName}`) !== undefined;
+    const isOnePlaceEach = this.#idsByNamespace.size === this.#members.size;
+    this.#areShardsShared ??= isOnePlaceEach && this.all().every(({ layout }) => layout === 'AllNamespaces');
+    if (!this.#areShardsShared) return this.all().filter(has);
+    const found = this.#sources.sharedShards(recordName).flatMap(({ metadata }) => {
+      return this.inNamespace(metadata.namespace ?? '') ?? [];
+    });
+    return found.sort(byId);
   }
 
   /** All first lists are complete: a missing record does not exist. */
@@ -288,6 +302,7 @@ export class MemberFollower {
     this.#idsByNamespace.delete(placeOf(member));
     this.#unsynced.delete(member.id);
     this.#sorted = undefined;
+    this.#areShardsShared = undefined;
     this.#handlers.removed(member);
   }
 
@@ -295,6 +310,7 @@ export class MemberFollower {
     this.#members.set(member.id, member);
     this.#idsByNamespace.set(placeOf(member), member.id);
     this.#sorted = undefined;
+    this.#areShardsShared = undefined;
   }
 }
 
@@ -308,4 +324,8 @@ function stopCopies(member: MemberCopies): void {
 
 function placeOf({ cluster }: Member): string {
   return cluster.spec.namespace;
+}
+
+function byId(a: Member, b: Member): number {
+  return a.id < b.id ? -1 : 1;
 }

@@ -14,6 +14,7 @@ interface PartHandlers<T> {
 }
 
 const byNamespace = 'the namespace of the record';
+const byName = 'the name of the record';
 
 export class SharedCopy<T extends KubernetesObject> {
   readonly #options: InformerOptions<T, T>;
@@ -56,6 +57,7 @@ export class SharedCopy<T extends KubernetesObject> {
           ]),
         ),
         [byNamespace]: (record) => [record.metadata.namespace ?? ''],
+        [byName]: (record) => [record.metadata.name],
       },
     });
     this.#informer = informer;
@@ -77,6 +79,11 @@ export class SharedCopy<T extends KubernetesObject> {
 
   relist(): void {
     this.#informer?.relist();
+  }
+
+  /** The records of that name in all namespaces, those of no member included. */
+  named(name: string): readonly T[] {
+    return this.#informer?.byIndex(byName, name) ?? [];
   }
 
   /** The records of one namespace. They follow this copy when it is opened, relisted and closed. */

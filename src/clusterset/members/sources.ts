@@ -97,6 +97,11 @@ export class MemberSources {
     lease.review();
   }
 
+  /** Shards of that name in all namespaces, as the shared copy has them. */
+  sharedShards(name: string): readonly ServiceShard[] {
+    return this.#shards.named(name);
+  }
+
   heartbeatsOf(namespace: string, shards: RecordCopy<ServiceShard>) {
     return {
       beats: this.#heartbeats.part(namespace),

@@ -6,7 +6,7 @@ import type { PortPolicy } from '../../kinds/cluster-set.ts';
 import { findConflicts } from './conflicts.ts';
 import type { Conflict, Merge } from './merged.ts';
 import { indexMerged, mergePorts, portNames } from './ports.ts';
-import { affinityTimeoutSeconds, byPrecedence, type Shard } from './shard.ts';
+import { affinityTimeoutSeconds, type Shard, sortedByPrecedence } from './shard.ts';
 
 export interface MergeRequest {
   /** At most one per cluster; of several the one that wins by precedence counts. */
@@ -43,7 +43,7 @@ export function mergeOutcome(request: MergeRequest): Merge | undefined {
 
 export function inPrecedence(shards: readonly Shard[]): Shard[] {
   const seen = new Set<string>();
-  return [...shards].sort(byPrecedence).filter(({ cluster }) => !seen.has(cluster) && seen.add(cluster));
+  return sortedByPrecedence(shards).filter(({ cluster }) => !seen.has(cluster) && seen.add(cluster));
 }
 
 function mergeRanked(shards: readonly Shard[], policy: PortPolicy): Merge | undefined {

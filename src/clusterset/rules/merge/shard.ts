@@ -42,11 +42,11 @@ export interface Ranked {
   readonly exportedAt: string;
 }
 
-export function byPrecedence(a: Ranked, b: Ranked): number {
-  const ageA = ageOf(a);
-  const ageB = ageOf(b);
-  if (ageA !== ageB) return ageA < ageB ? -1 : 1;
-  return compareText(a.cluster, b.cluster);
+/** Oldest first. Each age is read once, however many there are to compare. */
+export function sortedByPrecedence<T extends Ranked>(ranked: readonly T[]): T[] {
+  const aged = ranked.map((one) => ({ one, age: ageOf(one) }));
+  aged.sort((a, b) => (a.age === b.age ? compareText(a.one.cluster, b.one.cluster) : a.age < b.age ? -1 : 1));
+  return aged.map(({ one }) => one);
 }
 
 // An unreadable timestamp never beats a readable one.
