@@ -138,6 +138,33 @@ describe('authentication: tokens of service accounts', () => {
     expect((await bearer('join-abc')(whoAmI, {})).body.status.userInfo.username).toBe('joiner');
     expect((await bearer('join-abc')(whoAmI, {})).status).toBe(401);
   });
+
+  test('authentication: tokens of another making cannot be checked -> an error of the server, and no 401', async () => {
+    const failing = async () => {
+      throw new Error('the directory does not answer');
+    };
+    const { bearer } = await openHome({ extraTokenAuthenticators: [failing] });
+    expect((await bearer('join-abc')('GET /version')).status).toBe(500);
+  });
+
+  test('authentication: somebody who listened for changes of access stops -> is no longer called', async () => {
+    const { access, given, admin, simulation } = await openHome();
+    const calls: string[] = [];
+    const stopChanges = access.onChange!(() => calls.push('changed'));
+    const stopGone = access.onGone!((key) => calls.push(key));
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'shop', name: 's' } };
+    await given(namespace('shop'), secret, podReader);
+    await admin('DELETE /api/v1/namespaces/shop/secrets/s');
+    await simulation.time.drain();
+    expect(calls).toEqual(expect.arrayContaining(['changed', expect.stringContaining('secrets/shop/s')]));
+    stopChanges();
+    stopGone();
+    calls.length = 0;
+    await given(secret, account('shop/till'));
+    await admin('DELETE /api/v1/namespaces/shop/secrets/s');
+    await simulation.time.drain();
+    expect(calls).toEqual([]);
+  });
 });
 
 describe('authentication: acting as somebody else', () => {
@@ -165,6 +192,26 @@ describe('authentication: acting as somebody else', () => {
     const asMaster = impersonate('bob', { 'impersonate-group': 'system:masters' });
     const { status, body } = await ann(whoAmI, {}, asMaster);
     expect([status, body.message]).toEqual([403, expect.stringContaining('groups "system:masters" is forbidden')]);
+  });
+
+  test('authentication: allowed one service account -> that one, with its groups unless others are named', async () => {
+    const { user, given } = await openHome();
+    const be = (resource: string, name: string) => ({
+      verbs: ['impersonate'],
+      apiGroups: [''],
+      resources: [resource],
+      resourceNames: [name],
+    });
+    await given(namespace('shop'), namespace('bank'), role('shop/till', be('serviceaccounts', 'till')));
+    await given(binding('shop/till', 'Role/till', 'User/ann'));
+    await given(role('dev', be('groups', 'dev')), binding('dev', 'ClusterRole/dev', 'User/ann'));
+    const ann = user('ann');
+    const till = 'system:serviceaccount:shop:till';
+    const groupsOf = async (more = {}) => (await ann(whoAmI, {}, impersonate(till, more))).body.status.userInfo.groups;
+    expect(await groupsOf()).toEqual(['system:serviceaccounts', 'system:serviceaccounts:shop', 'system:authenticated']);
+    expect(await groupsOf({ 'impersonate-group': 'dev' })).toEqual(['dev', 'system:authenticated']);
+    for (const other of ['system:serviceaccount:bank:till', 'system:serviceaccount:shop:other', 'till'])
+      expect((await ann(whoAmI, {}, impersonate(other))).status, other).toBe(403);
   });
 
   test('authentication: groups without a user -> 400', async () => {
@@ -204,6 +251,9 @@ describe('authentication: acting as somebody else', () => {
       trail: trail as never,
     });
     expect([trail.user?.name, trail.impersonator?.name]).toEqual(['bob', 'admin']);
+    const plain: typeof trail = {};
+    await handle({ method: 'GET', path: '/version', headers: {}, clientCertificate, trail: plain as never });
+    expect([plain.user?.name, plain.impersonator?.name]).toEqual(['admin', undefined]);
   });
 });
 
@@ -250,6 +300,10 @@ describe('authentication: tokens on request', () => {
     const { admin, given } = await openHome({ tokenLifetimeMsMax: 2 * 3_600_000 });
     await given(namespace('shop'), account('shop/till'));
     expect((await admin(path, { spec: { expirationSeconds: 1e9 } })).body.spec.expirationSeconds).toBe(7200);
+    const byDefault = await openHome();
+    await byDefault.given(namespace('shop'), account('shop/till'));
+    const { body } = await byDefault.admin(path, { spec: { expirationSeconds: 1e9 } });
+    expect(body.spec.expirationSeconds).toBe(366 * 24 * 3600);
   });
 
   test('token request: bound to a Secret -> dies with it', async () => {

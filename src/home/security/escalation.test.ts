@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { binding, type Home, namespace, openHome, rbacPath, role } from './testing/home.ts';
+import { binding, type Home, namespace, openHome, rbacPath, role, subjectOf } from './testing/home.ts';
 
 const readPods = { verbs: ['get', 'list'], apiGroups: [''], resources: ['pods'] };
 const readSecrets = { verbs: ['get'], apiGroups: [''], resources: ['secrets'] };
@@ -52,6 +52,26 @@ describe('escalation: roles', () => {
     const patch = { 'content-type': 'application/merge-patch+json' };
     expect((await ann(`PATCH ${path}/r`, { rules: [readSecrets] }, patch)).status).toBe(403);
     expect((await ann(`PATCH ${path}/strong`, { metadata: { labels: { a: 'b' } } }, patch)).status).toBe(200);
+  });
+
+  test('escalation: a stronger role is deleted -> done, for it grants nothing', async () => {
+    const { ann, given } = await openHomeOfAnn();
+    await given(role('strong', readSecrets), binding('b', 'ClusterRole/strong', 'User/boss'));
+    expect((await ann(`DELETE ${rbacPath}/clusterrolebindings/b`)).status).toBe(200);
+    expect((await ann(`DELETE ${rbacPath}/clusterroles/strong`)).status).toBe(200);
+  });
+
+  test('escalation: more grants are missing than can be read -> twenty of them, and how many more', async () => {
+    const { ann } = await openHomeOfAnn();
+    const manyResources = (count: number) => ({
+      verbs: ['get'],
+      apiGroups: [''],
+      resources: Array.from({ length: count }, (_, index) => `things${index}`),
+    });
+    const message = async (count: number): Promise<string> =>
+      (await ann(`POST ${rbacPath}/clusterroles`, role('r', manyResources(count)))).body.message;
+    expect((await message(20)).split('\n').slice(-1)).toEqual([expect.stringContaining('"things19"')]);
+    expect((await message(22)).split('\n').slice(-2)).toEqual([expect.stringContaining('"things19"'), 'and 2 more']);
   });
 
   test('escalation: the verb escalate on that role -> done', async () => {
@@ -121,6 +141,18 @@ describe('escalation: bindings', () => {
       binding('b', 'ClusterRole/cluster-admin', 'User/boss', 'User/ann'),
     );
     expect(status).toBe(403);
+  });
+
+  test('escalation: a label for a binding to a stronger role, with and without subjects -> done', async () => {
+    const { ann, given } = await openHomeOfAnn();
+    const empty = { ...binding('none', 'ClusterRole/cluster-admin'), subjects: undefined };
+    await given(binding('b', 'ClusterRole/cluster-admin', 'User/boss'), empty);
+    const patch = { 'content-type': 'application/merge-patch+json' };
+    for (const name of ['b', 'none']) {
+      const path = `PATCH ${rbacPath}/clusterrolebindings/${name}`;
+      expect((await ann(path, { metadata: { labels: { a: 'b' } } }, patch)).status, name).toBe(200);
+      expect((await ann(path, { subjects: [subjectOf('User/ann')] }, patch)).status, name).toBe(403);
+    }
   });
 
   test('escalation: the verb bind on that role -> done', async () => {

@@ -117,6 +117,22 @@ describe('rbac: changes', () => {
     expect([await may('ann'), await may('bob'), await may('eve')]).toEqual([true, false, false]);
   });
 
+  test('rbac: one of two bindings of a user in a namespace is deleted -> the other still holds', async () => {
+    const home = await openHome();
+    await home.given(namespace('shop'), role('reader', readPods));
+    await home.given(
+      binding('shop/a', 'ClusterRole/reader', 'User/ann'),
+      binding('shop/b', 'ClusterRole/reader', 'User/ann'),
+    );
+    const may = async () => (await home.user('ann')('GET /api/v1/namespaces/shop/pods')).status === 200;
+    await home.admin(`DELETE ${rbacPath}/namespaces/shop/rolebindings/a`);
+    await home.simulation.time.drain();
+    expect(await may()).toBe(true);
+    await home.admin(`DELETE ${rbacPath}/namespaces/shop/rolebindings/b`);
+    await home.simulation.time.drain();
+    expect(await may()).toBe(false);
+  });
+
   test('rbac: roles made of others by label -> grow and shrink with them', async () => {
     const home = await openHome();
     const selector = { matchLabels: { 'team/reader': 'true' } };
@@ -200,6 +216,8 @@ describe('rbac: what roles and bindings must look like', () => {
         { kind: 'Robot', name: 'r' },
         { kind: 'ServiceAccount', name: 'till' },
         { kind: 'User', name: 'ann', apiGroup: 'other' },
+        { kind: 'Group', name: '' },
+        { kind: 'ServiceAccount', namespace: 'shop', name: 'till', apiGroup: 'other' },
       ],
     });
     expect(found).toEqual([
@@ -208,7 +226,13 @@ describe('rbac: what roles and bindings must look like', () => {
       'subjects[0].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"',
       'subjects[1].namespace: Required value',
       'subjects[2].apiGroup: Unsupported value: "other": supported values: "rbac.authorization.k8s.io"',
+      'subjects[3].name: Required value',
+      'subjects[4].apiGroup: Unsupported value: "other": supported values: ""',
     ]);
+    const other = { apiGroup: 'other', kind: 'ClusterRole', name: 'reader' };
+    expect(
+      await causes(home, 'clusterrolebindings', { ...binding('b', 'ClusterRole/reader'), roleRef: other }),
+    ).toEqual([422, 'roleRef.apiGroup: Unsupported value: "other": supported values: "rbac.authorization.k8s.io"']);
   });
 
   test('rbac: groups left out -> filled in', async () => {

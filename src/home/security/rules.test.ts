@@ -53,6 +53,8 @@ const table: [PolicyRule, string, boolean][] = [
   [urls('get', '/metrics/*'), 'get /metrics', false],
   [urls('get', '*'), 'get /anything', true],
   [urls('*', '/x'), 'get core/pods x', false],
+  [{ verbs: ['*'], apiGroups: ['*'] }, 'get core/pods x', false],
+  [{ verbs: ['*'], resources: ['*'] }, 'get core/pods x', false],
 ];
 
 describe('rules: what a rule allows', () => {
