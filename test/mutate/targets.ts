@@ -16,12 +16,16 @@ export const targets: readonly Target[] = [
   {
     name: 'clusterset',
     files: ['src/clusterset/rules/**/*.ts'],
-    tests: ['src/clusterset/rules/**/*.test.ts', 'src/clusterset/explain/*.test.ts'],
+    tests: [
+      'src/clusterset/rules/**/*.test.ts',
+      'src/clusterset/explain/*.test.ts',
+      'sim/scenarios/{conflict,derived-service,export,import,migration,odd-records}.test.ts',
+    ],
   },
   {
     name: 'peering',
     files: ['src/peering/session/*.ts'],
-    tests: ['src/peering/session/*.test.ts', 'src/peering/*.test.ts'],
+    tests: ['src/peering/session/*.test.ts', 'src/peering/!(load).test.ts'],
   },
   {
     name: 'rbac',

@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'vitest';
+import { parseRange } from '../../base/ip.ts';
+import type { EndpointSlice } from '../../kube/objects/endpoint-slice.ts';
+import { readTranslations } from './address-translation.ts';
+import {
+  createImportedSlicePlanner,
+  type ImportedSliceRequest,
+  importedSliceName,
+  isOurSlice,
+  planImportedSlice,
+} from './plan-import-slices.ts';
+
+const service = { name: 'checkout', namespace: 'shop' };
+const owner = { apiVersion: 'v1', kind: 'ServiceImport', name: 'checkout', uid: 'u' };
+const rules = { virtualRanges: [parseRange('243.0.0.0/12')!], allowedRanges: [] };
+const published = (more: Partial<EndpointSlice> = {}): EndpointSlice => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: { name: 'a.shop.pods', namespace: 'prod-m-east', labels: { anything: 'else' } },
+  addressType: 'IPv4',
+  endpoints: [{ addresses: ['10.1.0.1'] }],
+  ports: [{ name: 'web', port: 8080 }],
+  ...more,
+});
+const request = (more: Partial<ImportedSliceRequest> = {}): ImportedSliceRequest => ({
+  service,
+  cluster: 'east',
+  published: published(),
+  portNames: new Map([['web', 'http']]),
+  isTrusted: true,
+  rules,
+  owner,
+  ...more,
+});
+const conditionsOf = (more: Partial<ImportedSliceRequest>) =>
+  planImportedSlice(request(more)).endpoints?.[0]?.conditions;
+
+describe('plan imported slice', () => {
+  test('plan imported slice: what a cluster published -> a slice of the import, with our labels and the merged port names', () => {
+    const slice = planImportedSlice(request());
+    expect(slice).toEqual({
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: {
+        name: importedSliceName(service, 'east', 'a.shop.pods'),
+        namespace: 'shop',
+        labels: {
+          'multicluster.kubernetes.io/service-name': 'checkout',
+          'multicluster.kubernetes.io/source-cluster': 'east',
+          'endpointslice.kubernetes.io/managed-by': 'portolan.dev',
+          'app.kubernetes.io/managed-by': 'portolan',
+          'service.kubernetes.io/service-proxy-name': 'portolan',
+        },
+        ownerReferences: [owner],
+      },
+      addressType: 'IPv4',
+      endpoints: [
+        {
+          addresses: ['10.1.0.1'],
+          conditions: { ready: true, serving: true, terminating: false },
+          hostname: undefined,
+          zone: undefined,
+        },
+      ],
+      ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
+    });
+    expect(isOurSlice(slice)).toBe(true);
+    expect([isOurSlice(published()), isOurSlice({ ...slice, metadata: { name: 'x' } })]).toEqual([false, false]);
+  });
+
+  test('plan imported slice: a derived Service -> the slice stands behind it, and not behind a proxy of our name', () => {
+    const labels = planImportedSlice(request({ derivedService: 'derived-1' })).metadata.labels ?? {};
+    expect(labels['kubernetes.io/service-name']).toBe('derived-1');
+    expect('service.kubernetes.io/service-proxy-name' in labels).toBe(false);
+  });
+
+  test('plan imported slice: lists that are null -> an empty slice', () => {
+    const slice = planImportedSlice(
+      request({ published: published({ endpoints: null as never, ports: null as never }) }),
+    );
+    expect([slice.endpoints, slice.ports]).toEqual([[], []]);
+    const unaddressed = published({ endpoints: [{ addresses: null as never }] });
+    expect(planImportedSlice(request({ published: unaddressed })).endpoints).toEqual([]);
+  });
+
+  test('plan imported slice: ports that the cluster does not serve in the merge -> left out; a port without a name is one', () => {
+    const ports = [
+      { name: 'other', port: 1 },
+      { port: 2, protocol: 'UDP' as const },
+      { name: 'web', port: 3 },
+    ];
+    const portNames = new Map([
+      ['', 'dns'],
+      ['web', 'http'],
+    ]);
+    expect(planImportedSlice(request({ published: published({ ports }), portNames })).ports).toEqual([
+      { name: 'dns', port: 2, protocol: 'UDP' },
+      { name: 'http', port: 3, protocol: 'TCP' },
+    ]);
+  });
+
+  test('plan imported slice: addresses that lead nowhere or are ours -> left out, and endpoints without any others', () => {
+    const endpoints = [{ addresses: ['127.0.0.1', '10.1.0.2'] }, { addresses: ['243.0.0.1'] }];
+    const slice = planImportedSlice(request({ published: published({ endpoints }) }));
+    expect(slice.endpoints?.map(({ addresses }) => addresses)).toEqual([['10.1.0.2']]);
+  });
+
+  test('plan imported slice: what this very cluster published -> its own addresses again', () => {
+    const { translations } = readTranslations([{ from: '10.1.0.0/16', to: '192.168.0.0/16' }]);
+    expect(planImportedSlice(request({ translations })).endpoints?.[0]?.addresses).toEqual(['192.168.0.1']);
+  });
+
+  test('plan imported slice: other fields of an endpoint -> hostname and zone, nothing else', () => {
+    const endpoint = {
+      addresses: ['10.1.0.1'],
+      hostname: 'web-0',
+      zone: 'z1',
+      nodeName: 'n',
+      targetRef: { name: 'p' },
+    };
+    const slice = planImportedSlice(request({ published: published({ endpoints: [endpoint] }) }));
+    expect(Object.keys(slice.endpoints?.[0] ?? {})).toEqual(['addresses', 'conditions', 'hostname', 'zone']);
+    expect(slice.endpoints?.[0]).toMatchObject({ hostname: 'web-0', zone: 'z1' });
+  });
+
+  test('plan imported slice: a lease that has run out -> nothing is ready or serving', () => {
+    expect(conditionsOf({ isTrusted: false })).toEqual({ ready: false, serving: false, terminating: false });
+  });
+
+  test('plan imported slice: a cluster that drains -> serving still, ready no more, terminating', () => {
+    expect(conditionsOf({ isDraining: true })).toEqual({ ready: false, serving: true, terminating: true });
+  });
+
+  test('plan imported slice: conditions -> as published; serving follows ready where it is left open', () => {
+    const of = (conditions: object) =>
+      conditionsOf({ published: published({ endpoints: [{ addresses: ['10.1.0.1'], conditions }] }) });
+    expect(of({ ready: false })).toEqual({ ready: false, serving: false, terminating: false });
+    expect(of({ ready: false, serving: true, terminating: true })).toEqual({
+      ready: false,
+      serving: true,
+      terminating: true,
+    });
+  });
+});
+
+describe('imported slice planner', () => {
+  test('imported slice planner: asked again with the same -> the very same object; with anything else -> a new one', () => {
+    const plan = createImportedSlicePlanner();
+    const first = request();
+    const planned = plan(first);
+    expect(plan({ ...first })).toBe(planned);
+    const others: Partial<ImportedSliceRequest>[] = [
+      { cluster: 'west' },
+      { isTrusted: false },
+      { isDraining: true },
+      { owner: { ...owner, uid: 'v' } },
+      { derivedService: 'derived-1' },
+      { portNames: new Map([['web', 'other']]) },
+      { rules: { ...rules } },
+      { translations: [] },
+      { published: published() },
+    ];
+    for (const other of others) {
+      expect(plan(first), Object.keys(other).join()).toEqual(planned);
+      const before = plan(first);
+      expect(plan({ ...first, ...other }), Object.keys(other).join()).not.toBe(before);
+    }
+  });
+
+  test('imported slice name: other clusters and other slices -> other names', () => {
+    const names = [
+      importedSliceName(service, 'east', 'a'),
+      importedSliceName(service, 'west', 'a'),
+      importedSliceName(service, 'east', 'b'),
+    ];
+    expect(new Set(names).size).toBe(3);
+    expect(names[0]).toMatch(/^checkout-[0-9a-f]{16}$/);
+  });
+});
