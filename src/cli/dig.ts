@@ -4,7 +4,7 @@
 import type { Command } from 'commander';
 import { readBody } from '../base/http.ts';
 import { type Explanation, formatExplanation } from '../dns/explain/explanation.ts';
-import { askPart } from '../kube/client/part-admin.ts';
+import { PartAdmin } from '../kube/client/part-admin.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { type PartName, partLabel, partState } from '../kube/objects/part-lease.ts';
@@ -136,7 +136,7 @@ function throughHome(deps: CliDeps, flags: HomeFlags, part: PartName): Ask {
         throw notFoundError(
           `dig: no ${part === 'dns' ? 'resolver' : part} reports at ${server}; start portolan dns there, or give --admin URL, as it prints it`,
         );
-      return askPart<Explanation>(client, lease, path);
+      return new PartAdmin(client).ask<Explanation>(lease, path);
     });
 }
 

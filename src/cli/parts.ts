@@ -1,5 +1,5 @@
 // The serving parts of a cluster (agent, dns, proxy, peering, …) by the Leases they renew in its home: which reported
-// lately, and which have been silent since when.
+// lately, and which have been silent since when. Those that have been silent for days are taken for removed.
 
 import { formatElapsed } from '../base/text/elapsed.ts';
 import { listAll } from '../clusterset/explain/set-state.ts';
@@ -8,14 +8,14 @@ import { isForbidden } from '../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { partLabel } from '../kube/objects/part-lease.ts';
-import { type PartStatus, partStatusOf } from '../kube/objects/part-status.ts';
+import { type PartStatus, partStatuses } from '../kube/objects/part-status.ts';
 import { formatTable } from './table.ts';
 
 /** Undefined if the caller may not read Leases there. */
 export async function readParts(home: Client, nowMs: number): Promise<PartStatus[] | undefined> {
   try {
     const leases = await listAll<Lease>(home, leaseType, { namespace: systemNamespace, labelSelector: partLabel });
-    return leases.map((lease) => partStatusOf(lease, nowMs));
+    return partStatuses(leases, nowMs);
   } catch (error) {
     if (isForbidden(error)) return undefined;
     throw error;

@@ -4,7 +4,8 @@ import type { Command } from 'commander';
 import { version } from '../base/version.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
-import { partLabel, partState } from '../kube/objects/part-lease.ts';
+import { partLabel } from '../kube/objects/part-lease.ts';
+import { partStatuses } from '../kube/objects/part-status.ts';
 import { exitCodes } from './exit-codes.ts';
 import { formatOutput, formatTable, outputOption, parseOutput } from './table.ts';
 import { verbs } from './verbs.ts';
@@ -30,7 +31,9 @@ export function addVersionCommand(program: Command, deps: ClusterSetDeps): void 
     .addHelpText('after', '\nExit code 7 if a part has another version than this program.');
   addHomeOptions(command).action(async (flags: VersionFlags) => {
     const format = parseOutput(flags.output);
-    const found = flags.client ? { home: undefined, parts: [] } : await withHome(deps, flags, readVersions);
+    const found = flags.client
+      ? { home: undefined, parts: [] }
+      : await withHome(deps, flags, (home) => readVersions(home, deps.world.clock.wallMs()));
     const behind = found.parts.filter((part) => part.version !== version);
     const value = { client: version, ...found, behind: behind.map(({ part, node }) => `${part}/${node}`) };
     const names = found.parts.map(({ part, node }) => `${part}/${node}`);
@@ -39,13 +42,14 @@ export function addVersionCommand(program: Command, deps: ClusterSetDeps): void 
   });
 }
 
-async function readVersions({ client }: OpenHome): Promise<{ home: string; parts: PartVersion[] }> {
+async function readVersions({ client }: OpenHome, nowMs: number): Promise<{ home: string; parts: PartVersion[] }> {
   const { gitVersion } = await client.getPath<{ gitVersion: string }>('/version');
   const { items } = await client.list<Lease>(leaseType, { namespace: systemNamespace, labelSelector: partLabel });
-  const parts = items.map((lease) => {
-    const { part, node, version: theirs } = partState(lease, 0);
-    return { part, node: node || lease.metadata.name, version: theirs || 'unknown' };
-  });
+  const parts = partStatuses(items, nowMs).map(({ part, node, version: theirs }) => ({
+    part,
+    node,
+    version: theirs || 'unknown',
+  }));
   return { home: gitVersion, parts };
 }
 

@@ -46,7 +46,7 @@ export const codes = {
     title: 'an agent is silent',
     severity: 'error',
     means: 'The agent of a cluster does not renew its lease. Other clusters treat its services as stale.',
-    fix: 'Start portolan agent in that cluster, or read its log.',
+    fix: 'Start portolan agent in that cluster, or read its log. Delete its Lease if that machine is gone for good.',
   },
   PTL0203: {
     title: 'a cluster is held down',
@@ -149,13 +149,13 @@ export const codes = {
     severity: 'error',
     means:
       'No authority renews its lease, or none has written the status of the Federation. Federated names are not answered.',
-    fix: 'Start portolan dns with --authority, or read its log.',
+    fix: 'Start portolan dns with --federation, or read its log. Delete its Lease if that machine is gone for good.',
   },
   PTL0601: {
     title: 'the peering process is silent',
     severity: 'error',
     means: 'No peering process has reported lately. What is written about peers is old.',
-    fix: 'Start portolan peering in this cluster, or read its log.',
+    fix: 'Start portolan peering in this cluster, or read its log. Delete its Lease if that machine is gone for good.',
   },
   PTL0602: {
     title: 'a peer was refused',

@@ -3,7 +3,7 @@
 
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { type Gated, templateCondition } from './gate.ts';
-import { gatedByPart, namespaceObjects } from './objects.ts';
+import { commonObjects, gatedByPart } from './objects.ts';
 import { valuesSchema } from './schema.ts';
 import { contradictions, defaultValues, type PartName, type Values } from './values.ts';
 
@@ -17,12 +17,12 @@ type Stringify = (value: unknown) => string;
 export function chartFiles(version: string, stringify: Stringify): ChartFile[] {
   const parts = [...gatedByPart(markedValues())];
   // Helm makes the namespace that it installs into, and no other.
-  const besides = namespaceObjects().find(({ object }) => object.metadata.name !== systemNamespace)!.object;
+  const common = commonObjects().filter(({ object }) => object.metadata.name !== systemNamespace);
   return [
     { path: 'Chart.yaml', text: stringify(chartOf(version)) },
     { path: 'values.yaml', text: stringify(defaultValues) },
     { path: 'values.schema.json', text: `${JSON.stringify(valuesSchema(), undefined, 2)}\n` },
-    { path: 'templates/namespace.yaml', text: stringify(besides) },
+    { path: 'templates/common.yaml', text: common.map(({ object }) => `---\n${stringify(object)}`).join('') },
     ...parts.map(([name, objects]) => ({ path: `templates/${name}.yaml`, text: templateOf(name, objects, stringify) })),
     { path: 'templates/checks.yaml', text: checks },
   ];

@@ -1,16 +1,21 @@
 // All objects of an installation, in the order in which they are written. Pure.
 
+import { ticketAccount } from '../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import { externalNamespace, systemNamespace } from '../kube/objects/ours.ts';
-import { rbacGroup } from '../kube/objects/rbac.ts';
+import { rbacGroup, serviceAccountType } from '../kube/objects/rbac.ts';
 import { type Gated, isOpen } from './gate.ts';
 import { partsOf } from './parts.ts';
 import { defaultValues, type PartName, type Values } from './values.ts';
 import { objectsOfPart } from './workload.ts';
 
-export function namespaceObjects(): Manifest[] {
-  return [systemNamespace, externalNamespace].map((name) => manifest(namespaceType, { name }, {}));
+/** What is there whichever parts are enabled: the namespaces, and the account of those who ask parts. */
+export function commonObjects(): Manifest[] {
+  return [
+    ...[systemNamespace, externalNamespace].map((name) => manifest(namespaceType, { name }, {})),
+    manifest(serviceAccountType, ticketAccount, {}),
+  ];
 }
 
 /** With what each object depends on, for templates. */
@@ -30,7 +35,7 @@ export function everyObject(): Manifest[] {
 
 export function objectsOf(values: Values): Manifest[] {
   const parts = [...objectsByPart(values)].filter(([name]) => values[name].enabled);
-  return [...namespaceObjects(), ...parts.flatMap(([, objects]) => objects)];
+  return [...commonObjects(), ...parts.flatMap(([, objects]) => objects)];
 }
 
 /** Namespace, accounts and rights, for parts that do not run as Pods of this cluster. */

@@ -2,6 +2,7 @@
 // opens, and what it may do to its node. Pure.
 
 import { clusterIdProperty } from '../clusterset/kinds/cluster-property.ts';
+import { ticketRule } from '../kube/objects/admin-ticket.ts';
 import { type PolicyRule, readVerbs, writeVerbs } from '../kube/objects/rbac.ts';
 import type { PartName, Values } from './values.ts';
 
@@ -94,6 +95,7 @@ export function partsOf(values: Values): Part[] {
         read('', 'services'),
         read('discovery.k8s.io', 'endpointslices'),
         read('multicluster.x-k8s.io', 'serviceimports'),
+        ticketRule,
       ],
       systemRules: [leaseRule, read('', 'configmaps'), read(own, 'peerservices', 'meshexternalservices')],
       isOnHostNetwork: false,
@@ -124,6 +126,7 @@ export function partsOf(values: Values): Part[] {
         read(own, 'peerexports'),
         { apiGroups: [own], resources: ['peerexports/status'], verbs: ['patch'] },
         { apiGroups: [own], resources: ['addressclaims'], verbs: [...readVerbs, ...writeVerbs] },
+        ticketRule,
       ],
       systemRules: [
         leaseRule,
@@ -170,6 +173,7 @@ export function partsOf(values: Values): Part[] {
         { apiGroups: [''], resources: ['services/status'], verbs: ['update'] },
         { apiGroups: ['multicluster.x-k8s.io'], resources: ['serviceimports/status'], verbs: ['update'] },
         { apiGroups: [own], resources: ['peerexports/status'], verbs: ['update'] },
+        ticketRule,
       ],
       systemRules: [
         { ...leaseRule, verbs: [...readVerbs, 'create', 'update', 'delete'] },

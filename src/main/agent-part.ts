@@ -5,6 +5,7 @@ import type { Host } from '../base/host.ts';
 import { Parts } from '../base/parts.ts';
 import { startAdminEndpoint } from '../base/real/admin-endpoint.ts';
 import { createPartMetrics } from '../base/real/process-metrics.ts';
+import { forgetParts } from '../kube/controller/forget-parts.ts';
 import { keepPartLease } from '../kube/controller/part-lease.ts';
 import { type AgentRoleOptions, type AgentRoleState, notReady, startAgentRole } from './agent.ts';
 
@@ -30,6 +31,8 @@ export async function startAgentPart(options: AgentPartOptions): Promise<AgentPa
   const node = host.environment['NODE_NAME'] ?? hostname();
   const lease = keepPartLease({ client: home, world, log, part: 'agent', id: hostname(), node });
   parts.add('lease', () => lease.stop());
+  const forgetting = forgetParts({ client: home, world, log });
+  parts.add('forgetting removed parts', () => forgetting.stop());
   const status = () => role.state();
   try {
     const admin = await startAdminEndpoint({

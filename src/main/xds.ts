@@ -2,6 +2,7 @@
 // back: a Lease, and conditions while it leads.
 
 import { chmod, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { codes } from '../base/grpc/status.ts';
 import { serveGrpc } from '../base/grpc/transport-server.ts';
 import type { Log } from '../base/log.ts';
@@ -204,10 +205,11 @@ async function listen(options: Listening): Promise<number> {
 /** Through the Lease, so that the leading process knows what the proxies of all of them refused. */
 function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; withheld: WithheldBook }): PartLease {
   const { world, log, home, namespace, service, parts, withheld } = options;
-  const id = world.random.uuid().slice(0, 8);
+  const identity = world.random.uuid().slice(0, 8);
+  const machine = hostname();
   const own = () => complaintsOf(service, withheld);
   const lease = keepPartLease({
-    ...{ client: home, world, log, namespace, id },
+    ...{ client: home, world, log, namespace, id: machine, node: machine },
     part: 'xds',
     extras: () => ({
       [complaintsAnnotation]: formatComplaints(own()),
@@ -218,7 +220,7 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
   const candidate = standForLeader({
     ...{ client: home, world, log, namespace },
     name: 'portolan-xds-leader',
-    identity: id,
+    identity,
     whileLeading: async (signal) => {
       const labelSelector = `${partLabel}=xds`;
       const leases = createInformer<Lease>({ client: home, world, log, namespace, type: leaseType, labelSelector });

@@ -9,7 +9,7 @@ import { chartFiles } from '../../src/install/chart.ts';
 import { dashboardJson } from '../../src/install/monitoring/dashboard-json.ts';
 import { dashboards } from '../../src/install/monitoring/dashboards.ts';
 import { prometheusRule, ruleGroups, runbooks } from '../../src/install/monitoring/rule-files.ts';
-import { namespaceObjects, objectsByPart } from '../../src/install/objects.ts';
+import { commonObjects, objectsByPart } from '../../src/install/objects.ts';
 import { unitFiles } from '../../src/install/units.ts';
 import { defaultValues } from '../../src/install/values.ts';
 import type { Manifest } from '../../src/kube/objects/manifest.ts';
@@ -63,7 +63,7 @@ function kustomize(): [string, string][] {
   const parts = [...objectsByPart(defaultValues)];
   const inBase = parts.filter(([name]) => defaultValues[name].enabled);
   const optional = parts.filter(([name]) => !defaultValues[name].enabled);
-  const base = ['definitions.yaml', 'namespace.yaml', ...inBase.map(([name]) => `${name}.yaml`)];
+  const base = ['definitions.yaml', 'common.yaml', ...inBase.map(([name]) => `${name}.yaml`)];
   return [
     ['kustomize/base/kustomization.yaml', kustomization({ kind: 'Kustomization', resources: base })],
     [
@@ -73,7 +73,7 @@ function kustomize(): [string, string][] {
           .map(([, text]) => text.trimEnd())
           .join('\n---\n'),
     ],
-    ['kustomize/base/namespace.yaml', generated + stream([...namespaceObjects()])],
+    ['kustomize/base/common.yaml', generated + stream([...commonObjects()])],
     ...inBase.map(([name, objects]): [string, string] => [`kustomize/base/${name}.yaml`, generated + stream(objects)]),
     ...optional.flatMap(([name, objects]): [string, string][] => [
       [`kustomize/${name}/kustomization.yaml`, kustomization({ kind: 'Component', resources: [`${name}.yaml`] })],

@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createMetrics } from '../metrics.ts';
 import { type AdminEndpoint, startAdminEndpoint } from './admin-endpoint.ts';
@@ -65,6 +66,7 @@ test('admin endpoint: it belongs to Leases -> each gets its address, on loopback
   const registration = (holder: string) => ({
     ...{ part: holder, holder, announce: ({ url }: { url: string }) => void told.push(url) },
     problem: () => (holder === 'a_1' ? '' : 'away'),
+    refusalOf: async () => undefined,
   });
   const made = await startAdminEndpoint({
     listen: { host: '0.0.0.0', port: 0 },
@@ -82,4 +84,61 @@ test('admin endpoint: it belongs to Leases -> each gets its address, on loopback
   expect(text).toContain('portolan_home_reachable{part="a_1"} 1');
   expect(text).toContain('portolan_home_reachable{part="b,2"} 0');
   await made.close();
+});
+
+describe('admin endpoint asked from another address than loopback', () => {
+  // An own address of this machine stands for another one: connections to it come from it.
+  const outside = Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+  const seen: string[] = [];
+  let guarded: AdminEndpoint;
+
+  beforeAll(async () => {
+    guarded = await startAdminEndpoint({
+      listen: { host: '0.0.0.0', port: 0 },
+      metrics: createMetrics(),
+      notReady: () => '',
+      status: () => ({ secret: 1 }),
+      routes: { '/switch': { methods: ['POST'], handle: async () => ({ switched: ++switched }) } },
+      registrations: [
+        {
+          ...{ part: 'dns', holder: 'a_1', announce: () => {}, problem: () => '' },
+          refusalOf: async (ticket) => {
+            seen.push(ticket);
+            return ticket === 'good' ? undefined : { status: 403, why: 'not yours' };
+          },
+        },
+      ],
+    });
+  });
+  afterAll(() => guarded.close());
+
+  const from = async (host: string, path: string, init: RequestInit = {}) => {
+    const response = await fetch(`http://${host}:${new URL(guarded.url).port}${path}`, init);
+    return [response.status, (await response.text()).trim()] as const;
+  };
+
+  test('this machine has an address to try it with', () => expect(outside).toBeDefined());
+
+  test.each(['/livez', '/readyz', '/metrics'])('%s -> answered without a ticket', async (path) => {
+    expect((await from(outside!, path))[0]).toBe(200);
+  });
+
+  test.each(['/status', '/switch', '/nothing', '/metrics/', '/livez/../status'])(
+    '%s without a ticket, or with a token in Authorization -> 401 with the way to ask, and nothing happens',
+    async (path) => {
+      for (const headers of [{}, { authorization: 'Bearer good' }, { 'portolan-ticket': '' }]) {
+        const [status, text] = await from(outside!, path, { method: path === '/switch' ? 'POST' : 'GET', headers });
+        expect([status, text]).toEqual([401, expect.stringContaining('ask through the home')]);
+      }
+      expect([switched, seen]).toEqual([0, []]);
+    },
+  );
+
+  test('a ticket -> the home of the part decides', async () => {
+    expect(await from(outside!, '/status', { headers: { 'portolan-ticket': 'stolen' } })).toEqual([403, 'not yours']);
+    expect(await from(outside!, '/status', { headers: { 'portolan-ticket': 'good' } })).toEqual([200, '{"secret":1}']);
+    expect(await from('127.0.0.1', '/status')).toEqual([200, '{"secret":1}']);
+  });
 });

@@ -1,9 +1,10 @@
-// The admin endpoint of a role: metrics for Prometheus, and whether it lives and works, for who restarts it. Plain HTTP,
-// meant for loopback; web pages of other origins are refused by admin-guard.ts.
+// The admin endpoint of a role: metrics for Prometheus, and whether it lives and works, for who restarts it. Plain HTTP.
+// Web pages of other origins are refused by admin-guard.ts. From other machines and Pods, everything but health and metrics
+// needs a ticket, which the home of the part checks.
 
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { adminHolderHeader, formatHolders } from '../admin-holder.ts';
+import { adminHolderHeader, adminTicketHeader, formatHolders } from '../admin-headers.ts';
 import type { Metrics } from '../metrics.ts';
 import { formatHostPort } from '../text/host-port.ts';
 import { adminRefusal } from './admin-guard.ts';
@@ -29,6 +30,13 @@ export interface AdminRegistration {
   announce(admin: { readonly url: string; readonly pod?: string }): void;
   /** Why the home did not take the last renewal; empty if it did. */
   problem(): string;
+  /** Why a caller with this ticket gets no answer; undefined if it gets one. */
+  refusalOf(ticket: string): Promise<Refusal | undefined>;
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly why: string;
 }
 
 export interface AdminRoute {
@@ -51,10 +59,17 @@ export function startAdminEndpoint(options: AdminEndpointOptions): Promise<Admin
     const refusal = adminRefusal(request.headers, options.listen.host);
     if (refusal !== undefined) return answer(response, 403, `${refusal}\n`);
     const [path = '', query = ''] = (request.url ?? '').split('?', 2);
-    const route = options.routes?.[path];
-    if (route !== undefined) return follow(route, { method: request.method ?? '', query }, response);
-    if (request.method !== 'GET') return answer(response, 405, 'only GET\n');
-    respond(options, path, response).catch((error: unknown) => answer(response, 500, `${error}\n`));
+    const serve = () => {
+      const route = options.routes?.[path];
+      if (route !== undefined) return follow(route, { method: request.method ?? '', query }, response);
+      if (request.method !== 'GET') return answer(response, 405, 'only GET\n');
+      respond(options, path, response).catch((error: unknown) => answer(response, 500, `${error}\n`));
+    };
+    if (isOpenTo(request, path)) return serve();
+    refusalOf(request, registrations).then((refused) => {
+      if (refused === undefined) serve();
+      else answer(response, refused.status, `${refused.why}\n`);
+    });
   });
   server.requestTimeout = 10_000;
   return new Promise((resolve, reject) => {
@@ -73,6 +88,25 @@ export function startAdminEndpoint(options: AdminEndpointOptions): Promise<Admin
       });
     });
   });
+}
+
+/** Kubelets ask for health and a Prometheus for metrics, both without a ticket. */
+const openPaths: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']);
+
+function isOpenTo({ socket }: IncomingMessage, path: string): boolean {
+  return openPaths.has(path) || /^(127\.|::1$|::ffff:127\.)/.test(socket.remoteAddress ?? '');
+}
+
+/** All registrations of an endpoint are at one home. */
+async function refusalOf(
+  { headers }: IncomingMessage,
+  [registration]: readonly AdminRegistration[],
+): Promise<Refusal | undefined> {
+  const ticket = headers[adminTicketHeader];
+  const instead = `from other machines only ${[...openPaths].join(', ')} are answered without a ticket; ask through the home, as portolan dig and doctor do, or on the machine itself by a loopback address`;
+  if (typeof ticket !== 'string' || ticket === '') return { status: 401, why: instead };
+  if (registration === undefined) return { status: 403, why: 'this part has no home that could check tickets' };
+  return registration.refusalOf(ticket);
 }
 
 function measure({ metrics, notReady, registrations = [] }: AdminEndpointOptions): void {

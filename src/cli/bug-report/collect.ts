@@ -2,7 +2,7 @@
 // themselves. Unreadable objects are listed, and stop nothing else.
 
 import type { Client } from '../../kube/client/client.ts';
-import { askPartText } from '../../kube/client/part-admin.ts';
+import { PartAdmin } from '../../kube/client/part-admin.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
 import type { KubernetesEvent } from '../../kube/objects/event.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
@@ -29,6 +29,7 @@ export async function collectCluster(client: Client, folder: string): Promise<Ar
     }
   };
   const files: ArchiveFile[] = [];
+  const admin = new PartAdmin(client);
   for (const path of ['/version', '/readyz?verbose', '/metrics'])
     files.push(...(await tryTo(`home${path.replace(/\?.*/, '')}.txt`, () => textAt(client, path))));
   for (const kind of keptKinds)
@@ -37,7 +38,7 @@ export async function collectCluster(client: Client, folder: string): Promise<Ar
     for (const path of ['/readyz', '/status', '/metrics'])
       files.push(
         ...(await tryTo(`parts/${lease.metadata.name}${path}.txt`, () =>
-          askPartText(client, lease, path, { timeoutMs: partMsMax }),
+          admin.askText(lease, path, { timeoutMs: partMsMax }),
         )),
       );
   if (unread.length > 0) files.push({ path: `${folder}/unread.txt`, text: `${unread.join('\n')}\n` });

@@ -9,7 +9,7 @@ import type { Explanation } from '../../dns/explain/explanation.ts';
 import type { Answers, AskedName, ResolverState, TriedConnection } from '../../doctor/facts.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { askPart } from '../../kube/client/part-admin.ts';
+import { PartAdmin } from '../../kube/client/part-admin.ts';
 import { ApiError } from '../../kube/objects/api-error.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { type EndpointSlice, endpointSliceType, importedServiceNameLabel } from '../../kube/objects/endpoint-slice.ts';
@@ -34,7 +34,8 @@ export interface PartAsker {
 }
 
 export function createPartAsker(client: Client, nowMs: number): PartAsker {
-  const ask = <T>(lease: Lease, path: string) => askPart<T>(client, lease, path, { timeoutMs: answerMsMax });
+  const admin = new PartAdmin(client);
+  const ask = <T>(lease: Lease, path: string) => admin.ask<T>(lease, path, { timeoutMs: answerMsMax });
   return {
     resolverStates: () =>
       everyPart(client, { part: 'dns', nowMs }, async (lease, resolver) => {

@@ -6,7 +6,9 @@ import { everyObject } from '../../install/objects.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isNotFound } from '../../kube/objects/api-error.ts';
-import { isOurs } from '../../kube/objects/ours.ts';
+import { leaseType } from '../../kube/objects/lease.ts';
+import { isOurs, systemNamespace } from '../../kube/objects/ours.ts';
+import { partLabel } from '../../kube/objects/part-lease.ts';
 import { CommandError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
@@ -39,10 +41,16 @@ export function addUninstallCommand(program: Command, deps: ClusterSetDeps): voi
             if (!isNotFound(error)) throw error;
           }
         }
+        await removeLeases(client);
         await waitIfAsked(deps, flags, { what: 'uninstall', look: () => lookRemoved(client) });
         deps.print('uninstalled; definitions, the namespace portolan-system and your objects are still there');
       }),
   );
+}
+
+/** Of parts that crashed: the others take theirs along. */
+async function removeLeases(client: Client): Promise<void> {
+  await client.deleteCollection(leaseType, { namespace: systemNamespace, labelSelector: partLabel });
 }
 
 async function lookRemoved(client: Client): Promise<Look> {

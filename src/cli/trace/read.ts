@@ -14,7 +14,7 @@ import type { Explanation } from '../../dns/explain/explanation.ts';
 import type { Read } from '../../doctor/facts.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { askPart } from '../../kube/client/part-admin.ts';
+import { PartAdmin } from '../../kube/client/part-admin.ts';
 import { conditionOf, formatTime } from '../../kube/objects/conditions.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import {
@@ -196,13 +196,14 @@ async function askResolvers(home: Client, { service, ips, nowMs }: Asking): Prom
     name: clusterSetDnsName,
   });
   const name = `${service.name}.${service.namespace}.svc.${readDnsOptions(options ?? {}).zone}`;
+  const admin = new PartAdmin(home);
   const type = ips.length > 0 && ips.every((ip) => ip.includes(':')) ? 'AAAA' : 'A';
   return Promise.all(
     (await reporting(home, 'dns', nowMs)).map(async ({ lease, name: resolver }) => ({
       resolver,
       answer: await attempt(async () => {
         const query = new URLSearchParams({ name, type });
-        return answerMark(await askPart<Explanation>(home, lease, `/explain?${query}`, { timeoutMs: partMsMax }), {
+        return answerMark(await admin.ask<Explanation>(lease, `/explain?${query}`, { timeoutMs: partMsMax }), {
           ips,
           nowMs,
         });
@@ -228,12 +229,13 @@ async function askProxies(
   { namespace, name }: ServiceKey,
   nowMs: number,
 ): Promise<ImporterFacts['connections']> {
+  const admin = new PartAdmin(home);
   return Promise.all(
     (await reporting(home, 'proxy', nowMs)).map(async ({ lease, name: from }) => ({
       from,
       result: await attempt(async () => {
         const query = new URLSearchParams({ service: `${namespace}/${name}`, count: '3', lookup: 'off' });
-        const { problems, lines } = await askPart<Report>(home, lease, `/connectivity?${query}`, {
+        const { problems, lines } = await admin.ask<Report>(lease, `/connectivity?${query}`, {
           timeoutMs: partMsMax,
         });
         const detail = problems.length > 0 ? problems.join('; ') : lines.map((line) => line.trim()).join(', ');

@@ -1,6 +1,7 @@
 // The objects of an agent in its own home, on a Kubernetes: its namespace, its account, and no more rights than its
 // controllers use. On the embedded home the same, where the agent is not the admin. Pure.
 
+import { ticketRule } from '../../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import { externalNamespace, systemNamespace } from '../../kube/objects/ours.ts';
@@ -90,6 +91,7 @@ const clusterRules: PolicyRule[] = [
     resourceNames: [clusterIdProperty, clusterSetProperty],
     verbs: ['update'],
   },
+  ticketRule,
 ];
 
 const systemRules: PolicyRule[] = [

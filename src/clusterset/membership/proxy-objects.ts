@@ -1,6 +1,7 @@
 // The account of node proxies in their own home: what they read, and their Leases. An installation on Kubernetes uses the
 // same objects. Pure.
 
+import { ticketRule } from '../../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
@@ -44,6 +45,7 @@ const clusterRules: PolicyRule[] = [
   // Zone and pod range of the node.
   { apiGroups: [''], resources: ['nodes'], verbs: [...readVerbs] },
   { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list'] },
+  ticketRule,
 ];
 
 const systemRules: PolicyRule[] = [

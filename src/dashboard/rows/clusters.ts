@@ -3,7 +3,7 @@
 import { clusterStatus } from '../../clusterset/explain/cluster-status.ts';
 import type { MemberState, SetState } from '../../clusterset/explain/set-state.ts';
 import { describeLease } from '../../clusterset/rules/leases/lease-memory.ts';
-import { partStatusOf } from '../../kube/objects/part-status.ts';
+import { partStatuses } from '../../kube/objects/part-status.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import type { ClusterRow, PartRow, Standing } from '../wire/rows.ts';
 import { homeOf, idOf, type Landscape, setStateOf } from './landscape.ts';
@@ -78,8 +78,8 @@ function lone(watch: HomeWatch, { nowMs }: Landscape): ClusterRow {
 }
 
 function partsIn(watch: HomeWatch | undefined, nowMs: number): { parts: PartRow[]; versions: string[] } {
-  const parts = (watch?.member?.leases.values() ?? []).map((lease): PartRow => {
-    const { part, node, state, reportedAgoMs, version } = partStatusOf(lease, nowMs);
+  const parts = partStatuses(watch?.member?.leases.values() ?? [], nowMs).map((one): PartRow => {
+    const { part, node, state, reportedAgoMs, version } = one;
     return { part, node, state, version, reportedMs: reportedAgoMs === undefined ? undefined : nowMs - reportedAgoMs };
   });
   const sorted = parts.sort((a, b) => (`${a.part} ${a.node}` < `${b.part} ${b.node}` ? -1 : 1));

@@ -5,7 +5,7 @@ import { version } from '../../base/version.ts';
 import { refusedRecords } from '../../clusterset/explain/refused-records.ts';
 import type { BrokerFacts, ClusterFacts, Read } from '../../doctor/facts.ts';
 import type { KubernetesObject } from '../../kube/objects/object.ts';
-import { partStatusOf } from '../../kube/objects/part-status.ts';
+import { partStatuses } from '../../kube/objects/part-status.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import type { KindCopy } from '../homes/kind-copy.ts';
 import { idOf, type Landscape, setStateOf } from './landscape.ts';
@@ -39,7 +39,7 @@ export function doctorFacts(
     health,
     membership: unread,
     broker: state === 'lost' ? { why: `the home does not answer: ${why}` } : setFacts(landscape, watch, behind),
-    parts: 'why' in leases ? leases : { value: leases.value.map((lease) => partStatusOf(lease, landscape.nowMs)) },
+    parts: 'why' in leases ? leases : { value: partStatuses(leases.value, landscape.nowMs) },
     federations: read(broker?.federations),
     exports: read(member?.exports),
     policies: read(member?.policies),

@@ -3,7 +3,7 @@
 
 import { errorText } from '../../base/log.ts';
 import type { Explanation } from '../../dns/explain/explanation.ts';
-import { askPart } from '../../kube/client/part-admin.ts';
+import { PartAdmin } from '../../kube/client/part-admin.ts';
 import { isForbidden } from '../../kube/objects/api-error.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
 import { partLabel, partState } from '../../kube/objects/part-lease.ts';
@@ -58,10 +58,13 @@ function whyNoResolver({ member, home }: HomeWatch): string {
 
 async function explain({ client, home }: HomeWatch, lease: Lease, query: URLSearchParams): Promise<Explanation> {
   try {
-    return await askPart<Explanation>(client!, lease, `/explain?${query}`, { timeoutMs: answerMs });
+    return await new PartAdmin(client!).ask<Explanation>(lease, `/explain?${query}`, { timeoutMs: answerMs });
   } catch (error) {
     if (isForbidden(error))
-      throw new QuestionError(403, `you may not ask parts of ${home.name} (get of services/proxy in portolan-system)`);
+      throw new QuestionError(
+        403,
+        `you may not ask parts of ${home.name} (get of services/proxy or pods/proxy in portolan-system, and for Pods create of serviceaccounts/token of portolan-admin-caller)`,
+      );
     throw new QuestionError(502, `${home.name}: its resolver gives no answer: ${errorText(error)}`);
   }
 }

@@ -1,7 +1,7 @@
 // Figures of each cluster for plots: what its resolver counted, read through its home as the bearer, and the age of its lease.
 
 import { errorText } from '../../base/log.ts';
-import { askPartText } from '../../kube/client/part-admin.ts';
+import { PartAdmin } from '../../kube/client/part-admin.ts';
 import type { HomeWatch } from '../homes/home-watch.ts';
 import { idOf, type Landscape, setStateOf } from '../rows/landscape.ts';
 import type { ClusterFigures, FiguresView } from '../wire/views.ts';
@@ -33,7 +33,7 @@ async function figuresOf(watch: HomeWatch, nowMs: number, ages: ReadonlyMap<stri
   const lease = resolverOf(watch, nowMs);
   if (lease === undefined) return { ...common, ...none, why: 'no resolver that you may see has reported' };
   try {
-    const text = await askPartText(watch.client!, lease, '/metrics', { timeoutMs: answerMs });
+    const text = await new PartAdmin(watch.client!).askText(lease, '/metrics', { timeoutMs: answerMs });
     return { ...common, ...parseFigures(text), why: '' };
   } catch (error) {
     return { ...common, ...none, why: errorText(error) };

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { formatHolders } from '../../base/admin-holder.ts';
+import { formatHolders } from '../../base/admin-headers.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import { type Home, openHome } from '../security/testing/home.ts';
 

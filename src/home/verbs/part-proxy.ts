@@ -4,7 +4,7 @@
 // others than the part, so only loopback addresses count, and only an endpoint that names the holder of that Lease
 // gets the request. None of the caller's headers is passed on.
 
-import { adminHolderHeader, isHolderAmong } from '../../base/admin-holder.ts';
+import { adminHolderHeader, isHolderAmong } from '../../base/admin-headers.ts';
 import type { HttpResponse, HttpTransport } from '../../base/http.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';

@@ -14,18 +14,21 @@ export interface AccountTokenRequest {
   readonly namespace: string;
   readonly name: string;
   readonly lifetimeMs: number;
+  /** Who accepts it; the API server if absent. */
+  readonly audiences?: readonly string[];
   /** A Secret of the same namespace that the token lives and dies with. */
   readonly boundTo?: KubernetesObject;
 }
 
 export async function requestToken(client: Client, request: AccountTokenRequest): Promise<AccountToken> {
-  const { namespace, name, lifetimeMs, boundTo } = request;
+  const { namespace, name, lifetimeMs, audiences, boundTo } = request;
   const body: AnyObject = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
     metadata: { name, namespace },
     spec: {
       expirationSeconds: Math.floor(lifetimeMs / 1000),
+      ...(audiences === undefined ? {} : { audiences }),
       ...(boundTo === undefined
         ? {}
         : {

@@ -117,6 +117,7 @@ export interface Client {
 
 export interface PathOptions<T> extends RequestOptions {
   readonly decode?: (body: Uint8Array) => T;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface ClientOptions {

@@ -10,6 +10,7 @@ export interface RequestSpec {
   readonly path: string;
   readonly json?: unknown;
   readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   /** Reads the answer in place of JSON.parse. */
   readonly decode?: (body: Uint8Array) => unknown;
   readonly signal?: AbortSignal;
@@ -61,7 +62,7 @@ function isUntouched(error: ApiError): boolean {
 }
 
 function httpRequest(spec: RequestSpec, userAgent: string, signal: AbortSignal) {
-  const headers: Record<string, string> = { accept: 'application/json', 'user-agent': userAgent };
+  const headers: Record<string, string> = { ...spec.headers, accept: 'application/json', 'user-agent': userAgent };
   if (spec.json === undefined) return { method: spec.method, path: spec.path, headers, signal };
   headers['content-type'] = spec.contentType ?? 'application/json';
   return { method: spec.method, path: spec.path, headers, signal, body: Buffer.from(JSON.stringify(spec.json)) };

@@ -46,15 +46,60 @@ test('part lease: it stops in order -> the Lease is gone', async () => {
   expect(await lease()).toBeUndefined();
 });
 
-test('part lease: another process of the node took it over -> the one that ends leaves it', async () => {
-  const { sim, keep, lease } = await start();
-  const old = keep('a');
+test('part lease: two of a kind on one machine -> a Lease each, both renewed, each removes its own', async () => {
+  const { sim, keep, states } = await start();
+  const first = keep('a');
   await sim.time.advance(1000);
-  keep('b');
+  const second = keep('b');
+  await sim.time.advance(120_000);
+  expect(await states()).toEqual([
+    ['portolan-proxy-node-1', 'reported', first.holder],
+    ['portolan-proxy-node-1.2', 'reported', second.holder],
+  ]);
+  await sim.time.settle(first.stop());
+  await sim.time.advance(60_000);
+  expect(await states()).toEqual([['portolan-proxy-node-1.2', 'reported', second.holder]]);
+  await sim.time.settle(second.stop());
+  expect(await states()).toEqual([]);
+});
+
+test('part lease: three start at the same moment -> three Leases', async () => {
+  const { sim, keep, states } = await start();
+  for (const name of ['a', 'b', 'c']) keep(name);
+  await sim.time.advance(60_000);
+  expect((await states()).map(([name, state]) => `${name} ${state}`)).toEqual([
+    'portolan-proxy-node-1 reported',
+    'portolan-proxy-node-1.2 reported',
+    'portolan-proxy-node-1.3 reported',
+  ]);
+});
+
+test('part lease: it crashes and is started again -> reports at once, and takes over the old Lease; none is left silent', async () => {
+  const { sim, keep, kill, states } = await start();
+  keep('a');
+  await sim.time.advance(15_000);
+  kill('a');
+  const again = keep('b');
   await sim.time.advance(1000);
-  await sim.time.settle(old.stop());
-  await sim.time.advance(30_000);
-  expect(partState((await lease())!, sim.world('reader').clock.wallMs()).kind).toBe('reported');
+  expect(await states()).toContainEqual([expect.any(String), 'reported', again.holder]);
+  await sim.time.advance(45_000);
+  expect(await states()).toEqual([['portolan-proxy-node-1', 'reported', again.holder]]);
+  await sim.time.settle(again.stop());
+  expect(await states()).toEqual([]);
+});
+
+test('part lease: one of two crashes -> it is silent, and the other one does not hide that', async () => {
+  const { sim, keep, kill, states } = await start();
+  keep('a');
+  await sim.time.advance(1000);
+  const second = keep('b');
+  await sim.time.advance(60_000);
+  kill('a');
+  await sim.time.advance(3_600_000);
+  expect(await states()).toEqual([
+    ['portolan-proxy-node-1', 'silent', expect.any(String)],
+    ['portolan-proxy-node-1.2', 'reported', second.holder],
+  ]);
 });
 
 test('part lease: the home is away for an hour -> one log line, the part knows, and renewed when it is back', async () => {
@@ -88,8 +133,11 @@ async function start() {
   const home = await startHome(sim);
   const client = home.clientOf(sim.world('test'));
   const lines: string[] = [];
+  const worlds = new Map<string, { revoke(): void }>();
+  const kill = (name: string) => worlds.get(name)?.revoke();
   const keep = (name: string) => {
     const world = sim.world(name);
+    worlds.set(name, world);
     const log =
       name === 'a' ? createLog({ clock: world.clock, level: 'info', write: (line) => lines.push(line) }) : silentLog;
     const what = { part: 'proxy', id: 'Node_1', node: 'Node_1', mode: 'nftables' } as const;
@@ -103,5 +151,13 @@ async function start() {
   };
   const lease = () =>
     sim.time.settle(client.get<Lease>(leaseType, ref).catch(() => undefined)) as Promise<Lease | undefined>;
-  return { sim, home, client, keep, lease, lines };
+  /** Name, state and holder of each Lease, by name. */
+  const states = async () => {
+    const { items } = await sim.time.settle(client.list<Lease>(leaseType, { namespace: ref.namespace }));
+    const nowMs = sim.world('reader').clock.wallMs();
+    return items
+      .map((one) => [one.metadata.name, partState(one, nowMs).kind, one.spec?.holderIdentity])
+      .sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
+  };
+  return { sim, home, client, keep, kill, lease, lines, states };
 }

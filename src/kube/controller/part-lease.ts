@@ -1,11 +1,14 @@
 // The Lease by which a running part (proxy, dns, peering, …) reports that it serves: renewed while the part runs, removed
-// when it stops in order. Failing writes are logged once until one succeeds, and never stop the part.
+// when it stops in order. Failing writes are logged once until one succeeds, and never stop the part. part-slots.ts decides
+// which Lease it is where several parts of a kind share a machine.
 
 import { errorText, type Log } from '../../base/log.ts';
 import { version } from '../../base/version.ts';
 import type { Timer, World } from '../../base/world.ts';
+import { getOrUndefined } from '../client/absent.ts';
 import { apply, createIfAbsent, replaceWith } from '../client/apply.ts';
 import type { Client } from '../client/client.ts';
+import { createTicketCheck, type TicketCheck } from '../client/ticket-check.ts';
 import { isNotFound } from '../objects/api-error.ts';
 import { formatMicroTime, type Lease, leaseType } from '../objects/lease.ts';
 import { namespaceType } from '../objects/namespace.ts';
@@ -19,13 +22,14 @@ import {
   partLeaseSeconds,
   partRenewMs,
 } from '../objects/part-lease.ts';
+import { SlotTaken, slotId, slotsMax, slotVerdict, unlessTaken } from './part-slots.ts';
 
 export interface PartLeaseOptions {
   readonly client: Client;
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
   readonly log: Log;
   readonly part: PartName;
-  /** Distinguishes this part from its siblings in the cluster; a proxy's is its node. */
+  /** The machine or node, which distinguishes this part from its siblings elsewhere in the cluster. */
   readonly id: string;
   readonly node?: string;
   readonly mode?: string;
@@ -48,6 +52,8 @@ export interface PartLease {
   announce(admin: AdminPlace): void;
   /** Why the last write to the home failed; empty if it did not. */
   problem(): string;
+  /** Checks the ticket of a caller of its admin endpoint. */
+  readonly refusalOf: TicketCheck;
   /** Removes the Lease, unless another process has taken it over. */
   stop(): Promise<void>;
 }
@@ -55,10 +61,14 @@ export interface PartLease {
 const requestTimeoutMs = 5_000;
 
 export function keepPartLease(options: PartLeaseOptions): PartLease {
-  const { client, world, part, id } = options;
+  const { client, world, log, part, id } = options;
   const renewMs = options.renewMs ?? partRenewMs;
-  const ref = { namespace: options.namespace ?? systemNamespace, name: partLeaseName(part, id) };
-  const log = options.log.with({ lease: `${ref.namespace}/${ref.name}` });
+  const namespace = options.namespace ?? systemNamespace;
+  let slot = 1;
+  /** Slots that were taken at the start, with the last renewal by their holder, until it is known whether that lives. */
+  const doubtful = new Map<number, string>();
+  const refOf = (which: number) => ({ namespace, name: partLeaseName(part, slotId(id, which)) });
+  const fields = () => ({ lease: `${namespace}/${refOf(slot).name}` });
   // Differs for every start: the process that ends must not remove the Lease of the one that replaced it.
   const holder = `${id}_${world.random.uuid()}`;
   const request = { timeoutMs: requestTimeoutMs };
@@ -70,6 +80,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
   /** Error of the last renewal; nothing was written yet at the start. */
   let problem = 'the home has not answered yet';
   let isFailing = false;
+  let isPlaced = false;
   let writing: Promise<void> = Promise.resolve();
 
   function wanted(): Lease {
@@ -77,7 +88,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
       apiVersion: apiVersionOf(leaseType),
       kind: leaseType.kind,
       metadata: {
-        ...ref,
+        ...refOf(slot),
         labels: { [managedByLabel]: managerName, [partLabel]: part },
         annotations: {
           ...options.extras?.(),
@@ -97,29 +108,62 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
     };
   }
 
-  async function write(): Promise<Lease> {
+  /** Throws SlotTaken. */
+  async function writeSlot(): Promise<Lease> {
     const present = held;
     held = undefined;
-    const lease = { client, type: leaseType, change: replaceWith(wanted()), options: request };
+    const change = unlessTaken(replaceWith(wanted()), { holder, nowMs: world.clock.wallMs() });
+    const lease = { client, type: leaseType, change, options: request };
     try {
       return (await apply<Lease>({ ...lease, present, onConflict: 'retry' })).object;
     } catch (error) {
       if (!isNotFound(error)) throw error;
       // A home that never joined a clusterset has no such namespace yet.
-      const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: ref.namespace } };
-      await createIfAbsent(client, namespaceType, namespace, request);
+      const missing = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+      await createIfAbsent(client, namespaceType, missing, request);
       return (await apply<Lease>({ ...lease, present: undefined, onConflict: 'retry' })).object;
+    }
+  }
+
+  async function write(): Promise<Lease> {
+    for (; slot <= slotsMax; slot += 1) {
+      try {
+        return await writeSlot();
+      } catch (error) {
+        if (!(error instanceof SlotTaken)) throw error;
+        if (!isPlaced) doubtful.set(slot, error.renewTime);
+      }
+    }
+    slot = 1;
+    throw new Error(`${slotsMax} processes of ${part} on ${id} keep Leases already`);
+  }
+
+  /** Takes the first Lease whose holder is gone since before the start of this process. */
+  async function changeOver(): Promise<void> {
+    for (const [lower, renewTime] of doubtful) {
+      const present = await getOrUndefined<Lease>(client, leaseType, refOf(lower), request);
+      const verdict = slotVerdict(present, { renewTime, nowMs: world.clock.wallMs() });
+      if (verdict === 'unknown') continue;
+      doubtful.delete(lower);
+      if (verdict === 'sibling') continue;
+      doubtful.clear();
+      const left = refOf(slot);
+      [slot, held] = [lower, present];
+      held = await write();
+      if (refOf(slot).name !== left.name) await remove(left);
     }
   }
 
   async function renew(): Promise<void> {
     try {
       held = await write();
-      if (isFailing) log.info('the lease of this part is renewed again');
+      isPlaced = true;
+      if (doubtful.size > 0) await changeOver();
+      if (isFailing) log.info('the lease of this part is renewed again', fields());
       isFailing = false;
       problem = '';
     } catch (error) {
-      if (!isFailing) log.warn('cannot renew the lease of this part', { error: errorText(error) });
+      if (!isFailing) log.warn('cannot renew the lease of this part', { ...fields(), error: errorText(error) });
       isFailing = true;
       problem = `the home does not take the lease of this part: ${errorText(error)}`;
     }
@@ -130,7 +174,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
     writing = renew();
   }
 
-  async function remove(): Promise<void> {
+  async function remove(ref = refOf(slot)): Promise<void> {
     const present = await client.get<Lease>(leaseType, ref, request);
     if (present.spec?.holderIdentity !== holder) return;
     const { uid, resourceVersion } = present.metadata;
@@ -138,9 +182,12 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
   }
 
   next();
+  // The Pod is what callers name; without one it is the address.
+  const places = () => (admin === undefined ? [] : [admin.pod ?? admin.url]);
   return {
     part,
     holder,
+    refusalOf: createTicketCheck({ client, clock: world.clock, places }),
     announce: (place) => {
       admin = place;
       writing = writing.then(() => {
@@ -154,7 +201,8 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
       timer?.cancel();
       await writing;
       await remove().catch((error: unknown) => {
-        if (!isNotFound(error)) log.info('the lease of this part stays until it expires', { error: errorText(error) });
+        if (!isNotFound(error))
+          log.info('the lease of this part stays until it expires', { ...fields(), error: errorText(error) });
       });
     },
   };

@@ -16,6 +16,8 @@ export const partAnnotations = {
   pod: 'portolan.dev/pod',
 } as const;
 export const partRenewMs = 10_000;
+/** A part that has been silent for longer is taken for removed: long enough that a failure on Friday is seen on Monday. */
+export const partForgottenMs: number = 72 * 3_600_000;
 
 /** A part is silent after three renewals that did not come. */
 export function partLeaseSeconds(renewMs: number): number {
@@ -57,4 +59,10 @@ export function partState(lease: Lease, nowMs: number): PartState {
     version: annotations?.[partAnnotations.version] ?? '',
     reportedMs,
   };
+}
+
+/** Whether the part has been silent for so long that nobody asks for it any more. A Lease without valid times stays. */
+export function isForgotten(lease: Lease, nowMs: number): boolean {
+  const lastMs = partState(lease, nowMs).reportedMs ?? Date.parse(lease.metadata.creationTimestamp ?? '');
+  return nowMs - lastMs > partForgottenMs;
 }

@@ -1,7 +1,7 @@
 // A serving part by its Lease, as commands and pages show it. Pure.
 
 import type { Lease } from './lease.ts';
-import { partState } from './part-lease.ts';
+import { isForgotten, partState } from './part-lease.ts';
 
 export interface PartStatus {
   readonly part: string;
@@ -13,7 +13,12 @@ export interface PartStatus {
   readonly reportedAgoMs: number | undefined;
 }
 
-export function partStatusOf(lease: Lease, nowMs: number): PartStatus {
+/** Without those that are taken for removed. */
+export function partStatuses(leases: readonly Lease[], nowMs: number): PartStatus[] {
+  return leases.filter((lease) => !isForgotten(lease, nowMs)).map((lease) => partStatusOf(lease, nowMs));
+}
+
+function partStatusOf(lease: Lease, nowMs: number): PartStatus {
   const { kind, part, node, mode, version, reportedMs } = partState(lease, nowMs);
   return {
     part,

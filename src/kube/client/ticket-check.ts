@@ -1,0 +1,92 @@
+// Checks the tickets of callers of an admin endpoint, by TokenReview at the home. Anybody in the network may send texts here,
+// so only plausible ones are asked about, few at a time, and each once.
+
+import { BoundedCache } from '../../base/bounded-cache.ts';
+import type { Clock } from '../../base/world.ts';
+import { claimedAudiences, ticketAudience, ticketUser } from '../objects/admin-ticket.ts';
+import { isForbidden } from '../objects/api-error.ts';
+import type { AnyObject, ResourceType } from '../objects/object.ts';
+import type { Client } from './client.ts';
+
+export interface TicketRefusal {
+  readonly status: 401 | 403 | 429 | 503;
+  readonly why: string;
+}
+
+export interface TicketCheckOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  /** The Pod and the URL by which callers name this part. */
+  readonly places: () => readonly string[];
+}
+
+/** Undefined if the ticket is good. */
+export type TicketCheck = (ticket: string) => Promise<TicketRefusal | undefined>;
+
+const tokenReviewType: ResourceType = {
+  group: 'authentication.k8s.io',
+  version: 'v1',
+  plural: 'tokenreviews',
+  kind: 'TokenReview',
+  isNamespaced: false,
+};
+const ticketLengthMax = 8_192;
+const knownMax = 64;
+/** A ticket that was revoked is good for that long. */
+const knownMs = 60_000;
+const askedAtOnceMax = 4;
+const answerMsMax = 5_000;
+
+interface ReviewStatus {
+  readonly authenticated?: boolean;
+  readonly user?: { readonly username?: string };
+  readonly audiences?: readonly string[];
+}
+
+export function createTicketCheck({ client, clock, places }: TicketCheckOptions): TicketCheck {
+  const known = new BoundedCache<{ readonly untilMs: number; readonly refusal: TicketRefusal | undefined }>(knownMax);
+  let asked = 0;
+
+  async function review(ticket: string, audiences: string[]): Promise<TicketRefusal | undefined> {
+    const question: AnyObject = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenReview',
+      metadata: { name: '' },
+      spec: { token: ticket, audiences },
+    };
+    const answer = await client.create(tokenReviewType, question, { timeoutMs: answerMsMax });
+    const status = (answer['status'] ?? {}) as ReviewStatus;
+    if (status.authenticated !== true || !(status.audiences ?? []).some((one) => audiences.includes(one)))
+      return { status: 401, why: 'the ticket is not valid, or not any more' };
+    if (status.user?.username === ticketUser) return undefined;
+    return { status: 403, why: `the ticket is a token of ${status.user?.username}; wanted is one of ${ticketUser}` };
+  }
+
+  return async (ticket) => {
+    const audiences = places().map(ticketAudience);
+    const isPlausible =
+      ticket.length <= ticketLengthMax && audiences.some((one) => claimedAudiences(ticket).includes(one));
+    if (!isPlausible) return { status: 401, why: 'the ticket is not one for this part' };
+    const nowMs = clock.monotonicMs();
+    const earlier = known.get(ticket);
+    if (earlier !== undefined && nowMs < earlier.untilMs) return earlier.refusal;
+    if (asked >= askedAtOnceMax) return { status: 429, why: 'too many tickets are being checked; try again later' };
+    asked += 1;
+    try {
+      const refusal = await review(ticket, audiences);
+      known.set(ticket, { untilMs: nowMs + knownMs, refusal });
+      return refusal;
+    } catch (error) {
+      return { status: 503, why: `the ticket cannot be checked: ${whyUnchecked(error)}` };
+    } finally {
+      asked -= 1;
+    }
+  };
+}
+
+/** The caller may be anybody: nothing of the home's own words goes to it. */
+function whyUnchecked(error: unknown): string {
+  return isForbidden(error)
+    ? 'this part may not create tokenreviews at its home; give its account that right, as portolan install does'
+    : 'the home does not answer this part';
+}
