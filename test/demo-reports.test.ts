@@ -15,10 +15,11 @@ import type { Diagnosis } from '../src/doctor/diagnosis.ts';
 import { meshExternalServiceType } from '../src/external/kinds/mesh-external-service.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { findHome } from '../src/kube/client/kubeconfig.ts';
-import { configMapType } from '../src/kube/objects/config-map.ts';
+import { type ConfigMap, configMapType } from '../src/kube/objects/config-map.ts';
 import type { AnyObject } from '../src/kube/objects/object.ts';
 import { type Secret, secretType } from '../src/kube/objects/secret.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
+import { meshCardName } from '../src/peering/rules/peer-introduction.ts';
 import { type PortolanProcess, runPortolan, startPortolan } from './support/portolan.ts';
 
 const homes = ['broker', 'east', 'west', 'south', 'acme'];
@@ -67,6 +68,41 @@ test('trace over the demo -> from three exports to the answer and a connection, 
   ]);
   for (const { at } of steps) expect(Date.parse(at!)).toBeGreaterThan(Date.parse('2020-01-01'));
   expect([isWhole, code]).toEqual([true, 0]);
+});
+
+test('dig of a federated name with home and broker -> the resolver, then the authority, each through its home', async () => {
+  const words = ['dig', 'checkout.shop.world.svc.federation', '-o', 'json', ...kubeconfigs('west')];
+  const { out, code } = await runPortolan([...words, '--broker-kubeconfig', kubeconfig('broker')]);
+  const explained = JSON.parse(out);
+  expect([code, explained.handler, explained.authority.handler]).toEqual([0, 'stub', 'authority']);
+  expect(explained.authority.records[0]).toMatchObject({
+    sources: expect.arrayContaining([expect.objectContaining({ cluster: 'west' })]),
+  });
+  const alone = await runPortolan(words);
+  expect([alone.code, JSON.parse(alone.out).authority]).toEqual([0, undefined]);
+  const wrong = await runPortolan([...words, '--broker-kubeconfig', kubeconfig('south')]);
+  expect([wrong.code, wrong.err]).toEqual([
+    4,
+    expect.stringMatching(/no authority reports at https:.*; start portolan dns there/),
+  ]);
+});
+
+test('peer token of a mesh on loopback -> a warning with the next step, beside the token; of one that others reach -> the token alone', async () => {
+  const token = (name: string) => runPortolan(['peer', 'token', name, '--allow', '*', ...kubeconfigs('west')]);
+  const first = await token('one');
+  expect([first.code, first.out]).toEqual([0, expect.stringMatching(/^portolan-peer-\S+\n$/)]);
+  expect(first.err).toMatch(
+    /^warning: other machines cannot reach 127\.0\.0\.1:\d+; start portolan peering with --advertise HOST:PORT/,
+  );
+  const ref = { namespace: 'portolan-system', name: meshCardName };
+  const client = clients.get('west')!;
+  const { data } = await client.get<ConfigMap>(configMapType, ref);
+  const setAddress = (address: string) =>
+    client.patch(configMapType, ref, { kind: 'merge', body: { data: { address } } });
+  await setAddress('mesh.west.example:8008');
+  const second = await token('two');
+  await setAddress(data!['address']!);
+  expect([second.code, second.err]).toEqual([0, '']);
 });
 
 const planted = 'Planted-9f2c7d1e-Secret-Value';
