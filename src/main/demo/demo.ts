@@ -8,6 +8,7 @@ import { serviceImportType } from '../../clusterset/kinds/service-import.ts';
 import { serviceShardType } from '../../clusterset/kinds/service-shard.ts';
 import { memberNamespace } from '../../clusterset/rules/broker-layout.ts';
 import { recordName } from '../../clusterset/rules/names.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import {
   type DemoBroker,
@@ -128,7 +129,7 @@ async function untilDecided(deps: DemoDeps, broker: DemoBroker, { name, decider 
     namespace: memberNamespace(demoClusterSet, decider),
     name: recordName({ namespace: demoNamespace, name }),
   };
-  for (let tries = 0; (await broker.client.get(serviceShardType, record)) === undefined; tries += 1) {
+  for (let tries = 0; (await getOrUndefined(broker.client, serviceShardType, record)) === undefined; tries += 1) {
     if (tries > 300) throw new Error(`demo: ${decider} did not export ${name} in 30 s`);
     await sleep(deps.world.timers, 100);
   }
