@@ -75,6 +75,10 @@ function allServices({ ca, caFile, socket, client }: Files): MeshExternalService
       { name: 'httpbin' },
     ),
     externalService(
+      `{ match: [{ type: Domain, value: unready.test, port: 80, protocol: http }, { type: IP, value: 10.50.0.7, port: 9000 }], destination: ${regular('{ address: backend.test, port: 8443 }', 'caCert: { secret: gone }')} }`,
+      { name: 'unready' },
+    ),
+    externalService(
       `{ match: [{ type: CIDR, value: 10.60.0.0/24, port: 9000 }], destination: ${regular('{ address: 10.50.0.7 }')} }`,
       { name: 'net' },
     ),
@@ -117,6 +121,11 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
     expect(await get('10.50.0.1:80', 'httpbin.test')).toContain('200 web2 host=httpbin.test');
     expect(await get('10.50.0.1:80', 'HTTPBIN.test:80')).toContain('200 web2');
     expect(await get('10.50.0.1:80', 'other.test')).toContain('200 web1 host=other.test rule=none');
+  });
+
+  test('TLS origination without the secret of its CA -> closed, and nothing reaches the address as plain text', async () => {
+    expect(await get('10.50.0.1:80', 'unready.test')).toMatch(/^503 /);
+    expect(await outside.ask({ do: 'tcp', to: '10.50.0.7:9000', send: 'hello' })).not.toBe('hello');
   });
 
   test('by CIDR over tcp -> its endpoint', async () => {
@@ -167,9 +176,10 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, traffic', () => {
   });
 
   test('a connection to the proxy itself -> closed, not sent round in circles', async () => {
+    const before = await statistic('tcp.blackhole.downstream_cx_total');
     expect(await outside.ask({ do: 'tcp', to: '127.0.0.1:15002', send: 'hello' })).toMatch(/closed|ECONNRESET/);
     expect(await outside.ask({ do: 'tcp', to: '127.0.0.1:15001', send: 'hello to you' })).toMatch(/closed|ECONNRESET/);
-    expect(await statistic('tcp.blackhole.downstream_cx_total')).toBe(2);
+    expect(await statistic('tcp.blackhole.downstream_cx_total')).toBe(before + 2);
   });
 
   test('[004-05] the Lambda plugin -> invoked with a good signature', async () => {

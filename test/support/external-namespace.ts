@@ -14,7 +14,7 @@ import { createAuthority } from '../../src/external/testing/pem.ts';
 import { redirectElements } from '../../src/proxy/nft/redirects.ts';
 import { Ruleset } from '../../src/proxy/nft/ruleset.ts';
 import { differenceScript, refillScript } from '../../src/proxy/nft/script.ts';
-import { externalResources, usableRules } from '../../src/xds/external/generate.ts';
+import { externalResources, rulesInForce } from '../../src/xds/external/generate.ts';
 import { testInput } from '../../src/xds/external/testing/agreement.ts';
 import { testCredentials } from './aws-signature.ts';
 import { pathOf } from './counterparts.ts';
@@ -88,7 +88,7 @@ export async function startExternalNamespace(options: NamespaceOptions): Promise
   const redirects = new Redirects(name);
   const generate = (services: readonly MeshExternalService[]) => {
     const input = { ...testInput, ...(options.plugins === undefined ? {} : { plugins: options.plugins }), services };
-    redirects.apply(redirectsOf(tablesOf(usableRules(input)), testInput.ports));
+    redirects.apply(redirectsOf(tablesOf(rulesInForce(input)), testInput.ports));
     return externalResources(input);
   };
   const envoy = await startEnvoy({

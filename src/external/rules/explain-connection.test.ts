@@ -50,7 +50,7 @@ HIDDEN  MATCH                           WHY
 net     range 10.1.1.0/24 port 443 tls  an exact name counts more than a prefix of 24 bits
 late    range 10.1.1.0/24 port 443 tls  an exact name counts more than a prefix of 24 bits
 note: a Domain match captures port 443 for all destinations; what DNS answers for that name stays as it is
-note: odd does not count: extension.type: there is no plugin Unheard; there are Lambda`,
+note: odd is not ready, what it matches is closed: extension.type: there is no plugin Unheard; there are Lambda`,
   );
 });
 
@@ -58,6 +58,18 @@ test('explain connection: between equals -> the older, and it is said', () => {
   expect(text('10.1.1.7:443', { kind: 'tls' })).toMatch(
     /rule {8}net[\s\S]*goes to {5}10\.0\.0\.9:8443[\s\S]*late .*net is older/,
   );
+});
+
+test('explain connection: a service that is not ready, one that does not count -> closed, and passed over', () => {
+  const ready = text('10.9.9.9:443', { kind: 'plain', application: 'http1' });
+  expect(ready).toContain('nowhere: the connection is closed, because the service is not ready');
+  const other = externalService('{ match: [{ type: IP, value: 8.8.8.8, port: 53 }] }', {
+    name: 'other',
+    labels: { 'kuma.io/mesh': 'another' },
+  });
+  const connection = { address: parseIp('8.8.8.8')!, port: 53, transport: { kind: 'plain' as const } };
+  const { rule, notes } = explainConnection({ ...input, services: [other] }, connection);
+  expect([rule, notes.join()]).toEqual([undefined, expect.stringContaining('other does not count: ')]);
 });
 
 test('explain connection: a virtual IP by tcp -> the listener that does not look inside', () => {

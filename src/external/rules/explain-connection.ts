@@ -39,12 +39,12 @@ export function explainConnection(
   request?: Request,
 ): ConnectionExplanation {
   const targetings = services.map((object) => ({ object, targeting: targetsOf(object, context) }));
-  const rules = targetings.flatMap(({ targeting }) => (targeting.kind === 'rules' ? targeting.rules : []));
+  const rules = targetings.flatMap(({ targeting }) => targeting.rules);
   const [winner, ...others] = rank(rules, connection, request);
   const redirect = redirectFor(rules, connection);
   const unusable = targetings.flatMap(({ object, targeting }) =>
     targeting.kind === 'none' && object.spec?.match?.some?.(({ port }) => port === connection.port)
-      ? [`${object.metadata.name} does not count: ${targeting.problems.join('; ')}`]
+      ? [`${object.metadata.name} ${obstacleText(targeting.rules)}: ${targeting.problems.join('; ')}`]
       : [],
   );
   return {
@@ -54,6 +54,10 @@ export function explainConnection(
     hides: others.map((rule) => ({ ...explained(rule), why: whyNot(rule, winner!) })),
     notes: [...notesOf(rules, connection, request, winner), ...unusable],
   };
+}
+
+function obstacleText(rules: readonly TargetedRule[]): string {
+  return rules.length === 0 ? 'does not count' : 'is not ready, what it matches is closed';
 }
 
 function asWithout(redirect: Redirect | undefined): string {
@@ -90,6 +94,7 @@ function matchText(match: RuleMatch): string {
 function destinationOf({ destination, port }: Target): string {
   if (destination.kind === 'passthrough') return 'the original destination (Passthrough)';
   if (destination.kind === 'plugin') return `the plugin ${destination.type}`;
+  if (destination.kind === 'closed') return 'nowhere: the connection is closed, because the service is not ready';
   const endpoints = destination.endpoints.map(({ address, port: own }) =>
     address.startsWith('unix:') ? address : `${address}:${own ?? port}`,
   );

@@ -45,7 +45,9 @@ export interface ObjectName {
 export type TargetDestination =
   | { readonly kind: 'passthrough' }
   | { readonly kind: 'endpoints'; readonly endpoints: readonly ExternalEndpoint[]; readonly tls?: TlsPlan }
-  | { readonly kind: 'plugin'; readonly type: string; readonly made: PluginResult };
+  | { readonly kind: 'plugin'; readonly type: string; readonly made: PluginResult }
+  /** It cannot be used: without TLS or a plugin that the resource asks for, nothing may go out in its place. */
+  | { readonly kind: 'closed' };
 
 export interface TargetedRule extends Rule {
   readonly target: Target;
@@ -59,8 +61,13 @@ export interface TargetContext {
 
 export type Targeting =
   | { readonly kind: 'rules'; readonly rules: readonly TargetedRule[] }
-  /** Nothing is emitted for it, and why. */
-  | { readonly kind: 'none'; readonly reason: TargetingReason; readonly problems: readonly string[] };
+  /** Leads nowhere, and why: its rules close what they match. It has none if it does not count at all. */
+  | {
+      readonly kind: 'none';
+      readonly reason: TargetingReason;
+      readonly problems: readonly string[];
+      readonly rules: readonly TargetedRule[];
+    };
 
 export type TargetingReason =
   | 'Invalid'
@@ -80,20 +87,29 @@ export function targetsOf(object: MeshExternalService, context: TargetContext): 
   const visibility = visibilityIn(context.place, object);
   if (!visibility.isVisible) return none('NotVisible', [visibility.reason]);
   const destination = destinationOf(object, context);
-  if ('reason' in destination) return destination;
+  if ('reason' in destination) return closed(object, destination);
   try {
     return { kind: 'rules', rules: withTargets(object, destination) };
   } catch (error) {
     // A plugin is somebody else's code: what it fails at concerns this resource alone.
     if (!(error instanceof PluginFailure)) throw error;
-    return none('PluginFailed', [error.message]);
+    return closed(object, { reason: 'PluginFailed', problems: [error.message] });
   }
 }
 
 class PluginFailure extends Error {}
 
-function none(reason: TargetingReason, problems: readonly string[]): Targeting & { kind: 'none' } {
-  return { kind: 'none', reason, problems };
+interface Obstacle {
+  readonly reason: TargetingReason;
+  readonly problems: readonly string[];
+}
+
+function none(reason: TargetingReason, problems: readonly string[]): Targeting {
+  return { kind: 'none', reason, problems, rules: [] };
+}
+
+function closed(object: MeshExternalService, obstacle: Obstacle): Targeting {
+  return { kind: 'none', ...obstacle, rules: withTargets(object, () => ({ kind: 'closed' })) };
 }
 
 /** Rules of a resource that is valid and visible, wherever it leads: enough to know what must reach the proxy. */
@@ -104,15 +120,12 @@ export function redirectedRules(object: MeshExternalService, place: Place): read
 
 type DestinationOf = (use: Pick<PluginRequest, 'name' | 'port' | 'protocol'>) => TargetDestination;
 
-function destinationOf(
-  object: MeshExternalService,
-  context: TargetContext,
-): DestinationOf | (Targeting & { kind: 'none' }) {
+function destinationOf(object: MeshExternalService, context: TargetContext): DestinationOf | Obstacle {
   const { type = 'Passthrough', endpoints = [], extension, tls } = object.spec.destination ?? {};
   if (type === 'Passthrough') return () => ({ kind: 'passthrough' });
   if (type === 'Extension') return pluginDestination(object, extension!, context.plugins);
   const reading = readTls(tls, secretsOf(object, context.secrets));
-  if (reading.kind === 'broken') return none('TLSNotReady', reading.problems);
+  if (reading.kind === 'broken') return { reason: 'TLSNotReady', problems: reading.problems };
   return () => ({ kind: 'endpoints', endpoints, ...(reading.kind === 'tls' ? { tls: reading.plan } : {}) });
 }
 
@@ -129,11 +142,12 @@ function pluginDestination(
   { spec }: MeshExternalService,
   extension: { type: string; config?: JsonObject },
   plugins: Plugins,
-): DestinationOf | (Targeting & { kind: 'none' }) {
+): DestinationOf | Obstacle {
   const plugin = plugins.get(extension.type);
   if (plugin === undefined) {
     const known = [...plugins.keys()].sort().join(', ');
-    return none('UnknownPlugin', [`extension.type: there is no plugin ${extension.type}; there are ${known}`]);
+    const problem = `extension.type: there is no plugin ${extension.type}; there are ${known}`;
+    return { reason: 'UnknownPlugin', problems: [problem] };
   }
   const config = extension.config ?? {};
   const problems = pluginProblems(
@@ -141,7 +155,7 @@ function pluginDestination(
     config,
     spec.match.map(({ protocol }) => protocol ?? 'tcp'),
   );
-  if (problems.length > 0) return none('PluginConfigInvalid', problems);
+  if (problems.length > 0) return { reason: 'PluginConfigInvalid', problems };
   return (use) => ({ kind: 'plugin', type: plugin.type, made: emitted(plugin, { ...use, config }) });
 }
 

@@ -10,7 +10,7 @@ import { unixPrefix } from '../../external/rules/validation/destination.ts';
 import { blackholeName, extension, passthroughName } from './envoy-names.ts';
 import { tlsSocket } from './tls-socket.ts';
 
-/** Clusters that share the traffic of a target; one in most cases. */
+/** Clusters that share the traffic of a target; one in most cases, none if it is closed. */
 export interface WeightedCluster {
   readonly name: string;
   readonly weight: number;
@@ -19,6 +19,7 @@ export interface WeightedCluster {
 
 export function clustersOf(target: Target): WeightedCluster[] {
   const { destination, name, speech } = target;
+  if (destination.kind === 'closed') return [];
   if (destination.kind === 'passthrough') return [{ name, weight: 1, body: originalDestination(name, speech) }];
   if (destination.kind === 'plugin') {
     return [{ name, weight: 1, body: { ...destination.made.cluster, name, ...protocolOptions(speech) } }];

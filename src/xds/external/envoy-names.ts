@@ -13,7 +13,7 @@ export const fromAds: JsonObject = { ads: {}, resource_api_version: 'V3' };
 
 /** Leads to where the client wanted to go. */
 export const passthroughName = 'passthrough';
-/** Ends connections that were made to the proxy itself, which would otherwise go round in circles. */
+/** Ends connections that lead nowhere, and those made to the proxy itself, which would go round in circles. */
 export const blackholeName = 'blackhole';
 /** Says on the way from a chain to a route under which rule the connection fell. Never leaves the proxy. */
 export const ruleHeader = 'x-portolan-rule';

@@ -1,17 +1,25 @@
 // The generator against the meaning of the rules, through a model of Envoy's choice; its names; and what must not matter.
 
 import { describe, expect, test } from 'vitest';
+import { parseIp } from '../../base/ip.ts';
 import type { MeshExternalService } from '../../external/kinds/mesh-external-service.ts';
 import type { ExtensionPlugin } from '../../external/plugins/plugin.ts';
 import { targetsOf } from '../../external/rules/target.ts';
 import { externalService } from '../../external/testing/services.ts';
 import { externalResources } from './generate.ts';
 import { findDisagreement, testInput } from './testing/agreement.ts';
-import { randomOf, randomServices } from './testing/random-rules.ts';
+import { EnvoyModel } from './testing/envoy-model.ts';
+import { pick, ports, randomOf, randomServices } from './testing/random-rules.ts';
 
 const generate = (services: readonly MeshExternalService[]) => externalResources({ ...testInput, services });
 const namesOf = (services: readonly MeshExternalService[], type: string) =>
   generate(services).flatMap((resource) => (resource.type === type ? [resource.name] : []));
+
+/** The text of each chain. */
+function chainsIn(resources: ReturnType<typeof generate>): string[] {
+  const listeners = resources.filter(({ type }) => type === 'listener');
+  return listeners.flatMap(({ body }) => (body['filter_chains'] as object[]).map((chain) => JSON.stringify(chain)));
+}
 
 describe('external resources', () => {
   test('3,000 random connections and requests -> Envoy picks what the rules say', () => {
@@ -32,14 +40,6 @@ describe('external resources', () => {
     const broken = [
       externalService('{ match: [{ type: IP, value: nonsense, port: 80 }] }', { name: 'b1' }),
       externalService('{ match: [{ type: InternalVIP, value: a.b, port: 80 }] }', { name: 'b2' }),
-      externalService(
-        '{ match: [{ type: IP, value: 10.0.0.1, port: 80, protocol: http }], destination: { type: Extension, extension: { type: Unheard } } }',
-        { name: 'b3' },
-      ),
-      externalService(
-        '{ match: [{ type: IP, value: 10.0.0.1, port: 443 }], destination: { type: Regular, endpoints: [{ address: a.b }], tls: { caCert: { secret: gone } } } }',
-        { name: 'b4' },
-      ),
       externalService('null', { name: 'b5' }),
       externalService('{ match: [{ type: IP, value: 10.0.0.1, port: 80 }] }', {
         name: 'b6',
@@ -53,6 +53,55 @@ describe('external resources', () => {
     }
   });
 
+  // On an address of their own: what they match is closed, and the matcher has to say so.
+  const unready = (port: number) => [
+    externalService(
+      `{ match: [{ type: IP, value: 10.9.9.1, port: ${port}, protocol: http }], destination: { type: Extension, extension: { type: Unheard } } }`,
+      { name: 'plugin' },
+    ),
+    externalService(
+      `{ match: [{ type: IP, value: 10.9.9.2, port: ${port} }], destination: { type: Regular, endpoints: [{ address: a.b }], tls: { caCert: { secret: gone } } } }`,
+      { name: 'tls' },
+    ),
+  ];
+
+  test('services that are not ready among others -> clusters, secrets and chains of the others are the same bytes', () => {
+    const random = randomOf(9);
+    for (let round = 0; round < 20; round += 1) {
+      const services = randomServices(random, { count: 6 });
+      const mixed = [...services, ...unready(pick(random, ports))].toSorted(() => random() - 0.5);
+      const [alone, among] = [generate(services), generate(mixed)];
+      const whole = (list: typeof alone) =>
+        JSON.stringify(list.filter(({ type }) => type === 'cluster' || type === 'secret'));
+      expect(whole(among)).toBe(whole(alone));
+      const chains = new Set(chainsIn(among));
+      for (const chain of chainsIn(alone)) expect(chains).toContain(chain);
+    }
+  });
+
+  test('a missing secret or plugin -> what the service matches is closed, and never goes out as it came', () => {
+    const regular =
+      'destination: { type: Regular, endpoints: [{ address: api.example.com, port: 443 }], tls: { caCert: { secret: gone } } }';
+    const byHost = `{ match: [{ type: Domain, value: api.example.com, port: 80, protocol: http }, { type: CIDR, value: 10.1.0.0/16, port: 80 }, { type: InternalVIP, value: a.ext, port: 80, protocol: http }, { type: CIDR, value: 10.1.0.0/16, port: 9000 }], ${regular} }`;
+    const model = new EnvoyModel(
+      generate([externalService(byHost, { name: 'api', vips: { 'a.ext': '242.0.0.1' } }), ...unready(80)]),
+    );
+    const ends = (to: string, port: number, more: { host?: string } = {}) => {
+      const application = more.host === undefined ? {} : { application: 'http/1.1' as const };
+      const at = { address: parseIp(to)!, port, transport: 'raw_buffer' as const };
+      return model.connect(testInput.ports.inspected, { ...at, ...application, ...more });
+    };
+    const closed = { kind: 'clusters', names: ['blackhole'] };
+    expect(ends('9.9.9.9', 80, { host: 'api.example.com' })).toEqual(closed);
+    expect(ends('10.1.2.3', 80, { host: 'other.org' })).toEqual(closed);
+    expect(ends('10.1.2.3', 80)).toEqual(closed);
+    expect(ends('10.1.2.3', 9000)).toEqual(closed);
+    expect(ends('242.0.0.1', 80, { host: 'other.org' })).toEqual(closed);
+    expect(ends('10.9.9.1', 80, { host: 'other.org' })).toEqual(closed);
+    expect(ends('10.9.9.2', 80)).toEqual(closed);
+    expect(ends('9.9.9.9', 80, { host: 'other.org' })).toEqual({ kind: 'clusters', names: ['passthrough'] });
+  });
+
   test('a plugin that throws, or makes nothing -> a reason for that one; the others give the same bytes as alone', () => {
     const odd = (type: string, emit: () => never): ExtensionPlugin => ({ type, protocols: ['http'], config: {}, emit });
     const throws = odd('Throws', () => {
@@ -63,14 +112,15 @@ describe('external resources', () => {
     const services = randomServices(randomOf(3), { count: 6 });
     const broken = [...plugins.keys()].map((type) =>
       externalService(
-        `{ match: [{ type: IP, value: 10.0.0.1, port: 80, protocol: http }], destination: { type: Extension, extension: { type: ${type} } } }`,
+        `{ match: [{ type: IP, value: 10.9.9.9, port: 80, protocol: http }], destination: { type: Extension, extension: { type: ${type} } } }`,
         { name: type.toLowerCase() },
       ),
     );
     const input = { ...testInput, plugins };
-    const bytes = (list: typeof services) => JSON.stringify(externalResources({ ...input, services: list }));
+    const bytes = (list: typeof services) =>
+      JSON.stringify(externalResources({ ...input, services: list }).filter(({ type }) => type === 'cluster'));
     expect(bytes([...broken, ...services])).toBe(bytes(services));
-    expect(broken.map((one) => targetsOf(one, input))).toEqual([
+    expect(broken.map((one) => targetsOf(one, input))).toMatchObject([
       { kind: 'none', reason: 'PluginFailed', problems: ['extension.type: Throws failed: cannot'] },
       { kind: 'none', reason: 'PluginFailed', problems: ['extension.type: Empty made no cluster'] },
     ]);

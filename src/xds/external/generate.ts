@@ -1,5 +1,6 @@
 // External services as Envoy resources: listeners, routes, clusters and secrets. Pure: the order of the input never
-// matters, and a resource that cannot be used gives nothing and changes nothing of the others.
+// matters. A resource that is invalid gives nothing; one that leads nowhere closes what it matches. Neither changes
+// anything of the others.
 
 import type { MeshExternalService } from '../../external/kinds/mesh-external-service.ts';
 import { type PortTables, tablesOf } from '../../external/rules/tables.ts';
@@ -17,7 +18,7 @@ export interface ExternalInput extends TargetContext, ListenerOptions {
 }
 
 export function externalResources(input: ExternalInput): XdsResource[] {
-  const rules = usableRules(input);
+  const rules = rulesInForce(input);
   // Without rules nothing is redirected, and no proxy needs a listener for it.
   if (rules.length === 0) return [];
   const tables = tablesOf(rules);
@@ -35,12 +36,10 @@ export function externalResources(input: ExternalInput): XdsResource[] {
   return all.sort(compareResources);
 }
 
-/** Rules of all services that can be used. */
-export function usableRules({ services, ...context }: TargetContext & Pick<ExternalInput, 'services'>): TargetedRule[] {
-  return services.flatMap((object) => {
-    const targeting = targetsOf(object, context);
-    return targeting.kind === 'rules' ? targeting.rules : [];
-  });
+/** Rules of all services that count, wherever they lead. */
+export function rulesInForce(input: TargetContext & Pick<ExternalInput, 'services'>): TargetedRule[] {
+  const { services, ...context } = input;
+  return services.flatMap((object) => targetsOf(object, context).rules);
 }
 
 function routesOf(tables: readonly PortTables[], uses: ReadonlyMap<string, ChainUse>): XdsResource[] {

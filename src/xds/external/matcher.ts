@@ -83,7 +83,7 @@ export function plainPort(
   const fallback = fallbackOf(tables.port, options);
   const ranges = hasRanges ? rangeTree(tables, 'raw', options.use, fallback) : fallback;
   const decide = ({ targets }: VipTable) =>
-    targets.raw === undefined ? fallback : leadTo(options.use({ kind: 'bytes', target: targets.raw }));
+    targets.raw === undefined ? fallback : leadTo(options.use(bytesTo(targets.raw)));
   return { port: tables.port, onMatch: vipTree(vips, decide, ranges) };
 }
 
@@ -101,9 +101,7 @@ function vipDecision({ targets }: VipTable, use: UseChain, fallback: JsonObject)
     const target = targets[one];
     if (target === undefined) return fallback;
     return leadTo(
-      use(
-        isHttp(one) && target.speech !== 'bytes' ? { kind: 'vip', target, httpClass: one } : { kind: 'bytes', target },
-      ),
+      use(isHttp(one) && target.speech !== 'bytes' ? { kind: 'vip', target, httpClass: one } : bytesTo(target)),
     );
   };
   return speechTree({ tls: lead('tls'), http1: lead('http1'), http2: lead('http2'), raw: lead('raw') }, fallback);
@@ -131,7 +129,7 @@ function nameTree(table: ClassTable, use: UseChain, otherwise: JsonObject): Json
   ];
   const matchers = byTarget(entries).map(([target, group]) => ({
     domains: group.map(({ domain }) => domain),
-    on_match: leadTo(use({ kind: 'bytes', target })),
+    on_match: leadTo(use(bytesTo(target))),
   }));
   const custom = { '@type': `${xdsMatcher}.ServerNameMatcher`, domain_matchers: matchers };
   const match = { custom_match: { name: 'sni', typed_config: custom } };
@@ -145,7 +143,7 @@ function rangeTree(tables: PortTables, one: SpeechClass, use: UseChain, fallback
   const looksAtHost = httpClass !== undefined && hasNames(table);
   const lead = (target: Target) => {
     const isRequests = httpClass !== undefined && (looksAtHost || target.speech !== 'bytes');
-    return leadTo(use(isRequests ? { kind: 'requests', port, httpClass, target } : { kind: 'bytes', target }));
+    return leadTo(use(isRequests ? { kind: 'requests', port, httpClass, target } : bytesTo(target)));
   };
   const entries = byTarget(table.ranges).map(([target, group]) => ({
     ranges: group.map(({ range }) => range),
@@ -153,6 +151,10 @@ function rangeTree(tables: PortTables, one: SpeechClass, use: UseChain, fallback
   }));
   const otherwise = looksAtHost ? leadTo(use({ kind: 'requests', port, httpClass })) : fallback;
   return ipTree(entries, otherwise);
+}
+
+function bytesTo(target: Target): ChainUse {
+  return target.destination.kind === 'closed' ? { kind: 'blackhole' } : { kind: 'bytes', target };
 }
 
 function isHttp(one: SpeechClass): one is HttpClass {

@@ -6,7 +6,7 @@ import type { ClassTable, SpeechClass } from '../../external/rules/tables.ts';
 import type { Target } from '../../external/rules/target.ts';
 import type { XdsResource } from '../resource.ts';
 import { clustersOf } from './clusters.ts';
-import { causeOf, passthroughName, ruleHeader } from './envoy-names.ts';
+import { blackholeName, causeOf, passthroughName, ruleHeader } from './envoy-names.ts';
 
 /** HTTP classes have routes; the others have none. */
 export type HttpClass = Extract<SpeechClass, 'http1' | 'http2'>;
@@ -81,6 +81,7 @@ function pluginRoute(target: Target, { type, made }: Extract<Target['destination
 
 /** The cluster of a target, or the weights of several: the same for routes and for bytes. */
 export function clusterChoice(target: Target): JsonObject {
+  if (target.destination.kind === 'closed') return { cluster: blackholeName };
   const clusters = clustersOf(target).map(({ name, weight }) => ({ name, weight }));
   return clusters.length === 1 ? { cluster: clusters[0]!.name } : { weighted_clusters: { clusters } };
 }
