@@ -2,18 +2,16 @@
 // the Secrets that they share. Everything at home is read at home, so it goes on while the broker is away. Runs in the
 // agent that leads.
 
-import { isSameJson } from '../../base/json.ts';
-import { errorText, type Log } from '../../base/log.ts';
+import type { Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
-import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
+import { deleteIfPresent } from '../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { createInformer, type Informer } from '../../kube/controller/informer.ts';
 import { runController } from '../../kube/controller/loop.ts';
-import { isForbidden, isNotFound } from '../../kube/objects/api-error.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import { externalNamespace, managedByLabel, managerName } from '../../kube/objects/ours.ts';
-import { type Secret, secretType } from '../../kube/objects/secret.ts';
+import { externalNamespace } from '../../kube/objects/ours.ts';
+import { secretType } from '../../kube/objects/secret.ts';
 import { hostnameGeneratorType } from '../kinds/hostname-generator.ts';
 import {
   copyName,
@@ -24,7 +22,9 @@ import {
 import { planCopy } from '../rules/copy.ts';
 import { sharesSecrets } from '../rules/target.ts';
 import { secretReferences } from '../rules/tls-plan.ts';
+import { externalServiceErrors } from '../rules/validation/external-service.ts';
 import { type Place, visibilityIn } from '../rules/visibility.ts';
+import { bySharedSecret, runSharedSecrets } from './shared-secrets.ts';
 
 export interface BrokerCopiesOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -41,17 +41,22 @@ export interface BrokerCopies {
 }
 
 const originSelector = `${originLabel}=broker`;
-/** Secrets are not watched at the broker: members may read the shared ones alone, one by one. */
-const secretsAgainMs = 300_000;
 
 export function runBrokerCopies(options: BrokerCopiesOptions): BrokerCopies {
   const { world, home, broker, namespace, place } = options;
   const log = options.log.with({ part: 'copies of external services' });
   const originals = [meshExternalServiceType, hostnameGeneratorType].map((type) => ({
     type,
-    there: createInformer({ client: broker, world, log, type, namespace: place.clusterset }),
+    there: createInformer({
+      ...{ client: broker, world, log, type, namespace: place.clusterset },
+      indexes: type === meshExternalServiceType ? { [bySharedSecret]: sharedBy } : {},
+    }),
     here: createInformer({ client: home, world, log, type, namespace, labelSelector: originSelector }),
   }));
+  const secrets = runSharedSecrets({
+    ...{ world, log, home, broker, namespace: place.clusterset, sharedBy },
+    services: originals[0]!.there as unknown as Informer<KubernetesObject>,
+  });
   const controllers = originals.map(({ type, there, here }) => {
     const ownNames = (key: string) => [key.slice(key.indexOf('/') + 1)];
     const copyNames = (key: string) => ownNames(key).map((name) => name.replace(/\.broker$/, ''));
@@ -63,9 +68,9 @@ export function runBrokerCopies(options: BrokerCopiesOptions): BrokerCopies {
         if (present !== undefined) await deleteIfPresent(home, type, present.metadata);
         return undefined;
       }
-      const shared = type === meshExternalServiceType ? await shareSecrets(wanted as MeshExternalService) : false;
+      if (type === meshExternalServiceType) for (const secret of sharedBy(original!)) await secrets.copy(secret);
       await apply({ client: home, type, present, change: replaceWith(wanted) });
-      return shared ? { requeueAfterMs: secretsAgainMs } : undefined;
+      return undefined;
     };
     const sources = [
       { informer: there, keysOf: ownNames },
@@ -83,33 +88,11 @@ export function runBrokerCopies(options: BrokerCopiesOptions): BrokerCopies {
     return visibilityIn(place, copy).isVisible ? copy : undefined;
   }
 
-  /** Whether it shares any. */
-  async function shareSecrets(copy: MeshExternalService): Promise<boolean> {
-    if (!sharesSecrets(copy)) return false;
-    const names = new Set(secretReferences(copy.spec?.destination?.tls).map(({ name }) => name));
-    for (const name of names) await copySecret(name);
-    return names.size > 0;
-  }
-
-  async function copySecret(name: string): Promise<void> {
-    const ref = { namespace: externalNamespace, name: copyName(name) };
-    const there = await broker.get<Secret>(secretType, { namespace: place.clusterset, name }).catch((error) => {
-      if (!isNotFound(error) && !isForbidden(error)) throw error;
-      log.warn('shared secret cannot be read at the broker', { secret: name, error: errorText(error) });
-      return undefined;
-    });
-    if (there === undefined) return;
-    const present = await getOrUndefined<Secret>(home, secretType, ref);
-    if (present !== undefined && isSameJson(present.data, there.data)) return;
-    const labels = { [managedByLabel]: managerName, [originLabel]: 'broker' };
-    const wanted: Secret = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { ...ref, labels },
-      type: 'Opaque',
-      data: there.data ?? {},
-    };
-    await apply({ client: home, type: secretType, present, change: replaceWith(wanted) });
+  /** Nothing for one that would be refused, whatever its shape. */
+  function sharedBy(original: KubernetesObject): Set<string> {
+    const copy = visibleCopy(original) as MeshExternalService | undefined;
+    if (copy === undefined || !sharesSecrets(copy) || externalServiceErrors(copy).length > 0) return new Set();
+    return new Set(secretReferences(copy.spec.destination?.tls).map(({ name }) => name));
   }
 
   for (const { there, here } of originals) for (const informer of [there, here]) informer.start();
@@ -117,7 +100,7 @@ export function runBrokerCopies(options: BrokerCopiesOptions): BrokerCopies {
     stop: async () => {
       for (const { there, here } of originals)
         for (const informer of [there, here] as Informer<unknown>[]) informer.stop();
-      await Promise.all(controllers.map((controller) => controller.stop()));
+      await Promise.all([secrets, ...controllers].map((one) => one.stop()));
     },
   };
 }

@@ -353,4 +353,31 @@ describe('external services: copies of the broker', () => {
     expect(copied['data']).toEqual(data);
     expect(JSON.stringify((await get('b.broker')).status)).not.toContain(pem.slice(60, 100));
   });
+
+  test('nobody shares a secret any more, or it is gone at the broker -> its copy goes; shared by another one -> it stays', async () => {
+    const { broker, home, atBroker, settle, pass } = await member();
+    const data = { 'ca.crt': Buffer.from(createAuthority().certificate).toString('base64') };
+    for (const name of ['pki', 'other']) await settle(make(broker, secretType, { name, namespace: 'prod' }, { data }));
+    const sharing = (secret: string) => ({
+      ...externalService(vip(`${secret}.ext`, `, tls: { caCert: { secret: ${secret} } }`)),
+      metadata: { annotations: { 'portolan.dev/share-secrets': 'true' } },
+    });
+    for (const name of ['a', 'b']) await atBroker(meshExternalServiceType, sharing('pki'), name);
+    await atBroker(meshExternalServiceType, sharing('other'), 'c');
+    const copies = async () => {
+      await pass();
+      const { items } = await settle(home.admin.list(secretType, { namespace: externalNamespace }));
+      return items.map(({ metadata }) => metadata.name);
+    };
+    expect(await copies()).toEqual(['other.broker', 'pki.broker']);
+    await settle(broker.admin.delete(meshExternalServiceType, { namespace: 'prod', name: 'a' }));
+    expect(await copies()).toEqual(['other.broker', 'pki.broker']);
+    const unshared = { metadata: { annotations: { 'portolan.dev/share-secrets': null } } };
+    const b = { namespace: 'prod', name: 'b' };
+    await settle(broker.admin.patch(meshExternalServiceType, b, { kind: 'merge', body: unshared }));
+    expect(await copies()).toEqual(['other.broker']);
+    await settle(broker.admin.delete(secretType, { namespace: 'prod', name: 'other' }));
+    await pass(400_000);
+    expect(await copies()).toEqual([]);
+  });
 });
