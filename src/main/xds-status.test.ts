@@ -55,6 +55,13 @@ test('xds: a proxy refuses a resource -> a condition on its cause, in status and
   expect(await xds.metrics.text()).toContain('portolan_xds_refused_resources 1');
   const leases = await xds.client.list<Lease>(leaseType, { namespace, labelSelector: 'portolan.dev/part=xds' });
   expect(leases.items.length).toBe(1);
+  const reported = await until(async () => {
+    const [lease] = (await xds.client.list<Lease>(leaseType, { namespace, labelSelector: 'portolan.dev/part=xds' }))
+      .items;
+    const text = lease?.metadata.annotations?.['portolan.dev/xds-complaints'] ?? '';
+    return text.includes('no such thing') ? text : undefined;
+  });
+  expect(reported).toContain('"name":"checkout"');
   const present = await xds.client.get<ServiceImport>(serviceImportType, { namespace: 'shop', name: 'checkout' });
   const ports = [{ port: 80, protocol: 'TCP' as const, appProtocol: 'grpc' }];
   await xds.client.update<ServiceImport>(serviceImportType, { ...present, spec: { ...present.spec, ports } });

@@ -217,6 +217,10 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
     }),
   });
   parts.add('lease', () => lease.stop());
+  const offs = [service.onRefusals(() => lease.changed()), withheld.onChange(() => lease.changed())];
+  parts.add('report', () => {
+    for (const off of offs) off();
+  });
   const candidate = standForLeader({
     ...{ client: home, world, log, namespace },
     name: 'portolan-xds-leader',
@@ -224,16 +228,17 @@ function report(options: XdsRoleOptions & { service: XdsService; parts: Parts; w
     whileLeading: async (signal) => {
       const labelSelector = `${partLabel}=xds`;
       const leases = createInformer<Lease>({ client: home, world, log, namespace, type: leaseType, labelSelector });
-      // A process that ended without taking its Lease along has no proxies any more.
-      const isAlive = (one: Lease) => partState(one, world.clock.wallMs()).kind === 'reported';
-      const complaints = () => [...own(), ...[...leases.values()].filter(isAlive).flatMap(complaintsIn)];
+      // A process that ended without taking its Lease along has no proxies any more. Our own is older than what we know.
+      const counts = (one: Lease) =>
+        one.spec?.holderIdentity !== lease.holder && partState(one, world.clock.wallMs()).kind === 'reported';
+      const complaints = () => [...own(), ...[...leases.values()].filter(counts).flatMap(complaintsIn)];
       const writer = new ConditionWriter({ home, world, log, complaints });
       const wake = () => writer.wake();
-      const offs = [service.onRefusals(wake), withheld.onChange(wake), leases.on(wake), () => leases.stop()];
+      const sources = [service.onRefusals(wake), withheld.onChange(wake), leases.on(wake), () => leases.stop()];
       leases.start();
       writer.wake();
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-      for (const off of offs) off();
+      for (const off of sources) off();
       writer.stop();
     },
   });

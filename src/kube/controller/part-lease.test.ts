@@ -119,6 +119,23 @@ test('part lease: the home is away for an hour -> one log line, the part knows, 
   expect(partState((await lease())!, sim.world('reader').clock.wallMs()).kind).toBe('reported');
 });
 
+test('part lease: the extras change again and again -> written once in a second, and as often as before afterwards', async () => {
+  const { sim, home, keep, lease } = await start();
+  const kept = keep('a');
+  await sim.time.advance(1000);
+  const writes = async (ms: number) => {
+    const { revision } = home;
+    await sim.time.advance(ms);
+    return home.revision - revision;
+  };
+  const renewedAt = async () => (await lease())!.spec!.renewTime;
+  const before = await renewedAt();
+  for (let i = 0; i < 100; i += 1) kept.changed();
+  expect(await writes(1_100)).toBe(1);
+  expect(await renewedAt()).not.toBe(before);
+  expect(await writes(30_000)).toBe(3);
+});
+
 test('part lease: somebody deletes it -> made again', async () => {
   const { sim, client, keep, lease } = await start();
   keep('a');

@@ -50,6 +50,8 @@ export interface PartLease {
   readonly holder: string;
   /** Writes the address of the part's admin endpoint, at once. */
   announce(admin: AdminPlace): void;
+  /** The extras have changed: writes them in a second, however often this is called meanwhile. */
+  changed(): void;
   /** Why the last write to the home failed; empty if it did not. */
   problem(): string;
   /** Checks the ticket of a caller of its admin endpoint. */
@@ -59,6 +61,7 @@ export interface PartLease {
 }
 
 const requestTimeoutMs = 5_000;
+const soonMs = 1_000;
 
 export function keepPartLease(options: PartLeaseOptions): PartLease {
   const { client, world, log, part, id } = options;
@@ -77,6 +80,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
   let held: Lease | undefined;
   let timer: Timer | undefined;
   let isStopped = false;
+  let isDueSoon = false;
   /** Error of the last renewal; nothing was written yet at the start. */
   let problem = 'the home has not answered yet';
   let isFailing = false;
@@ -155,6 +159,7 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
   }
 
   async function renew(): Promise<void> {
+    isDueSoon = false;
     try {
       held = await write();
       isPlaced = true;
@@ -193,6 +198,14 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
       writing = writing.then(() => {
         timer?.cancel();
         return isStopped ? undefined : renew();
+      });
+    },
+    changed: () => {
+      if (isDueSoon) return;
+      isDueSoon = true;
+      writing = writing.then(() => {
+        timer?.cancel();
+        if (!isStopped) timer = world.timers.after(soonMs, next);
       });
     },
     problem: () => problem,
