@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseIp } from '../../base/ip.ts';
 import { externalService } from '../testing/services.ts';
-import { type Connection, choose } from './choose.ts';
+import { type Connection, choose, rank } from './choose.ts';
 import { ownerId, rulesOf } from './rule.ts';
 
 const everything = [
@@ -82,6 +82,24 @@ describe('choose', () => {
     ['9.9.9.9:80 http host=mongo.ext', 'as without'],
     ['[fd00::1]:443 tls sni=api.example.com', 'api'],
   ])('%s -> %s', (connection, rule) => expect(ask(connection)).toBe(rule));
+
+  test('between equals -> the older, then by name, then the one of the broker; in any order', () => {
+    const net = (name: string, more: object = {}) =>
+      externalService('{ match: [{ type: CIDR, value: 10.7.0.0/16, port: 22 }] }', { name, ...more });
+    const connection: Connection = { address: parseIp('10.7.1.1')!, port: 22, transport: { kind: 'plain' } };
+    const order = [
+      net('z', { created: '2025-01-01T00:00:00Z' }),
+      net('a', { origin: 'broker' }),
+      net('a'),
+      net('b', { origin: 'broker' }),
+      net('c'),
+    ];
+    const ranked = (services: typeof order) =>
+      rank(services.flatMap(rulesOf), connection).map(({ resource }) => ownerId(resource));
+    const wanted = ['z', 'broker/a', 'a', 'broker/b', 'c'];
+    expect(ranked(order)).toEqual(wanted);
+    expect(ranked(order.toReversed())).toEqual(wanted);
+  });
 
   test('a captured port -> everything on it, below any other rule', () => {
     const captured = externalService('{ match: [{ type: Domain, value: a.com, port: 25 }] }', {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { parseIp } from '../../base/ip.ts';
 import { formatConnection } from '../../cli/external/explain-connection.ts';
 import { builtinPlugins } from '../plugins/builtin.ts';
+import { createAuthority } from '../testing/pem.ts';
 import { externalService } from '../testing/services.ts';
 import type { Connection, Request } from './choose.ts';
 import { explainConnection } from './explain-connection.ts';
@@ -58,6 +59,46 @@ test('explain connection: between equals -> the older, and it is said', () => {
   expect(text('10.1.1.7:443', { kind: 'tls' })).toMatch(
     /rule {8}net[\s\S]*goes to {5}10\.0\.0\.9:8443[\s\S]*late .*net is older/,
   );
+});
+
+const created = { created: '2026-01-01T00:00:00Z' };
+
+function explain(object: (typeof services)[number][], to: string, transport: Connection['transport']): string {
+  const [address = '', port] = to.split(':');
+  const connection = { address: parseIp(address)!, port: Number(port), transport };
+  return formatConnection({ to }, explainConnection({ ...input, services: object }, connection)).join('\n');
+}
+
+test('explain connection: equal age, and two matches of one resource -> by name, and by place', () => {
+  const net = (name: string) =>
+    externalService('{ match: [{ type: CIDR, value: 10.5.0.0/16, port: 22 }] }', { name, ...created });
+  const twice = externalService(
+    '{ match: [{ type: CIDR, value: 10.5.0.0/16, port: 22, protocol: tcp }, { type: CIDR, value: 10.5.0.0/16, port: 22, protocol: tls }] }',
+    { name: 'twice', ...created },
+  );
+  const found = explain([net('b'), twice, net('a')], '10.5.1.1:22', { kind: 'tls' });
+  expect(found).toMatch(/^rule {8}a spec\.match\[0\]/m);
+  expect(found).toMatch(/^b .*as old as a, which comes first by name$/m);
+  expect(explain([twice], '10.5.1.1:22', { kind: 'tls' })).toMatch(
+    /^twice .*an earlier match of the same resource decides$/m,
+  );
+});
+
+test('explain connection: requests without a Host, where Host decides -> which names, and how to ask', () => {
+  const web = externalService('{ match: [{ type: Domain, value: a.com, port: 80, protocol: http }] }', { name: 'web' });
+  const found = explain([web], '10.5.1.1:80', { kind: 'plain', application: 'http1' });
+  expect(found).toContain('note: requests may go elsewhere by Host: a.com; add --host');
+});
+
+test.each([
+  ['verification: { skip: true }', 'over TLS, verified not at all (skip, no CA)'],
+  ['CA, verification: { skip: true }', 'over TLS, verified by CA alone (skip)'],
+  ['CA', "over TLS, verified by CA and the endpoint's own name"],
+  ['CA, verification: { subjectAltNames: [a.b] }', 'over TLS, verified by CA and a.b'],
+])('explain connection: tls { %s } -> %s', (tls, words) => {
+  const ca = `caCert: { inlineString: ${JSON.stringify(createAuthority().certificate)} }`;
+  const spec = `{ match: [{ type: IP, value: 10.5.1.1, port: 80 }], destination: { type: Regular, endpoints: [{ address: 10.0.0.9 }], tls: { ${tls.replace('CA', ca)} } } }`;
+  expect(explain([externalService(spec)], '10.5.1.1:80', { kind: 'plain' })).toContain(`10.0.0.9:80 ${words}`);
 });
 
 test('explain connection: a service that is not ready, one that does not count -> closed, and passed over', () => {

@@ -93,8 +93,20 @@ describe('tls plan', () => {
     expect(JSON.stringify(problems(tls))).not.toContain('hush');
   });
 
-  test('tls plan: a kind of key that Envoy does not take -> refused', () => {
-    const { privateKey } = generateKeyPairSync('ed25519');
+  test('tls plan: more certificates than a whole store has, or one that cannot be read -> refused, soon', () => {
+    const many = authority.certificate.repeat(501);
+    expect(problems({ caCert: { inlineString: many } })).toEqual(['tls.caCert: holds 501 certificates, more than 500']);
+    const broken = `-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`;
+    expect(problems({ caCert: { inlineString: authority.certificate + broken } })).toEqual([
+      'tls.caCert: a certificate cannot be read',
+    ]);
+  });
+
+  test.each([
+    ['ed25519', generateKeyPairSync('ed25519')],
+    ['short RSA', generateKeyPairSync('rsa', { modulusLength: 1024 })],
+    ['another curve', generateKeyPairSync('ec', { namedCurve: 'secp256k1' })],
+  ])('tls plan: a kind of key that Envoy does not take, %s -> refused', (_what, { privateKey }) => {
     const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     const tls = { caCert: ca, clientCert: { inlineString: client.certificate }, clientKey: { inlineString: key } };
     expect(problems(tls).join()).toContain('must be RSA of 2048 bits or more');

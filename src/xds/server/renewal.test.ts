@@ -38,6 +38,16 @@ test('renewal: a proxy with a good certificate -> another one in its own name, a
   expect(renewed).toEqual(['web', 'web']);
 });
 
+test('renewal: two proxies in turn -> the limit counts for each', async () => {
+  const { ask } = start();
+  const request = { publicKey: publicPem('P-256') };
+  const other: Verdict<ProxyCaller> = { kind: 'trusted', caller: { identity: { ...identity, name: 'other' } } };
+  expect(await ask(request)).toMatch(/^200/);
+  expect(await ask(request, other)).toMatch(/^200/);
+  expect(await ask(request)).toMatch(/^429/);
+  expect(await ask(request, other)).toMatch(/^429/);
+});
+
 test('renewal: no certificate, or one that is refused -> Unauthorized', async () => {
   const { ask } = start();
   const request = { publicKey: publicPem('P-256') };
