@@ -158,15 +158,28 @@ describe('bug-report', () => {
     secrets = [...(await secretsOf()), planted, plantedKey];
   }, 60_000);
 
+  const secretsIn = (whole: string) =>
+    secrets.filter((secret) => spellingsOf(secret).some((text) => text.length >= 8 && whole.includes(text)));
+
   test('bug-report over the demo -> no key, token or secret value of any home is in it, however it is spelled', () => {
     expect(secrets.length).toBeGreaterThan(30);
     const whole = `${archive.toString('latin1')}\n${gunzipSync(archive).toString('latin1')}`;
-    const found = secrets.filter((secret) =>
-      spellingsOf(secret).some((text) => text.length >= 8 && whole.includes(text)),
-    );
-    expect(found).toEqual([]);
+    expect(secretsIn(whole)).toEqual([]);
     // The search itself finds what is there.
     expect(spellingsOf('clusterset').some((text) => whole.includes(text))).toBe(true);
+  });
+
+  // Each of them reads all objects of a home, Secrets and the planted service among them.
+  test.each([
+    'doctor',
+    'doctor -o json',
+    'status -o wide',
+    'status -o json',
+    'explain connection --to 10.0.0.1:443 --host planted.example -o json',
+  ])('%s over the demo -> no key, token or secret value of any home is printed', async (words) => {
+    const { out, err } = await runPortolan([...words.split(' '), ...kubeconfigs('west')]);
+    expect(out.length).toBeGreaterThan(10);
+    expect(secretsIn(`${out}${err}`)).toEqual([]);
   });
 
   test('bug-report over the demo -> one folder for each home with findings, objects, and the health of its parts', () => {

@@ -70,6 +70,10 @@ describeWith(['kubectl', 'dig'], 'external services, roles', () => {
     expect(explained.err).toBe('');
     expect(explained.out).toContain('mongo spec.match[0]: virtual IP port 27017 tcp');
     expect(explained.out).toContain('10.0.0.1:27017, 10.0.0.2:27017');
+    const asked = ['--to', '10.9.9.9:27017', '--host', 'mongo.ext.svc.local', '--kubeconfig', api.kubeconfig];
+    const byHost = await runPortolan(['explain', 'connection', ...asked]);
+    expect(byHost.err).toBe('');
+    expect(byHost.out).toContain('no rule captures it');
     const wrong = await runPortolan(['explain', 'connection', '--to', 'nowhere', '--kubeconfig', api.kubeconfig]);
     expect(wrong.err).toContain('write IP:PORT');
     expect(wrong.code).not.toBe(0);

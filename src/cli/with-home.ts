@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { Host } from '../base/host.ts';
 import type { World } from '../base/world.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
-import { findHome } from '../kube/client/kubeconfig.ts';
+import { findHome, type HomeAccess } from '../kube/client/kubeconfig.ts';
 import { usageError } from './exit-codes.ts';
 
 export interface CliDeps {
@@ -57,8 +57,14 @@ export function homesOf({ kubeconfig, context }: HomesFlags): HomeFlags[] {
   return (kubeconfig ?? [undefined]).flatMap((file) => contexts.map((name) => ({ kubeconfig: file, context: name })));
 }
 
+/** Takes what it needs of all the flags of a command: some have a `--host` of their own. */
+export function findHomeOf(deps: Pick<CliDeps, 'host' | 'world'>, flags: HomeFlags): Promise<HomeAccess> {
+  const { kubeconfig, context } = flags;
+  return findHome({ host: deps.host, clock: deps.world.clock, kubeconfig, context });
+}
+
 export async function withHome<T>(deps: CliDeps, flags: HomeFlags, run: (home: OpenHome) => Promise<T>): Promise<T> {
-  const access = await findHome({ host: deps.host, clock: deps.world.clock, ...flags });
+  const access = await findHomeOf(deps, flags);
   const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
   try {
     return await run({ client, server: access.server, defaultNamespace: access.defaultNamespace });

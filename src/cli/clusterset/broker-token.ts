@@ -31,7 +31,6 @@ import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import { requestToken } from '../../kube/client/account-token.ts';
 import { install } from '../../kube/client/apply.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
-import { findHome } from '../../kube/client/kubeconfig.ts';
 import { manifest } from '../../kube/objects/manifest.ts';
 import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { OwnerReference } from '../../kube/objects/object.ts';
@@ -39,7 +38,7 @@ import { secretType } from '../../kube/objects/secret.ts';
 import { usageError } from '../exit-codes.ts';
 import { isLoopbackHost } from '../reachable.ts';
 import { addWaitOptions, type WaitFlags, waitIfAsked } from '../wait.ts';
-import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, type HomeFlags } from '../with-home.ts';
+import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, findHomeOf, type HomeFlags } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
 
 interface TokenFlags extends HomeFlags, WaitFlags {
@@ -75,7 +74,7 @@ The token can be used once. Examples:
     );
   addWaitOptions(addHomeOptions(command), 'the cluster has joined', 3600).action(
     async (id: string, flags: TokenFlags) => {
-      const access = await findHome({ host: deps.host, clock: deps.world.clock, ...flags });
+      const access = await findHomeOf(deps, flags);
       const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
       try {
         const request = parseFlags(id, flags);

@@ -6,7 +6,6 @@ import { consultBroker, findMembership, requireMembership } from '../../clusters
 import { allChecks } from '../../doctor/checks/index.ts';
 import type { Severity } from '../../doctor/codes.ts';
 import { diagnose } from '../../doctor/diagnosis.ts';
-import { findHome } from '../../kube/client/kubeconfig.ts';
 import { readCluster } from '../doctor/read.ts';
 import { describeError, exitCodes, exitKindOf } from '../exit-codes.ts';
 import { readOutside } from '../outside.ts';
@@ -15,6 +14,7 @@ import { verbs } from '../verbs.ts';
 import {
   addHomesOptions,
   type ClusterSetDeps,
+  findHomeOf,
   type HomeFlags,
   type HomesFlags,
   homesOf,
@@ -87,8 +87,8 @@ async function reportOf(deps: ClusterSetDeps, home: HomeFlags, isOneOfMany: bool
 }
 
 async function judgedStatuses(deps: ClusterSetDeps, flags: HomeFlags): Promise<JudgedStatus[]> {
-  const { world, host } = deps;
-  const access = await findHome({ host, clock: world.clock, ...flags });
+  const { world } = deps;
+  const access = await findHomeOf(deps, flags);
   // The home is asked for its state first: if it does not answer, that error is the whole answer.
   const statuses = await statusesOf(deps, flags);
   const { findings, skipped } = diagnose([await readCluster({ world, access, timeoutMs: checksMsMax })], allChecks);
