@@ -15,9 +15,11 @@ import { askUdp } from '../src/dns/testing/edge/client.ts';
 import { federationType } from '../src/federation/kinds/federation.ts';
 import { EtcdRecords } from '../src/federation/records/etcd-records.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
-import { leaseType } from '../src/kube/objects/lease.ts';
+import { type Lease, leaseType } from '../src/kube/objects/lease.ts';
 import { namespaceType } from '../src/kube/objects/namespace.ts';
 import type { AnyObject } from '../src/kube/objects/object.ts';
+import { systemNamespace } from '../src/kube/objects/ours.ts';
+import { partAnnotations, partLabel } from '../src/kube/objects/part-lease.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { type Home, startHome } from '../src/main/home.ts';
 import { describeWith } from './support/counterparts.ts';
@@ -185,5 +187,20 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
       ),
     );
     await until('no answer', async () => (await askUdp(authorities[0]!.target, `foo.${name} A`)) === 'NXDOMAIN');
+  });
+
+  test('the Lease of an authority -> at the broker with its admin address, gone when it has stopped', async () => {
+    const [authority] = authorities as [DnsProcess];
+    const adminPlaces = async () => {
+      const { items } = await client.list<Lease>(leaseType, { namespace: systemNamespace });
+      return items
+        .filter(({ metadata }) => metadata.labels?.[partLabel] === 'authority')
+        .map(({ metadata }) => metadata.annotations?.[partAnnotations.admin]);
+    };
+    // The one that was killed had the same host, and so the same Lease, which this one takes over.
+    await until('its Lease', async () => (await adminPlaces())[0] === authority.admin);
+    expect(await adminPlaces()).toEqual([authority.admin]);
+    await authority.stop('SIGTERM');
+    expect(await adminPlaces()).toEqual([]);
   });
 });

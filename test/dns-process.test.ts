@@ -4,9 +4,9 @@
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
@@ -312,6 +312,19 @@ describe('portolan dns', () => {
     for (let i = 0; i < 8; i++) expect(await askUdp(dns.target, 'web.shop.svc.cluster.local A')).toBe('10.96.7.7');
     expect(await askTcp(dns.target, 'web.shop.svc.cluster.local A')).toBe('10.96.7.7');
     await until('nine lines', () => dns.log().split('"name":"web.shop.svc.cluster.local"').length === 10);
+  });
+
+  test('threads not asked for -> one for each core beyond the first; asked for -> as many', async () => {
+    const threads = ({ child }: DnsProcess) => {
+      const tasks = `/proc/${child.pid}/task`;
+      return readdirSync(tasks).filter((id) => readFileSync(`${tasks}/${id}/comm`, 'utf8') === 'dns\n').length;
+    };
+    const [core = ''] = /(?<=^Cpus_allowed_list:\s+)\d+/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+    const args = ['--cluster-id', 'east', '--kubeconfig', home.kubeconfig];
+    const pinned = await startDnsProcess(args, { within: ['taskset', '-c', core] });
+    running.add(pinned);
+    expect([threads(pinned), threads(await resolver())]).toEqual([0, Math.min(16, availableParallelism() - 1)]);
+    expect(threads(await resolver('--workers', '3'))).toBe(3);
   });
 
   test('a certificate -> DNS over TLS on the same address', async () => {

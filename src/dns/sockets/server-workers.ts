@@ -64,7 +64,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Serving> {
     const counters = spare.pop() ?? createCounters();
     all.add(counters);
     const workerData: WorkerSetup = { config, listen, memory: table.memory, stubZones, counters };
-    const worker = new Worker(siblingModule(import.meta.url, 'worker'), { workerData });
+    // The name is that of the thread, as `top -H` shows it.
+    const worker = new Worker(siblingModule(import.meta.url, 'worker'), { workerData, name: 'dns' });
     running.add(worker);
     worker.on('error', (error) => log.error('dns worker failed', { error }));
     worker.on('exit', () => {
