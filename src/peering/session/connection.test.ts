@@ -69,3 +69,48 @@ test('connection: the owner allows fewer pings -> 45 s, then five minutes, and i
   one.step({ kind: 'retry', certificate });
   expect(one.keepAliveMs).toBe(620_000);
 });
+
+test('connection: asked to try again -> delays from the beginning, and a stream of before does not count as open', () => {
+  const one = connection();
+  one.step({ kind: 'dial', certificate });
+  for (let count = 0; count < 3; count += 1) one.step(closed(codes.unavailable));
+  one.step({ kind: 'opened', nowMs: 100_000 });
+  one.step({ kind: 'retry', certificate });
+  expect(one.openedMs).toBeUndefined();
+  expect(one.step(closed(codes.unavailable, 200_000))).toMatchObject([{ delayMs: 1000 }]);
+});
+
+test('connection: the catalog is complete -> delays from the beginning', () => {
+  const one = connection();
+  one.step({ kind: 'dial', certificate });
+  for (let count = 0; count < 3; count += 1) one.step(closed(codes.unavailable));
+  one.step({ kind: 'opened', nowMs: 0 });
+  one.step({ kind: 'reconciled' });
+  expect(one.step(closed(codes.unavailable, 1))).toMatchObject([{ delayMs: 1000 }]);
+  expect(one.openedMs).toBeUndefined();
+});
+
+test('connection: Unauthenticated, and our own certificate is gone -> stopped; any other end with a new one -> later', () => {
+  const [gone, other] = [connection(), connection()];
+  for (const one of [gone, other]) one.step({ kind: 'dial', certificate });
+  const withoutOne = { ...closed(codes.unauthenticated), certificate: undefined };
+  expect(gone.step(withoutOne)).toMatchObject([{ kind: 'stopped', reason: 'why' }]);
+  expect(other.step(closed(codes.unavailable, 0, 'c2'))).toMatchObject([{ kind: 'dialLater' }]);
+});
+
+test('connection: whether a stream has ended -> not at the start; after an end or a stop, yes', () => {
+  const [ended, stopped] = [connection(), connection({ versions: [] })];
+  expect([ended.hasFailed, stopped.hasFailed]).toEqual([false, false]);
+  ended.step({ kind: 'dial', certificate });
+  expect(ended.hasFailed).toBe(false);
+  ended.step(closed(codes.unavailable));
+  stopped.step({ kind: 'dial', certificate });
+  expect([ended.hasFailed, stopped.hasFailed]).toEqual([true, true]);
+});
+
+test('connection: the session goes on -> its state is ours; closed is for the end of the stream to say', () => {
+  const one = connection();
+  one.step({ kind: 'session', state: 'updating' });
+  one.step({ kind: 'session', state: 'closed' });
+  expect(one.state.kind).toBe('updating');
+});

@@ -379,10 +379,12 @@ test.each([
 });
 
 test('consumer: a foreign owner falls silent -> unconfirmed entries are suspect, and go after the grace', () => {
-  const { take, stored, tick } = open({ holds: ['a', 'gone'] });
+  const { session, take, stored, tick } = open({ holds: ['a', 'gone'] });
   take(upsert('n1', 'a'), 100);
   expect(tick(3000)).toEqual([]);
+  expect(session.suspects).toBe(0);
   expect(tick(3100)).toEqual(['suspect gone']);
+  expect(session.suspects).toBe(1);
   expect(tick(63_000)).toEqual([]);
   expect(tick(63_100)).toEqual(['remove gone as 1']);
   expect(stored(1)).toEqual(['reconciled quiescence, 1 gone']);
@@ -482,4 +484,19 @@ test('consumer: it is something else later -> a foreign owner is not answered tw
   note = 'contested';
   expect(step({ kind: 'noted', id: 'a' })).toEqual([]);
   expect(take(upsert('2', 'a'))).toEqual(['confirmed a', 'ack 2 but contested']);
+});
+
+test('consumer: on the way to the disk -> counted with its bytes until it is there; a removal has none', () => {
+  const { session, take, stored } = open({ holds: ['b'] });
+  const [first, second] = [upsert('n1', 'a'), upsert('n2', 'c')] as Extract<ReceivedMessage, { kind: 'upsert' }>[];
+  take(first!);
+  take(second!);
+  take({ kind: 'delete', nonce: 'n3', id: 'b' });
+  const counts = () => [session.unacknowledged, session.unacknowledgedBytes];
+  expect(counts()).toEqual([3, first!.bytes + second!.bytes]);
+  stored(1);
+  expect(counts()).toEqual([2, second!.bytes]);
+  stored(3);
+  stored(2);
+  expect(counts()).toEqual([0, 0]);
 });
