@@ -43,6 +43,34 @@ describe('federation authority: equal addresses', () => {
     );
   });
 
+  test('three clusters behind one external address and a fourth far away -> once each, also the fourth', async () => {
+    const asker = shared([
+      ...['a', 'b', 'd'].map(
+        (cluster) => [`/myfederation/myns/myservice/${cluster}`, '{"externalIP": "192.0.2.1", "zone": "1"}'] as const,
+      ),
+      ['/myfederation/myns/myservice/c', '{"externalIP": "192.0.2.3", "zone": "3"}'],
+    ]);
+    expect(await asker.ask(`${name} A`, { source: from('x', { zone: '1' }) })).toBe('192.0.2.1, 192.0.2.3');
+    expect(await asker.ask(`${name} A`, { source: from('x', { zone: '3' }) })).toBe('192.0.2.3, 192.0.2.1');
+  });
+
+  test('more shards than fit -> all of the nearest, some of the others, and TC', async () => {
+    const shard = (_: unknown, i: number) =>
+      [`/myfederation/myns/myservice/c${i}`, `{"externalIP": "192.0.2.${i + 1}", "zone": "${i % 2}"}`] as const;
+    const asker = shared(Array.from({ length: 100 }, shard));
+    const { answers = [], flag_tc: isTruncated } = await asker.askPacket(`${name} A`, {
+      source: from('x', { zone: '1' }),
+    });
+    const isNear = answers.map((answer) => Number((answer as { data: string }).data.split('.')[3]) % 2 === 0);
+    expect([isTruncated, isNear.slice(0, 50).every(Boolean), isNear.slice(50).some(Boolean)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(answers.length).toBeLessThan(100);
+    expect(answers.length).toBeGreaterThan(60);
+  });
+
   test('one address in two spellings -> once', async () => {
     const asker = shared([
       [

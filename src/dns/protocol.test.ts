@@ -216,6 +216,27 @@ describe('dns protocol', () => {
     expect(tcp.answers).toHaveLength(4000);
   });
 
+  test.each([
+    ['addresses of the own cluster alone', 'own.shop.svc.clusterset.local A'],
+    ['addresses of another cluster, in its turn', 'other.shop.svc.clusterset.local A'],
+    ['SRV of all endpoints', '_http._tcp.all.shop.svc.clusterset.local SRV'],
+    ['SRV of the own cluster alone', '_http._tcp.own.shop.svc.clusterset.local SRV'],
+  ])('%s that do not fit -> some of them, each once, and TC; over TCP all', async (_what, question) => {
+    const catalog = makeCatalog();
+    const endpoints = Array.from({ length: 60 }, (_, i) => `10.1.0.${i + 1}`);
+    const slice = (cluster: string) => ({ cluster, ports: ['http:8080'], endpoints });
+    addImport(catalog, 'shop/own', { slices: [slice('west'), { ...slice('east'), endpoints: ['10.9.0.1'] }] });
+    addImport(catalog, 'shop/other', { slices: [slice('east')] });
+    addImport(catalog, 'shop/all', { type: 'Headless', slices: [slice('east')] });
+    syncAll(catalog);
+    const many = new Asker(catalog);
+    const udp = await many.askPacket(question);
+    const texts = (udp.answers ?? []).map((answer) => JSON.stringify((answer as { data: unknown }).data));
+    expect([udp.flag_tc, texts.length > 5, new Set(texts).size]).toEqual([true, true, texts.length]);
+    const tcp = await many.askPacket(question, { transport: 'tcp' });
+    expect([tcp.flag_tc, tcp.answers?.length]).toEqual([false, 60]);
+  });
+
   test('SRV glue that does not fit -> left out whole, without TC', async () => {
     const catalog = makeCatalog();
     const endpoints = Array.from({ length: 20 }, (_, i) => ({ ip: `10.1.0.${i}`, hostname: `h${i}` }));
