@@ -7,12 +7,13 @@ import { describeError, exitCodes, exitKindOf } from '../../src/cli/exit-codes.t
 import { membershipRef } from '../../src/clusterset/explain/consult.ts';
 import type { Diagnosis } from '../../src/doctor/diagnosis.ts';
 import { getOrUndefined } from '../../src/kube/client/absent.ts';
+import { leaseType } from '../../src/kube/objects/lease.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
 import { secretType } from '../../src/kube/objects/secret.ts';
 import { typeAt } from '../command.ts';
 import type { Watched } from '../made-faults/fault.ts';
 import { partFaults } from '../made-faults/part-faults.ts';
-import { openScene, type Scene } from '../made-faults/scene.ts';
+import { openScene, partLease, type Scene } from '../made-faults/scene.ts';
 import { setFaults } from '../made-faults/set-faults.ts';
 import { type FaultRow, faultTable } from '../made-faults/table.ts';
 
@@ -154,4 +155,31 @@ test('doctor: the credentials for the broker were not renewed in time -> a warni
   expect(await write(-dayMs, 9 * dayMs)).toEqual([]);
   expect(await write(-9 * dayMs, dayMs)).toEqual(['PTL0204 warning']);
   expect(await write(-9 * dayMs, -dayMs)).toEqual(['PTL0204 error']);
+});
+
+test('doctor, status: parts on another machine than their home -> not checked, with the reason and what to do, never as healthy', async () => {
+  const scene = await openScene();
+  const { desk, set } = scene;
+  for (const [part, url] of [
+    ['dns', 'http://127.0.0.1:7'],
+    ['proxy', 'http://10.0.0.5:9465'],
+  ] as const) {
+    const lease = partLease(scene, part, { ageMs: 0 });
+    const annotations = { ...lease.metadata.annotations, 'portolan.dev/admin': url };
+    await desk.home.create(leaseType, { ...lease, metadata: { ...lease.metadata, annotations } });
+  }
+  const found = await doctor(scene);
+  expect(found).toMatchObject({ complete: false, findings: [], exitCode: 8 });
+  const elsewhere =
+    'dns on n1: part portolan-dns-n1: it does not answer on the machine of its home; it has stopped, or runs on another one: ask it there with --admin';
+  const notHere =
+    'proxy on n1: part portolan-proxy-n1: its admin endpoint "http://10.0.0.5:9465" is not on loopback; ask it on its own machine with --admin';
+  expect(found.skipped.map(({ code, why }) => `${code} ${why}`)).toEqual([
+    `PTL0502 ${elsewhere}`,
+    `PTL0503 ${elsewhere}`,
+    `PTL0901 ${notHere}`,
+  ]);
+  const lines = await set.time.settle(typeAt(desk, 'doctor'));
+  expect(lines).toContain(`not checked in west: ${elsewhere} (PTL0502, PTL0503)`);
+  expect((await status(scene)).text).toMatch(/^not (checked|tried): .*portolan-dns-n1.*ask it there with --admin/m);
 });

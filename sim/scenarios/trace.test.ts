@@ -2,8 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Step } from '../../src/cli/trace/steps.ts';
+import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
-import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
+import { type EndpointSlice, endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
 import { leaseType } from '../../src/kube/objects/lease.ts';
 import { keepMembership, kubeconfigOf, typeAt } from '../command.ts';
 import { openScene, partLease, ref, type Scene } from '../made-faults/scene.ts';
@@ -15,22 +16,28 @@ interface Traced {
   readonly exitCode: number;
 }
 
-async function open(): Promise<Scene> {
+interface PartAnswers {
+  readonly dns?: object;
+  readonly proxy?: object;
+}
+
+async function open(answers: PartAnswers = {}): Promise<Scene> {
   const scene = await openScene();
   await keepMembership(scene.set, 'east', scene.set.home('east').admin);
   scene.desk.files.set('east', kubeconfigOf('https://east'));
-  await addParts(scene);
+  await addParts(scene, answers);
   return scene;
 }
 
-/** A resolver and a proxy of west that answer as they should. */
-async function addParts(scene: Scene): Promise<void> {
+/** A resolver and a proxy of west that answer as they should, unless other answers are given. */
+async function addParts(scene: Scene, given: PartAnswers): Promise<void> {
   const { set, desk } = scene;
   const { spec } = await desk.home.get<ServiceImport>(serviceImportType, ref);
   const sources = [{ kind: 'ServiceImport', name: 'shop/checkout', ageMs: 1000 }];
   const answers = {
     dns: { rcode: 'NOERROR', records: [{ text: `A ${spec.ips![0]}`, ttlSeconds: 5, sources }] },
     proxy: { problems: [], lines: ['243.0.0.1:80: 3 connected'] },
+    ...given,
   };
   for (const [index, [part, answer]] of Object.entries(answers).entries()) {
     const url = `http://127.0.0.1:${9001 + index}`;
@@ -148,6 +155,111 @@ describe('trace', () => {
       detail: expect.stringContaining('its lease has run out, '),
       next: 'look at portolan agent in east',
     });
+  });
+
+  test('trace: the Service of an export is not there -> stops at the export with its condition', async () => {
+    const scene = await open();
+    const { admin } = scene.set.home('east');
+    const metadata = { namespace: 'shop', name: 'gone' };
+    await admin.create(serviceExportType, {
+      apiVersion: 'multicluster.x-k8s.io/v1beta1',
+      kind: 'ServiceExport',
+      metadata,
+    });
+    await scene.set.time.advance(5_000);
+    expect(firstStop(await trace(scene, `shop/gone --from west ${bothHomes}`))).toMatchObject({
+      step: 'export',
+      where: 'east',
+      detail: expect.stringContaining('Valid=False'),
+      next: 'mend what its condition names',
+    });
+  });
+
+  test('trace: the agent of the exporter is dead -> nothing was published, and there is no merged view', async () => {
+    const scene = await open();
+    scene.set.killAgent('east');
+    await exportService(scene.set.home('east').admin, 'shop/new', { endpoints: ['10.1.0.9'] });
+    const { steps } = await trace(scene, `shop/new --from west ${bothHomes}`);
+    const stops = steps.filter(({ state }) => state === 'stopped').map(({ step, detail }) => `${step}: ${detail}`);
+    expect(stops).toContain('record: nothing was published');
+    expect(stops).toContain('merged: there is no merged view');
+    expect(stops).toContain('import: there is no ServiceImport');
+  });
+
+  test('trace: the agent of the asking cluster died before a change -> the import lacks a cluster, slices are old', async () => {
+    const scene = await open();
+    const [east, west] = [scene.set.home('east').admin, scene.set.home('west').admin];
+    await exportService(west, 'shop/new', { endpoints: ['10.2.0.9'] });
+    await scene.set.time.advance(10_000);
+    scene.set.killAgent('west');
+    await exportService(east, 'shop/new', { endpoints: ['10.1.0.9'] });
+    const { items } = await east.list<EndpointSlice>(endpointSliceType, {
+      namespace: 'shop',
+      labelSelector: 'kubernetes.io/service-name=checkout',
+    });
+    for (const slice of items) {
+      const endpoints = [...(slice.endpoints ?? []), { addresses: ['10.1.0.77'], conditions: { ready: true } }];
+      await east.update(endpointSliceType, { ...slice, endpoints });
+    }
+    await scene.set.time.advance(5_000);
+    const agent = { state: 'stopped', next: 'look at portolan agent in west' };
+    expect((await trace(scene, `shop/new --from west ${bothHomes}`)).steps).toContainEqual(
+      expect.objectContaining({ step: 'import', detail: 'it lacks east', ...agent }),
+    );
+    expect((await trace(scene, `shop/checkout --from west ${bothHomes}`)).steps).toContainEqual(
+      expect.objectContaining({ step: 'slices', where: 'west, of east', detail: '1 ready, 2 at the broker', ...agent }),
+    );
+  });
+
+  test.each([
+    ['another address', { rcode: 'NOERROR', records: [{ text: 'A 10.9.9.9', ttlSeconds: 5, sources: [] }] }],
+    ['no address', { rcode: 'NOERROR', records: [] }],
+    ['NXDOMAIN', { rcode: 'NXDOMAIN', records: [] }],
+  ])('trace: the resolver answers %s -> stops at the answer', async (_what, dns) => {
+    const found = await trace(await open({ dns }), `shop/checkout --from west ${bothHomes}`);
+    expect(firstStop(found)).toMatchObject({ step: 'answer', next: 'portolan dig explains the answer' });
+    expect(found.exitCode).toBe(7);
+  });
+
+  test('trace: connections of the proxy fail -> stops there with the reason', async () => {
+    const proxy = { problems: ['243.0.0.1:80: connection refused'], lines: [] };
+    const found = await trace(await open({ proxy }), `shop/checkout --from west ${bothHomes}`);
+    expect(firstStop(found)).toMatchObject({ step: 'connection', detail: '243.0.0.1:80: connection refused' });
+    expect(found.exitCode).toBe(7);
+  });
+
+  test('trace: the parts run on another machine than their home -> unchecked with the reason and what to do, exit code 8', async () => {
+    const scene = await open();
+    for (const part of ['dns', 'proxy'])
+      await scene.desk.home.patch(
+        leaseType,
+        { namespace: 'portolan-system', name: `portolan-${part}-n1` },
+        { kind: 'merge', body: { metadata: { annotations: { 'portolan.dev/admin': 'http://127.0.0.1:7' } } } },
+      );
+    const found = await trace(scene, `shop/checkout --from west ${bothHomes}`);
+    const unchecked = found.steps.filter(({ state }) => state === 'unchecked');
+    expect(unchecked.map(({ step, next }) => `${step}: ${next}`)).toEqual([
+      'answer: ask it on its own machine',
+      'connection: ask it on its own machine',
+    ]);
+    for (const { detail } of unchecked)
+      expect(detail).toMatch(/on the machine of its home; .* another one: ask it there/);
+    expect(found.exitCode).toBe(8);
+  });
+
+  test('trace: no resolver and no proxy -> the answer is unchecked, and nothing carries the import', async () => {
+    const scene = await open();
+    for (const part of ['dns', 'proxy'])
+      await scene.desk.home.delete(leaseType, { namespace: 'portolan-system', name: `portolan-${part}-n1` });
+    await scene.set.time.advance(60_000);
+    const { steps, exitCode } = await trace(scene, `shop/checkout --from west ${bothHomes}`);
+    expect(steps).toContainEqual(
+      expect.objectContaining({ step: 'answer', state: 'unchecked', detail: 'no resolver reports in this cluster' }),
+    );
+    expect(steps).toContainEqual(
+      expect.objectContaining({ step: 'carried', state: 'stopped', next: expect.stringContaining('portolan proxy') }),
+    );
+    expect(exitCode).toBe(7);
   });
 
   test('trace: a service that no cluster exports -> not found, with what to do', async () => {

@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { configMapType } from '../../kube/objects/config-map.ts';
+import { formatMicroTime, leaseType } from '../../kube/objects/lease.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { peerType } from '../../peering/kinds/peer.ts';
 import { meshCardName } from '../../peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace } from '../../peering/testing/edge/memory-home.ts';
 import { meshOf } from '../../peering/testing/edge/mesh.ts';
 import { addByHand, makeToken, ownCard } from './add.ts';
-import { diffPeer, listServices, retryPeer } from './show.ts';
+import { diffPeer, listPeers, listServices, retryPeer, showPeer } from './show.ts';
 
 let home: MemoryHome | undefined;
 afterEach(() => home?.stop());
@@ -105,3 +106,35 @@ test('peer bundle: the roots of the own mesh -> printed as they are; before peer
   await client.delete(configMapType, { namespace, name: meshCardName });
   await expect(ownCard({ client, namespace })).rejects.toThrow('portolan peering');
 });
+
+test.each([
+  ['renewed lately', [10], false],
+  ['silent for a minute', [60], true],
+  ['one silent, one renewed lately', [60, 10], false],
+  ['none', [], true],
+])(
+  'peer list, status: Leases of peering processes: %s -> said by the Lease alone',
+  async (_what, agesSeconds, isSilent) => {
+    const { client } = await setUp();
+    const nowMs = Date.parse('2026-05-01T12:00:00Z');
+    // What was written last sounds well, whatever became of the process that wrote it.
+    const status = { owner: { state: 'Synced', lastContact: '2026-05-01T11:59:50Z' } };
+    const patch = { kind: 'merge', body: { status } } as const;
+    await client.patch(peerType, { namespace, name: 'west' }, patch, { subresource: 'status' });
+    for (const [index, age] of agesSeconds.entries())
+      await client.create(leaseType, {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { namespace, name: `portolan-peering-${index}`, labels: { 'portolan.dev/part': 'peering' } },
+        spec: { leaseDurationSeconds: 30, renewTime: formatMicroTime(nowMs - age * 1000) },
+      });
+    const problem = 'problem: the peering process does not report, this may be outdated; start portolan peering';
+    for (const report of [
+      await listPeers({ client, namespace }, nowMs),
+      await showPeer({ client, namespace }, 'west', { nowMs }),
+    ]) {
+      expect(report.isSilent).toBe(isSilent);
+      expect(report.lines.includes(problem)).toBe(isSilent);
+    }
+  },
+);

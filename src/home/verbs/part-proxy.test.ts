@@ -128,7 +128,7 @@ describe('part proxy', () => {
       const { status, body } = await home.admin(`POST ${way}/shutdown?now`);
       expect([status, body.reason]).toEqual([503, 'ServiceUnavailable']);
       expect(body.message).toBe(
-        `part ${part}: it does not answer on this machine; it has stopped, or runs on another one`,
+        `part ${part}: it does not answer on the machine of its home; it has stopped, or runs on another one: ask it there with --admin`,
       );
       expect(stranger.seen.map(({ method, url }) => `${method} ${url}`)).toEqual(['GET /livez']);
       stranger.seen.length = 0;

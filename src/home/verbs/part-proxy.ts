@@ -82,7 +82,7 @@ function targetOf(part: string, { metadata, spec }: Lease): { server: string; ho
   if (!loopback.test(server)) {
     throw unavailable(
       part,
-      `its admin endpoint ${JSON.stringify(server)} is not on loopback; ask it on its own machine`,
+      `its admin endpoint ${JSON.stringify(server)} is not on loopback; ask it on its own machine with --admin`,
     );
   }
   return { server, holder: spec?.holderIdentity ?? '' };
@@ -94,7 +94,8 @@ async function checkHolder(
   { part, holder, signal }: { part: string; holder: string; signal: AbortSignal },
 ): Promise<void> {
   // One text for a closed port and for a stranger: who may write Leases must not learn here which ports are open.
-  const elsewhere = 'it does not answer on this machine; it has stopped, or runs on another one';
+  const elsewhere =
+    'it does not answer on the machine of its home; it has stopped, or runs on another one: ask it there with --admin';
   const response = await send(transport, { method: 'GET', path: '/livez', signal }).catch(() => undefined);
   if (response === undefined) throw unavailable(part, elsewhere);
   await drain(response);
