@@ -41,6 +41,17 @@ export const partFaults: readonly MadeFault[] = [
     ),
   },
   {
+    fault: 'the disk of the resolver is full',
+    code: 'PTL0506',
+    says: /dns on n1: its names are not copied to disk: \/state\/names: ENOSPC/,
+    doctorExit: 7,
+    ...answeringPart(
+      'dns',
+      { copyProblem: '/state/names: ENOSPC: no space left on device, write', ...explained('0.0.0.0') },
+      { copyProblem: '', ...explained('0.0.0.0') },
+    ),
+  },
+  {
     fault: 'the resolver gives another address',
     code: 'PTL0503',
     says: /checkout\.shop\.svc\.clusterset\.local \(shop\/checkout\) at dns on n1: it answers 0\.0\.0\.0, expected 24/,

@@ -51,6 +51,7 @@ test('doctor, status: nothing is wrong -> no finding, everything was checked, ex
   expect(found.skipped).toEqual([
     { code: 'PTL0502', cluster: 'west', why: why('dns'), isIdle: true },
     { code: 'PTL0503', cluster: 'west', why: why('dns'), isIdle: true },
+    { code: 'PTL0506', cluster: 'west', why: why('dns'), isIdle: true },
     { code: 'PTL0901', cluster: 'west', why: why('proxy'), isIdle: true },
   ]);
   const { text, exitCode } = await status(scene);
@@ -177,9 +178,10 @@ test('doctor, status: parts on another machine than their home -> not checked, w
   expect(found.skipped.map(({ code, why }) => `${code} ${why}`)).toEqual([
     `PTL0502 ${elsewhere}`,
     `PTL0503 ${elsewhere}`,
+    `PTL0506 ${elsewhere}`,
     `PTL0901 ${notHere}`,
   ]);
   const lines = await set.time.settle(typeAt(desk, 'doctor'));
-  expect(lines).toContain(`not checked in west: ${elsewhere} (PTL0502, PTL0503)`);
+  expect(lines).toContain(`not checked in west: ${elsewhere} (PTL0502, PTL0503, PTL0506)`);
   expect((await status(scene)).text).toMatch(/^not (checked|tried): .*portolan-dns-n1.*ask it there with --admin/m);
 });

@@ -40,7 +40,7 @@ function all<T>(answers: readonly T[]) {
 describe('checks', () => {
   test('a resolver says that a zone is old, and that none is -> PTL0502 with its reason, and nothing', () => {
     const state = (stale: string[]) => ({
-      resolvers: all([{ resolver: 'dns on n1', stale, why: 'the home is away' }]),
+      resolvers: all([{ resolver: 'dns on n1', stale, why: 'the home is away', copyProblem: '' }]),
     });
     expect(found('PTL0502', state(['clusterset.local'])).findings[0]).toMatchObject({
       subject: 'dns on n1',

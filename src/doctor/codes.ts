@@ -151,6 +151,13 @@ export const codes = {
       'No authority renews its lease, or none has written the status of the Federation. Federated names are not answered.',
     fix: 'Start portolan dns with --federation, or read its log. Delete its Lease if that machine is gone for good.',
   },
+  PTL0506: {
+    title: 'a resolver cannot copy its names to disk',
+    severity: 'warning',
+    means:
+      'The resolver answers, but the copy of its names in --state is old. If it starts again while its home is away, it answers from that copy, or SERVFAIL.',
+    fix: 'Make room on that disk, and check that the resolver may write to the folder of --state.',
+  },
   PTL0601: {
     title: 'the peering process is silent',
     severity: 'error',

@@ -53,6 +53,8 @@ export interface ResolverState {
   readonly stale: readonly string[];
   /** Why, if that is known. */
   readonly why: string;
+  /** Why it cannot copy its names to disk; empty if it can, or need not. */
+  readonly copyProblem: string;
 }
 
 export interface TriedConnection {

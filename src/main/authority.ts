@@ -62,14 +62,18 @@ export async function startAuthority(options: AuthorityOptions): Promise<Authori
   const { role, leases } = addAuthorityRole({ ...options, table, server }, parts);
   const { namesCopy: copy } = options;
   const keeping = { world, log, table: names, zones: () => [table.zone], whenSynced: () => role.whenSynced() };
-  if (copy) keepNamesCopy({ ...keeping, copy, isWhole: () => names.isReady(table.zone.id) }, parts);
+  const keeper = copy && keepNamesCopy({ ...keeping, copy, isWhole: () => names.isReady(table.zone.id) }, parts);
   return {
     port: server.udpPort,
     server,
     table,
     role,
     leases,
-    staleZones: () => staleZones({ table: names, zones: [table.zone] }, leases[0]?.problem() ?? ''),
+    staleZones: () =>
+      staleZones({
+        ...{ table: names, zones: [table.zone] },
+        ...{ leaseProblem: leases[0]?.problem() ?? '', copyProblem: keeper?.problem() ?? '' },
+      }),
     whenSynced: () => role.whenSynced(),
     stop: () => parts.stop(),
   };

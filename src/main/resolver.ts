@@ -167,7 +167,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       ]));
     const { namesCopy: copy } = options;
     const keeping = { world, log, table: catalog.table, zones: allZones, whenSynced };
-    if (copy) keepNamesCopy({ ...keeping, copy, isWhole: () => notReady() === '' }, parts);
+    const keeper = copy && keepNamesCopy({ ...keeping, copy, isWhole: () => notReady() === '' }, parts);
     return {
       port: server.udpPort,
       server,
@@ -177,7 +177,11 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
       zones: allZones,
       stubPort,
       notReady,
-      staleZones: () => staleZones({ table: catalog.table, zones: [...zones(), peerTable.zone] }, lease.problem()),
+      staleZones: () =>
+        staleZones({
+          ...{ table: catalog.table, zones: [...zones(), peerTable.zone] },
+          ...{ leaseProblem: lease.problem(), copyProblem: keeper?.problem() ?? '' },
+        }),
       whenSynced,
       stop: () => parts.stop(),
     };

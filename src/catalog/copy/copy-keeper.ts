@@ -25,6 +25,8 @@ export interface CopyKeeperOptions {
 
 const lookMs = 2000;
 const defaultEveryMs = 30_000;
+/** After a copy that could not be written. */
+const retryMs = 10_000;
 /** While the home is reachable, unchanged names are as good as new; the copy's time is refreshed at this interval. */
 const refreshMs = 3_600_000;
 
@@ -46,12 +48,18 @@ export class CopyKeeper {
     this.#everyMs = options.everyMs ?? defaultEveryMs;
   }
 
+  /** Why the last copy was not written; empty if it was. */
+  problem(): string {
+    return this.#problem === '' ? '' : `${this.#options.path}: ${this.#problem}`;
+  }
+
   start(): void {
     this.#timer = this.#options.world.timers.after(Math.min(lookMs, this.#everyMs), () => {
       // Right after the first list its memory is given back: what is written at that moment would keep some of it.
       const isFirst = this.#asOfMs === undefined;
       this.#look();
-      const isDue = this.#options.world.clock.monotonicMs() - this.#triedMs >= this.#everyMs;
+      const pauseMs = this.#problem === '' ? this.#everyMs : Math.min(retryMs, this.#everyMs);
+      const isDue = this.#options.world.clock.monotonicMs() - this.#triedMs >= pauseMs;
       if (!isFirst && isDue && this.#isNews(refreshMs)) void this.#write();
       if (!this.#isStopped) this.start();
     });
@@ -216,10 +224,11 @@ export interface KeepCopyOptions {
   whenSynced(): Promise<void>;
 }
 
-export function keepNamesCopy(options: KeepCopyOptions, parts: Parts): void {
+export function keepNamesCopy(options: KeepCopyOptions, parts: Parts): CopyKeeper {
   const { copy, table } = options;
   void options.whenSynced().then(() => table.dropOld());
   const keeper = new CopyKeeper({ ...options, ...copy });
   keeper.start();
   parts.add('copy of names', () => keeper.stop());
+  return keeper;
 }

@@ -39,8 +39,9 @@ export function createPartAsker(client: Client, nowMs: number): PartAsker {
   return {
     resolverStates: () =>
       everyPart(client, { part: 'dns', nowMs }, async (lease, resolver) => {
-        const { stale = [], staleWhy = '' } = await ask<{ stale?: string[]; staleWhy?: string }>(lease, '/status');
-        return [{ resolver, stale, why: staleWhy }];
+        const state = await ask<{ stale?: string[]; staleWhy?: string; copyProblem?: string }>(lease, '/status');
+        const { stale = [], staleWhy = '', copyProblem = '' } = state;
+        return [{ resolver, stale, why: staleWhy, copyProblem }];
       }),
     names: async () => {
       const wanted = await namesToAsk(client);

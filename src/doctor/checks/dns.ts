@@ -36,4 +36,8 @@ export const dnsChecks: Checks = {
       .filter(({ status }) => conditionOf(status?.conditions, 'Ready') === undefined)
       .map((one) => ({ subject: `Federation ${keyOf(one)}`, message: 'no authority has written its status' })),
   ],
+  PTL0506: ({ resolvers }) =>
+    each(need(resolvers), ({ resolver, copyProblem }) =>
+      copyProblem === '' ? [] : [{ subject: resolver, message: `its names are not copied to disk: ${copyProblem}` }],
+    ),
 };
