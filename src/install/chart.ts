@@ -88,7 +88,7 @@ function expressions(yaml: string): string {
   );
 }
 
-const optionalFlags: ReadonlySet<string> = new Set(['--forward']);
+const optionalFlags: ReadonlySet<string> = new Set(['--forward', '--stub-advertise']);
 
 /** The contradictions that `valueProblems` names, said by Helm before anything is changed. */
 const checks = contradictions

@@ -6,7 +6,8 @@ import type { Values } from './values.ts';
 export interface Gate {
   /** Path of the value, such as dns.workload. */
   readonly path: string;
-  readonly equals: string | boolean;
+  /** Any value but an empty one if absent. */
+  readonly equals?: string | boolean;
 }
 
 export interface Gated {
@@ -20,11 +21,10 @@ export const gated = (gate: Gate, manifests: readonly Manifest[]): Gated[] =>
 
 export function isOpen({ gate }: Gated, values: Values): boolean {
   if (gate === undefined) return true;
-  return (
-    gate.path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], values) === gate.equals
-  );
+  const value = gate.path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], values);
+  return gate.equals === undefined ? value !== '' : value === gate.equals;
 }
 
 export function templateCondition({ path, equals }: Gate): string {
-  return typeof equals === 'boolean' ? `.Values.${path}` : `eq .Values.${path} ${JSON.stringify(equals)}`;
+  return typeof equals !== 'string' ? `.Values.${path}` : `eq .Values.${path} ${JSON.stringify(equals)}`;
 }

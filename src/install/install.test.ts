@@ -106,7 +106,7 @@ describe('install: least privilege', () => {
     });
     expect(open).toEqual([
       'agent 9465',
-      'dns 9465,53,53',
+      'dns 9465,53,53,8553',
       'proxy 9465',
       'peering 9465,8008',
       'authority 9465,53,53',
@@ -224,6 +224,11 @@ describe('install: values', () => {
       { dns: { ...defaultValues.dns, clusterIP: 'x' } },
       'dns.clusterIP: x is no IP address',
     ],
+    [
+      'stub zones at a name',
+      { dns: { ...defaultValues.dns, stubAdvertise: 'dns.example:8553' } },
+      'dns.stubAdvertise: dns.example:8553 is no IP address',
+    ],
     ['peering without a trust domain', { peering: { ...defaultValues.peering, enabled: true } }, 'peering.trustDomain'],
     [
       'an authority of no federation',
@@ -233,5 +238,33 @@ describe('install: values', () => {
     ['a memory that is none', { proxy: { ...defaultValues.proxy, memory: 'much' } }, 'proxy.memory: much'],
   ])('%s -> said with its path', (_what, change, message) => {
     expect(valueProblems({ ...defaultValues, ...change }).join('; ')).toContain(message);
+  });
+});
+
+describe('install: stub zones', () => {
+  const objectsWith = (stubAdvertise: string) =>
+    objectsOf({ ...defaultValues, dns: { ...defaultValues.dns, stubAdvertise } }).map(({ object }) => object);
+  const argsIn = (objects: readonly KubernetesObject[]) =>
+    (objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'portolan-dns') as Workload).spec
+      .template.spec.containers[0]!.args;
+  const ownNames = (objects: readonly KubernetesObject[]) =>
+    objects.filter(({ metadata }) => metadata.name === 'portolan-dns-stub').map(({ kind }) => kind);
+
+  test('an address for authorities -> the endpoint, its Service and the rights for it; shared by all resolvers', () => {
+    const objects = objectsWith('192.0.2.7');
+    expect(argsIn(objects).join(' ')).toContain('--stub-advertise 192.0.2.7 --stub-listen 0.0.0.0:8553 --stub-shared');
+    expect(ownNames(objects)).toEqual(['Role', 'RoleBinding', 'Service']);
+    expect(
+      objects.find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'portolan-dns-stub'),
+    ).toMatchObject({
+      spec: { type: 'LoadBalancer', ports: [{ port: 8553, targetPort: 8553 }] },
+    });
+  });
+
+  test('none -> no endpoint, no Service and no right to the key of its certificates', () => {
+    const objects = objectsWith('');
+    expect(argsIn(objects).join(' ')).not.toContain('--stub');
+    expect(ownNames(objects)).toEqual([]);
+    expect(JSON.stringify(objects)).not.toContain('portolan-resolver-authority');
   });
 });

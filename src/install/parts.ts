@@ -2,11 +2,16 @@
 // opens, and what it may do to its node. Pure.
 
 import { clusterIdProperty } from '../clusterset/kinds/cluster-property.ts';
+import { resolverAuthoritySecret } from '../clusterset/membership/resolver-authority.ts';
 import { ticketRule } from '../kube/objects/admin-ticket.ts';
+import { stubZonesName } from '../kube/objects/ours.ts';
 import { type PolicyRule, readVerbs, writeVerbs } from '../kube/objects/rbac.ts';
 import type { PartName, Values } from './values.ts';
 
 export const adminPort = 9465;
+
+/** For stub zones. */
+const stubPort = 8553;
 
 export interface Port {
   readonly name: string;
@@ -39,7 +44,20 @@ export interface Part {
   readonly account?: string;
   /** Name of a Secret that is mounted at /etc/portolan. */
   readonly secret?: string;
+  /** A port with a Service of its own, for others than this cluster, and the rights that it needs. */
+  readonly outside?: OutsidePort;
   readonly service?: { readonly clusterIP?: string; readonly type?: string };
+}
+
+export interface OutsidePort {
+  readonly name: string;
+  readonly port: number;
+  /** Of its Service. */
+  readonly type: string;
+  /** Path of the value without which there is no such port. */
+  readonly ifSet: string;
+  /** Rights in portolan-system. */
+  readonly rules: readonly PolicyRule[];
 }
 
 const own = 'portolan.dev';
@@ -89,8 +107,22 @@ export function partsOf(values: Values): Part[] {
       name: 'dns',
       workload: 'either',
       replicas: dns.replicas,
-      args: ['dns', '--cluster-id', dns.clusterId, '--listen', '0.0.0.0:53', ...optional('--forward', dns.forward)],
+      args: [
+        ...['dns', '--cluster-id', dns.clusterId, '--listen', '0.0.0.0:53', ...optional('--forward', dns.forward)],
+        ...optional('--stub-advertise', dns.stubAdvertise),
+        ...whenSet(dns.stubAdvertise, 'dns.stubAdvertise', ['--stub-listen', `0.0.0.0:${stubPort}`, '--stub-shared']),
+      ],
       ports: dnsPorts,
+      outside: {
+        ...{ name: 'stub', port: stubPort, type: dns.stubServiceType, ifSet: 'dns.stubAdvertise' },
+        rules: [
+          // Issues the certificate of the endpoint.
+          { apiGroups: [''], resources: ['secrets'], resourceNames: [resolverAuthoritySecret], verbs: ['get'] },
+          // What was posted to one resolver, for all of them.
+          { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+          { apiGroups: [''], resources: ['configmaps'], resourceNames: [stubZonesName], verbs: ['update'] },
+        ],
+      },
       clusterRules: [
         read('', 'services'),
         read('discovery.k8s.io', 'endpointslices'),
@@ -152,8 +184,9 @@ export function partsOf(values: Values): Part[] {
         ...['--broker-kubeconfig', '/etc/portolan/kubeconfig'],
       ],
       ports: dnsPorts,
+      // It reads and reports at the broker, with the credentials in the Secret.
       clusterRules: [],
-      systemRules: [leaseRule],
+      systemRules: [],
       isOnHostNetwork: false,
       secret: authority.brokerSecret,
       service: {},
@@ -243,6 +276,12 @@ const dnsPorts: readonly Port[] = [
 function when(isEnabled: boolean | string, part: PartName, words: readonly string[]): string[] {
   if (typeof isEnabled === 'string') return words.map((word) => `WHEN(.Values.${part}.enabled) ${word}`);
   return isEnabled ? [...words] : [];
+}
+
+/** Words that are there if that value is not empty; while templates are made it is a mark. */
+function whenSet(value: string, path: string, words: readonly string[]): string[] {
+  if (value.startsWith('MARK(')) return words.map((word) => `WHEN(.Values.${path}) ${word}`);
+  return value === '' ? [] : [...words];
 }
 
 function optional(flag: string, value: string): string[] {

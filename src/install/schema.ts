@@ -8,6 +8,7 @@ type Schema = Record<string, unknown>;
 const special: Readonly<Record<string, Schema>> = {
   logLevel: { enum: logLevels },
   'dns.workload': { enum: workloadKinds },
+  'dns.stubServiceType': { enum: serviceTypes },
   'ingress.serviceType': { enum: serviceTypes },
 };
 

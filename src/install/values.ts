@@ -1,6 +1,7 @@
 // The values of an installation. The Helm chart has the same names. Pure.
 
 import { parseIp } from '../base/ip.ts';
+import { parseHostPort } from '../base/text/host-port.ts';
 
 export const partNames = [
   'agent',
@@ -42,6 +43,10 @@ export interface Values {
     /** Nameserver for all other names; empty answers only our own zones. */
     readonly forward: string;
     readonly clusterId: string;
+    /** Where authorities of federations reach the resolvers to post stub zones, IP[:PORT]; empty takes none. */
+    readonly stubAdvertise: string;
+    /** Of the Service behind that address. */
+    readonly stubServiceType: string;
   };
   readonly proxy: PartValues;
   readonly peering: PartValues & {
@@ -85,6 +90,8 @@ export const defaultValues: Values = {
     clusterIP: '',
     forward: '',
     clusterId: 'cluster',
+    stubAdvertise: '',
+    stubServiceType: 'LoadBalancer',
   },
   proxy: { enabled: true, cpu: '50m', memory: '192Mi' },
   peering: { enabled: false, replicas: 2, cpu: '50m', memory: '256Mi', trustDomain: '', advertise: '' },
@@ -119,6 +126,9 @@ export function valueProblems(values: Values): string[] {
   if (ingress.enabled) oneOf('ingress.serviceType', ingress.serviceType, serviceTypes);
   if (dns.enabled && dns.clusterIP !== '' && parseIp(dns.clusterIP) === undefined)
     problems.push(`dns.clusterIP: ${dns.clusterIP} is no IP address`);
+  if (dns.enabled) oneOf('dns.stubServiceType', dns.stubServiceType, serviceTypes);
+  if (dns.enabled && dns.stubAdvertise !== '' && parseIp(parseHostPort(dns.stubAdvertise, 0)?.host ?? '') === undefined)
+    problems.push(`dns.stubAdvertise: ${dns.stubAdvertise} is no IP address, with a port or without`);
   return [
     ...problems,
     ...contradictions.filter(({ holds }) => holds(values)).map(({ path, why }) => `${path}: ${why}`),

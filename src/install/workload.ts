@@ -19,7 +19,7 @@ import { serviceType } from '../kube/objects/service.ts';
 import { envoyContainers } from './envoy-containers.ts';
 import { always, type Gated, gated } from './gate.ts';
 import { monitoringOf } from './monitoring/service-monitor.ts';
-import { adminPort, envoyUid, type Part } from './parts.ts';
+import { adminPort, envoyUid, type OutsidePort, type Part } from './parts.ts';
 import { containerSecurity, fieldVariable, heapVariable, spreadOf } from './pod.ts';
 import type { PartName, Values } from './values.ts';
 
@@ -55,6 +55,7 @@ export function objectsOfPart(part: Part, values: Values): Gated[] {
     ...rightsOf(part),
     ...workloadsOf(part, values),
     ...always([...(part.service === undefined ? [] : [serviceOf(part, part.service)]), networkPolicyOf(part)]),
+    ...(part.outside === undefined ? [] : gated({ path: part.outside.ifSet }, outsideObjects(part, part.outside))),
     ...(hasAdmin(part) ? monitoringOf(part.name, labelsOf(part)) : []),
   ];
 }
@@ -238,6 +239,18 @@ function serviceOf(part: Part, { clusterIP = '', type }: NonNullable<Part['servi
   );
 }
 
+function outsideObjects(part: Part, { name, port, type, rules }: OutsidePort): Manifest[] {
+  const { name: own, namespace } = nameOf(part);
+  const place = { name: `${own}-${name}`, namespace };
+  const self: Subject = { kind: 'ServiceAccount', namespace, name: accountOf(part) };
+  const ports = [{ name, port, targetPort: port, protocol: 'TCP' }];
+  return [
+    manifest(roleType, place, { rules }),
+    manifest(roleBindingType, place, { subjects: [self], roleRef: roleRefOf('Role', place.name) }),
+    manifest(serviceType, { ...place, labels: labelsOf(part) }, { spec: { type, selector: labelsOf(part), ports } }),
+  ];
+}
+
 function budgetOf(part: Part): Manifest {
   return manifest(budgetType, nameOf(part), { spec: { maxUnavailable: 1, selector: { matchLabels: labelsOf(part) } } });
 }
@@ -245,7 +258,8 @@ function budgetOf(part: Part): Manifest {
 /** Only the ports that it serves can be reached. */
 function networkPolicyOf(part: Part): Manifest {
   const admin = hasAdmin(part) ? [{ port: adminPort, protocol: 'TCP' }] : [];
-  const ports = [...admin, ...part.ports.map(({ port, protocol }) => ({ port, protocol }))];
+  const outside = part.outside === undefined ? [] : [{ port: part.outside.port, protocol: 'TCP' }];
+  const ports = [...admin, ...part.ports.map(({ port, protocol }) => ({ port, protocol })), ...outside];
   return manifest(networkPolicyType, nameOf(part), {
     spec: { podSelector: { matchLabels: labelsOf(part) }, policyTypes: ['Ingress'], ingress: [{ ports }] },
   });

@@ -15,7 +15,7 @@ import { serviceShardType } from '../clusterset/kinds/service-shard.ts';
 import { memberLeaseName } from '../clusterset/rules/broker-layout.ts';
 import type { StubZone, TrustConfig } from '../dns/config/config.ts';
 import { encodeSource } from '../dns/source/source-option.ts';
-import { Federations } from '../dns/stub-zones/federations.ts';
+import { Federations, fileStore } from '../dns/stub-zones/federations.ts';
 import { AuthorityAsker } from '../dns/testing/authority.ts';
 import { type Federation, federationType } from '../federation/kinds/federation.ts';
 import type { DnsConnection } from '../federation/public/rfc2136.ts';
@@ -44,7 +44,7 @@ async function setUp() {
   async function startResolver(id: string): Promise<void> {
     const state = { zones: [] as readonly StubZone[], posts: 0 };
     const federations = new Federations({
-      disk: sim.world(`${id}-resolver`).disk,
+      store: fileStore(sim.world(`${id}-resolver`).disk, 'stub-zones.json'),
       path: 'stub-zones.json',
       log: silentLog,
       allowed: ['federation'],

@@ -41,7 +41,8 @@ import { dnsCertificates } from './dns-certificates.ts';
 import { processLog, untilStopped } from './process.ts';
 import { startResolver } from './resolver.ts';
 import { staleRemark } from './stale-zones.ts';
-import { openStubAccess } from './stub-access.ts';
+import { shareStubZones } from './stub-zones/shared-stub-zones.ts';
+import { openStubAccess } from './stub-zones/stub-access.ts';
 
 interface Running {
   readonly server: DnsServer;
@@ -183,9 +184,11 @@ async function automaticStub(flags: DnsFlags, home: Client, { world, log, parts 
   const access = await openStubAccess({ world, log, home, hosts: [advertise.host] });
   parts.add('certificates for stub zones', () => access.stop());
   const { suffix, stubFile: file } = flags;
+  const store = flags.stubShared ? shareStubZones({ client: home, world, log }) : undefined;
+  if (store) parts.add('shared stub zones', () => store.stop());
   return {
     advertise: { ...advertise, caBundle: access.caBundle },
-    endpoint: { ...listen, ...access, file, ...(suffix === undefined ? {} : { suffix }) },
+    endpoint: { ...listen, ...access, file, store, ...(suffix === undefined ? {} : { suffix }) },
   };
 }
 

@@ -21,7 +21,7 @@ import { stubAuthorityAnnotation, stubEndpointAnnotation } from '../clusterset/m
 import type { DnsConfig, StubEndpoint, StubKeys } from '../dns/config/config.ts';
 import { type DnsServer, startDns } from '../dns/server.ts';
 import { listenFederations } from '../dns/sockets/server-federations.ts';
-import { Federations } from '../dns/stub-zones/federations.ts';
+import { Federations, fileStore } from '../dns/stub-zones/federations.ts';
 import { type MeshExternalService, meshExternalServiceType } from '../external/kinds/mesh-external-service.ts';
 import type { Client } from '../kube/client/client.ts';
 import { keepPartLease, type PartLease } from '../kube/controller/part-lease.ts';
@@ -227,7 +227,7 @@ async function addStubEndpoint(
   const { stubEndpoint: endpoint, world, log } = options;
   if (endpoint === undefined) return undefined;
   const federations = new Federations({
-    disk: world.disk,
+    store: endpoint.store ?? fileStore(world.disk, endpoint.file),
     path: endpoint.file,
     log,
     allowed: endpoint.allowed,

@@ -25,9 +25,12 @@ export async function installFlow({ east, west }: FlowWorld): Promise<void> {
   for (const home of [east, west]) {
     const kind = home.kind === 'real' ? '' : ' --rights-only';
     const on = ['xds.enabled', 'authority.enabled', 'ingress.enabled', 'envoy.enabled', 'agent.writeServices'];
-    const set = [`dns.clusterId=${home.name}`, 'authority.federation=world', ...on.map((path) => `${path}=true`)].map(
-      (one) => `--set ${one}`,
-    );
+    const set = [
+      `dns.clusterId=${home.name}`,
+      'dns.stubAdvertise=127.0.0.1',
+      'authority.federation=world',
+      ...on.map((path) => `${path}=true`),
+    ].map((one) => `--set ${one}`);
     const line = `install ${[...set, ...meshOf(home)].join(' ')}${kind}`;
     expect(await home.type(line)).toContain('created ServiceAccount portolan-system/portolan-dns');
     expect(await home.type(line)).toMatch(/^installed; /m);
@@ -117,7 +120,8 @@ function endpointsIn(home: FlowHome): string {
 }
 
 export async function startResolver({ parts }: FlowWorld, home: FlowHome, ...args: string[]): Promise<RunningPart> {
-  const dns = parts.start(home, 'dns', ['dns', '--cluster-id', home.name, '--listen', '127.0.0.1:0', ...args]);
+  const words = ['--listen', '127.0.0.1:0', '--stub-listen', '127.0.0.1:0', '--stub-shared'];
+  const dns = parts.start(home, 'dns', ['dns', '--cluster-id', home.name, ...words, ...args]);
   await until('the resolver is ready', () => /^ready$/m.test(dns.log()));
   return dns;
 }

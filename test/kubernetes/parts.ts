@@ -19,7 +19,7 @@ export interface PartOptions {
   /** portolan-PART unless given. */
   readonly account?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** On loopback unless given. */
+  /** On all addresses unless given. */
   readonly adminListen?: string;
 }
 
@@ -29,7 +29,7 @@ export class RunningParts {
 
   start(home: FlowHome, part: string, args: readonly string[], options: PartOptions = {}): RunningPart {
     const kubeconfig = home.account(options.account ?? `portolan-${part}`);
-    const words = [...args, '--kubeconfig', kubeconfig, '--admin-listen', options.adminListen ?? '127.0.0.1:0'];
+    const words = [...args, '--kubeconfig', kubeconfig, '--admin-listen', options.adminListen ?? '0.0.0.0:0'];
     const env = { ...process.env, ...options.env };
     const child = spawn(portolan, words, { stdio: ['ignore', 'pipe', 'pipe'], cwd: this.#directory, env });
     let log = '';

@@ -3,6 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ownAddress } from '../support/own-address.ts';
 import { runPortolan } from '../support/portolan.ts';
 import { addService, type FlowWorld, startPeering, until } from './flows.ts';
 import { type FlowHome, system } from './homes.ts';
@@ -17,7 +18,8 @@ export const situations: [string, (world: FlowWorld) => Promise<void>][] = [
   ['external services at the broker and at home -> copied with their Secrets, named, changed', externalServices],
   ['a peer -> shares again', sharedAgain],
   ['Envoys that refuse everything -> their objects say so', refusals],
-  ['an authority of a federation -> reports', startAuthority],
+  ['an authority of a federation -> reports, and its zone is known to all resolvers', startAuthority],
+  ['parts are asked from another machine -> they check the ticket', askWithTickets],
   ['all connections break -> everything follows again', cuts],
   ['an import, its slices, claims and properties are changed by hand -> put right', repairs],
   ['the options of the clusterset change -> stored for resolvers and proxies', options],
@@ -214,15 +216,41 @@ async function startAuthority({ broker, east, parts }: FlowWorld): Promise<void>
   const federation = ['--federation', 'world', '--broker-kubeconfig', broker.kubeconfig, '--clusterset', 'prod'];
   const authority = parts.start(east, 'authority', ['dns', ...federation, '--listen', '127.0.0.1:0']);
   await until('it is ready', () => /^ready$/m.test(authority.log()));
-  await until('it reports', () => has(east, `get leases -n ${system} -l portolan.dev/part=authority`));
+  await until('it reports', () => has(broker, `get leases -n ${system} -l portolan.dev/part=authority`));
+  // The resolvers are on loopback here, which is nobody's to give by default.
+  const spec = { allowedRanges: ['127.0.0.0/8', '10.0.0.0/8'] };
+  broker.kubectl([
+    'patch',
+    'cluster.portolan.dev',
+    'east',
+    '-n',
+    'prod',
+    '--type=merge',
+    '-p',
+    JSON.stringify({ spec }),
+  ]);
+  const zones = () => look(east, `get configmap portolan-stub-zones -n ${system} -o json`);
+  await until('its zone is shared', () => zones().includes('10.0.0.53'));
+  const change = JSON.stringify({ spec: { nameservers: ['10.0.0.54'] } });
+  broker.kubectl(['patch', 'federation', 'world', '-n', 'prod', '--type=merge', '-p', change]);
+  await until('and follows', () => zones().includes('10.0.0.54'));
+}
+
+async function askWithTickets({ east, parts }: FlowWorld): Promise<void> {
+  for (const part of ['agent', 'dns', 'proxy', 'peering', 'xds']) {
+    const { port } = new URL(parts.of(east, part).at(-1)!.said('admin'));
+    const audience = `portolan-admin/http://127.0.0.1:${port}`;
+    const ticket = east.kubectl(['create', 'token', 'portolan-admin-caller', '-n', system, '--audience', audience]);
+    const ask = async (headers: Record<string, string>) =>
+      (await fetch(`http://${ownAddress()}:${port}/status`, { headers })).status;
+    await until(`${part} answers with a ticket`, async () => (await ask({ 'portolan-ticket': ticket })) === 200);
+    if ((await ask({})) !== 401) throw new Error(`${part} answers without a ticket`);
+  }
 }
 
 async function cuts({ broker, east, west }: FlowWorld): Promise<void> {
-  east.kubectl(
-    `annotate leases -n ${system} -l portolan.dev/part=dns portolan.dev/stub-endpoint=https://10.0.0.1:8443`,
-  );
   await until('its resolver is reported', () =>
-    look(broker, 'get cluster.portolan.dev east -n prod -o json').includes('10.0.0.1:8443'),
+    look(broker, 'get cluster.portolan.dev east -n prod -o json').includes('https://127.0.0.1:'),
   );
   for (const home of [broker, east, west]) home.cut();
   addService(east, 'later', '10.1.0.10');

@@ -21,7 +21,7 @@ import type { Client } from '../../kube/client/client.ts';
 import { configMapType } from '../../kube/objects/config-map.ts';
 import { endpointSliceType, sliceManagedByLabel, sourceClusterLabel } from '../../kube/objects/endpoint-slice.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import { isOurs, managedByLabel, managerName, systemNamespace } from '../../kube/objects/ours.ts';
+import { isOurs, managedByLabel, managerName, stubZonesName, systemNamespace } from '../../kube/objects/ours.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { serviceType } from '../../kube/objects/service.ts';
 
@@ -38,7 +38,7 @@ export async function cleanHome(home: Client, clusterId: string): Promise<void> 
   });
   await removeAll<AddressClaim>(home, addressClaimType, {}, ({ spec }) => spec.owner.kind === serviceImportType.kind);
   await clearConditions(home);
-  for (const name of [verdictsName, clusterSetDnsName])
+  for (const name of [verdictsName, clusterSetDnsName, stubZonesName])
     await deleteIfPresent(home, configMapType, { namespace: systemNamespace, name });
   await deleteIfPresent(home, secretType, { namespace: systemNamespace, name: resolverAuthoritySecret });
   for (const name of [clusterIdProperty, clusterSetProperty]) {

@@ -66,6 +66,7 @@ export interface DnsFlags {
   readonly stubClientCa?: string;
   readonly stubIdentity: string[];
   readonly stubFile: string;
+  readonly stubShared?: boolean;
   readonly federation?: string;
   readonly suffix?: string;
   readonly brokerKubeconfig?: string;

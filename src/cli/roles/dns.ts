@@ -139,7 +139,8 @@ function addResolverOptions(command: Command): void {
     .option('--stub-key <file>', 'its key')
     .option('--stub-client-ca <file>', 'certificate authority of clients that post')
     .addOption(list('--stub-identity <name...>', 'names in client certificates that may post'))
-    .option('--stub-file <file>', 'file that stores posted stub zones', '.portolan/stub-zones.json');
+    .option('--stub-file <file>', 'file that stores posted stub zones', '.portolan/stub-zones.json')
+    .option('--stub-shared', 'store them in the home instead, for all resolvers of the cluster');
 }
 
 function addAuthorityOptions(command: Command): void {

@@ -124,7 +124,17 @@ export interface StubEndpoint extends StubCertificates {
   readonly onRenewed?: (listener: (next: StubCertificates) => void) => () => void;
   /** Where what was posted survives a restart. */
   readonly file: string;
+  /** In place of that file. */
+  readonly store?: StubStore;
   readonly suffix?: string;
+}
+
+/** Keeps the text of posted stub zones. */
+export interface StubStore {
+  read(): Promise<Uint8Array | undefined>;
+  write(bytes: Uint8Array): Promise<void>;
+  /** Calls back with every text that somebody else wrote, and with the own ones. */
+  onChange?(listener: (text: string) => void): void;
 }
 
 export interface RaceTimes {

@@ -7,7 +7,7 @@ import type { Disk } from '../../base/world.ts';
 import type { StubZone } from '../config/config.ts';
 import { listenFederations } from '../sockets/server-federations.ts';
 import { makeAuthority } from '../testing/edge/certs.ts';
-import { Federations, type FederationsOptions } from './federations.ts';
+import { Federations, type FederationsOptions, fileStore } from './federations.ts';
 
 class MemoryDisk implements Disk {
   readonly files = new Map<string, Uint8Array>();
@@ -30,7 +30,7 @@ function setUp(options: Partial<FederationsOptions> = {}) {
   const told: StubZone[][] = [];
   const make = () =>
     new Federations({
-      disk,
+      store: fileStore(disk, 'stub-zones.json'),
       path: 'stub-zones.json',
       log: silentLog,
       allowed: ['agent'],

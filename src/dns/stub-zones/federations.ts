@@ -3,17 +3,19 @@
 // disk before it accepts.
 
 import { isIP } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import { isDnsLabel, isDnsSubdomain } from '../../base/dns/labels.ts';
 import { tryEncodeName } from '../../base/dns/name.ts';
 import type { TsigKey } from '../../base/dns/tsig.ts';
 import type { HttpRequest, HttpResponse } from '../../base/http.ts';
-import type { Log } from '../../base/log.ts';
+import { errorText, type Log } from '../../base/log.ts';
 import type { Disk } from '../../base/world.ts';
-import { parseServerAddress, type StubZone, type TlsClient } from '../config/config.ts';
+import { parseServerAddress, type StubStore, type StubZone, type TlsClient } from '../config/config.ts';
 
 export interface FederationsOptions {
-  readonly disk: Disk;
-  /** File in which posted federations survive a restart. */
+  /** Posted federations survive a restart in it. */
+  readonly store: StubStore;
+  /** The name of that place, for messages. */
   readonly path: string;
   readonly log: Log;
   /** Certificate identities that may post. */
@@ -59,8 +61,10 @@ export class Federations {
   }
 
   async load(): Promise<void> {
-    const bytes = await this.#options.disk.read(this.#options.path);
-    if (bytes) {
+    const { store } = this.#options;
+    const bytes = await store.read();
+    if (bytes && store.onChange !== undefined) this.#adopt(Buffer.from(bytes).toString('utf8'));
+    else if (bytes) {
       try {
         this.#posted = readPosted(Buffer.from(bytes).toString('utf8'));
         for (const [name, posted] of this.#posted) this.#keyFor(this.#zoneOf(name, posted.suffix), posted);
@@ -69,6 +73,20 @@ export class Federations {
       }
     }
     this.#options.onChange(this.zones());
+    store.onChange?.((text) => this.#adopt(text));
+  }
+
+  /** What another resolver of the cluster was given. */
+  #adopt(text: string): void {
+    try {
+      const posted = text === '' ? new Map<string, Posted>() : readPosted(text);
+      if (isDeepStrictEqual(posted, this.#posted)) return;
+      for (const [name, said] of posted) this.#keyFor(this.#zoneOf(name, said.suffix), said);
+      this.#posted = posted;
+      this.#options.onChange(this.zones());
+    } catch (error) {
+      this.#options.log.warn('stub zones of another resolver cannot be read', { error: errorText(error) });
+    }
   }
 
   zones(): StubZone[] {
@@ -176,7 +194,7 @@ export class Federations {
       if (posted) next.set(name, posted);
       else next.delete(name);
       const text = JSON.stringify({ federations: Object.fromEntries(next) }, null, 2);
-      await this.#options.disk.write(this.#options.path, Buffer.from(`${text}\n`));
+      await this.#options.store.write(Buffer.from(`${text}\n`));
       this.#posted = next;
       this.#options.onChange(this.zones());
     };
@@ -184,6 +202,10 @@ export class Federations {
     this.#writing = done.catch(() => {});
     return done;
   }
+}
+
+export function fileStore(disk: Disk, path: string): StubStore {
+  return { read: () => disk.read(path), write: (bytes) => disk.write(path, bytes) };
 }
 
 function readPosted(text: string): Map<string, Posted> {

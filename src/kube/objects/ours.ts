@@ -12,3 +12,5 @@ export const managerName = 'portolan';
 export function isOurs(object: { readonly metadata: { readonly labels?: Record<string, string> } }): boolean {
   return object.metadata.labels?.[managedByLabel] === managerName;
 }
+/** The ConfigMap of stub zones that federations posted. */
+export const stubZonesName = 'portolan-stub-zones';

@@ -7,7 +7,7 @@ import { startDnsAdmin } from '../dns-admin.ts';
 import { dnsCertificates } from '../dns-certificates.ts';
 import { type Resolver, type ResolverOptions, startResolver } from '../resolver.ts';
 import { staleRemark } from '../stale-zones.ts';
-import { openStubAccess } from '../stub-access.ts';
+import { openStubAccess } from '../stub-zones/stub-access.ts';
 import type { MemberPartsOptions } from './options.ts';
 
 export interface UpResolver {

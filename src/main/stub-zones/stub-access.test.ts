@@ -1,22 +1,22 @@
 // The endpoint for stub zones and the authority of a federation know each other by certificates that nobody made by hand.
 
 import { afterEach, expect, test } from 'vitest';
-import { startHome } from '../../sim/home.ts';
-import { Simulation } from '../../sim/virtual-world.ts';
-import { silentLog } from '../base/log.ts';
-import { createRealWorld } from '../base/real/world.ts';
-import { certificateFacts } from '../base/x509/certificates.ts';
-import { resolverAuthoritySecret } from '../clusterset/membership/resolver-authority.ts';
-import { dnsOptionsManifest, dnsOptionsOf } from '../clusterset/rules/clusterset-dns.ts';
-import type { StubCertificates } from '../dns/config/config.ts';
-import { listenFederations } from '../dns/sockets/server-federations.ts';
-import { Federations } from '../dns/stub-zones/federations.ts';
-import { openFederationIdentity } from '../federation/stub-zones/identity.ts';
-import { install } from '../kube/client/apply.ts';
-import { type Client, createClient } from '../kube/client/client.ts';
-import { dayMs, readKeptAuthority } from '../kube/client/kept-authority.ts';
-import { systemNamespace } from '../kube/objects/ours.ts';
-import { memoryHome } from '../peering/testing/edge/memory-home.ts';
+import { startHome } from '../../../sim/home.ts';
+import { Simulation } from '../../../sim/virtual-world.ts';
+import { silentLog } from '../../base/log.ts';
+import { createRealWorld } from '../../base/real/world.ts';
+import { certificateFacts } from '../../base/x509/certificates.ts';
+import { resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
+import { dnsOptionsManifest, dnsOptionsOf } from '../../clusterset/rules/clusterset-dns.ts';
+import type { StubCertificates } from '../../dns/config/config.ts';
+import { listenFederations } from '../../dns/sockets/server-federations.ts';
+import { Federations } from '../../dns/stub-zones/federations.ts';
+import { openFederationIdentity } from '../../federation/stub-zones/identity.ts';
+import { install } from '../../kube/client/apply.ts';
+import { type Client, createClient } from '../../kube/client/client.ts';
+import { dayMs, readKeptAuthority } from '../../kube/client/kept-authority.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
+import { memoryHome } from '../../peering/testing/edge/memory-home.ts';
 import { openStubAccess } from './stub-access.ts';
 
 const stops: (() => unknown)[] = [];
@@ -37,9 +37,9 @@ test('stub zones: the federation is published at home -> it posts its own zone a
   const world = createRealWorld();
   const access = await openStubAccess({ world, log: silentLog, home: home.client, hosts: ['127.0.0.1'] });
   stops.push(() => access.stop());
-  const disk = { read: async () => undefined, write: async () => {} } as never;
+  const store = { read: async () => undefined, write: async () => {} };
   const federations = new Federations({
-    ...{ disk, path: 'stub-zones.json', log: silentLog, onChange: () => {} },
+    ...{ store, path: 'stub-zones.json', log: silentLog, onChange: () => {} },
     ...{ allowed: access.allowed, mayPost: access.mayPost },
   });
   const endpoint = await listenFederations({ ...access, federations, host: '127.0.0.1', port: 0 });

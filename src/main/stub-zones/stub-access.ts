@@ -1,19 +1,19 @@
 // Certificates of a resolver's endpoint for stub zones, without anybody making them: its own is issued by the authority that
 // joining left in the home, and renewed; who may post is read from the home, where the agent copies it from the broker.
 
-import { errorText, type Log } from '../base/log.ts';
-import type { Timer, World } from '../base/world.ts';
-import { type Credentials, certificateFacts } from '../base/x509/certificates.ts';
-import { resolverAuthorityName, resolverAuthoritySecret } from '../clusterset/membership/resolver-authority.ts';
-import { clusterSetDnsName } from '../clusterset/rules/clusterset-dns.ts';
-import { readGround } from '../clusterset/rules/set-ground.ts';
-import type { StubCertificates, StubEndpoint } from '../dns/config/config.ts';
-import { posterName } from '../federation/rules/poster.ts';
-import type { Client } from '../kube/client/client.ts';
-import { dayMs, issueLeaf, makeAuthority, openKeptAuthority } from '../kube/client/kept-authority.ts';
-import { createInformer } from '../kube/controller/informer.ts';
-import { type ConfigMap, configMapType } from '../kube/objects/config-map.ts';
-import { systemNamespace } from '../kube/objects/ours.ts';
+import { errorText, type Log } from '../../base/log.ts';
+import type { Timer, World } from '../../base/world.ts';
+import { type Credentials, certificateFacts } from '../../base/x509/certificates.ts';
+import { resolverAuthorityName, resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
+import { clusterSetDnsName } from '../../clusterset/rules/clusterset-dns.ts';
+import { readGround } from '../../clusterset/rules/set-ground.ts';
+import type { StubCertificates, StubEndpoint } from '../../dns/config/config.ts';
+import { posterName } from '../../federation/rules/poster.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { dayMs, issueLeaf, makeAuthority, openKeptAuthority } from '../../kube/client/kept-authority.ts';
+import { createInformer } from '../../kube/controller/informer.ts';
+import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
+import { systemNamespace } from '../../kube/objects/ours.ts';
 
 export interface StubAccessOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
