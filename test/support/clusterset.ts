@@ -92,8 +92,9 @@ export class TestClusterSet {
     return path;
   }
 
-  async startAgent(kubeconfig: string, args: readonly string[] = []): Promise<AgentProcess> {
-    const child = spawn(portolan, ['agent', '--kubeconfig', kubeconfig, '--log-level', 'info', ...args], {
+  /** `program` is that of another release, if given. */
+  async startAgent(kubeconfig: string, args: readonly string[] = [], program = portolan): Promise<AgentProcess> {
+    const child = spawn(program, ['agent', '--kubeconfig', kubeconfig, '--log-level', 'info', ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const agent = await agentOf(child);

@@ -7,7 +7,7 @@ import { deleteIfPresent, getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isForbidden } from '../../kube/objects/api-error.ts';
 import { leaseType } from '../../kube/objects/lease.ts';
-import type { Members } from '../copies/members.ts';
+import { isPublishedIn, type Members } from '../copies/members.ts';
 import type { Cluster } from '../kinds/cluster.ts';
 import type { RecordLayout } from '../kinds/cluster-set.ts';
 import { type Heartbeat, heartbeatType } from '../kinds/heartbeat.ts';
@@ -39,6 +39,8 @@ export class LayoutMove {
   /** Whether a heartbeat of ours is left where nobody is to read one. */
   #hasHeartbeat = false;
   #isChecking = false;
+  /** Checks in a row at which all our records lay in the wanted layout too. */
+  #publishedChecks = 0;
   /** Members that were found to read AllNamespaces: each is looked for once. */
   readonly #readers = new Set<string>();
   /** Members of which neither a heartbeat nor a lease was found, and when they are looked for again. */
@@ -74,6 +76,7 @@ export class LayoutMove {
     const { onChange, log } = this.#options;
     const wasDone = this.isDone;
     const isNews = this.#target !== target;
+    if (isNews) this.#publishedChecks = 0;
     if (!wasDone) {
       const isOver = await this.#doAllRead(target);
       this.#target = target;
@@ -95,14 +98,26 @@ export class LayoutMove {
   async #doAllRead(target: RecordLayout): Promise<boolean> {
     const { broker, namespace } = this.#options;
     const ref = { namespace, name: memberLeaseName };
+    const haveReadersSeen = this.#haveReadersSeen(target);
     if (target === 'PerMember') {
       this.#hasHeartbeat = (await getOrUndefined(broker, heartbeatType, ref).catch(unlessForbidden)) !== undefined;
-      return !this.#hasHeartbeat || (await this.#doAllReadPerMember());
+      return !this.#hasHeartbeat || (haveReadersSeen && (await this.#doAllReadPerMember()));
     }
     // The lease is the last to go. A new member has none, and nobody misses its records yet: it looks for older agents at
     // its next check. Members that begin together have heartbeats by then, and none reads the leases of all.
     const lease = await getOrUndefined(broker, leaseType, ref);
-    return lease === undefined || (await this.#doAllReadShared());
+    return lease === undefined || (haveReadersSeen && (await this.#doAllReadShared()));
+  }
+
+  /**
+   * Records of both layouts travel on different watches. The older ones go only after readers have had the time from one check
+   * to the next to see the new ones; else a reader that sees the removal first has no endpoints for a moment.
+   */
+  #haveReadersSeen(target: RecordLayout): boolean {
+    const own = this.#options.members.get(this.#options.clusterId);
+    const isPublished = own !== undefined && isPublishedIn(target, own);
+    this.#publishedChecks = isPublished ? this.#publishedChecks + 1 : 0;
+    return this.#publishedChecks > 1;
   }
 
   /** Whether a member that is new to us has the Lease of an agent from before there were layouts. */
@@ -142,7 +157,7 @@ export class LayoutMove {
       if (heartbeat !== undefined) return false;
       if ((await getOrUndefined(broker, leaseType, { namespace, name: memberLeaseName })) !== undefined) return false;
     }
-    return true;
+    return this.#publishedChecks > 1;
   }
 
   async #doAllReadPerMember(): Promise<boolean> {
@@ -154,7 +169,7 @@ export class LayoutMove {
       const heartbeat = await getOrUndefined<Heartbeat>(broker, heartbeatType, ref);
       if (heartbeat !== undefined && heartbeat.spec?.reads !== 'PerMember') return false;
     }
-    return true;
+    return this.#publishedChecks > 1;
   }
 
   /** Removes the lease of the other layout, after the records of that layout. */

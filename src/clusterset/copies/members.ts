@@ -269,6 +269,15 @@ export function publishedBy(member: Member, service: ServiceKey): readonly Endpo
   return rest.length === 0 ? shards : rest;
 }
 
+/** Whether all endpoints of the services that this member exports lie in this layout, as far as is seen here. */
+export function isPublishedIn(layout: RecordLayout, { shards, endpoints, slices }: Member): boolean {
+  const published = layout === 'AllNamespaces' ? endpoints : slices;
+  return Array.from(shards.values()).every((shard) => {
+    const { endpointShards: count } = shard.spec;
+    return count !== undefined && published.countByIndex(byService, shardKey(shard) ?? '') >= count;
+  });
+}
+
 function* allPublished({ endpoints, slices }: Member): Iterable<EndpointSlice> {
   yield* endpoints.values();
   yield* slices.values();
