@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import dgram from 'node:dgram';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { service, serviceExport } from '../sim/manifests.ts';
@@ -121,8 +121,10 @@ async function change(): Promise<void> {
 }
 
 async function look(minute: number): Promise<Sample> {
+  rmSync(probeFile, { force: true });
   child.kill('SIGUSR2');
-  await pause(2_000);
+  while (!existsSync(probeFile)) await pause(100);
+  await pause(100);
   const { heapUsed, handles, rss } = JSON.parse(readFileSync(probeFile, 'utf8')) as Record<string, number>;
   const watches = await metricOf({ access }, 'api_open_watches');
   const mb = 2 ** 20;

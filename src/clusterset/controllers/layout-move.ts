@@ -12,6 +12,7 @@ import type { Cluster } from '../kinds/cluster.ts';
 import type { RecordLayout } from '../kinds/cluster-set.ts';
 import { type Heartbeat, heartbeatType } from '../kinds/heartbeat.ts';
 import { listHeartbeats, readMemberLeases } from '../members/read-lease.ts';
+import { hasOlderShards } from '../members/sources.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
 
 export interface LayoutMoveOptions {
@@ -124,6 +125,8 @@ export class LayoutMove {
   async #hasOlderMember(): Promise<boolean> {
     const { broker, members, clusterId } = this.#options;
     this.#checks += 1;
+    // Also one that went back to such an agent and has left its heartbeat.
+    if (members.all().some(({ id, shards }) => id !== clusterId && hasOlderShards(shards))) return true;
     const unknown = members.all().filter(({ id, cluster }) => id !== clusterId && this.#isDue(readerKey(cluster)));
     const keys = new Map(unknown.map(({ id, cluster }) => [id, readerKey(cluster)]));
     for (const [id, lease] of await readMemberLeases(broker, unknown, {})) {
@@ -149,10 +152,10 @@ export class LayoutMove {
     const { broker, members, clusterId } = this.#options;
     if (members.reads !== 'AllNamespaces') return false;
     const heartbeats = await listHeartbeats(broker);
-    for (const { id, cluster } of members.all()) {
+    for (const { id, cluster, shards } of members.all()) {
       const { namespace } = cluster.spec;
       const heartbeat = heartbeats.get(namespace);
-      if (id === clusterId || heartbeat?.spec?.reads === 'AllNamespaces') continue;
+      if (id === clusterId || (heartbeat?.spec?.reads === 'AllNamespaces' && !hasOlderShards(shards))) continue;
       // A member without heartbeat and lease has never run, and will begin with the present layout.
       if (heartbeat !== undefined) return false;
       if ((await getOrUndefined(broker, leaseType, { namespace, name: memberLeaseName })) !== undefined) return false;

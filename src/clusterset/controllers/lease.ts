@@ -11,6 +11,7 @@ import type { Member, Members } from '../copies/members.ts';
 import type { RecordLayout } from '../kinds/cluster-set.ts';
 import { heartbeatType } from '../kinds/heartbeat.ts';
 import { readMemberLease, readMemberLeases } from '../members/read-lease.ts';
+import { hasOlderShards } from '../members/sources.ts';
 import type { RenewalTimes } from '../rules/leases/heartbeat-rate.ts';
 import type { JudgingRules } from '../rules/leases/judging.ts';
 import { LeaseJudge, type LeaseVerdict } from '../rules/leases/lease-judge.ts';
@@ -90,7 +91,7 @@ export class LeaseController {
   /** Resolves when what an earlier run knew has been read; renewing goes on from there by itself. */
   async start(): Promise<void> {
     const { members, namespace, times } = this.#options;
-    const left = await this.#read(namespace);
+    const left = await this.#read(namespace, false);
     for (const lease of [this.#heartbeat, this.#lease]) lease.adopt(left);
     this.#earlier = renewalsOf(left);
     for (const [id, record] of await this.#memory.recall(times().holdDownMsMax)) {
@@ -264,17 +265,17 @@ export class LeaseController {
     const member = members.get(clusterId);
     if (member === undefined) return;
     try {
-      this.#seen(clusterId, await this.#read(member.cluster.spec.namespace));
+      this.#seen(clusterId, await this.#read(member.cluster.spec.namespace, hasOlderShards(member.shards)));
       this.#judge.condemn(clusterId);
     } catch (error) {
       log.warn('lease of a member cannot be read, so it is not judged', { member: clusterId, error });
     }
   }
 
-  #read(namespace: string): Promise<Lease | undefined> {
+  #read(namespace: string, isMaybeOlder: boolean): Promise<Lease | undefined> {
     const { broker, layouts } = this.#options;
     const layout = layouts().has('AllNamespaces') ? 'AllNamespaces' : 'PerMember';
-    return readMemberLease(broker, namespace, { ...this.#limit(), layout });
+    return readMemberLease(broker, namespace, { ...this.#limit(), layout, isMaybeOlder });
   }
 
   #seen(

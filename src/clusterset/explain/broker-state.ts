@@ -57,7 +57,10 @@ export function readLease(
   client: Client,
   { set, namespace }: { readonly set: ClusterSet | undefined; readonly namespace: string },
 ): Promise<Lease | undefined> {
-  return readMemberLease(client, namespace, { layout: set?.spec?.layout ?? clusterSetDefaults.layout });
+  return readMemberLease(client, namespace, {
+    layout: set?.spec?.layout ?? clusterSetDefaults.layout,
+    isMaybeOlder: true,
+  });
 }
 
 /** All ranges of the set and of its members but one. */

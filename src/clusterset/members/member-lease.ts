@@ -1,10 +1,11 @@
-// The lease of one member as this process sees it: the Heartbeat in the layout of all namespaces, the Lease of an agent
-// that has none, or the Lease alone in the layout per member.
+// The lease of one member as this process sees it: in the layout of all namespaces the Heartbeat, or the Lease of an older
+// agent if that is newer; in the layout per member the Lease alone.
 
 import type { InformerHandler } from '../../kube/controller/informer.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
 import type { Heartbeat } from '../kinds/heartbeat.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
+import { newerLease } from './read-lease.ts';
 import type { OptionalCopy, RecordCopy } from './record-copy.ts';
 
 export interface HeartbeatSource {
@@ -26,8 +27,9 @@ export class MemberLease {
     this.#key = `${namespace}/${memberLeaseName}`;
     this.#leases = leases;
     leases.on((key, next, previous) => {
-      const isSuperseded = this.#heartbeats?.beats.get(this.#key) !== undefined;
-      if (key === this.#key && !isSuperseded) this.#tell(next, previous);
+      const heartbeat = this.#heartbeats?.beats.get(this.#key);
+      if (key === this.#key && (heartbeat === undefined || newerLease(heartbeat, next) === next))
+        this.#tell(next, previous);
     });
   }
 
@@ -49,11 +51,11 @@ export class MemberLease {
     const heartbeats = this.#heartbeats;
     if (heartbeats === undefined) return this.#leases.need(true);
     const isKnown = heartbeats.isWatched() && heartbeats.beats.hasSynced;
-    this.#leases.need(isKnown && heartbeats.beats.get(this.#key) === undefined && heartbeats.isOlder());
+    this.#leases.need(isKnown && heartbeats.isOlder());
   }
 
   current(): Lease | undefined {
-    return this.#heartbeats?.beats.get(this.#key) ?? this.#leases.get(this.#key);
+    return newerLease(this.#heartbeats?.beats.get(this.#key), this.#leases.get(this.#key));
   }
 
   /** True also while nobody here watches leases: nothing will come then. */

@@ -1,5 +1,6 @@
-// Reads the lease of a member at the broker: its Heartbeat, or the Lease of an agent that has none. In the layout per member
-// nobody asks for Heartbeats: the broker may not know them.
+// Reads the lease of a member at the broker: its Heartbeat, or the Lease of an agent that has none. A member that has gone back
+// to an older agent has both, and the newer counts. In the layout per member nobody asks for Heartbeats: the broker may not
+// know them.
 
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client, RequestOptions } from '../../kube/client/client.ts';
@@ -8,9 +9,12 @@ import type { RecordLayout } from '../kinds/cluster-set.ts';
 import { type Heartbeat, heartbeatType } from '../kinds/heartbeat.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
 import type { Member } from './follower.ts';
+import { hasOlderShards } from './sources.ts';
 
 export interface ReadLeaseOptions extends RequestOptions {
   readonly layout: RecordLayout;
+  /** Whether the Lease is looked at even where there is a Heartbeat. */
+  readonly isMaybeOlder: boolean;
 }
 
 export async function readMemberLease(
@@ -21,7 +25,14 @@ export async function readMemberLease(
   const ref = { namespace, name: memberLeaseName };
   const hasHeartbeats = options.layout === 'AllNamespaces';
   const heartbeat = hasHeartbeats ? await getOrUndefined<Heartbeat>(broker, heartbeatType, ref, options) : undefined;
-  return heartbeat ?? (await getOrUndefined<Lease>(broker, leaseType, ref, options));
+  if (heartbeat !== undefined && !options.isMaybeOlder) return heartbeat;
+  return newerLease(heartbeat, await getOrUndefined<Lease>(broker, leaseType, ref, options));
+}
+
+/** The one that was renewed last, by the order in which the broker stored them. */
+export function newerLease(one: Lease | undefined, other: Lease | undefined): Lease | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Number(other.metadata.resourceVersion) > Number(one.metadata.resourceVersion) ? other : one;
 }
 
 /** So many are read one by one; for more, all heartbeats are listed once. */
@@ -30,15 +41,17 @@ const readsMax = 8;
 /** By the id of the member. */
 export async function readMemberLeases(
   broker: Client,
-  members: readonly Pick<Member, 'id' | 'cluster'>[],
+  members: readonly Pick<Member, 'id' | 'cluster' | 'shards'>[],
   options: RequestOptions,
 ): Promise<Map<string, Lease | undefined>> {
   const heartbeats = members.length > readsMax ? await listHeartbeats(broker, options) : undefined;
-  const read = members.map(async ({ id, cluster }): Promise<[string, Lease | undefined]> => {
+  const read = members.map(async ({ id, cluster, shards }): Promise<[string, Lease | undefined]> => {
     const { namespace } = cluster.spec;
+    const isMaybeOlder = hasOlderShards(shards);
+    const known = isMaybeOlder ? undefined : heartbeats?.get(namespace);
     return [
       id,
-      heartbeats?.get(namespace) ?? (await readMemberLease(broker, namespace, { ...options, layout: 'AllNamespaces' })),
+      known ?? (await readMemberLease(broker, namespace, { ...options, layout: 'AllNamespaces', isMaybeOlder })),
     ];
   });
   return new Map(await Promise.all(read));

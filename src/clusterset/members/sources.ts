@@ -92,7 +92,7 @@ export class MemberSources {
       const isPerMember = layout === 'PerMember';
       if (endpoints instanceof OptionalCopy) endpoints.need(shards.countByIndex(byEndpoints, 'shards') > 0);
       if (isPerMember) slices.need(true);
-      else if (!isOwn) slices.need(shards.countByIndex(byEndpoints, 'slices') > 0);
+      else if (!isOwn) slices.need(hasOlderShards(shards));
     }
     lease.review();
   }
@@ -106,7 +106,7 @@ export class MemberSources {
     return {
       beats: this.#heartbeats.part(namespace),
       isWatched: () => this.#heartbeats.isOpen,
-      isOlder: () => shards.countByIndex(byEndpoints, 'slices') > 0,
+      isOlder: () => hasOlderShards(shards),
     };
   }
 
@@ -160,6 +160,11 @@ export class MemberSources {
     const { world, log, broker: client } = this.#options;
     return { client, world, log, type, indexes } as InformerOptions<T, T>;
   }
+}
+
+/** Whether some of the member's shards are of an agent from before there were layouts. */
+export function hasOlderShards(shards: Pick<RecordCopy<ServiceShard>, 'countByIndex'>): boolean {
+  return shards.countByIndex(byEndpoints, 'slices') > 0;
 }
 
 const shardIndexes: InformerOptions<ServiceShard, ServiceShard>['indexes'] = {

@@ -157,7 +157,7 @@ export function attachFederation(options: AttachFederationOptions): FederationAt
   async function lookOnceMore(id: string): Promise<void> {
     const namespace = members.get(id)?.cluster.spec.namespace;
     if (namespace !== undefined) {
-      const lease = await readMemberLease(broker, namespace, { layout: members.reads });
+      const lease = await readMemberLease(broker, namespace, { layout: members.reads, isMaybeOlder: true });
       if (lease) see(id, lease);
     }
     judge.condemn(id);
