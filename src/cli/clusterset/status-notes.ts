@@ -3,7 +3,7 @@
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
 import type { SetState } from '../../clusterset/explain/set-state.ts';
-import type { Heartbeat } from '../../clusterset/kinds/heartbeat.ts';
+import { holdingUpMove } from '../../clusterset/rules/layout-readers.ts';
 import { timesFor } from '../../clusterset/rules/leases/heartbeat-rate.ts';
 
 const namesMax = 5;
@@ -12,9 +12,7 @@ export function setNotes({ policy, members }: Pick<SetState, 'policy' | 'members
   if (policy.layout === 'PerMember') return [];
   const { renewMs, leaseMs } = timesFor(policy.lease, members.length);
   const times = `renewed every ${formatElapsed(renewMs)}, expired after ${formatElapsed(leaseMs)}`;
-  const waiting = members.filter(
-    ({ lease }) => lease !== undefined && (lease as Heartbeat).spec?.reads !== policy.layout,
-  );
+  const waiting = holdingUpMove(policy.layout, members);
   const names = waiting.slice(0, namesMax).map(({ id }) => id);
   const more = waiting.length > namesMax ? ` and ${waiting.length - namesMax} more` : '';
   return [

@@ -1,6 +1,7 @@
 // Checks of membership: broker, agents, leases, credentials, lag. Pure.
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
+import { holdingUpMove } from '../../clusterset/rules/layout-readers.ts';
 import { restoreNoticed } from '../../clusterset/rules/leases/broker-restore.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import type { PartStatus } from '../../kube/objects/part-status.ts';
@@ -47,6 +48,15 @@ export const clusterSetChecks: Checks = {
       const message = `cluster ${id} found its lease at the broker older than it had left it`;
       return [{ subject: 'broker', message, since }];
     }),
+  PTL0206: (facts) => {
+    const state = needSet(facts)?.state;
+    if (state === undefined) return [];
+    const { layout } = state.policy;
+    return holdingUpMove(layout, state.members).map(({ id }) => ({
+      subject: `agent of cluster ${id}`,
+      message: `it does not read the layout ${layout} of the clusterset, and all others wait for it`,
+    }));
+  },
   PTL0304: (facts) =>
     (needSet(facts)?.behind ?? []).map((service) => ({ subject: service, message: 'it is behind the broker here' })),
   PTL0306: (facts) =>
