@@ -1,7 +1,10 @@
 // Writes Kubernetes Events: what happened to one object, for people. Losing one harms nothing, so a failed write is only
-// logged. Callers speak when something has changed, never because they were started.
+// logged. Callers speak when something has changed, never because they were started. An object that keeps changing gets a few
+// Events in a while: homes keep each for an hour, in memory too.
 
+import { BoundedCache } from '../../base/bounded-cache.ts';
 import type { Log } from '../../base/log.ts';
+import { LogBudget } from '../../base/log-budget.ts';
 import type { World } from '../../base/world.ts';
 import type { Client } from '../client/client.ts';
 import { formatTime } from '../objects/conditions.ts';
@@ -21,6 +24,9 @@ export interface EventRecorder {
 }
 
 const messageLengthMax = 1024;
+/** For one object, by its name: one that is deleted and made again is the same to a person. */
+const eventsOfOne = { linesMax: 10, perMs: 600_000 };
+const objectsMax = 10_000;
 
 export function createEventRecorder(options: {
   readonly home: Client;
@@ -28,10 +34,22 @@ export function createEventRecorder(options: {
   readonly log: Log;
 }): EventRecorder {
   const { home, world, log } = options;
+  const budgets = new BoundedCache<LogBudget>(objectsMax);
+
+  function budgetOf({ kind, metadata }: KubernetesObject): LogBudget {
+    const key = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+    const budget = budgets.get(key) ?? new LogBudget(world.clock, eventsOfOne);
+    budgets.set(key, budget);
+    return budget;
+  }
+
   return {
     record: async (happening) => {
+      const room = budgetOf(happening.about).take();
+      if (room === undefined) return;
+      const leftOut = room.notLogged === undefined ? '' : ` (after ${room.notLogged} Events that were left out)`;
       const event = eventOf(
-        happening,
+        { ...happening, message: `${happening.message.slice(0, messageLengthMax - leftOut.length)}${leftOut}` },
         formatTime(world.clock.wallMs()),
         Buffer.from(world.random.bytes(8)).toString('hex'),
       );
@@ -53,7 +71,7 @@ function eventOf({ about, type, reason, message }: Happening, now: string, id: s
     metadata: { name: `${name.slice(0, 200)}.${id}`, namespace: namespace ?? 'default' },
     type,
     reason,
-    message: message.slice(0, messageLengthMax),
+    message,
     involvedObject: { apiVersion: about.apiVersion, kind: about.kind, name, namespace, uid, resourceVersion },
     source: { component: 'portolan-agent' },
     reportingComponent: 'portolan.dev/agent',

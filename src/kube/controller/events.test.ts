@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { startHome } from '../../../sim/home.ts';
+import { service } from '../../../sim/manifests.ts';
+import { Simulation } from '../../../sim/virtual-world.ts';
+import { silentLog } from '../../base/log.ts';
+import { eventType, type KubernetesEvent } from '../objects/event.ts';
+import { namespaceType } from '../objects/namespace.ts';
+import { createEventRecorder } from './events.ts';
+
+async function setUp() {
+  const simulation = new Simulation({ seed: 1 });
+  const { admin } = await startHome(simulation);
+  await admin.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+  const events = createEventRecorder({ home: admin, world: simulation.world('recorder'), log: silentLog });
+  const say = (name: string, message: string) =>
+    events.record({ about: service(`shop/${name}`), type: 'Normal', reason: 'Changed', message });
+  const messages = async (name: string) => {
+    const { items } = await admin.list<KubernetesEvent>(eventType, { namespace: 'shop' });
+    return items.filter(({ involvedObject }) => involvedObject.name === name).map(({ message }) => message);
+  };
+  return { simulation, say, messages };
+}
+
+test('events: an object that keeps changing -> a few Events, and later one that says how many were left out', async () => {
+  const { simulation, say, messages } = await setUp();
+  for (let change = 0; change < 500; change += 1) await say('flapping', `change ${change}`);
+  await say('calm', 'once');
+  expect(await messages('flapping')).toHaveLength(10);
+  expect(await messages('calm')).toEqual(['once']);
+  await simulation.time.advance(600_000);
+  await say('flapping', 'change 500');
+  expect(await messages('flapping')).toContain('change 500 (after 490 Events that were left out)');
+});
+
+test('events: a message of any length -> cut to 1024 characters', async () => {
+  const { say, messages } = await setUp();
+  await say('long', 'x'.repeat(5000));
+  expect(await messages('long')).toEqual(['x'.repeat(1024)]);
+});
