@@ -30,7 +30,7 @@ export async function startWholeAgent(broker: Broker, directory: string): Promis
   const deps = { world, host, print: () => {}, setExitCode: () => {} };
   const claims = { region: '', zone: '', podRanges: [], serviceRanges: [] };
   await join(deps, { home: client, token: parseJoinToken(token), claims, lifetimeMs: 24 * 3_600_000 });
-  const args = ['agent', '--kubeconfig', home.kubeconfig, '--admin-listen', '127.0.0.1:0', '--log-level', 'warn'];
+  const args = ['agent', '--kubeconfig', home.kubeconfig, '--admin-listen', '127.0.0.1:0', '--log-level', 'error'];
   const child = spawn(portolan, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   const stop = async () => {
     child.kill('SIGKILL');

@@ -3,8 +3,8 @@
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
 import type { SetState } from '../../clusterset/explain/set-state.ts';
-import { holdingUpMove } from '../../clusterset/rules/layout-readers.ts';
 import { timesFor } from '../../clusterset/rules/leases/heartbeat-rate.ts';
+import { holdingUpMove } from '../../clusterset/rules/leases/layout-readers.ts';
 
 const namesMax = 5;
 

@@ -5,7 +5,7 @@ import type { InformerHandler } from '../../kube/controller/informer.ts';
 import type { Lease } from '../../kube/objects/lease.ts';
 import type { Heartbeat } from '../kinds/heartbeat.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
-import { newerLease } from './read-lease.ts';
+import { newerLease } from '../rules/leases/newer-lease.ts';
 import type { OptionalCopy, RecordCopy } from './record-copy.ts';
 
 export interface HeartbeatSource {

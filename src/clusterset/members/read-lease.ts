@@ -8,6 +8,7 @@ import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import type { RecordLayout } from '../kinds/cluster-set.ts';
 import { type Heartbeat, heartbeatType } from '../kinds/heartbeat.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
+import { newerLease } from '../rules/leases/newer-lease.ts';
 import type { Member } from './follower.ts';
 import { hasOlderShards } from './sources.ts';
 
@@ -27,12 +28,6 @@ export async function readMemberLease(
   const heartbeat = hasHeartbeats ? await getOrUndefined<Heartbeat>(broker, heartbeatType, ref, options) : undefined;
   if (heartbeat !== undefined && !options.isMaybeOlder) return heartbeat;
   return newerLease(heartbeat, await getOrUndefined<Lease>(broker, leaseType, ref, options));
-}
-
-/** The one that was renewed last, by the order in which the broker stored them. */
-export function newerLease(one: Lease | undefined, other: Lease | undefined): Lease | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return Number(other.metadata.resourceVersion) > Number(one.metadata.resourceVersion) ? other : one;
 }
 
 /** So many are read one by one; for more, all heartbeats are listed once. */

@@ -1,8 +1,8 @@
 // Checks of membership: broker, agents, leases, credentials, lag. Pure.
 
 import { formatElapsed } from '../../base/text/elapsed.ts';
-import { holdingUpMove } from '../../clusterset/rules/layout-readers.ts';
 import { restoreNoticed } from '../../clusterset/rules/leases/broker-restore.ts';
+import { holdingUpMove } from '../../clusterset/rules/leases/layout-readers.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
 import type { PartStatus } from '../../kube/objects/part-status.ts';
 import type { Checks, Found } from '../diagnosis.ts';

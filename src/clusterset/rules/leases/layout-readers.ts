@@ -1,8 +1,8 @@
 // Which members keep a clusterset from ending its move to another layout of records. Pure.
 
-import type { Lease } from '../../kube/objects/lease.ts';
-import type { RecordLayout } from '../kinds/cluster-set.ts';
-import type { Heartbeat } from '../kinds/heartbeat.ts';
+import type { Lease } from '../../../kube/objects/lease.ts';
+import type { RecordLayout } from '../../kinds/cluster-set.ts';
+import type { Heartbeat } from '../../kinds/heartbeat.ts';
 
 /** Members that run, or ran, an agent that does not read the layout. One without a lease has never run. */
 export function holdingUpMove<T extends { readonly lease: Lease | undefined }>(
