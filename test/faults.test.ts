@@ -2,15 +2,21 @@
 // status, doctor, peer list and /readyz of each part meanwhile. The whole table of faults is simulated, in
 // sim/scenarios/doctor.test.ts.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { createRealHost } from '../src/base/real/host.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
+import { serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import type { Diagnosis } from '../src/doctor/diagnosis.ts';
-import { createClient } from '../src/kube/client/client.ts';
+import { requestToken } from '../src/kube/client/account-token.ts';
+import { type Client, createClient } from '../src/kube/client/client.ts';
 import { findHome } from '../src/kube/client/kubeconfig.ts';
+import { namespaceType } from '../src/kube/objects/namespace.ts';
+import { type AnyObject, apiVersionOf } from '../src/kube/objects/object.ts';
+import { clusterRoleBindingType } from '../src/kube/objects/rbac.ts';
 import { peerType } from '../src/peering/kinds/peer.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
@@ -51,6 +57,12 @@ async function doctor(...more: string[]): Promise<Diagnosis & { exitCode: number
   return { ...(JSON.parse(out) as Diagnosis), exitCode: code };
 }
 
+async function clientOf({ kubeconfig }: ApiProcess): Promise<Client> {
+  const world = createRealWorld();
+  const access = await findHome({ host: createRealHost(), clock: world.clock, kubeconfig });
+  return createClient(world.network.http(access), { world, userAgent: 'test' });
+}
+
 const codesOf = ({ findings }: Diagnosis) => [...new Set(findings.map(({ code }) => code))].sort();
 
 beforeAll(async () => {
@@ -67,13 +79,7 @@ beforeAll(async () => {
   await startParts();
   const federation = ['--federation', 'world', '--clusterset', 'prod', '--broker-kubeconfig', broker.kubeconfig];
   authority = await startRole(['dns', ...federation, '--listen', '127.0.0.1:0', ...free, '--log-level', 'error']);
-  const access = await findHome({
-    host: createRealHost(),
-    clock: createRealWorld().clock,
-    ...{ kubeconfig: home.kubeconfig },
-  });
-  const world = createRealWorld();
-  const client = createClient(world.network.http(access), { world, userAgent: 'test' });
+  const client = await clientOf(home);
   await client.create(peerType, {
     apiVersion: 'portolan.dev/v1alpha1',
     kind: 'Peer',
@@ -109,6 +115,44 @@ describe('faults of processes', () => {
       expect(out).toMatch(/^problem: PTL0701 .* its clock is .* behind this machine's; next step: Synchronise/m);
       expect(code).toBe(7);
     });
+  });
+
+  test('a resolver loses its right to read -> PTL0502, and PTL0503 once an import changes; given back -> both gone', async () => {
+    const rights = ['install', '--rights-only', '--set', 'dns.clusterId=west', ...at(home)];
+    expect((await runPortolan(rights)).code).toBe(0);
+    const client = await clientOf(home);
+    const account = { namespace: 'portolan-system', name: 'portolan-dns' };
+    const { token } = await requestToken(client, { ...account, lifetimeMs: 3_600_000 });
+    const kubeconfig = join(directory, 'dns.kubeconfig');
+    const { users: _admin, ...config } = parse(readFileSync(home.kubeconfig, 'utf8'));
+    const user = config.contexts[0].context.user;
+    writeFileSync(kubeconfig, JSON.stringify({ ...config, users: [{ name: user, user: { token } }] }));
+    await running.get('dns')!.stop();
+    running.set(
+      'dns',
+      await startRole(argsOf('dns').map((word, i, all) => (all[i - 1] === '--kubeconfig' ? kubeconfig : word))),
+    );
+    await client.create(namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+    const metadata = { namespace: 'shop', name: 'pay' };
+    const spec = { type: 'ClusterSetIP', ips: ['243.0.0.9'], ports: [{ port: 80, protocol: 'TCP' }] };
+    await client.create(serviceImportType, {
+      ...{ apiVersion: apiVersionOf(serviceImportType), kind: 'ServiceImport', metadata, spec },
+    } as AnyObject);
+    const found = async () => codesOf(await doctor()).filter((code) => code === 'PTL0502' || code === 'PTL0503');
+    await until('it answers as it should', async () => (await found()).length === 0 && (await doctor()).complete);
+
+    await client.delete(clusterRoleBindingType, { name: 'portolan:dns' });
+    await client.patch(serviceImportType, metadata, { kind: 'merge', body: { spec: { ips: ['243.0.0.10'] } } });
+    await until('both are found', async () => (await found()).length === 2);
+    const { findings } = await doctor();
+    const messageOf = (code: string) => findings.find((one) => one.code === code)?.message;
+    expect(messageOf('PTL0502')).toMatch(/^it answers .*clusterset\.local.* from old data/);
+    expect(messageOf('PTL0503')).toBe('it answers 243.0.0.9, expected 243.0.0.10');
+
+    expect((await runPortolan(rights)).code).toBe(0);
+    await until('neither is', async () => (await found()).length === 0);
+    await client.delete(serviceImportType, metadata);
+    client.close();
   });
 
   test('the broker is killed -> the agent is not ready, status ends with 6, doctor names it; back -> gone', async () => {
