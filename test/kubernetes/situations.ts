@@ -218,7 +218,7 @@ async function startAuthority({ broker, east, parts }: FlowWorld): Promise<void>
   await until('it is ready', () => /^ready$/m.test(authority.log()));
   await until('it reports', () => has(broker, `get leases -n ${system} -l portolan.dev/part=authority`));
   // The resolvers are on loopback here, which is nobody's to give by default.
-  const spec = { allowedRanges: ['127.0.0.0/8', '10.0.0.0/8'] };
+  const spec = { allowedRanges: ['127.0.0.0/16', '10.0.0.0/8'] };
   broker.kubectl([
     'patch',
     'cluster.portolan.dev',
