@@ -174,7 +174,7 @@ test('doctor, status: parts on another machine than their home -> not checked, w
   const elsewhere =
     'dns on n1: part portolan-dns-n1: it does not answer on the machine of its home; it has stopped, or runs on another one: ask it there with --admin';
   const notHere =
-    'proxy on n1: part portolan-proxy-n1: its admin endpoint "http://10.0.0.5:9465" is not on loopback; ask it on its own machine with --admin';
+    'proxy on n1: part portolan-proxy-n1: its admin endpoint "http://10.0.0.5:9465" is not on loopback; ask it on its own machine with --admin, or start the home with --parts-in and a range that has this address';
   expect(found.skipped.map(({ code, why }) => `${code} ${why}`)).toEqual([
     `PTL0502 ${elsewhere}`,
     `PTL0503 ${elsewhere}`,

@@ -1,6 +1,7 @@
 // The API server as a value: a function from requests to answers over a store, and the parts that work behind it. HTTP
 // is one way to reach it; embedded controllers and simulation call `handle` directly.
 
+import type { IpRange } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { Turns } from '../base/turns.ts';
@@ -36,6 +37,8 @@ export interface ApiOptions {
   readonly authority?: AuthorityFacts;
   /** Definitions that are there from the first start on. */
   readonly definitions?: readonly AnyObject[];
+  /** Of other machines whose parts may be asked through this home; none if absent. */
+  readonly partRanges?: readonly IpRange[];
   /** Rules that the schemas of definitions cannot express. */
   readonly kindRules?: DefinedKindRules;
 }
@@ -82,7 +85,13 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     waitsFor: () => (state === 'started' ? undefined : `the server is ${state}`),
   });
   return {
-    handle: createHandle({ engine, access: options.access, metrics, answerPath, partProxy: createPartProxy(engine) }),
+    handle: createHandle({
+      engine,
+      access: options.access,
+      metrics,
+      answerPath,
+      partProxy: createPartProxy(engine, options.partRanges),
+    }),
     start: async () => {
       state = 'starting';
       await ensureNamespaces(engine);

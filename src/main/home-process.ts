@@ -1,7 +1,7 @@
 // The process of `portolan api`: from flags to a running home, and its end.
 
 import { resolve } from 'node:path';
-import { parseIp } from '../base/ip.ts';
+import { type IpRange, parseIp, parseRange } from '../base/ip.ts';
 import { createRealHost } from '../base/real/host.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import type { World } from '../base/world.ts';
@@ -13,7 +13,10 @@ import { type WaitFlags, waitIfAsked } from '../cli/wait.ts';
 import { clusterSetNameProblem } from '../clusterset/rules/broker-layout.ts';
 import { rotateAuthority } from '../home/security/authority.ts';
 import { isRotationApplied } from '../home/security/pki.ts';
+import { createIfAbsent } from '../kube/client/apply.ts';
 import { createClient } from '../kube/client/client.ts';
+import { ticketAccount } from '../kube/objects/admin-ticket.ts';
+import { serviceAccountType } from '../kube/objects/rbac.ts';
 import { type Home, startHome } from './home.ts';
 import { processLog, untilStopped } from './process.ts';
 
@@ -24,6 +27,7 @@ export async function runApi(flags: ApiFlags): Promise<void> {
   if (!(seconds > 0)) throw usageError(`--keep-history ${flags.keepHistory}: expected a number of seconds above 0`);
   const wrong = flags.clusterset === undefined ? undefined : clusterSetNameProblem(flags.clusterset);
   if (wrong !== undefined) throw usageError(`--clusterset ${JSON.stringify(flags.clusterset)}: ${wrong}`);
+  const partRanges = flags.partsIn.map(checkedRange);
   const world = createRealWorld();
   const log = processLog(world, flags.logLevel);
   const home = await startHome({
@@ -37,8 +41,10 @@ export async function runApi(flags: ApiFlags): Promise<void> {
     serviceRanges: flags.serviceCidr.split(','),
     historyMs: seconds * 1000,
     auditFile: flags.audit,
+    partRanges,
   });
   const stopped = untilStopped(log, () => home.stop());
+  if (partRanges.length > 0) await createTicketAccount(world, home);
   if (flags.clusterset !== undefined) await createClusterSet({ world, home, clusterset: flags.clusterset });
   process.stdout.write(`ready ${home.server}\nkubeconfig ${home.kubeconfig}\n`);
   await stopped;
@@ -56,6 +62,19 @@ async function createClusterSet({ world, home, clusterset }: { world: World; hom
 }
 
 const dnsName = /^(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]*[a-z0-9])?$/i;
+
+/** Whoever may make tokens of it may ask parts on other machines. */
+async function createTicketAccount(world: World, home: Home): Promise<void> {
+  const client = createClient(home.transport, { world, userAgent: 'portolan-api' });
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...ticketAccount } };
+  await createIfAbsent(client, serviceAccountType, account);
+}
+
+function checkedRange(text: string): IpRange {
+  const range = parseRange(text);
+  if (range === undefined) throw usageError(`--parts-in ${text}: want an address or a range such as 10.0.0.0/24`);
+  return range;
+}
 
 function checkedHost(text: string): string {
   if (parseIp(text) !== undefined || (text.length <= 253 && dnsName.test(text))) return text;

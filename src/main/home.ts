@@ -4,6 +4,7 @@
 import { hostname } from 'node:os';
 import { basename, resolve } from 'node:path';
 import type { HttpTransport } from '../base/http.ts';
+import type { IpRange } from '../base/ip.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { Parts } from '../base/parts.ts';
@@ -43,6 +44,8 @@ export interface HomeOptions {
   readonly serviceRanges?: readonly string[];
   readonly historyMs?: number;
   readonly auditFile?: string;
+  /** Other machines whose parts may be asked through it. */
+  readonly partRanges?: readonly IpRange[];
 }
 
 export interface Home {
@@ -96,6 +99,7 @@ async function startParts(options: HomeOptions, parts: Parts): Promise<Home> {
     metrics,
     definitions: bundledDefinitions(),
     kindRules,
+    partRanges: options.partRanges,
   });
   await api.start();
   parts.add('api', () => api.stop());

@@ -17,6 +17,7 @@ export interface ApiFlags {
   readonly serviceCidr: string;
   readonly keepHistory: string;
   readonly audit?: string;
+  readonly partsIn: string[];
   readonly logLevel: LogLevel;
 }
 
@@ -50,6 +51,7 @@ export function addApiCommand(program: Command, { run, rotate }: ApiActions): vo
     )
     .option('--keep-history <seconds>', 'how long a watch can be resumed', '300')
     .option('--audit <file>', 'write one line for each request')
+    .option('--parts-in <cidr...>', 'other machines whose parts may be asked through this home (default: none)', [])
     .addOption(logLevelOption('info'))
     // The folder is an option of the role, and may stand behind the verb.
     .enablePositionalOptions(false)

@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
+import { ownAddress } from '../../../test/support/own-address.ts';
 import { formatHolders } from '../../base/admin-headers.ts';
+import { parseRange } from '../../base/ip.ts';
 import { createRealWorld } from '../../base/real/world.ts';
 import { type Home, openHome } from '../security/testing/home.ts';
 
@@ -29,7 +31,7 @@ const plain: Answer = (request, response) => {
 };
 
 /** An admin endpoint, or a stranger if it names no holder. */
-async function endpoint(names: string | undefined, answer: Answer = plain): Promise<Endpoint> {
+async function endpoint(names: string | undefined, answer: Answer = plain, host = '127.0.0.1'): Promise<Endpoint> {
   const seen: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     seen.push(request);
@@ -37,16 +39,21 @@ async function endpoint(names: string | undefined, answer: Answer = plain): Prom
     if (request.url === '/livez') response.end('ok\n');
     else answer(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   closing.push(() => {
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+  return { url: `http://${host}:${(server.address() as AddressInfo).port}`, seen };
 }
 
-async function homeWith(admin: string | undefined, namespace = 'portolan-system'): Promise<Home> {
-  const home = await openHome({ network: createRealWorld().network });
+async function homeWith(
+  admin: string | undefined,
+  namespace = 'portolan-system',
+  partsIn: string[] = [],
+): Promise<Home> {
+  const partRanges = partsIn.map((text) => parseRange(text)!);
+  const home = await openHome({ network: createRealWorld().network, partRanges });
   const annotations = admin === undefined ? {} : { 'portolan.dev/admin': admin };
   await home.given(
     ...(namespace === 'portolan-system'
@@ -150,6 +157,29 @@ describe('part proxy', () => {
   ])('part proxy: the Lease names %s -> refused without a connection', async (url) => {
     const home = await homeWith(url);
     expect((await home.admin(`GET ${way}/status`)).body.message).toContain('is not on loopback');
+  });
+
+  test('part proxy: a part on another machine, in a range of the home -> asked with the ticket of the caller and no other header', async () => {
+    const host = ownAddress();
+    const dns = await endpoint(holder, plain, host);
+    const headers = { 'portolan-ticket': 'for this part', authorization: 'Bearer abc' };
+    const home = await homeWith(dns.url, 'portolan-system', [`${host}/32`]);
+    const asked = await home.user('admin', 'system:masters')(`GET ${way}/status`, undefined, headers);
+    expect(asked).toEqual({ status: 200, body: { got: 'GET /status' } });
+    expect(dns.seen.map(({ url, headers: got }) => [url, got['portolan-ticket'], got.authorization])).toEqual([
+      ['/livez', undefined, undefined],
+      ['/status', 'for this part', undefined],
+    ]);
+    const other = await homeWith(dns.url, 'portolan-system', ['203.0.113.0/24']);
+    expect((await other.admin(`GET ${way}/status`)).body.message).toContain('start the home with --parts-in');
+    expect(dns.seen).toHaveLength(2);
+  });
+
+  test('part proxy: a part beside the home -> the ticket of the caller stays here', async () => {
+    const dns = await endpoint(holder);
+    const home = await homeWith(dns.url, 'portolan-system', ['10.0.0.0/8']);
+    await home.user('admin', 'system:masters')(`GET ${way}/status`, undefined, { 'portolan-ticket': 'x' });
+    expect(dns.seen.map(({ headers }) => headers['portolan-ticket'])).toEqual([undefined, undefined]);
   });
 
   test('part proxy: a Lease of another namespace, none, or one without address -> said so', async () => {

@@ -1,11 +1,13 @@
 // Passes a request on to the admin endpoint of a part: GET or POST on
 // `/api/v1/namespaces/portolan-system/services/LEASE:admin/proxy/PATH`, the path that a Kubernetes uses too. The
 // caller needs the right to services/proxy. The address comes from the Lease of the part. A Lease can be written by
-// others than the part, so only loopback addresses count, and only an endpoint that names the holder of that Lease
-// gets the request. None of the caller's headers is passed on.
+// others than the part, so only loopback addresses and those in ranges that were given to the home count, and only an
+// endpoint that names the holder of that Lease gets the request. None of the caller's headers is passed on, but its
+// ticket to a part on another machine.
 
-import { adminHolderHeader, isHolderAmong } from '../../base/admin-headers.ts';
+import { adminHolderHeader, adminTicketHeader, isHolderAmong } from '../../base/admin-headers.ts';
 import type { HttpResponse, HttpTransport } from '../../base/http.ts';
+import { type IpRange, isInRange, parseIp } from '../../base/ip.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { partAnnotations } from '../../kube/objects/part-lease.ts';
@@ -26,8 +28,13 @@ const runningMax = 8;
 const durationMsMax = 60_000;
 const bodyBytesMax = 8 * 1024 * 1024;
 const loopback = /^http:\/\/(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}$/;
+const anyAddress = /^http:\/\/(?:\[([0-9a-f:]+)\]|(\d{1,3}(?:\.\d{1,3}){3})):\d{1,5}$/;
 
-export function createPartProxy(engine: Pick<Engine, 'world' | 'store' | 'registry'>): PartProxy {
+/** `ranges` are those of other machines whose parts may be asked. */
+export function createPartProxy(
+  engine: Pick<Engine, 'world' | 'store' | 'registry'>,
+  ranges: readonly IpRange[] = [],
+): PartProxy {
   const { world } = engine;
   let running = 0;
   return {
@@ -36,7 +43,7 @@ export function createPartProxy(engine: Pick<Engine, 'world' | 'store' | 'regist
       const part = leaseNameOf(route.name);
       const lease = route.namespace === systemNamespace ? await readLease(engine, part) : undefined;
       if (lease === undefined) throw noSuchPart(route.namespace, part);
-      const { server, holder } = targetOf(part, lease);
+      const { server, holder, isElsewhere } = targetOf(part, lease, ranges);
       if (running >= runningMax) throw tooManyRequests('too many requests to parts are under way; try again later');
       running += 1;
       const transport = world.network.http({ server });
@@ -45,7 +52,8 @@ export function createPartProxy(engine: Pick<Engine, 'world' | 'store' | 'regist
         const query = request.path.includes('?') ? request.path.slice(request.path.indexOf('?')) : '';
         const line = { method: request.method, path: `${route.proxyPath}${query}`, signal: deadline.signal };
         await checkHolder(transport, { part, holder, signal: deadline.signal });
-        return await exchange(transport, part, line);
+        const ticket = isElsewhere ? request.headers[adminTicketHeader] : undefined;
+        return await exchange(transport, part, ticket === undefined ? line : { ...line, ticket });
       } finally {
         running -= 1;
         deadline.cancel();
@@ -76,16 +84,29 @@ function noSuchPart(namespace: string, part: string): StatusError {
   );
 }
 
-function targetOf(part: string, { metadata, spec }: Lease): { server: string; holder: string } {
+interface Target {
+  readonly server: string;
+  readonly holder: string;
+  readonly isElsewhere: boolean;
+}
+
+function targetOf(part: string, { metadata, spec }: Lease, ranges: readonly IpRange[]): Target {
   const server = metadata.annotations?.[partAnnotations.admin] ?? '';
   if (server === '') throw unavailable(part, 'its Lease names no admin endpoint; start a version that writes one');
-  if (!loopback.test(server)) {
+  const isElsewhere = !loopback.test(server);
+  if (isElsewhere && !isIn(server, ranges)) {
     throw unavailable(
       part,
-      `its admin endpoint ${JSON.stringify(server)} is not on loopback; ask it on its own machine with --admin`,
+      `its admin endpoint ${JSON.stringify(server)} is not on loopback; ask it on its own machine with --admin, or start the home with --parts-in and a range that has this address`,
     );
   }
-  return { server, holder: spec?.holderIdentity ?? '' };
+  return { server, holder: spec?.holderIdentity ?? '', isElsewhere };
+}
+
+function isIn(server: string, ranges: readonly IpRange[]): boolean {
+  const [, v6, v4] = anyAddress.exec(server) ?? [];
+  const ip = parseIp(v6 ?? v4 ?? '');
+  return ip !== undefined && ranges.some((range) => isInRange(ip, range));
 }
 
 /** Nothing but this goes to an address that was not checked. */
@@ -106,10 +127,15 @@ interface Line {
   readonly method: string;
   readonly path: string;
   readonly signal: AbortSignal;
+  readonly ticket?: string;
 }
 
-function send(transport: HttpTransport, line: Line): Promise<HttpResponse> {
-  return transport.send({ ...line, headers: { accept: 'application/json, text/plain' } });
+function send(transport: HttpTransport, { ticket, ...line }: Line): Promise<HttpResponse> {
+  const headers = { accept: 'application/json, text/plain' };
+  return transport.send({
+    ...line,
+    headers: ticket === undefined ? headers : { ...headers, [adminTicketHeader]: ticket },
+  });
 }
 
 async function exchange(transport: HttpTransport, part: string, line: Line): Promise<HttpResponse> {

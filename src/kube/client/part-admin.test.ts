@@ -52,6 +52,19 @@ test('part admin: a part in a Pod -> one ticket for all questions to it, none fo
   ]);
 });
 
+test('part admin: a part of an embedded home on another machine -> a ticket for its address; beside the home -> none', async () => {
+  const { asked, admin } = scripted();
+  const remote = 'http://10.0.0.5:9465';
+  await admin.ask(lease({ 'portolan.dev/admin': remote }), '/status');
+  await admin.ask(lease({ 'portolan.dev/admin': url }), '/status');
+  const service = '/services/portolan-dns-west:admin/proxy';
+  expect(asked).toEqual([
+    `token of portolan-admin-caller for portolan-admin/${remote}`,
+    `GET ${service}/status {"portolan-ticket":"ticket-1"}`,
+    `GET ${service}/status {}`,
+  ]);
+});
+
 test('part admin: no account of callers, as an older installation -> asked without a ticket; no right to it -> said', async () => {
   const older = scripted({ token: notFound('serviceaccounts "portolan-admin-caller" not found') });
   expect(await older.admin.ask(lease(inPod), '/status')).toBe('answer');

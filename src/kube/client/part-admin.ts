@@ -1,6 +1,6 @@
 // Asks the admin endpoints of parts by way of their home, with the caller's credentials and rights: the embedded home passes
-// requests on (services/proxy), and a Kubernetes does so for a part in a Pod (pods/proxy). A Pod asks for a ticket, which is
-// made once for each part. Nothing is asked directly.
+// requests on (services/proxy), and a Kubernetes does so for a part in a Pod (pods/proxy). A part that does not run beside its
+// home asks for a ticket, which is made once for each part. Nothing is asked directly.
 
 import { adminTicketHeader } from '../../base/admin-headers.ts';
 import { ticketAccount, ticketAudience, ticketLifetimeMs } from '../objects/admin-ticket.ts';
@@ -40,15 +40,15 @@ export class PartAdmin {
   }
 
   #ticketFor(lease: Lease): Promise<Readonly<Record<string, string>>> {
-    const pod = podOf(lease) ?? '';
-    const made = this.#tickets.get(pod) ?? makeTicket(this.#client, pod);
-    this.#tickets.set(pod, made);
+    const place = podOf(lease) ?? urlOf(lease);
+    const made = this.#tickets.get(place) ?? makeTicket(this.#client, place);
+    this.#tickets.set(place, made);
     return made;
   }
 }
 
-async function makeTicket(client: Client, pod: string): Promise<Readonly<Record<string, string>>> {
-  const request = { ...ticketAccount, lifetimeMs: ticketLifetimeMs, audiences: [ticketAudience(pod)] };
+async function makeTicket(client: Client, place: string): Promise<Readonly<Record<string, string>>> {
+  const request = { ...ticketAccount, lifetimeMs: ticketLifetimeMs, audiences: [ticketAudience(place)] };
   try {
     const { token } = await requestToken(client, request);
     return { [adminTicketHeader]: token };
@@ -61,7 +61,12 @@ async function makeTicket(client: Client, pod: string): Promise<Readonly<Record<
 
 /** Health and metrics are open to the kubelet and to Prometheus. */
 function needsTicket(lease: Lease, path: string): boolean {
-  return podOf(lease) !== undefined && !/^\/(livez|readyz|metrics)$/.test(path);
+  const isBesideHome = /^(|http:\/\/(127\.|\[::1\]).*)$/.test(urlOf(lease));
+  return (podOf(lease) !== undefined || !isBesideHome) && !/^\/(livez|readyz|metrics)$/.test(path);
+}
+
+function urlOf({ metadata }: Lease): string {
+  return metadata.annotations?.[partAnnotations.admin] ?? '';
 }
 
 function podOf({ metadata }: Lease): string | undefined {

@@ -5,7 +5,7 @@ import { readBody } from '../../../base/http.ts';
 import { silentLog } from '../../../base/log.ts';
 import type { Network } from '../../../base/world.ts';
 import { generatePrivateKey } from '../../../base/x509/edge/keys.ts';
-import { createApi } from '../../api.ts';
+import { type ApiOptions, createApi } from '../../api.ts';
 import { builtinKinds, securityKinds } from '../../kinds/index.ts';
 import type { ApiRequest } from '../../request/access.ts';
 import { createMemoryStore } from '../../store/open.ts';
@@ -38,7 +38,9 @@ export interface Home {
 }
 
 /** `network` in place of the simulated one. */
-export async function openHome(options: Partial<AccessOptions> & { network?: Network } = {}): Promise<Home> {
+export async function openHome(
+  options: Partial<AccessOptions> & { network?: Network } & Pick<ApiOptions, 'partRanges'> = {},
+): Promise<Home> {
   const simulation = new Simulation({ seed: 1 });
   const simulated = simulation.world('home');
   const world = { ...simulated, network: options.network ?? simulated.network };
@@ -46,7 +48,7 @@ export async function openHome(options: Partial<AccessOptions> & { network?: Net
   const serviceAccountKey = generatePrivateKey();
   const access = await createAccess({ world, store, log: silentLog, serviceAccountKey, ...options });
   const kinds = builtinKinds({ serviceRanges: ['10.96.0.0/16'], random: world.random, extra: securityKinds(access) });
-  const api = await createApi({ world, store, kinds, access, log: silentLog });
+  const api = await createApi({ world, store, kinds, access, log: silentLog, partRanges: options.partRanges });
   await api.start();
   await ensureBootstrap({ handle: api.handle });
   const asker =
