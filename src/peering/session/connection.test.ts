@@ -114,3 +114,9 @@ test('connection: the session goes on -> its state is ours; closed is for the en
   one.step({ kind: 'session', state: 'closed' });
   expect(one.state.kind).toBe('updating');
 });
+
+test('connection: it ends for another reason than pings -> the next stream is asked for signs of life as often', () => {
+  const one = connection();
+  one.step(closed(codes.unavailable));
+  expect(one.step({ kind: 'dial', certificate })).toMatchObject([{ keepAliveMs: 10_000 }]);
+});

@@ -440,6 +440,21 @@ test('consumer: a peer that floods -> InvalidArgument [000-35]', () => {
   expect(take(upsert('n3', 'c'))[0]).toContain(`close ${codes.invalidArgument}`);
 });
 
+test('consumer: closed -> what comes after that is neither stored nor answered', () => {
+  const { session, take, stored } = open({ pendingMax: 2 });
+  for (const id of ['a', 'b', 'c']) take(upsert(`n-${id}`, id));
+  expect(session.state.kind).toBe('closed');
+  expect([take(upsert('n4', 'd')), stored(1)]).toEqual([[], []]);
+});
+
+test('consumer: a service still on its way to the disk is offered larger -> its bytes count once', () => {
+  const { hash: _hash, bytes } = upsert('n1', 'a') as Extract<ReceivedMessage, { kind: 'upsert' }>;
+  const { take } = open({ bytesMax: 2 * bytes + 50 });
+  take(upsert('n1', 'a'));
+  expect(take(upsert('n2', 'a', { description: 'longer' }))).toEqual(['store a as 2']);
+  expect(take(upsert('n3', 'b'))).toEqual(['store b as 3']);
+});
+
 test('consumer: the store will not have a service -> NACK with its reason, tried again when it is offered again', () => {
   const { take, step, session } = open();
   take(upsert('n1', 'a'));
