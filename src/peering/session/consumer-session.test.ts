@@ -515,3 +515,61 @@ test('consumer: on the way to the disk -> counted with its bytes until it is the
   stored(2);
   expect(counts()).toEqual([0, 0]);
 });
+
+test('consumer: a removed service -> its place and its bytes are free for another, to the last byte', () => {
+  const { bytes } = upsert('n', 'a') as Extract<ReceivedMessage, { kind: 'upsert' }>;
+  const { take, stored } = open({ bytesMax: bytes, servicesMax: 1 });
+  expect(take(upsert('n1', 'a'))).toEqual(['store a as 1']);
+  stored(1);
+  expect(take(upsert('n2', 'b'))[1]).toContain(`nack n2 ${codes.resourceExhausted}`);
+  expect(take({ kind: 'delete', nonce: 'n3', id: 'a' })).toEqual(['remove a as 2']);
+  stored(2);
+  expect(take(upsert('n4', 'b'))).toEqual(['store b as 3']);
+});
+
+test('consumer: a refused service -> its note takes a place, until it is good or deleted', () => {
+  const { take, stored } = open({ servicesMax: 2 });
+  take(upsert('n1', 'bad', { san: 'bad' }));
+  expect(take(upsert('n2', 'a'))).toEqual(['store a as 1']);
+  stored(1);
+  expect(take(upsert('n3', 'b'))[1]).toContain(`nack n3 ${codes.resourceExhausted}`);
+  expect(take(upsert('n4', 'bad'))).toEqual(['store bad as 2']);
+  stored(2);
+  expect(take({ kind: 'delete', nonce: 'n5', id: 'bad' })).toEqual(['remove bad as 3']);
+  stored(3);
+  expect(take(upsert('n6', 'b'))).toEqual(['store b as 4']);
+});
+
+test('consumer: a held service is refused in a new form while there is no room -> refused for its form, not for room', () => {
+  const { session } = open({ holds: ['a'], servicesMax: 1 });
+  const [refused] = session.step({ kind: 'message', nowMs: 0, message: upsert('n1', 'a', { san: 'bad' }) });
+  expect(refused).toMatchObject({ kind: 'named', id: 'a' });
+  const [, again] = session.step({ kind: 'message', nowMs: 0, message: upsert('n2', 'a', { san: 'bad' }) });
+  expect(again).toMatchObject({ kind: 'refused', id: 'a' });
+  expect(again).not.toHaveProperty('isOverLimit');
+});
+
+test('consumer: an unreadable message without an id, or with one that is too long -> no place is taken for a note', () => {
+  const { take } = open({ servicesMax: 1 });
+  for (const id of ['', 'x'.repeat(10_000)]) take({ kind: 'unreadable', nonce: 'n1', id, reason: 'torn' });
+  expect(take(upsert('n2', 'a'))).toEqual(['store a as 1']);
+});
+
+test('consumer: a DELETE without an id -> NACK; the rest goes on', () => {
+  const { take } = open({ holds: ['a'] });
+  expect(take({ kind: 'delete', nonce: 'n1', id: '' })).toEqual([
+    expect.stringContaining(`nack n1 ${codes.invalidArgument} id: Required value`),
+  ]);
+  expect(take({ kind: 'delete', nonce: 'n2', id: 'a' })).toEqual(['remove a as 1']);
+});
+
+test('consumer, exact: a service that is deleted during its own snapshot -> not part of what the end counts', () => {
+  const { take, stored } = open({ isExact: true });
+  take(upsert('n1', 'a'));
+  take(upsert('n2', 'b'));
+  stored(1);
+  stored(2);
+  take({ kind: 'delete', nonce: 'n3', id: 'b' });
+  stored(3);
+  expect(take(end('n4', ['a']))).toContain('ack n4');
+});
