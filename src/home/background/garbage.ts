@@ -11,6 +11,7 @@ import { foregroundFinalizer, orphanFinalizer, removeObject } from '../verbs/del
 import type { Propagation } from '../verbs/delete-options.ts';
 import { modify } from '../verbs/modify.ts';
 import { isBeingDeleted } from '../verbs/open-namespace.ts';
+import { isReferenceTo } from '../verbs/owner-references.ts';
 import { type Background, followStore } from './follow.ts';
 import { createOwnerIndex, type OwnerIndex } from './owner-index.ts';
 
@@ -106,7 +107,8 @@ class Garbage {
       if (owner.namespace !== '' && parseKey(key)?.namespace !== owner.namespace) continue;
       await this.#engine.turns.next();
       const found = await this.#find(key);
-      if (found?.object.metadata.ownerReferences?.some((reference) => reference.uid === uid)) yield found;
+      const references = found?.object.metadata.ownerReferences ?? [];
+      if (found && references.some((reference) => isReferenceTo(owner.object, reference))) yield found;
     }
   }
 
@@ -123,7 +125,7 @@ class Garbage {
     this.#waitingKeys.add(key);
     for await (const dependent of this.#dependents(owner)) await this.#deleteDependent(dependent);
     for await (const { object } of this.#dependents(owner)) {
-      if (object.metadata.uid !== uid && isBlocking(object, uid)) return;
+      if (object.metadata.uid !== uid && isBlocking(object, owner.object)) return;
     }
     this.#stopWaiting(uid);
     await this.#dropFinalizer(owner, foregroundFinalizer);
@@ -217,11 +219,9 @@ function isOurs({ entry }: StoreEvent): boolean {
   return ourFinalizers.some((finalizer) => entry.latin1.includes(finalizer)) && isBeingDeleted(entry);
 }
 
-function isBlocking(object: AnyObject, ownerUid: string): boolean {
-  return (
-    object.metadata.ownerReferences?.some((owner) => owner.uid === ownerUid && owner.blockOwnerDeletion === true) ??
-    false
-  );
+function isBlocking(object: AnyObject, owner: AnyObject): boolean {
+  const references = object.metadata.ownerReferences ?? [];
+  return references.some((one) => one.blockOwnerDeletion === true && isReferenceTo(owner, one));
 }
 
 async function unlessGone(done: Promise<unknown>): Promise<void> {

@@ -9,7 +9,7 @@ import type { RequestContext } from '../kinds/kind.ts';
 import type { Registry, Served } from '../kinds/registry.ts';
 import type { Entry, Store } from '../store/store.ts';
 import type { EventMemo } from '../watch/event-memo.ts';
-import type { ApiRequest, Credential, User } from './access.ts';
+import type { ApiRequest, Attributes, Credential, User } from './access.ts';
 import type { ApiLimits } from './limits.ts';
 
 export interface Engine {
@@ -69,6 +69,8 @@ export interface Call extends Place {
   readonly isDryRun: boolean;
   /** Whether the user may still do this: asked again and again by what outlives its request. */
   readonly isStillAllowed: () => Promise<boolean>;
+  /** Whether the user may do something else too. */
+  readonly may: (attributes: Attributes) => boolean;
   readonly credential: Credential;
   /** Told to the client in Warning headers. */
   readonly warnings: string[];

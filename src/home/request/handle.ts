@@ -98,6 +98,7 @@ async function answerResource(
     user,
     nowMs: engine.world.clock.wallMs(),
     isStillAllowed: () => isAllowed(access, request, route),
+    may: (attributes) => access.authorize(user, attributes).isAllowed,
     credential: route.verb === 'watch' ? (access.credentialOf?.(request) ?? {}) : {},
     isDryRun: route.query.size > 0 && route.query.getAll('dryRun').includes('All'),
     warnings: [],

@@ -16,6 +16,7 @@ export function systemCall(engine: Engine, place: Place, body?: AnyObject): Call
     nowMs: engine.world.clock.wallMs(),
     isDryRun: false,
     isStillAllowed: async () => true,
+    may: () => true,
     credential: {},
     warnings: [],
   };

@@ -5,12 +5,14 @@ import type { AnyObject } from '../../kube/objects/object.ts';
 import type { Admission } from '../kinds/kind.ts';
 import { type Call, contextOf, type Engine } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
+import { refuseForeignBlocks } from './owner-references.ts';
 
 export type AdmissionOf = Pick<Admission, 'operation' | 'object' | 'previous'>;
 
 /** Throws what the kind throws. The object may have been changed afterwards. */
 export async function admit(engine: Engine, call: Call, asked: AdmissionOf): Promise<Admission> {
   const admission: Admission = { ...contextOf(engine, call), ...asked, alsoCompare: [], alsoWrite: [] };
+  if (asked.operation !== 'delete') refuseForeignBlocks(engine, call, asked);
   await call.served.kind.behaviour.admit?.(admission);
   return admission;
 }
