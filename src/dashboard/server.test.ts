@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { silentLog } from '../base/log.ts';
+import { createLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
 import { type Dashboard, startDashboard } from './server.ts';
 
@@ -12,11 +12,12 @@ interface Answer {
 
 describe('dashboard server', () => {
   let dashboard: Dashboard;
+  const lines: string[] = [];
   beforeAll(async () => {
     const asset = (text: string, type: string) => ({ type, body: Buffer.from(text), gzip: () => Buffer.from(text) });
     dashboard = await startDashboard({
       world: createRealWorld(),
-      log: silentLog,
+      log: createLog({ level: 'debug', clock: createRealWorld().clock, write: (line) => void lines.push(line) }),
       listen: { host: '127.0.0.1', port: 0 },
       homes: [],
       hosts: ['dash.example.com'],
@@ -73,6 +74,11 @@ describe('dashboard server', () => {
     expect((await ask('/assets/../../etc/passwd')).text).not.toContain('root:');
     expect((await ask('/assets/other.js')).status).toBe(404);
     expect((await ask('/', {}, 'POST')).status).toBe(405);
+  });
+
+  test('a path that is no URL, many times -> 400 each time, and no line in the log', async () => {
+    for (let i = 0; i < 50; i++) expect((await ask('//[')).status).toBe(400);
+    expect(lines).toEqual([]);
   });
 
   test('api: without a token, with nonsense, before a page is open -> 401 with the reason', async () => {

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { errorText, type Log } from '../base/log.ts';
+import { LogBudget } from '../base/log-budget.ts';
 import { adminRefusal } from '../base/real/admin-guard.ts';
 import { formatHostPort, type HostPort } from '../base/text/host-port.ts';
 import type { World } from '../base/world.ts';
@@ -46,9 +47,11 @@ export function startDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { world, log, homes, listen, codes = new Map(), control, tls, sessionsMax } = options;
   const sessions = new Sessions({ world, log, homes, codes, isDemo: control !== undefined, sessionsMax });
   const api = createApi({ control });
+  const lines = new LogBudget(world.clock);
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     answer(options, { sessions, api }, request, response).catch((error: unknown) => {
-      log.warn('dashboard: a request failed', { error: errorText(error) });
+      const more = lines.take();
+      if (more !== undefined) log.warn('dashboard: a request failed', { error: errorText(error), ...more });
       reply(response, 500, { error: 'the dashboard failed on this request; its log has the reason' });
     });
   };
@@ -91,7 +94,8 @@ async function answer(
   for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
   const refusal = refusalOf(options, request);
   if (refusal !== undefined) return reply(response, 403, { error: refusal });
-  const url = new URL(request.url ?? '/', 'http://dashboard');
+  const url = URL.parse(request.url ?? '/', 'http://dashboard');
+  if (url === null) return reply(response, 400, { error: 'the path cannot be read' });
   if (!url.pathname.startsWith('/api/')) return sendAsset(options.assets, url.pathname, request, response);
   const signIn = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1];
   if (signIn === undefined) return reply(response, 401, { error: 'send a token as Authorization: Bearer' });

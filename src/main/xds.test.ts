@@ -112,6 +112,18 @@ test('xds: a flood of requests that answer nothing -> ResourceExhausted, counted
   expect(await calm.next()).toMatchObject({ type_url: clusters.type_url });
 });
 
+test('xds: names by the hundred thousand in a few requests -> ResourceExhausted, counted', async () => {
+  const xds = await start();
+  const stream = local(xds);
+  stream.send({ ...node('sidecar~east~greedy'), ...clusters });
+  for (let round = 0; round < 6; round++) {
+    const names = Array.from({ length: 20_000 }, (_, at) => `c${round}-${at}`);
+    stream.send({ ...clusters, resource_names_subscribe: names });
+  }
+  expect(await stream.ended).toMatchObject({ code: 8, message: expect.stringContaining('names are subscribed') });
+  expect(await xds.metrics.text()).toContain('portolan_xds_turned_away_total{reason="flood"} 1');
+});
+
 test('xds: one type on its own stream -> served without the others', async () => {
   const xds = await start();
   await addImport(xds.client, { name: 'checkout', port: 80 });

@@ -82,7 +82,7 @@ export interface XdsRole {
   stop(): Promise<void>;
 }
 
-const messageBytesMax = 32 << 20;
+const messageBytesMax = 16 << 20;
 const keepAliveMs = 30_000;
 const whyReading = 'the home has not been read yet';
 

@@ -71,6 +71,22 @@ test('wire: bytes that are no request -> MalformedError', () => {
   expect(() => decodeRequest('delta', Buffer.from([0x0a, 0x7f]))).toThrow(MalformedError);
 });
 
+/** Names in resource_names_subscribe, field 3. */
+function subscribing(count: number, length: number): Buffer {
+  const size = length < 128 ? [length] : [(length & 0x7f) | 0x80, length >> 7];
+  const one = Buffer.concat([Buffer.from([0x1a, ...size]), Buffer.alloc(length, 97)]);
+  return Buffer.alloc(count * one.length, one);
+}
+
+test('wire: millions of names, empty or not, or a long one -> refused, most of them before they are read', () => {
+  const startMs = performance.now();
+  expect(() => decodeRequest('delta', subscribing(8_000_000, 0))).toThrow('too many fields');
+  expect(performance.now() - startMs).toBeLessThan(5000);
+  expect(() => decodeRequest('delta', subscribing(100_001, 8))).toThrow('100001 names in one request');
+  expect(() => decodeRequest('delta', subscribing(1, 513))).toThrow('more than 512 characters');
+  expect(decodeRequest('delta', subscribing(100_000, 8)).names).toMatchObject({ kind: 'changes' });
+});
+
 test('types: by their address and back; a type that is not served -> undefined', () => {
   expect(typeOfUrl(typeUrlOf('secret'))).toBe('secret');
   expect(typeOfUrl('type.googleapis.com/envoy.config.cluster.v3.Nothing')).toBeUndefined();

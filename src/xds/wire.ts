@@ -10,8 +10,11 @@ import type { Variant } from './resource.ts';
 import type { Answer, ClientRequest, NodeInfo, ServerResponse } from './session/messages.ts';
 
 const service = 'envoy.service.discovery.v3';
-/** Limit on the names in one request; more is an error of the sender. */
-const namesMax = 200_000;
+/** Limits on one request; more is an error of the sender. */
+export const namesMax = 100_000;
+const nameLengthMax = 512;
+/** Read before the names are counted: millions of empty ones would hold everybody up for seconds. */
+const valuesMax = 4 * namesMax;
 const errorLengthMax = 1024;
 
 /** Throws MalformedError. */
@@ -20,7 +23,7 @@ export function decodeRequest(variant: Variant, bytes: Uint8Array): ClientReques
 }
 
 function decodeSotw(bytes: Uint8Array): ClientRequest {
-  const fields = decodeMessage(envoySchema, `${service}.DiscoveryRequest`, new WireReader(bytes));
+  const fields = decodeMessage(envoySchema, `${service}.DiscoveryRequest`, new WireReader(bytes, { valuesMax }));
   return {
     ...common(fields),
     names: { kind: 'all', names: bounded(textsIn(fields['resource_names'])) },
@@ -29,7 +32,7 @@ function decodeSotw(bytes: Uint8Array): ClientRequest {
 }
 
 function decodeDelta(bytes: Uint8Array): ClientRequest {
-  const fields = decodeMessage(envoySchema, `${service}.DeltaDiscoveryRequest`, new WireReader(bytes));
+  const fields = decodeMessage(envoySchema, `${service}.DeltaDiscoveryRequest`, new WireReader(bytes, { valuesMax }));
   const versions = isObject(fields['initial_resource_versions']) ? fields['initial_resource_versions'] : {};
   bounded(Object.keys(versions));
   return {
@@ -82,6 +85,8 @@ export function encodeResponse(variant: Variant, response: ServerResponse): Uint
 function bounded(names: readonly string[]): readonly string[] {
   if (names.length > namesMax)
     throw new MalformedError(`${names.length} names in one request; ${namesMax} are allowed`);
+  if (names.some((name) => name.length > nameLengthMax))
+    throw new MalformedError(`a name of more than ${nameLengthMax} characters`);
   return names;
 }
 

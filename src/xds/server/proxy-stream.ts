@@ -8,7 +8,7 @@ import { typeOfUrl } from '../envoy-schema.ts';
 import { admitNode, type ProxyCaller } from '../identity/proxy-identity.ts';
 import type { ClientRequest, NodeInfo, SessionEvent } from '../session/messages.ts';
 import { XdsSession } from '../session/session.ts';
-import { decodeRequest, encodeResponse } from '../wire.ts';
+import { decodeRequest, encodeResponse, namesMax } from '../wire.ts';
 import type { Method } from './methods.ts';
 import type { ProxyRecord } from './proxies.ts';
 import { RequestBudget } from './request-budget.ts';
@@ -47,6 +47,10 @@ export class ProxyStream implements CallHandlers {
     // Types that we do not have are asked for in vain, as at any server.
     const events: SessionEvent[] = type === undefined || isOther ? [] : this.#opened.session.take(type, request);
     this.#note(events);
+    if (this.#opened.session.subscribed > namesMax) {
+      this.#end('flood', codes.resourceExhausted, `more than ${namesMax} names are subscribed on one stream`);
+      return;
+    }
     const isAnswer = events.some(({ kind }) => kind === 'answered');
     if (!isAnswer && !this.#budget.spend(this.#context.world.clock.monotonicMs())) {
       this.#end('flood', codes.resourceExhausted, 'too many requests that answer nothing; slow down');

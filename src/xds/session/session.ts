@@ -75,6 +75,11 @@ export class XdsSession {
     return { held: current.size, inFlight: before.size, version: formatDigest(digest) };
   }
 
+  /** How many names the proxy has subscribed to. */
+  get subscribed(): number {
+    return xdsTypes.reduce((sum, type) => sum + this.#states[type].names.size, 0);
+  }
+
   take(type: XdsType, request: ClientRequest): SessionEvent[] {
     const state = this.#states[type];
     const events = request.answer === undefined ? [] : this.#answer(state, request.answer);
