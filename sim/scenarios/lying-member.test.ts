@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { type Cluster, clusterType } from '../../src/clusterset/kinds/cluster.ts';
+import { endpointShardType } from '../../src/clusterset/kinds/endpoint-shard.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import type { Client } from '../../src/kube/client/client.ts';
@@ -19,13 +20,13 @@ async function as<T>(set: SimClusterSet, id: string, act: (client: Client) => Pr
   return set.time.settle(act(set.memberClient(id)));
 }
 
-async function lie(set: SimClusterSet, id: string, exportedAt: string): Promise<void> {
+async function lie(set: SimClusterSet, id: string, exportedAt: string, more: object = {}): Promise<void> {
   await as(set, id, (client) =>
     client.create(serviceShardType, {
       apiVersion: 'portolan.dev/v1alpha1',
       kind: 'ServiceShard',
       metadata: { namespace: memberNamespace(id), name: 'checkout.shop' },
-      spec: { type: 'Headless', exportedAt, ports: [{ name: 'evil', port: 666, protocol: 'TCP' }] },
+      spec: { type: 'Headless', exportedAt, ports: [{ name: 'evil', port: 666, protocol: 'TCP' }], ...more },
     }),
   );
 }
@@ -128,6 +129,60 @@ describe('a lying member', () => {
     );
     await set.time.advance(4_000);
     expect(await sliceLines(set.home('east').admin, key)).toEqual(['mallory: 10.2.0.1 on evil>666']);
+  });
+
+  // A kind of our own: the broker checks its shape and none of its addresses.
+  test('endpoints in a shard: the same, link-local and mapped ones, other families, nonsense and nothing -> nobody imports them', async () => {
+    const set = await new SimClusterSet({
+      clusters: ['east', 'mallory'],
+      member: (id) => (id === 'mallory' ? { allowedRanges: ['10.2.0.0/16', '0.0.0.0/1'] } : {}),
+    }).start({ namespaces: ['shop'], agents: ['east'] });
+    await lie(set, 'mallory', '2026-01-01T00:00:00Z', { endpointShards: 20 });
+    const bad = ['169.254.169.254', '127.0.0.1', '0.0.0.0', '243.0.0.7', '192.168.7.7'];
+    const worse = [
+      '::ffff:169.254.169.254',
+      '::ffff:10.2.0.9',
+      'fe80::1',
+      '::1',
+      '10.2.0.300',
+      'metadata.internal',
+      '',
+    ];
+    const shard = (name: string, endpoints: unknown) => ({
+      ...{ apiVersion: 'portolan.dev/v1alpha1', kind: 'EndpointShard', addressType: 'IPv4', endpoints },
+      metadata: {
+        namespace: memberNamespace('mallory'),
+        name,
+        labels: {
+          'multicluster.kubernetes.io/service-name': 'checkout',
+          'portolan.dev/service-namespace': 'shop',
+          'endpointslice.kubernetes.io/managed-by': 'portolan.dev',
+        },
+      },
+      ports: [{ name: 'evil', port: 666, protocol: 'TCP' }],
+    });
+    const withAddresses = (...list: string[]) => list.map((address) => ({ addresses: [address], conditions: {} }));
+    const lists = [
+      withAddresses(...bad, '10.2.0.1'),
+      null,
+      [],
+      [null],
+      [{}],
+      ...worse.map((one) => withAddresses(one)),
+    ];
+    const made: number[] = [];
+    for (const [at, endpoints] of lists.entries())
+      await as(set, 'mallory', (client) =>
+        client.create(endpointShardType, shard(`checkout-${at}`, endpoints) as never).then(
+          () => void made.push(at),
+          () => undefined,
+        ),
+      );
+    expect(made).toContain(0);
+    await set.time.advance(4_000);
+    const isEmpty = (line: string) => line === 'mallory:  on evil>666';
+    const lines = await sliceLines(set.home('east').admin, key);
+    expect(lines.filter((line) => !isEmpty(line))).toEqual(['mallory: 10.2.0.1 on evil>666']);
   });
 
   test('may export: a namespace that the admin has not given it -> nobody imports it, its export says so; given -> imported', async () => {

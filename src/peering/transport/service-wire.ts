@@ -1,7 +1,7 @@
 // A shared service as the two drafts write it. The later draft has several SANs, and instances that each have a protocol,
 // an SNI and endpoints of their own; all of them are kept.
 
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { FederatedServiceSchema as Service1Schema } from '../../gen/federation/types/v1alpha1/federated_service_pb.js';
 import {
   type FederatedService_Endpoint as Endpoint,
@@ -9,6 +9,7 @@ import {
   FederatedServiceSchema as Service2Schema,
 } from '../../gen/federation/types/v1alpha2/federated_service_pb.js';
 import { normalizeSan, type SharedEndpoint, type SharedInstance, type SharedService } from '../kinds/shared-service.ts';
+import { decodeBounded } from './bounded-decode.ts';
 
 export function encodeService1(service: SharedService): Uint8Array {
   const { name, description, tags, fqdn, id, san, protocols } = service;
@@ -27,7 +28,7 @@ export function encodeService1(service: SharedService): Uint8Array {
 }
 
 export function decodeService1(bytes: Uint8Array): SharedService {
-  const { name, description, tags, labels, fqdn, id, san, protocols, endpoints } = fromBinary(Service1Schema, bytes);
+  const { name, description, tags, labels, fqdn, id, san, protocols, endpoints } = decodeBounded(Service1Schema, bytes);
   return {
     name,
     description,
@@ -60,7 +61,7 @@ export function encodeService2(service: SharedService): Uint8Array {
 }
 
 export function decodeService2(bytes: Uint8Array, resourceId: string): SharedService {
-  const message = fromBinary(Service2Schema, bytes);
+  const message = decodeBounded(Service2Schema, bytes);
   const first = message.instances[0];
   const sni = first?.metadata['SNI'] || first?.id || resourceId;
   const id = resourceId || sni;

@@ -1,7 +1,7 @@
 // Messages to bytes and back, for both drafts of the protocol. `Draft` is all that the rest of peering knows of them.
 
 import { createHash } from 'node:crypto';
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import type { Any } from '@bufbuild/protobuf/wkt';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
@@ -12,6 +12,7 @@ import { type Status, StatusSchema } from '../../gen/google/rpc/status_pb.js';
 import { SnapshotEndSchema } from '../../gen/portolan/peering/v1/snapshot_end_pb.js';
 import type { SharedService } from '../kinds/shared-service.ts';
 import type { ConsumerMessage, Offer, OwnerMessage, ReceivedMessage, SnapshotEnd } from '../session/messages.ts';
+import { decodeBounded } from './bounded-decode.ts';
 import { decodeService1, decodeService2, encodeService1, encodeService2 } from './service-wire.ts';
 
 export type DraftName = 'v1alpha1' | 'v1alpha2';
@@ -67,7 +68,7 @@ export const v1alpha1: Draft = {
   },
 
   decodeOwnerMessage(bytes) {
-    const { nonce, resourceUrl, resource, operation } = fromBinary(discovery1.StreamResponseSchema, bytes);
+    const { nonce, resourceUrl, resource, operation } = decodeBounded(discovery1.StreamResponseSchema, bytes);
     if (resource?.typeUrl === snapshotEndUrl) return { kind: 'snapshotEnd', nonce, end: decodeEnd(resource) };
     const known = operation === Operation1.CREATE || operation === Operation1.UPDATE || operation === Operation1.DELETE;
     if (!known) return unreadable(nonce, idOf1(resource), `operation: ${operation} is none of CREATE, UPDATE, DELETE`);
@@ -87,7 +88,7 @@ export const v1alpha1: Draft = {
 
   encodeConsumerMessage: (message) =>
     toBinary(discovery1.StreamRequestSchema, create(discovery1.StreamRequestSchema, requestOf(message))),
-  decodeConsumerMessage: (bytes) => consumerMessageOf(fromBinary(discovery1.StreamRequestSchema, bytes)),
+  decodeConsumerMessage: (bytes) => consumerMessageOf(decodeBounded(discovery1.StreamRequestSchema, bytes)),
 };
 
 export const v1alpha2: Draft = {
@@ -116,7 +117,7 @@ export const v1alpha2: Draft = {
   },
 
   decodeOwnerMessage(bytes) {
-    const { response } = fromBinary(discovery2.BidirectionalStreamSchema, bytes);
+    const { response } = decodeBounded(discovery2.BidirectionalStreamSchema, bytes);
     if (response === undefined) return undefined;
     const { nonce, resourceUrl, resourceId, resource, operation } = response;
     if (resource?.typeUrl === snapshotEndUrl) return { kind: 'snapshotEnd', nonce, end: decodeEnd(resource) };
@@ -145,7 +146,7 @@ export const v1alpha2: Draft = {
     return toBinary(discovery2.BidirectionalStreamSchema, create(discovery2.BidirectionalStreamSchema, { request }));
   },
   decodeConsumerMessage(bytes) {
-    const { request } = fromBinary(discovery2.BidirectionalStreamSchema, bytes);
+    const { request } = decodeBounded(discovery2.BidirectionalStreamSchema, bytes);
     if (request === undefined) return undefined;
     const message = consumerMessageOf(request);
     return message.kind === 'subscribe' && request.context !== '' ? { ...message, context: request.context } : message;
@@ -169,7 +170,7 @@ function resourceOf(message: OwnerMessage, url: string): Any {
 }
 
 function decodeEnd(resource: Any): SnapshotEnd {
-  const { epoch, revision, count, digest } = fromBinary(SnapshotEndSchema, resource.value);
+  const { epoch, revision, count, digest } = decodeBounded(SnapshotEndSchema, resource.value);
   return { epoch, revision: Number(revision), count, digest };
 }
 
@@ -216,7 +217,8 @@ interface Field {
 // The last of each, as decoders have it; as far as the bytes can be followed. A field that is cut off yields its
 // available part.
 function leadingFields(bytes: Uint8Array = noBytes): Map<number, Field> {
-  const fields = new Map<number, Field>();
+  // Places first: there may be hundreds of thousands of one field, and only the last of each is cut out.
+  const places = new Map<number, { start: number; length: number }>();
   const reader = new BinaryReader(bytes);
   try {
     while (reader.pos < reader.len) {
@@ -226,14 +228,19 @@ function leadingFields(bytes: Uint8Array = noBytes): Map<number, Field> {
         continue;
       }
       const length = reader.uint32();
-      const part = bytes.subarray(reader.pos, reader.pos + length);
-      fields.set(field, { bytes: part, isWhole: part.length === length });
+      const place = places.get(field);
+      if (place === undefined) places.set(field, { start: reader.pos, length });
+      else [place.start, place.length] = [reader.pos, length];
       reader.pos += length;
     }
   } catch {
     // The readable part is the result.
   }
-  return fields;
+  const cutOut = ({ start, length }: { start: number; length: number }): Field => {
+    const part = bytes.subarray(start, start + length);
+    return { bytes: part, isWhole: part.length === length };
+  };
+  return new Map(Array.from(places, ([field, place]) => [field, cutOut(place)]));
 }
 
 function textOf(field: Field | undefined): string {
