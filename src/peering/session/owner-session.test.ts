@@ -314,3 +314,49 @@ test('owner: a foreign consumer answers twice -> the second answer is nothing', 
   expect(say({ kind: 'ack', nonce: '1', resourceUrl, note: 'fine' })).toEqual(['accepted a, but fine']);
   expect(ack('1')).toEqual([]);
 });
+
+test('owner: changes before a consumer has registered -> nothing is sent, and the state stays', () => {
+  const { session, change } = open(viewOf('a'));
+  expect(change('a')).toEqual([]);
+  expect(session.state.kind).toBe('accepting');
+});
+
+test('owner: a consumer registers again after a service went -> that one is deleted, the others are sent anew', () => {
+  const view = viewOf('a', 'b');
+  const { say, ack } = open(view);
+  say(subscribe);
+  ack('1');
+  ack('2');
+  view.remove('b');
+  expect(
+    say(subscribe)
+      .map((text) => text.replace(/^\d+ /, ''))
+      .sort(),
+  ).toEqual(['create a', 'delete b']);
+});
+
+test('owner: the end of the snapshot is refused -> said so, with the reason, and not taken for accepted', () => {
+  const { say, nack } = open(viewOf(), { hasSnapshotEnd: true });
+  expect(say(subscribe)).toEqual(['1 end 0']);
+  expect(nack('1', 'count differs')).toEqual(['snapshotRefused']);
+});
+
+test('owner: a service is not changed while it is in flight -> its answer sends nothing more', () => {
+  const { say, ack, session } = open(viewOf('a'));
+  say(subscribe);
+  expect(ack('1')).toEqual(['accepted a']);
+  expect(session.state.kind).toBe('waiting');
+});
+
+test('owner: a refused service is announced again as it is -> kept back; after a removal of it was refused -> offered', () => {
+  const view = viewOf('a');
+  const { say, nack, change } = open(view);
+  say(subscribe);
+  nack('1', 'no');
+  expect(change('a')).toEqual([]);
+  view.remove('a');
+  expect(change('a')).toEqual(['2 delete a']);
+  nack('2', 'not this either');
+  view.put(serviceOf('a'));
+  expect(change('a')).toEqual(['3 create a']);
+});
