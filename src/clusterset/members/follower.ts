@@ -52,6 +52,8 @@ export class MemberFollower {
   /** Members whose first lists are not complete. */
   readonly #unsynced = new Set<string>();
   readonly #stopping = new AbortController();
+  /** Copies of the layout per member that are not complete yet. Without the rights they never are. */
+  readonly #moving = new Set<MemberCopies>();
   /** The members by id; undefined after a change. */
   #sorted: readonly Member[] | undefined;
   /** Whether one look into the shared copy finds the shards of all members; undefined after a change. */
@@ -78,8 +80,14 @@ export class MemberFollower {
     this.#stopping.abort();
     this.#timer?.cancel();
     this.clusters.stop();
+    this.#giveUpMoves();
     for (const member of this.#members.values()) stopCopies(member);
     this.#sources.closeShared();
+  }
+
+  #giveUpMoves(): void {
+    for (const { shards, endpoints } of this.#moving) for (const copy of [shards, endpoints]) copy.stop();
+    this.#moving.clear();
   }
 
   /** For a broker that may have been restored from an older copy. */
@@ -142,6 +150,7 @@ export class MemberFollower {
     const isFirst = this.#wanted === undefined;
     this.#wanted = layout;
     this.#timer?.cancel();
+    this.#giveUpMoves();
     if (layout === 'AllNamespaces') this.#readShared(isFirst);
     else for (const { id } of this.all()) void this.#moveOut(id);
     if (!isFirst) return;
@@ -222,13 +231,15 @@ export class MemberFollower {
     const before = this.#members.get(id);
     if (before === undefined) return;
     const copies = this.#sources.reopen(placeOf(before), 'PerMember', before);
-    copies.slices.need(true);
     copies.lease.follow(undefined);
     const isOwn = id === this.#options.clusterId;
+    this.#sources.review(copies, { isOwn });
     copies.shards.on(() => this.#sources.review(copies, { isOwn }));
+    this.#moving.add(copies);
     for (const copy of [copies.shards, copies.endpoints]) copy.start();
     await Promise.all([copies.shards, copies.slices].map((copy) => copy.whenSynced()));
     await copies.endpoints.whenSynced();
+    this.#moving.delete(copies);
     const member = this.#members.get(id);
     const isStill = this.#wanted === 'PerMember' && member?.slices === before.slices;
     if (!isStill || this.#stopping.signal.aborted)

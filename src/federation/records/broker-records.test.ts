@@ -20,14 +20,19 @@ const key = '/myfederation/shop/web';
 
 async function setUp({ layout = 'PerMember' }: { readonly layout?: RecordLayout } = {}) {
   const watches = new Set<string>();
+  /** Kinds that the authority may not read. */
+  const denied = new Set<string>();
+  /** Kinds that the authority asked for. */
+  const requests: string[] = [];
   const sim = new Simulation({ seed: 1 });
   const broker = new SimHome({
     simulation: sim,
     name: 'broker',
     serviceRanges: ['10.96.0.0/16'],
-    mayDo: () => true,
-    onRequest: (_user, { verb, resource, namespace }) => {
+    mayDo: (user, { resource }) => user !== 'dns' || !denied.has(resource),
+    onRequest: (user, { verb, resource, namespace }) => {
       if (verb === 'watch') watches.add(`${resource} ${namespace}`);
+      if (user === 'dns') requests.push(resource);
     },
   });
   await broker.start();
@@ -96,7 +101,13 @@ async function setUp({ layout = 'PerMember' }: { readonly layout?: RecordLayout 
       .shardsOf(key)
       .filter(({ isReady }) => isReady)
       .map(({ cluster }) => cluster);
-  return { sim, broker, admin, table, attachment, healthy, renew, share, watches };
+  const move = (next: RecordLayout) =>
+    admin.patch(
+      clusterSetType,
+      { namespace: 'prod', name: 'prod' },
+      { kind: 'merge', body: { spec: { layout: next } } },
+    );
+  return { sim, broker, admin, table, attachment, healthy, renew, share, watches, denied, requests, move };
 }
 
 describe('federation attached to a broker', () => {
@@ -192,6 +203,28 @@ describe('federation attached to a broker', () => {
     await admin.create(clusterType, { ...cluster, metadata, spec: { namespace: 'prod-m-north' } } as AnyObject);
     await sim.time.until(() => table.shardsOf(key).length === 3, { withinMs: 2000 });
     attachment.stop();
+  });
+
+  test('the set moves to the layout per member -> shards and leases are read there, no endpoints', async () => {
+    const { sim, attachment, move, requests } = await setUp({ layout: 'AllNamespaces' });
+    await move('PerMember');
+    await sim.time.advance(5_000);
+    expect([...new Set(requests)].filter((kind) => /endpoint/.test(kind))).toEqual([]);
+    attachment.stop();
+  });
+
+  test('it moves and the authority lacks the rights, then it ends -> nothing is asked any more', async () => {
+    const { sim, attachment, move, denied, requests } = await setUp({ layout: 'AllNamespaces' });
+    for (const kind of ['serviceshards', 'leases']) denied.add(kind);
+    await move('PerMember');
+    await sim.time.advance(10_000);
+    await move('AllNamespaces');
+    await sim.time.advance(10_000);
+    attachment.stop();
+    await sim.time.advance(10_000);
+    const count = requests.length;
+    await sim.time.advance(120_000);
+    expect(requests.slice(count)).toEqual([]);
   });
 
   test('the broker is away -> nobody is condemned, and answers are marked stale', async () => {
