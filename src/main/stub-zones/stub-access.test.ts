@@ -5,8 +5,9 @@ import { startHome } from '../../../sim/home.ts';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
 import { createRealWorld } from '../../base/real/world.ts';
+import type { World } from '../../base/world.ts';
 import { certificateFacts } from '../../base/x509/certificates.ts';
-import { resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
+import { resolverAuthorityName, resolverAuthoritySecret } from '../../clusterset/membership/resolver-authority.ts';
 import { dnsOptionsManifest, dnsOptionsOf } from '../../clusterset/rules/clusterset-dns.ts';
 import type { StubCertificates } from '../../dns/config/config.ts';
 import { listenFederations } from '../../dns/sockets/server-federations.ts';
@@ -14,7 +15,7 @@ import { Federations } from '../../dns/stub-zones/federations.ts';
 import { openFederationIdentity } from '../../federation/stub-zones/identity.ts';
 import { install } from '../../kube/client/apply.ts';
 import { type Client, createClient } from '../../kube/client/client.ts';
-import { dayMs, readKeptAuthority } from '../../kube/client/kept-authority.ts';
+import { dayMs, openKeptAuthority, readKeptAuthority } from '../../kube/client/kept-authority.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { memoryHome } from '../../peering/testing/edge/memory-home.ts';
 import { openStubAccess } from './stub-access.ts';
@@ -23,6 +24,12 @@ const stops: (() => unknown)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
+
+/** As joining does it. */
+async function join(home: Client, world: Pick<World, 'clock' | 'random'>): Promise<void> {
+  const named = { name: resolverAuthoritySecret, commonName: resolverAuthorityName };
+  await openKeptAuthority({ ...named, world, client: home, namespace: systemNamespace });
+}
 
 /** As the agent does it. */
 async function publish(home: Client, authorities: Record<string, string>): Promise<void> {
@@ -35,6 +42,7 @@ test('stub zones: the federation is published at home -> it posts its own zone a
   const home = await memoryHome();
   stops.push(() => home.stop());
   const world = createRealWorld();
+  await join(home.client, world);
   const access = await openStubAccess({ world, log: silentLog, home: home.client, hosts: ['127.0.0.1'] });
   stops.push(() => access.stop());
   const store = { read: async () => undefined, write: async () => {} };
@@ -84,6 +92,7 @@ test('stub zones: weeks pass -> both sides renew their certificates, from the au
   const world = simulation.world('resolver');
   const virtual = await startHome(simulation);
   const home = createClient({ send: virtual.api.handle, close: () => {} }, { world, userAgent: 'test' });
+  await join(home, world);
   const access = await openStubAccess({ world, log: silentLog, home, hosts: ['10.0.0.7'] });
   stops.push(() => access.stop());
   const federation = await openFederationIdentity({ world, broker: home, clusterset: 'default', federation: 'world' });
@@ -113,7 +122,27 @@ test('stub zones: the home is away at the start -> the endpoint opens all the sa
   stops.push(() => access.stop());
   expect(access.caBundle()).toBe('');
   isAway = false;
+  await join(home, world);
   await simulation.time.advance(20_000);
   const kept = await readKeptAuthority({ client: home, namespace: systemNamespace, name: resolverAuthoritySecret });
   expect(Buffer.from(access.caBundle(), 'base64').toString('utf8')).toBe(kept!.certificate);
+});
+
+test('stub zones: the cluster has not joined -> nothing is written; it joins -> the endpoint is known', async () => {
+  const simulation = new Simulation({ seed: 1 });
+  const world = simulation.world('resolver');
+  const virtual = await startHome(simulation);
+  const methods = new Set<string>();
+  const send: typeof virtual.api.handle = (request) => {
+    methods.add(request.method);
+    return virtual.api.handle(request);
+  };
+  const home = createClient({ send, close: () => {} }, { world, userAgent: 'test' });
+  const access = await openStubAccess({ world, log: silentLog, home, hosts: ['10.0.0.7'] });
+  stops.push(() => access.stop());
+  await simulation.time.advance(20_000);
+  expect([access.caBundle(), [...methods]]).toEqual(['', ['GET']]);
+  await join(home, world);
+  await simulation.time.advance(20_000);
+  expect(access.caBundle()).not.toBe('');
 });

@@ -10,7 +10,7 @@ import { readGround } from '../../clusterset/rules/set-ground.ts';
 import type { StubCertificates, StubEndpoint } from '../../dns/config/config.ts';
 import { posterName } from '../../federation/rules/poster.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { dayMs, issueLeaf, makeAuthority, openKeptAuthority } from '../../kube/client/kept-authority.ts';
+import { dayMs, issueLeaf, makeAuthority, readKeptAuthority } from '../../kube/client/kept-authority.ts';
 import { createInformer } from '../../kube/controller/informer.ts';
 import { type ConfigMap, configMapType } from '../../kube/objects/config-map.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
@@ -38,10 +38,18 @@ const retryMs = 5000;
 export async function openStubAccess({ world, log, home, hosts }: StubAccessOptions): Promise<StubAccess> {
   const at = { world, client: home, namespace: systemNamespace };
   const kept = { ...at, name: resolverAuthoritySecret, commonName: resolverAuthorityName };
+  // Read, not made: a resolver need not be allowed to write Secrets.
+  const open = async () => {
+    const found = await readKeptAuthority(kept);
+    if (found === undefined) throw new Error('this cluster has not joined a clusterset yet; run portolan join');
+    return found;
+  };
   // A home that is away must not keep the resolver from starting: until it answers, the certificate is one that nobody trusts.
   let isKept = true;
-  let authority = await openKeptAuthority(kept).catch((error: unknown) => {
-    log.warn('stub zones cannot be posted until the home answers', { error: errorText(error) });
+  let authority = await open().catch((error: unknown) => {
+    log.warn('stub zones cannot be posted until the home has the authority of their certificates', {
+      error: errorText(error),
+    });
     isKept = false;
     return makeAuthority(kept);
   });
@@ -74,7 +82,7 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
 
   function openLater(): void {
     retry = world.timers.after(retryMs, () => {
-      openKeptAuthority(kept).then((found) => {
+      open().then((found) => {
         authority = found;
         isKept = true;
         leaf = issue();
