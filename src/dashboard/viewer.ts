@@ -14,7 +14,9 @@ import {
   clusterRoleBindingType,
   clusterRoleType,
   readVerbs,
+  roleBindingType,
   roleRefOf,
+  roleType,
   serviceAccountType,
 } from '../kube/objects/rbac.ts';
 
@@ -22,24 +24,41 @@ const viewerName = 'portolan-dashboard';
 
 const read = [...readVerbs];
 
+/** As homes/kinds.ts watches them, of homes and of the broker. */
+const ownKinds = [
+  ...['addressclaims', 'meshexternalservices', 'peerexports', 'peers', 'peerservices', 'serviceexportpolicies'],
+  ...['clusters', 'clustersets', 'federations', 'heartbeats', 'serviceshards'],
+];
+
+/** Homes and brokers alike: members' records and leases lie in namespaces of their own. */
 const rules = [
   { apiGroups: [''], resources: ['services', 'namespaces', 'events'], verbs: read },
-  { apiGroups: [''], resources: ['configmaps'], resourceNames: [verdictsName, memberRecordName], verbs: read },
+  { apiGroups: [''], resources: ['configmaps'], resourceNames: [memberRecordName], verbs: read },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: read },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: read },
-  { apiGroups: ['multicluster.x-k8s.io', 'about.k8s.io', 'portolan.dev'], resources: ['*'], verbs: read },
+  { apiGroups: ['multicluster.x-k8s.io'], resources: ['serviceexports', 'serviceimports'], verbs: read },
+  { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: read },
+  { apiGroups: ['portolan.dev'], resources: ownKinds, verbs: read },
+  { nonResourceURLs: ['/readyz'], verbs: ['get'] },
+];
+
+const systemRules = [
+  { apiGroups: [''], resources: ['configmaps'], resourceNames: [verdictsName], verbs: read },
+  // The admin endpoints of parts, by way of the home.
   { apiGroups: [''], resources: ['services/proxy', 'pods/proxy'], verbs: ['get'] },
-  { nonResourceURLs: ['/readyz', '/version'], verbs: ['get'] },
 ];
 
 function viewerManifests(): Manifest<KubernetesObject>[] {
   const roleRef = roleRefOf('ClusterRole', viewerName);
-  const subjects = [{ kind: 'ServiceAccount', name: viewerName, namespace: systemNamespace }];
+  const own = { name: viewerName, namespace: systemNamespace };
+  const subjects = [{ kind: 'ServiceAccount', ...own }];
   return [
     manifest(namespaceType, { name: systemNamespace }, {}),
-    manifest(serviceAccountType, { name: viewerName, namespace: systemNamespace }, {}),
+    manifest(serviceAccountType, own, {}),
     manifest(clusterRoleType, { name: viewerName }, { rules }),
     manifest(clusterRoleBindingType, { name: viewerName }, { roleRef, subjects }),
+    manifest(roleType, own, { rules: systemRules }),
+    manifest(roleBindingType, own, { roleRef: roleRefOf('Role', viewerName), subjects }),
   ];
 }
 
