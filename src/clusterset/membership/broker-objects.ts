@@ -170,20 +170,24 @@ export function memberQuotaObject({ clusterset, id, quota }: MemberRequest): Man
   return manifest(resourceQuotaType, { name, namespace: memberNamespace(clusterset, id) }, { spec: { hard } });
 }
 
-const recordRules: readonly Omit<PolicyRule, 'verbs'>[] = [
-  { apiGroups: [own], resources: sharedKinds },
+/** Of both layouts: while a set moves from one to the other, members publish in both. */
+const slicesAndLeases: readonly Omit<PolicyRule, 'verbs'>[] = [
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'] },
 ];
 
 const readerRules: readonly PolicyRule[] = [
-  ...recordRules.map((rule) => ({ ...rule, verbs: [...readVerbs] })),
+  { apiGroups: [own], resources: ['serviceshards', 'endpointshards'], verbs: [...readVerbs] },
+  ...slicesAndLeases.map((rule) => ({ ...rule, verbs: [...readVerbs] })),
+  // Whether a member still reads the other layout.
+  { apiGroups: [own], resources: ['heartbeats'], verbs: ['get'] },
   { apiGroups: [''], resources: ['configmaps'], resourceNames: [memberRecordName], verbs: ['get'] },
 ];
 
 function memberRules(namespace: string): PolicyRule[] {
   return [
-    ...recordRules.map((rule) => ({ ...rule, verbs: [...writeVerbs] })),
+    { apiGroups: [own], resources: sharedKinds, verbs: [...writeVerbs] },
+    ...slicesAndLeases.map((rule) => ({ ...rule, verbs: [...writeVerbs] })),
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
     {
       apiGroups: [''],
