@@ -26,6 +26,7 @@ const changes = [
 const others: Readonly<Record<string, string>> = {
   completion: 'prints a script',
   'dashboard token': 'prints tokens of an account that is there when it ends',
+  'federation kubeconfig': 'prints a kubeconfig of an account that is there when it ends',
   'peer bundle': 'prints certificates in PEM',
   'bug-report': 'writes one archive and is done when it ends',
   'xds bootstrap': 'prints the configuration of an Envoy',

@@ -1,4 +1,4 @@
-// `portolan federation create`: federated DNS for a clusterset, at its broker.
+// `portolan federation`: federated DNS for a clusterset, at its broker. Creates it, and its authority's account there.
 
 import type { Command } from 'commander';
 import { type ClusterSet, clusterSetType } from '../clusterset/kinds/cluster-set.ts';
@@ -9,6 +9,7 @@ import type { Client } from '../kube/client/client.ts';
 import { conditionOf } from '../kube/objects/conditions.ts';
 import { manifest } from '../kube/objects/manifest.ts';
 import { notFoundError } from './exit-codes.ts';
+import { addFederationKubeconfigCommand } from './federation-kubeconfig.ts';
 import { verbs } from './verbs.ts';
 import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from './wait.ts';
 import { addHomeOptions, type CliDeps, defaultClusterSet, type HomeFlags, withHome } from './with-home.ts';
@@ -22,6 +23,7 @@ interface FederationFlags extends HomeFlags, WaitFlags {
 
 export function addFederationCommand(program: Command, deps: CliDeps): void {
   const federation = program.command('federation').description(verbs.federation);
+  addFederationKubeconfigCommand(federation, deps);
   const create = federation
     .command('create')
     .description('create a federation, or change its nameservers, clusters and suffix')

@@ -19,7 +19,7 @@ export const verbs = {
   leave: 'remove this cluster from its clusterset',
   export: 'export a Service of this cluster to the clusterset',
   unexport: 'stop exporting a Service of this cluster',
-  federation: 'create federated DNS for a clusterset',
+  federation: 'create federated DNS for a clusterset, and the credentials of its authority',
   drain: 'stop new connections to a cluster, or to a service in this cluster',
   status: 'show the clusters, leases, services, conflicts and lag of the clusterset',
   explain: 'show each field of a service, which cluster exports what, and which value won',

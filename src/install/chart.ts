@@ -3,7 +3,7 @@
 
 import { systemNamespace } from '../kube/objects/ours.ts';
 import { type Gated, templateCondition } from './gate.ts';
-import { commonObjects, gatedByPart } from './objects.ts';
+import { commonObjects, gatedByPart, isRight } from './objects.ts';
 import { valuesSchema } from './schema.ts';
 import { contradictions, defaultValues, type PartName, type Values } from './values.ts';
 
@@ -55,7 +55,12 @@ function markedValues(): Values {
 function templateOf(name: PartName, objects: readonly Gated[], stringify: Stringify): string {
   const texts = objects.map(({ manifest, gate }) => {
     const text = `---\n${expressions(stringify(manifest.object))}`;
-    return gate === undefined ? text : `{{- if ${templateCondition(gate)} }}\n${text}{{- end }}\n`;
+    const conditions = [
+      ...(isRight(manifest) ? [] : ['(not .Values.rightsOnly)']),
+      ...(gate === undefined ? [] : [`(${templateCondition(gate)})`]),
+    ];
+    const condition = conditions.length > 1 ? `and ${conditions.join(' ')}` : conditions[0];
+    return condition === undefined ? text : `{{- if ${condition} }}\n${text}{{- end }}\n`;
   });
   return `{{- if .Values.${name}.enabled }}\n${texts.join('')}{{- end }}\n`;
 }

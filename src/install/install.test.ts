@@ -1,5 +1,6 @@
 // Checks that the files of deploy/ match the description, and that no part has more rights than it needs.
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { deployFiles } from '../../test/support/deploy-files.ts';
 import type { KubernetesObject } from '../kube/objects/object.ts';
 import { objectsByPart, objectsOf } from './objects.ts';
+import { heapVariable } from './pod.ts';
 import { defaultValues, partNames, type Values, valueProblems } from './values.ts';
 
 const deploy = fileURLToPath(new URL('../../deploy/', import.meta.url));
@@ -80,7 +82,17 @@ describe('install: least privilege', () => {
   test('the heap -> three quarters of the limit in every container of ours', () => {
     const containers = parts.flatMap(([, objects]) => podOf(objects).containers);
     for (const { image, env } of containers.filter(({ image }) => image === defaultValues.image))
-      expect([image, env?.map(({ name }) => name)]).toEqual([image, expect.arrayContaining(['NODE_OPTIONS'])]);
+      expect([image, env]).toEqual([image, expect.arrayContaining([heapVariable])]);
+  });
+
+  test('the heap, as Node takes it -> three quarters of the memory that the process may have', () => {
+    const { name, value } = heapVariable;
+    const script = 'console.log(v8.getHeapStatistics().heap_size_limit, process.constrainedMemory(), os.totalmem())';
+    const out = execFileSync(process.execPath, ['-e', script], { encoding: 'utf8', env: { [name]: value } });
+    const [heap = 0, constrained = 0, total = 0] = out.split(' ').map(Number);
+    const share = heap / Math.min(total, constrained || total);
+    expect(share).toBeGreaterThan(0.7);
+    expect(share).toBeLessThan(0.8);
   });
 
   test('Deployments -> spread over nodes and zones, one Pod at a time may go; DaemonSets -> on every node', () => {

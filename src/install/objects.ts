@@ -35,12 +35,11 @@ export function everyObject(): Manifest[] {
 
 export function objectsOf(values: Values): Manifest[] {
   const parts = [...objectsByPart(values)].filter(([name]) => values[name].enabled);
-  return [...commonObjects(), ...parts.flatMap(([, objects]) => objects)];
+  const objects = [...commonObjects(), ...parts.flatMap(([, own]) => own)];
+  return values.rightsOnly ? objects.filter(isRight) : objects;
 }
 
-/** Namespace, accounts and rights, for parts that do not run as Pods of this cluster. */
-export function rightsOnly(objects: readonly Manifest[]): Manifest[] {
-  return objects.filter(
-    ({ type }) => type.group === rbacGroup || type.kind === 'Namespace' || type.kind === 'ServiceAccount',
-  );
+/** Whether it is there with `rightsOnly` too: a namespace, an account or its rights. */
+export function isRight({ type }: Manifest): boolean {
+  return type.group === rbacGroup || type.kind === 'Namespace' || type.kind === 'ServiceAccount';
 }

@@ -184,7 +184,7 @@ export function partsOf(values: Values): Part[] {
         ...['--broker-kubeconfig', '/etc/portolan/kubeconfig'],
       ],
       ports: dnsPorts,
-      // It reads and reports at the broker, with the credentials in the Secret.
+      // It reads and reports at the broker, with the account that portolan federation kubeconfig makes there.
       clusterRules: [],
       systemRules: [],
       isOnHostNetwork: false,

@@ -29,6 +29,8 @@ export interface Values {
   readonly logLevel: string;
   /** Lets the Prometheus operator scrape all parts; the cluster must have its definitions. */
   readonly serviceMonitor: boolean;
+  /** Only namespaces, accounts and rights, for parts that do not run as Pods of this cluster. */
+  readonly rightsOnly: boolean;
   readonly agent: PartValues & {
     readonly replicas: number;
     /** The right to write Services, for FederatedServices and derived Services. */
@@ -80,6 +82,7 @@ export const defaultValues: Values = {
   envoyImage: 'docker.io/envoyproxy/envoy:distroless-v1.40.0',
   logLevel: 'info',
   serviceMonitor: false,
+  rightsOnly: false,
   agent: { enabled: true, replicas: 2, cpu: '50m', memory: '192Mi', writeServices: false },
   dns: {
     enabled: true,

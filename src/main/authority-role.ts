@@ -17,6 +17,7 @@ import { BalancerNames, type LookUp } from '../federation/records/balancer-names
 import { attachFederation, type FederationAttachment } from '../federation/records/broker-records.ts';
 import { runFederationRecords } from '../federation/records/controller.ts';
 import { EtcdRecords } from '../federation/records/etcd-records.ts';
+import { federationLeaseName } from '../federation/rules/broker-names.ts';
 import type { FederationSink } from '../federation/rules/record.ts';
 import { allOf, FederationShardSet } from '../federation/rules/shard-set.ts';
 import { runFederationStatus } from '../federation/status.ts';
@@ -101,7 +102,7 @@ export function startAuthorityRole(options: AuthorityRoleOptions): AuthorityRole
       world,
       log,
       namespace: broker.clusterset,
-      name: `portolan-federation.${federation}`,
+      name: federationLeaseName(federation),
       identity: world.random.uuid(),
       whileLeading: (signal) =>
         lead({ ...options, log, broker }, { attachment: attachment!, shards, records, trust }, signal),

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dnsFlow, exportFlow, type FlowWorld, installFlow, joinFlow, leaveFlow, peeringFlow } from './flows.ts';
 import { type HomeKind, startFlowHome } from './homes.ts';
 import { RunningParts } from './parts.ts';
+import { startAuthority } from './situations.ts';
 
 const mixtures: [string, Record<'broker' | 'east' | 'west', HomeKind>][] = [
   ['real broker, real members', { broker: 'real', east: 'real', west: 'real' }],
@@ -23,7 +24,7 @@ describe.each(mixtures)('%s', (_title, kinds) => {
       startFlowHome(kinds.east, 'east'),
       startFlowHome(kinds.west, 'west'),
     ]);
-    world = { broker, east, west, parts };
+    world = { broker, east, west, parts, more: [] };
   });
   afterAll(async () => {
     await parts.stop();
@@ -36,6 +37,7 @@ describe.each(mixtures)('%s', (_title, kinds) => {
   test('DNS -> the clusterset name answers in both clusters', async () => {
     resolver = await dnsFlow(world);
   });
+  test('an authority with an account at the broker -> its zone reaches the resolvers', () => startAuthority(world));
   test('peering -> a shared service has a name in the other mesh until it is withdrawn', () =>
     peeringFlow(world, resolver.get('west')!));
   test('delete the namespace, leave -> nothing is left of the members', () => leaveFlow(world));

@@ -13,6 +13,8 @@ export interface FlowWorld {
   readonly east: FlowHome;
   readonly west: FlowHome;
   readonly parts: RunningParts;
+  /** Members that some tests add. */
+  readonly more: FlowHome[];
 }
 
 export const checkout = 'checkout.shop.svc.clusterset.local';
@@ -24,11 +26,15 @@ const meshOf = ({ name }: FlowHome) =>
 export async function installFlow({ east, west }: FlowWorld): Promise<void> {
   for (const home of [east, west]) {
     const kind = home.kind === 'real' ? '' : ' --rights-only';
-    const on = ['xds.enabled', 'authority.enabled', 'ingress.enabled', 'envoy.enabled', 'agent.writeServices'];
+    const on = [
+      ...['xds.enabled', 'authority.enabled', 'ingress.enabled', 'envoy.enabled', 'dashboard.enabled'],
+      'agent.writeServices',
+    ];
     const set = [
       `dns.clusterId=${home.name}`,
       'dns.stubAdvertise=127.0.0.1',
       'authority.federation=world',
+      'dashboard.host=portolan.example',
       ...on.map((path) => `${path}=true`),
     ].map((one) => `--set ${one}`);
     const line = `install ${[...set, ...meshOf(home)].join(' ')}${kind}`;

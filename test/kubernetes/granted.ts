@@ -1,13 +1,13 @@
 // The roles that an account holds on an API server, by its own bindings and those of its group.
 
-import type { PolicyRule, RoleBinding } from '../../src/kube/objects/rbac.ts';
+import type { RoleBinding } from '../../src/kube/objects/rbac.ts';
 import type { FlowHome } from './homes.ts';
-import type { Granted } from './unused-rights.ts';
+import type { Granted, GrantedRule } from './unused-rights.ts';
 
 interface Role {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
-  readonly rules: readonly PolicyRule[];
+  readonly rules: readonly GrantedRule[];
 }
 
 export function grantedTo(home: FlowHome, account: { readonly namespace: string; readonly name: string }): Granted[] {

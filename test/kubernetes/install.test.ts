@@ -9,6 +9,7 @@ import { findGoProgram } from '../../scripts/go-program.mjs';
 import { asArgs } from '../support/kubectl.ts';
 import { runPortolan } from '../support/portolan.ts';
 import { KubernetesApiServer, kubeconfigText } from './api-server.ts';
+import { startFlowHome } from './homes.ts';
 
 const helm = findGoProgram({ name: 'helm', module: 'helm.sh/helm/v3/cmd/helm', version: 'v3.16.4' });
 
@@ -33,6 +34,37 @@ describe('install on Kubernetes', () => {
       5,
       expect.stringContaining('installing needs rights that you lack: create namespaces'),
     ]);
+    expect(api.kubectl('get', 'namespaces', '-o', 'name')).not.toContain('portolan-system');
+  });
+
+  test('with every verb on the kinds, but not the rights of the parts -> refused, and nothing is changed', async () => {
+    const kinds = [
+      ...['namespaces', 'serviceaccounts', 'services', 'deployments.apps', 'daemonsets.apps'],
+      ...['poddisruptionbudgets.policy', 'networkpolicies.networking.k8s.io'],
+      ...['customresourcedefinitions.apiextensions.k8s.io', 'clustersets.portolan.dev'],
+      ...['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'].map(
+        (one) => `${one}.rbac.authorization.k8s.io`,
+      ),
+    ];
+    const rules = kinds.map((kind) => {
+      const [resource = '', ...group] = kind.split('.');
+      const verbs = ['get', 'list', 'create', 'update', 'patch', 'delete'];
+      return { apiGroups: [group.join('.')], resources: [resource], verbs };
+    });
+    const role = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'deployer' },
+      rules,
+    };
+    api.kubectl('apply', '-f', fileOf(directory, JSON.stringify(role)));
+    api.kubectl('create', 'serviceaccount', 'deployer', '-n', 'default');
+    const account = '--serviceaccount=default:deployer';
+    api.kubectl('create', 'clusterrolebinding', 'deployer', '--clusterrole=deployer', account);
+    const deployer = join(directory, 'deployer.kubeconfig');
+    writeFileSync(deployer, kubeconfigText(api, api.kubectl('create', 'token', 'deployer', '-n', 'default').trim()));
+    const { code, err } = await runPortolan(['install', '--kubeconfig', deployer]);
+    expect([code, err]).toEqual([5, expect.stringContaining('rights to the parts that you do not hold yourself')]);
     expect(api.kubectl('get', 'namespaces', '-o', 'name')).not.toContain('portolan-system');
   });
 
@@ -119,7 +151,7 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
       ...['peering', 'authority', 'xds', 'ingress', 'envoy', 'dashboard'].map((part) => `${part}.enabled=true`),
       ...['peering.trustDomain=acme.example', 'peering.advertise=mesh.acme.example:8008', 'authority.federation=world'],
       ...['dashboard.host=portolan.acme.example', 'agent.writeServices=true', 'dns.workload=DaemonSet'],
-      ...['dns.clusterIP=10.0.0.53', 'dns.forward=192.0.2.53', 'dns.clusterId=east'],
+      ...['dns.clusterIP=10.0.0.53', 'dns.forward=192.0.2.53', 'dns.clusterId=east', 'dns.stubAdvertise=192.0.2.7'],
     ];
     const printed = await runPortolan(['install', '--print', ...set.flatMap((one) => ['--set', one])]);
     expect([printed.code, printed.err]).toEqual([0, '']);
@@ -134,6 +166,37 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
       expect(applied).toContain(`${what} serverside-applied`);
   });
 
+  test('template with rightsOnly, applied to an embedded home -> accounts and rights, as portolan install --rights-only prints', async () => {
+    const set = ['rightsOnly=true', 'xds.enabled=true', 'dns.stubAdvertise=192.0.2.7'];
+    const text = template(...set);
+    const home = await startFlowHome('embedded', 'east');
+    try {
+      const applied = home.kubectl(['apply', '-f', fileOf(directory, text)]);
+      for (const what of ['serviceaccount/portolan-agent', 'clusterrole.rbac.authorization.k8s.io/portolan:xds'])
+        expect(applied).toContain(`${what} created`);
+      const words = set.slice(1).flatMap((one) => ['--set', one]);
+      const printed = await runPortolan(['install', '--rights-only', '--print', ...words]);
+      expect(objects(text)).toEqual(objects(printed.out));
+      expect(home.kubectl(['create', 'token', 'portolan-xds', '-n', 'portolan-system'])).toMatch(/\..+\./);
+      expect(() => home.kubectl(['apply', '-f', fileOf(directory, template())])).toThrow(/Deployment/);
+    } finally {
+      await home.stop();
+    }
+  });
+
+  test('the kustomize rights, applied to an embedded home -> definitions, accounts and rights', async () => {
+    const home = await startFlowHome('embedded', 'east');
+    try {
+      const applied = home.kubectl(['apply', '-k', 'deploy/kustomize/rights']);
+      expect(applied).toContain('serviceaccount/portolan-dns created');
+      expect(applied).toMatch(/^customresourcedefinition\.apiextensions\.k8s\.io\/peers\.portolan\.dev \w+$/m);
+      expect(home.kubectl(['apply', '-k', 'deploy/kustomize/rights'])).not.toMatch(/created|configured/);
+      expect(applied).not.toMatch(/deployment|daemonset/);
+    } finally {
+      await home.stop();
+    }
+  });
+
   test.each([
     ['dns.clusterId=', 'dns.clusterId: give the id that the cluster joins with'],
     ['agent.enabled=false', 'dns.enabled: dns serves imports, which the agent writes'],
@@ -144,6 +207,7 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
     ['dns.replica=3', 'replica'],
     ['dns.memory=much', 'memory'],
     ['dns.workload=Pod', 'workload'],
+    ['dns.stubServiceType=Pod', 'stubServiceType'],
   ])('%s -> refused: %s', (value, message) => {
     expect(() => template(value)).toThrow(message);
   });

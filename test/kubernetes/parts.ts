@@ -21,16 +21,25 @@ export interface PartOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** On all addresses unless given. */
   readonly adminListen?: string;
+  readonly isWithoutAdmin?: boolean;
 }
 
 export class RunningParts {
   readonly #directory = mkdtempSync(join(tmpdir(), 'portolan-parts-'));
   readonly #parts = new Map<string, RunningPart>();
+  readonly #podsOf: string;
+
+  /** The parts of the home of that name report as if they were in Pods. */
+  constructor({ podsOf = '' } = {}) {
+    this.#podsOf = podsOf;
+  }
 
   start(home: FlowHome, part: string, args: readonly string[], options: PartOptions = {}): RunningPart {
     const kubeconfig = home.account(options.account ?? `portolan-${part}`);
-    const words = [...args, '--kubeconfig', kubeconfig, '--admin-listen', options.adminListen ?? '0.0.0.0:0'];
-    const env = { ...process.env, ...options.env };
+    const admin = options.isWithoutAdmin ? [] : ['--admin-listen', options.adminListen ?? '0.0.0.0:0'];
+    const words = [...args, '--kubeconfig', kubeconfig, ...admin];
+    const pod = home.name === this.#podsOf ? { POD_NAME: `${home.name}-${part}` } : {};
+    const env = { ...process.env, ...pod, ...options.env };
     const child = spawn(portolan, words, { stdio: ['ignore', 'pipe', 'pipe'], cwd: this.#directory, env });
     let log = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (log += chunk));

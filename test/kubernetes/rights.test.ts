@@ -2,15 +2,16 @@
 // None of its requests is refused, and every right that it was given was needed. Members at the broker likewise.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AuditLine } from './audit.ts';
 import { dnsFlow, exportFlow, type FlowWorld, installFlow, joinFlow, peeringFlow } from './flows.ts';
 import { grantedTo } from './granted.ts';
-import { startFlowHome, system } from './homes.ts';
+import { type FlowHome, startFlowHome, system } from './homes.ts';
 import { RunningParts } from './parts.ts';
-import { situations } from './situations.ts';
+import { layouts, situations } from './situations.ts';
 import { type Granted, unusedRights } from './unused-rights.ts';
 
 describe('rights on Kubernetes', () => {
-  const parts = new RunningParts();
+  const parts = new RunningParts({ podsOf: 'west' });
   let world: FlowWorld;
   let unusedByMembers: string[] = ['not read yet'];
 
@@ -18,11 +19,11 @@ describe('rights on Kubernetes', () => {
     const [broker, east, west] = await Promise.all(
       ['broker', 'east', 'west'].map((name) => startFlowHome('real', name)),
     );
-    world = { broker: broker!, east: east!, west: west!, parts };
+    world = { broker: broker!, east: east!, west: west!, parts, more: [] };
   });
   afterAll(async () => {
     await parts.stop();
-    await Promise.all([world?.broker, world?.east, world?.west].map((home) => home?.stop()));
+    await Promise.all([world?.broker, world?.east, world?.west, ...(world?.more ?? [])].map((home) => home?.stop()));
   });
 
   test('the flows -> work with the accounts of the parts', async () => {
@@ -35,6 +36,18 @@ describe('rights on Kubernetes', () => {
 
   test.each(situations)('%s', (_title, make) => make(world));
 
+  test('all along -> no request of a part or member was refused', () => {
+    for (const home of [world.broker, world.east, world.west])
+      expect([home.name, home.refusals()]).toEqual([home.name, []]);
+  });
+
+  test('the records of the set move to the other layout and back -> nothing is left in the first', async () => {
+    await layouts(world);
+    // The right to read all namespaces ends with that layout, at once.
+    const kinds = /\/(serviceshards|endpointshards|heartbeats|livenessreports)\b/;
+    expect(world.broker.refusals().filter((line) => !kinds.test(line))).toEqual([]);
+  });
+
   test('both members leave, all parts end -> their Leases are gone', async () => {
     // Read first: the roles go with the members.
     const granted = memberRoles(world);
@@ -46,27 +59,42 @@ describe('rights on Kubernetes', () => {
     unusedByMembers = unusedOf(world, granted);
   });
 
-  test('all along -> no request of a part or member was refused', () => {
-    for (const home of [world.broker, world.east, world.west])
-      expect([home.name, home.refusals()]).toEqual([home.name, []]);
-  });
-
   test.each(['agent', 'dns', 'proxy', 'peering', 'xds', 'authority', 'ingress', 'envoy'])(
     '%s -> used every right that it has',
     (part) => {
       const account = { namespace: system, name: `portolan-${part}` };
-      const mine = `system:serviceaccount:${system}:${account.name}`;
-      const lines = [world.east, world.west]
-        .flatMap((home) => home.audit())
-        .filter(({ user }) => user.username === mine);
+      const lines = [world.east, world.west].flatMap((home) => linesOf(home, account));
       expect(unusedRights(grantedTo(world.east, account), lines, system)).toEqual([]);
     },
   );
+
+  test("the dashboard's viewer -> used every right that it has; the dashboard's own account nothing", () => {
+    const homes = [world.broker, world.east, world.west];
+    const viewer = { namespace: system, name: 'portolan-dashboard' };
+    const lines = homes.flatMap((home) => linesOf(home, viewer));
+    expect(unusedRights(grantedTo(world.east, viewer), lines, system)).toEqual([]);
+    const server = { namespace: system, name: 'portolan-dashboard-server' };
+    expect(homes.flatMap((home) => linesOf(home, server))).toEqual([]);
+  });
+
+  test('the authority of a federation at the broker -> used every right that it has', () => {
+    const account = { namespace: 'prod', name: 'portolan-federation.world' };
+    const granted = grantedTo(world.broker, account);
+    expect(granted).not.toEqual([]);
+    expect(unusedRights(granted, linesOf(world.broker, account), '')).toEqual([]);
+  });
 
   test('members at the broker -> used every right that they have', () => {
     expect(unusedByMembers).toEqual([]);
   });
 });
+
+function linesOf(
+  home: FlowHome,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): AuditLine[] {
+  return home.audit().filter(({ user }) => user.username === `system:serviceaccount:${namespace}:${name}`);
+}
 
 function memberRoles({ broker }: FlowWorld): Map<string, Granted[]> {
   return new Map(['east', 'west'].map((name) => [name, grantedTo(broker, { namespace: 'prod-members', name })]));
@@ -74,12 +102,12 @@ function memberRoles({ broker }: FlowWorld): Map<string, Granted[]> {
 
 /** Rights that neither of them used. Only one of them writes the merged view; both are the same otherwise. */
 function unusedOf({ broker }: FlowWorld, granted: Map<string, Granted[]>): string[] {
-  const lines = broker.audit();
   const [first, second] = [...granted].map(([name, roles]) => {
-    const own = lines.filter(({ user }) => user.username === `system:serviceaccount:prod-members:${name}`);
+    const own = linesOf(broker, { namespace: 'prod-members', name });
     return unusedRights(roles, own, '').map((text) =>
       text.replaceAll(name, 'ID').replaceAll(/\b(east|west)\b/g, 'OTHER'),
     );
   });
-  return first!.filter((text) => second!.includes(text));
+  // North and south have the same role as east and west, and export nothing.
+  return first!.filter((text) => second!.includes(text) && !/^prod-m-(north|south) /.test(text));
 }

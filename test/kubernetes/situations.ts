@@ -1,12 +1,12 @@
 // Situations besides the usual flows in which parts need a right. They follow each other.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ownAddress } from '../support/own-address.ts';
 import { runPortolan } from '../support/portolan.ts';
-import { addService, type FlowWorld, startPeering, until } from './flows.ts';
-import { type FlowHome, system } from './homes.ts';
+import { addService, checkout, type FlowWorld, startPeering, until } from './flows.ts';
+import { type FlowHome, startFlowHome, system } from './homes.ts';
 import { refuseEverything } from './refusing-proxy.ts';
 
 const own = 'portolan.dev/v1alpha1';
@@ -20,6 +20,8 @@ export const situations: [string, (world: FlowWorld) => Promise<void>][] = [
   ['Envoys that refuse everything -> their objects say so', refusals],
   ['an authority of a federation -> reports, and its zone is known to all resolvers', startAuthority],
   ['parts are asked from another machine -> they check the ticket', askWithTickets],
+  ['more members than judges -> the judges report', judges],
+  ['the dashboard -> shows all homes to its viewer', dashboard],
   ['all connections break -> everything follows again', cuts],
   ['an import, its slices, claims and properties are changed by hand -> put right', repairs],
   ['the options of the clusterset change -> stored for resolvers and proxies', options],
@@ -210,31 +212,46 @@ function accessIn(directory: string, target: string) {
   };
 }
 
-/** Its rights at the broker are those of the kubeconfig that it is given. */
-async function startAuthority({ broker, east, parts }: FlowWorld): Promise<void> {
+/** It has no right at home: it reads the broker, with an account that is made for it, and posts its zone to resolvers. */
+export async function startAuthority({ broker, east, parts }: FlowWorld): Promise<void> {
   await broker.type('federation create world --nameserver 10.0.0.53 --clusterset prod');
-  const federation = ['--federation', 'world', '--broker-kubeconfig', broker.kubeconfig, '--clusterset', 'prod'];
+  broker.apply(tsigSecret('resolvers'), tsigSecret('zone'));
+  const provider = { type: 'RFC2136', rfc2136: { server: '127.0.0.1:9', tsigSecret: { name: 'zone' } } };
+  const spec = { source: { tsigKeys: [{ name: 'resolvers' }] }, public: { domain: 'example.com', provider } };
+  broker.kubectl(['patch', 'federation', 'world', '-n', 'prod', '--type=merge', '-p', JSON.stringify({ spec })]);
+  const directory = mkdtempSync(join(tmpdir(), 'portolan-authority-'));
+  const kubeconfig = join(directory, 'broker.kubeconfig');
+  writeFileSync(kubeconfig, await broker.type('federation kubeconfig world --clusterset prod'));
+  const federation = ['--federation', 'world', '--broker-kubeconfig', kubeconfig, '--clusterset', 'prod'];
   const authority = parts.start(east, 'authority', ['dns', ...federation, '--listen', '127.0.0.1:0']);
   await until('it is ready', () => /^ready$/m.test(authority.log()));
   await until('it reports', () => has(broker, `get leases -n ${system} -l portolan.dev/part=authority`));
-  // The resolvers are on loopback here, which is nobody's to give by default.
-  const spec = { allowedRanges: ['127.0.0.0/16', '10.0.0.0/8'] };
-  broker.kubectl([
-    'patch',
-    'cluster.portolan.dev',
-    'east',
-    '-n',
-    'prod',
-    '--type=merge',
-    '-p',
-    JSON.stringify({ spec }),
-  ]);
+  // A loopback address is believed from the admin alone.
+  for (const id of ['east', 'west']) {
+    const reported = () => look(broker, `get cluster.portolan.dev ${id} -n prod -o jsonpath={.status.resolver}`);
+    await until('its resolver is reported', () => reported().includes('https:'));
+    const patch = JSON.stringify({ spec: { resolver: JSON.parse(reported()) } });
+    broker.kubectl(['patch', 'cluster.portolan.dev', id, '-n', 'prod', '--type=merge', '-p', patch]);
+  }
+  const status = () => look(broker, 'get federation world -n prod -o jsonpath={.status.stubZones}');
+  await until('both resolvers have its zone', () => status().match(/"Posted"/g)?.length === 2);
   const zones = () => look(east, `get configmap portolan-stub-zones -n ${system} -o json`);
   await until('its zone is shared', () => zones().includes('10.0.0.53'));
   const change = JSON.stringify({ spec: { nameservers: ['10.0.0.54'] } });
   broker.kubectl(['patch', 'federation', 'world', '-n', 'prod', '--type=merge', '-p', change]);
   await until('and follows', () => zones().includes('10.0.0.54'));
+  const notes = () => look(broker, 'get configmap portolan-public-zones.world -n prod -o json');
+  await until('the public zone is noted', () => notes().includes('example.com'));
+  const other = JSON.stringify({ spec: { public: { domain: 'example.org' } } });
+  broker.kubectl(['patch', 'federation', 'world', '-n', 'prod', '--type=merge', '-p', other]);
+  await until('and another', () => notes().includes('example.org'));
+  rmSync(directory, { recursive: true, force: true });
 }
+
+const tsigSecret = (name: string) => ({
+  ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'prod' } },
+  stringData: { name: `${name}.example`, algorithm: 'hmac-sha256', secret: Buffer.alloc(32, 7).toString('base64') },
+});
 
 async function askWithTickets({ east, parts }: FlowWorld): Promise<void> {
   for (const part of ['agent', 'dns', 'proxy', 'peering', 'xds']) {
@@ -248,6 +265,69 @@ async function askWithTickets({ east, parts }: FlowWorld): Promise<void> {
   }
 }
 
+/** In a set of three everybody judges, and nobody reports. */
+async function judges({ broker, more, parts }: FlowWorld): Promise<void> {
+  for (const name of ['north', 'south']) {
+    const home = await startFlowHome('embedded', name);
+    more.push(home);
+    await home.type(`install --rights-only --set dns.clusterId=${name}`);
+    const token = await broker.type(`broker token ${name} --clusterset prod`);
+    await home.type(`join ${token.trim().split(/\s+/).at(-1)}`);
+    parts.start(home, 'agent', ['agent']);
+  }
+  await until('judges report', () => has(broker, 'get livenessreports -A'));
+}
+
+/** To namespaces of members and back to all namespaces, while members run. */
+export async function layouts({ broker, east, west }: FlowWorld): Promise<void> {
+  const records = (kinds: string) => look(broker, `get ${kinds} -A -o name`);
+  for (const home of [east, west]) addService(home, 'moved', home === east ? '10.1.0.11' : '10.2.0.11');
+  for (const home of [east, west]) await home.type('export shop/moved --wait --timeout 150');
+  const owned = (kind: string) =>
+    look(broker, `get ${kind} -n prod-m-east -o name`) !== '' &&
+    look(broker, `get ${kind} -n prod-m-west -o name`) !== '';
+  await broker.type('broker init --clusterset prod --layout PerMember');
+  await until('heartbeats and shards of endpoints are gone', () => records('heartbeats,endpointshards') === '');
+  await until('slices and leases are there', () => owned('endpointslices') && owned('leases'));
+  setNotReady(east, 'moved');
+  const slices = () => look(broker, 'get endpointslices -n prod-m-east -o json');
+  await until('a change is published there', () => /"ready": false/.test(slices()));
+  broker.cut();
+  await east.type('unexport shop/moved');
+  await east.type('export shop/moved --wait --timeout 150');
+  await broker.type('broker init --clusterset prod --layout AllNamespaces');
+  await until('slices are gone', () => look(broker, 'get endpointslices -n prod-m-east -o name') === '');
+  await until('leases are gone', () => look(broker, 'get leases -n prod-m-east -o name') === '');
+}
+
+/** Its own account is asked for nothing; it reads with the token of who has signed in. The page stays open. */
+async function dashboard({ broker, east, west, parts }: FlowWorld): Promise<void> {
+  const kubeconfigs = ['--kubeconfig', broker.kubeconfig, west.kubeconfig];
+  const words = ['dashboard', '--listen', '127.0.0.1:0', ...kubeconfigs];
+  const server = { account: 'portolan-dashboard-server', isWithoutAdmin: true };
+  const page = parts.start(east, 'dashboard', words, server);
+  const { out } = await runPortolan(['dashboard', 'token', '--hours', '1', ...kubeconfigs, east.kubeconfig]);
+  await until('the page is served', () => page.said('ready') !== '');
+  const headers = { authorization: `Bearer ${out.trim()}` };
+  const stream = await fetch(`${page.said('ready')}/api/stream`, { headers });
+  let rows = '';
+  const read = async () => {
+    for await (const chunk of stream.body!.pipeThrough(new TextDecoderStream())) rows += chunk;
+  };
+  // Until the dashboard ends.
+  read().catch(() => {});
+  await until('all homes are shown', () => (rows.match(/"state":"live"/g)?.length ?? 0) >= 3);
+  const figures = () => fetch(`${page.said('ready')}/api/figures`, { headers });
+  const isAsked = (home: FlowHome, resource: string) =>
+    home.audit().some(({ objectRef: about }) => about?.resource === resource && about.subresource === 'proxy');
+  // The parts of west run as in Pods: no Pod is there, but a ticket for it is made.
+  await until('resolvers are asked by way of their home', async () => {
+    await figures();
+    await fetch(`${page.said('ready')}/api/ask?cluster=west&name=${checkout}&type=A`, { headers });
+    return isAsked(east, 'services') && isAsked(west, 'pods');
+  });
+}
+
 async function cuts({ broker, east, west }: FlowWorld): Promise<void> {
   await until('its resolver is reported', () =>
     look(broker, 'get cluster.portolan.dev east -n prod -o json').includes('https://127.0.0.1:'),
@@ -256,10 +336,14 @@ async function cuts({ broker, east, west }: FlowWorld): Promise<void> {
   addService(east, 'later', '10.1.0.10');
   await east.type('export shop/later --wait --timeout 150');
   await until('imported', () => has(west, 'get serviceimport later -n shop'));
-  const notReady = { status: { conditions: [{ type: 'Ready', status: 'False' }] } };
-  east.kubectl(['patch', 'pod', 'later', '-n', 'shop', '--subresource=status', '-p', JSON.stringify(notReady)]);
+  setNotReady(east, 'later');
   const slices = 'get endpointslices -n shop -l multicluster.kubernetes.io/service-name=later -o json';
   await until('its endpoint is not ready in the other cluster', () => !/"ready": true/.test(look(west, slices)));
+}
+
+function setNotReady(home: FlowHome, pod: string): void {
+  const body = JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'False' }] } });
+  home.kubectl(['patch', 'pod', pod, '-n', 'shop', '--subresource=status', '-p', body]);
 }
 
 async function repairs({ west }: FlowWorld): Promise<void> {
@@ -288,10 +372,12 @@ async function options({ broker, east, west }: FlowWorld): Promise<void> {
 async function silence({ west, east, parts }: FlowWorld): Promise<void> {
   const [agent] = parts.of(west, 'agent');
   agent!.child.kill('SIGSTOP');
-  // It ends with 7 then.
-  const status = async () => (await runPortolan(['status', '-o', 'json', '--kubeconfig', east.kubeconfig])).out;
-  await until('it is noticed', async () => /stale|held/i.test(await status()));
+  const verdicts = () => look(east, `get configmap portolan-lease-verdicts -n ${system} -o jsonpath={.data.west}`);
+  await until('it is noticed', () => verdicts().includes('stale'));
+  // Whoever follows the verdicts looks at them again.
+  east.cut();
   agent!.child.kill('SIGCONT');
+  await until('and that it is back', () => !verdicts().includes('stale'));
 }
 
 async function takeOver({ east, parts }: FlowWorld): Promise<void> {

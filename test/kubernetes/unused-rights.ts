@@ -3,11 +3,17 @@
 import type { PolicyRule } from '../../src/kube/objects/rbac.ts';
 import type { AuditLine } from './audit.ts';
 
+/** As an API server has it: about resources, or about paths. */
+export interface GrantedRule extends Partial<PolicyRule> {
+  readonly verbs: string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+
 /** The rules of one role, in one namespace or, without it, everywhere. */
 export interface Granted {
   readonly role: string;
   readonly namespace?: string;
-  readonly rules: readonly PolicyRule[];
+  readonly rules: readonly GrantedRule[];
 }
 
 /** Rights that leave no line in the log, with the reason. */
@@ -20,18 +26,31 @@ const unseen: Readonly<Record<string, string>> = {
 /** Each single right that no request of the account needed, in words; `everywhere` if a namespace would have been enough. */
 export function unusedRights(granted: readonly Granted[], lines: readonly AuditLine[], home: string): string[] {
   return granted.flatMap(({ role, namespace, rules }) =>
-    rules.flatMap((rule) =>
-      singleRights(rule).flatMap((right) => {
+    rules.flatMap((rule) => [
+      ...unusedPaths(role, rule, lines),
+      ...singleRights(rule).flatMap((right) => {
         const uses = lines.filter((line) => isUse(line, right, namespace));
         const what = `${right.verb} ${right.resource}${right.group === '' ? '' : `.${right.group}`}`;
         const text = `${role}: ${what}${right.name === undefined ? '' : ` ${right.name}`}`;
         if (what in unseen) return [];
         if (uses.length === 0) return [text];
+        // A follower of all namespaces gets the last object that it saw, wherever that lies.
+        const isFollowed = right.verb === 'get' && lines.some((line) => isListEverywhere(line, right));
         const isWide = namespace === undefined && uses.every(({ objectRef }) => objectRef?.namespace === home);
+        if (isFollowed) return [];
         return isWide ? [`${text} (everywhere, and used in ${home} only)`] : [];
       }),
-    ),
+    ]),
   );
+}
+
+function unusedPaths(
+  role: string,
+  { nonResourceURLs = [], verbs }: GrantedRule,
+  lines: readonly AuditLine[],
+): string[] {
+  const isAsked = (path: string) => lines.some(({ requestURI }) => requestURI.split('?')[0] === path);
+  return nonResourceURLs.filter((path) => !isAsked(path)).map((path) => `${role}: ${verbs.join()} ${path}`);
 }
 
 interface Right {
@@ -41,7 +60,7 @@ interface Right {
   readonly name: string | undefined;
 }
 
-function singleRights({ verbs, apiGroups, resources, resourceNames }: PolicyRule): Right[] {
+function singleRights({ verbs, apiGroups = [], resources = [], resourceNames }: GrantedRule): Right[] {
   const names: (string | undefined)[] = resourceNames ?? [undefined];
   return verbs.flatMap((verb) =>
     apiGroups.flatMap((group) =>
@@ -57,4 +76,9 @@ function isUse({ verb, objectRef }: AuditLine, right: Right, namespace: string |
   if (apiGroup !== right.group || whole !== right.resource) return false;
   if (right.name !== undefined && name !== right.name) return false;
   return namespace === undefined || objectRef.namespace === namespace;
+}
+
+function isListEverywhere({ verb, objectRef }: AuditLine, { group, resource }: Right): boolean {
+  if (verb !== 'list' || objectRef === undefined || objectRef.namespace !== undefined) return false;
+  return (objectRef.apiGroup ?? '') === group && objectRef.resource === resource;
 }

@@ -36,7 +36,7 @@ import { type Namespace, namespaceType } from '../../kube/objects/namespace.ts';
 import type { OwnerReference } from '../../kube/objects/object.ts';
 import { secretType } from '../../kube/objects/secret.ts';
 import { usageError } from '../exit-codes.ts';
-import { isLoopbackHost } from '../reachable.ts';
+import { checkedServer, warnIfLoopback } from '../reachable.ts';
 import { addWaitOptions, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, defaultClusterSet, findHomeOf, type HomeFlags } from '../with-home.ts';
 import { parseRanges } from './broker-init.ts';
@@ -79,12 +79,7 @@ The token can be used once. Examples:
       try {
         const request = parseFlags(id, flags);
         const token = await brokerToken({ client, access, ...request });
-        const server = request.server ?? access.server;
-        // On standard error: the output is the token alone, for scripts.
-        if (isLoopbackHost(new URL(server).hostname))
-          deps.warn?.(
-            `warning: other machines cannot reach ${server}; start the broker with portolan api --advertise HOST, or give --server URL`,
-          );
+        warnIfLoopback(deps, request.server ?? access.server);
         deps.print(token);
         await waitIfAsked(deps, flags, {
           what: `broker token ${id}`,
@@ -136,11 +131,6 @@ function checkedPatterns(patterns: readonly string[]): string[] {
   const wrong = patterns.find((pattern) => !/^[-a-z0-9*]+(\/[-a-z0-9*]+)?$/.test(pattern));
   if (wrong === undefined) return [...patterns];
   throw new Error(`--may-export ${JSON.stringify(wrong)}: write NAMESPACE or NAMESPACE/NAME, with * for any text`);
-}
-
-function checkedServer(text: string): string {
-  if (URL.canParse(text) && text.startsWith('https://')) return text.replace(/\/+$/, '');
-  throw usageError(`--server ${JSON.stringify(text)}: write a URL such as https://broker.example.com:6443`);
 }
 
 /** The join token. */

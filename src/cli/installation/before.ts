@@ -1,11 +1,14 @@
 // Everything that would fail later, or surprise, is said before anything is changed: an old Kubernetes, missing kinds and
 // rights, definitions of another implementation, a cluster that is a broker too.
 
+import { errorText } from '../../base/log.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isServed } from '../../kube/client/discovery.ts';
-import type { Manifest } from '../../kube/objects/manifest.ts';
+import { isForbidden } from '../../kube/objects/api-error.ts';
+import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
+import { clusterRoleType, type PolicyRule } from '../../kube/objects/rbac.ts';
 import { refuseForeignDefinitions } from '../definitions.ts';
 import { CommandError } from '../exit-codes.ts';
 import type { CliDeps } from '../with-home.ts';
@@ -21,6 +24,7 @@ export async function checkBefore(
   await refuseOldVersion(client);
   await refuseUnservedKinds(client, request.objects);
   await refuseMissingRights(client, request.objects);
+  await refuseEscalation(client, request.objects);
   const notes = await refuseForeignDefinitions({ client, ...deps, names: request.definitions });
   return [...notes, ...(await brokerNotes(client))];
 }
@@ -63,6 +67,21 @@ async function refuseMissingRights(client: Client, objects: readonly Manifest[])
     'refused',
     `installing needs rights that you lack: ${missing.join(', ')}; ask a cluster admin`,
   );
+}
+
+/** Nobody may grant rights that they do not hold: one role with all of them is tried out, and not written. */
+async function refuseEscalation(client: Client, objects: readonly Manifest[]): Promise<void> {
+  const rules = objects.flatMap(({ object }) => (object as { rules?: PolicyRule[] }).rules ?? []);
+  const trial = manifest(clusterRoleType, { name: 'portolan:install-check' }, { rules });
+  try {
+    await client.create(trial.type, trial.object, { isDryRun: true });
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    throw new CommandError(
+      'refused',
+      `installing grants rights to the parts that you do not hold yourself; ask a cluster admin, or for the verb escalate on clusterroles and roles (${errorText(error)})`,
+    );
+  }
 }
 
 /** A cluster may be both. Its members' namespaces and its own parts then share one API server. */

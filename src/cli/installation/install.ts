@@ -4,9 +4,9 @@
 import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { yaml } from '../../base/yaml.ts';
-import { objectsOf, rightsOnly } from '../../install/objects.ts';
+import { objectsOf } from '../../install/objects.ts';
 import { defaultZones, type StubKind, stubKinds, stubText } from '../../install/stub-blocks.ts';
-import { partNames, type Values, valueProblems } from '../../install/values.ts';
+import { defaultValues, partNames, type Values, valueProblems } from '../../install/values.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
@@ -23,6 +23,7 @@ import { untilReady } from './ready.ts';
 
 interface InstallFlags extends HomeFlags, ValueFlags, WaitFlags {
   readonly print?: boolean;
+  readonly printValues?: boolean;
   readonly rightsOnly?: boolean;
   readonly printStub?: StubKind;
 }
@@ -30,6 +31,7 @@ interface InstallFlags extends HomeFlags, ValueFlags, WaitFlags {
 export function addInstallCommand(program: Command, deps: ClusterSetDeps): void {
   for (const verb of ['install', 'upgrade'] as const) {
     const command = addValueOptions(program.command(verb).description(verbs[verb]))
+      .option('--print-values', 'print all values with their defaults, to edit for --values')
       .option('--print', 'print the objects for kubectl apply instead of writing them')
       .option('--rights-only', 'only definitions, accounts and rights, for parts that run outside this cluster')
       .addOption(
@@ -39,8 +41,10 @@ export function addInstallCommand(program: Command, deps: ClusterSetDeps): void 
       )
       .addHelpText('after', examples);
     addWaitOptions(addHomeOptions(command), 'all parts are ready', 300).action(async (flags: InstallFlags) => {
-      const values = await readValues(deps, flags);
-      const objects = objectsFor(values, flags);
+      const given = await readValues(deps, flags);
+      if (flags.printValues) return deps.print(yaml().stringify(given).trimEnd());
+      const values = flags.rightsOnly ? { ...given, rightsOnly: true } : given;
+      const objects = objectsFor(values);
       if (flags.printStub !== undefined) return deps.print(stubOf(values, flags.printStub));
       if (flags.print) {
         for (const { object } of objects) deps.print(`---\n${yaml().stringify(object).trimEnd()}`);
@@ -58,7 +62,9 @@ export function addInstallCommand(program: Command, deps: ClusterSetDeps): void 
 export function addValueOptions(command: Command): Command {
   return command
     .option('--values <file>', 'values in YAML, as for the Helm chart')
-    .option('--set <path=value...>', 'single values, such as dns.clusterIP=10.96.0.20', []);
+    .addOption(
+      new Option('--set <path=value...>', 'single values, such as dns.clusterIP=10.96.0.20').default([], 'none'),
+    );
 }
 
 function stubOf({ dns }: Values, kind: StubKind): string {
@@ -69,10 +75,10 @@ function stubOf({ dns }: Values, kind: StubKind): string {
 }
 
 /** Refuses values that contradict each other. */
-export function objectsFor(values: Values, { rightsOnly: isRightsOnly = false } = {}): Manifest[] {
+export function objectsFor(values: Values): Manifest[] {
   const problems = valueProblems(values);
   if (problems.length > 0) throw usageError(`values: ${problems.join('; ')}`);
-  return isRightsOnly ? rightsOnly(objectsOf(values)) : objectsOf(values);
+  return objectsOf(values);
 }
 
 /** Checks everything first, then writes what differs and prints it. */
@@ -110,8 +116,13 @@ export function describe({ kind }: ResourceType, { metadata }: KubernetesObject)
   return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
 }
 
+function namesOf(isEnabled: boolean): string {
+  return partNames.filter((name) => defaultValues[name].enabled === isEnabled).join(', ');
+}
+
 const examples = `
-Parts: ${partNames.join(', ')}. Definitions are kept when Portolan is uninstalled.
+Parts: ${namesOf(true)}. Off unless you set PART.enabled=true: ${namesOf(false)}.
+Definitions are kept when Portolan is uninstalled.
 Examples:
   portolan install --wait
   portolan install --set dns.clusterIP=10.96.0.20 --set dns.clusterId=east

@@ -1,5 +1,6 @@
 // The values of an installation as a person gives them: a file, single values over it, and the defaults below both.
 
+import { errorText } from '../../base/log.ts';
 import { yaml } from '../../base/yaml.ts';
 import { defaultValues, type Values } from '../../install/values.ts';
 import { usageError } from '../exit-codes.ts';
@@ -13,9 +14,17 @@ export interface ValueFlags {
 export async function readValues(deps: CliDeps, flags: ValueFlags): Promise<Values> {
   const text = flags.values === undefined ? undefined : await deps.host.readText(flags.values);
   if (flags.values !== undefined && text === undefined) throw usageError(`--values ${flags.values}: no such file`);
-  const given = (text === undefined ? {} : (yaml().parse(text) ?? {})) as Record<string, unknown>;
+  const given = text === undefined ? {} : parseValues(flags.values!, text);
   for (const entry of flags.set) setPath(given, entry);
   return mergeValues(defaultValues, given, []) as Values;
+}
+
+function parseValues(file: string, text: string): Record<string, unknown> {
+  try {
+    return (yaml().parse(text) ?? {}) as Record<string, unknown>;
+  } catch (error) {
+    throw usageError(`--values ${file}: this is not YAML: ${errorText(error).split('\n')[0]}`);
+  }
 }
 
 function setPath(into: Record<string, unknown>, entry: string): void {
@@ -23,23 +32,30 @@ function setPath(into: Record<string, unknown>, entry: string): void {
   if (at <= 0) throw usageError(`--set ${entry}: write PATH=VALUE, such as dns.clusterIP=10.96.0.20`);
   const path = entry.slice(0, at).split('.');
   let place = into;
-  for (const key of path.slice(0, -1)) place = (place[key] ??= {}) as Record<string, unknown>;
+  for (const key of path.slice(0, -1)) {
+    place[key] ??= {};
+    // A part that is no map is reported with its path when values are merged.
+    if (typeof place[key] !== 'object') return;
+    place = place[key] as Record<string, unknown>;
+  }
   place[path.at(-1)!] = yaml().parse(entry.slice(at + 1)) ?? '';
 }
 
 /** The defaults with what was given over them; an unknown or wrongly typed value is refused with its path. */
 function mergeValues(defaults: object, given: unknown, path: readonly string[]): object {
-  const where = path.join('.') || 'values';
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw usageError(`${where}: expected a map`);
+  const where = path.join('.') || 'the whole';
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    throw usageError(`values: ${where}: expected a map`);
   const known = defaults as Record<string, unknown>;
   const merged: Record<string, unknown> = { ...known };
   for (const [key, value] of Object.entries(given)) {
     const own = [...path, key];
     if (!Object.hasOwn(known, key)) {
-      throw usageError(`${own.join('.')}: no such value; there are ${Object.keys(known).join(', ')}`);
+      throw usageError(`values: ${own.join('.')}: no such value; there are ${Object.keys(known).join(', ')}`);
     }
     if (typeof known[key] === 'object') merged[key] = mergeValues(known[key] as object, value, own);
-    else if (typeof value !== typeof known[key]) throw usageError(`${own.join('.')}: expected a ${typeof known[key]}`);
+    else if (typeof value !== typeof known[key])
+      throw usageError(`values: ${own.join('.')}: expected a ${typeof known[key]}`);
     else merged[key] = value;
   }
   return merged;

@@ -10,6 +10,7 @@ import type { InformerReader } from '../../kube/controller/informer.ts';
 import { Notes } from '../../kube/controller/notes.ts';
 import { type Secret, secretType } from '../../kube/objects/secret.ts';
 import type { Federation, FederationPublicDns } from '../kinds/federation.ts';
+import { publishedNotesName } from '../rules/broker-names.ts';
 import type { FederationShardSet } from '../rules/shard-set.ts';
 import { tsigKeyOf } from '../rules/tsig-secret.ts';
 import { type Provider, Publisher } from './publisher.ts';
@@ -67,7 +68,7 @@ const defaultTtlSeconds = 60;
 export function publishFederation(options: FederationPublisherOptions): FederationPublisher {
   const { world, log, broker, clusterset, federation: name, federations, clusters, shards } = options;
   const key = `${clusterset}/${name}`;
-  const noted = new Notes<PublishedZone>(broker, { namespace: clusterset, name: `portolan-public-zones.${name}` });
+  const noted = new Notes<PublishedZone>(broker, { namespace: clusterset, name: publishedNotesName(name) });
   const running = new Map<string, Running>();
   const problems = new Map<string, string>();
   let records: number | undefined;

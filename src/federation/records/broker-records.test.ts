@@ -67,6 +67,8 @@ async function setUp({ layout = 'PerMember' }: { readonly layout?: RecordLayout 
           clusterIPs: [`10.0.0.${n}`],
           loadBalancer: [{ ip: `104.0.0.${n}` }],
           readyEndpoints: 1,
+          // As agents that have heartbeats publish it.
+          ...(layout === 'AllNamespaces' ? { endpointShards: 1 } : {}),
           ...more,
         },
       }),

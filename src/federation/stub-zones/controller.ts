@@ -9,6 +9,7 @@ import type { InformerReader } from '../../kube/controller/informer.ts';
 import { type Controller, runController } from '../../kube/controller/loop.ts';
 import { Notes } from '../../kube/controller/notes.ts';
 import type { Federation, FederationStatus } from '../kinds/federation.ts';
+import { postedNotesName } from '../rules/broker-names.ts';
 import { type ResolverEndpoint, resolverOf } from '../rules/poster.ts';
 import { isMember, planStubZone, type StubZoneOrder } from './plan.ts';
 
@@ -42,8 +43,7 @@ const errorTextMax = 500;
 
 export function runStubZones(options: StubZonesOptions): StubZonesController {
   const { world, broker, clusterset, federations, clusters, federation: name } = options;
-  const noteName = `portolan-stub-zones.${name}`;
-  const posted = new Notes<ResolverEndpoint>(broker, { namespace: clusterset, name: noteName });
+  const posted = new Notes<ResolverEndpoint>(broker, { namespace: clusterset, name: postedNotesName(name) });
   const states = new Map<string, StubZoneState>();
   const federation = () => federations.get(`${clusterset}/${name}`);
   const clusterOf = (id: string) => clusters.get(`${clusterset}/${id}`);

@@ -6,6 +6,7 @@ import type { World } from '../../base/world.ts';
 import { type Credentials, certificateFacts } from '../../base/x509/certificates.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { dayMs, issueLeaf, openKeptAuthority } from '../../kube/client/kept-authority.ts';
+import { federationAuthoritySecret } from '../rules/broker-names.ts';
 import { posterName } from '../rules/poster.ts';
 
 export interface FederationIdentityOptions {
@@ -27,7 +28,7 @@ const renewBeforeMs = 10 * dayMs;
 
 export async function openFederationIdentity(options: FederationIdentityOptions): Promise<FederationIdentity> {
   const { world, broker, clusterset, federation } = options;
-  const name = `portolan-federation-authority.${federation}`;
+  const name = federationAuthoritySecret(federation);
   const at = { world, client: broker, namespace: clusterset, name, commonName: `Portolan federation ${federation}` };
   const authority = await openKeptAuthority(at);
   const issue = () =>

@@ -1,0 +1,90 @@
+// `portolan federation kubeconfig`: an account at the broker for the authority of a federation, with the rights that it uses, and
+// a kubeconfig for it. An admin's own credentials need not lie where the authority runs.
+
+import type { Command } from 'commander';
+import type { HttpAccess } from '../base/http.ts';
+import { yaml } from '../base/yaml.ts';
+import { readClusterSet } from '../clusterset/explain/broker-state.ts';
+import { type Federation, federationType } from '../federation/kinds/federation.ts';
+import { authorityAccount, authorityObjects } from '../federation/rules/authority-rights.ts';
+import { getOrUndefined } from '../kube/client/absent.ts';
+import { requestToken } from '../kube/client/account-token.ts';
+import { install } from '../kube/client/apply.ts';
+import { createClient } from '../kube/client/client.ts';
+import { findHome } from '../kube/client/kubeconfig.ts';
+import { notFoundError, usageError } from './exit-codes.ts';
+import { checkedServer, warnIfLoopback } from './reachable.ts';
+import { addHomeOptions, type CliDeps, defaultClusterSet, type HomeFlags } from './with-home.ts';
+
+interface KubeconfigFlags extends HomeFlags {
+  readonly clusterset: string;
+  readonly days: string;
+  readonly server?: string;
+}
+
+const dayMs = 86_400_000;
+
+export function addFederationKubeconfigCommand(federation: Command, deps: CliDeps): void {
+  const command = federation
+    .command('kubeconfig')
+    .description('make an account at the broker for the authority of a federation, and print a kubeconfig for it')
+    .argument('<name>', 'the federation')
+    .option('--clusterset <name>', 'the clusterset', defaultClusterSet)
+    .option('--days <number>', 'validity of its token; run the command again before it ends', '365')
+    .option('--server <url>', "the broker's address as the authority reaches it (default: that of the kubeconfig)")
+    .addHelpText(
+      'after',
+      `
+Run it with the kubeconfig of the broker. Run it again after the Federation names other Secrets.
+Example:
+  portolan federation kubeconfig world --clusterset prod > authority.kubeconfig
+  kubectl create secret generic portolan-authority-broker -n portolan-system --from-file=kubeconfig=authority.kubeconfig`,
+    );
+  addHomeOptions(command).action(async (name: string, flags: KubeconfigFlags) => {
+    if (!/^[1-9]\d{0,3}$/.test(flags.days))
+      throw usageError(`--days ${flags.days}: write a number of days, such as 365`);
+    const access = await findHome({ host: deps.host, clock: deps.world.clock, ...flags });
+    const client = createClient(deps.world.network.http(access), { world: deps.world, userAgent: 'portolan-cli' });
+    try {
+      const ref = { namespace: flags.clusterset, name };
+      // Throws if there is no such set.
+      await readClusterSet(client, flags.clusterset);
+      const present = await getOrUndefined<Federation>(client, federationType, ref);
+      if (present === undefined)
+        throw notFoundError(`federation kubeconfig ${name}: there is none; make it with portolan federation create`);
+      for (const one of authorityObjects(flags.clusterset, present)) await install(client, one);
+      const account = { namespace: flags.clusterset, name: authorityAccount(name) };
+      const lifetimeMs = Number(flags.days) * dayMs;
+      const { token, expiresAt } = await requestToken(client, { ...account, lifetimeMs });
+      const server = flags.server === undefined ? access.server : checkedServer(flags.server);
+      warnIfLoopback(deps, server);
+      // The output is the kubeconfig alone.
+      deps.warn?.(`note: its token ends at ${expiresAt}; run this command again before`);
+      deps.print(
+        yaml()
+          .stringify(kubeconfigOf({ ...access, server }, { name, token }))
+          .trimEnd(),
+      );
+    } finally {
+      client.close();
+    }
+  });
+}
+
+function kubeconfigOf(
+  { server, certificateAuthority }: Pick<HttpAccess, 'server' | 'certificateAuthority'>,
+  { name, token }: { readonly name: string; readonly token: string },
+): object {
+  const authority =
+    certificateAuthority === undefined
+      ? {}
+      : { 'certificate-authority-data': Buffer.from(certificateAuthority).toString('base64') };
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'broker', cluster: { server, ...authority } }],
+    users: [{ name, user: { token } }],
+    contexts: [{ name, context: { cluster: 'broker', user: name } }],
+    'current-context': name,
+  };
+}
