@@ -14,8 +14,10 @@ import type { Diagnosis } from '../src/doctor/diagnosis.ts';
 import { requestToken } from '../src/kube/client/account-token.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
 import { findHome } from '../src/kube/client/kubeconfig.ts';
+import { type Lease, leaseType } from '../src/kube/objects/lease.ts';
 import { namespaceType } from '../src/kube/objects/namespace.ts';
 import { type AnyObject, apiVersionOf } from '../src/kube/objects/object.ts';
+import { partLabel, partState } from '../src/kube/objects/part-lease.ts';
 import { clusterRoleBindingType } from '../src/kube/objects/rbac.ts';
 import { peerType } from '../src/peering/kinds/peer.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
@@ -190,14 +192,16 @@ describe('faults of processes', () => {
   test('all parts are killed -> each is silent in doctor and status, peer list ends with 7; started again -> gone', async () => {
     for (const process of [...running.values(), authority]) await process.stop('SIGKILL');
     const silent = ['PTL0202', 'PTL0501', 'PTL0601', 'PTL0902'];
+    const client = await clientOf(home);
     await until('their leases have run out', async () => {
-      const found = codesOf(await doctor());
-      return silent.every((code) => found.includes(code as never));
+      const { items } = await client.list<Lease>(leaseType, { namespace: 'portolan-system', labelSelector: partLabel });
+      return items.every((lease) => partState(lease, Date.now()).kind === 'silent');
     });
+    client.close();
     const { findings, exitCode } = await doctor();
     const subjects = findings.map(({ subject }) => subject.replace(/ on .*/, ''));
     for (const part of parts) expect(subjects).toContain(part);
-    expect(exitCode).toBe(7);
+    expect([exitCode, findings.map(({ code }) => code)]).toEqual([7, expect.arrayContaining(silent)]);
     const status = await runPortolan(['status', ...at(home)]);
     for (const code of silent) expect(status.out).toMatch(new RegExp(`^problem: ${code} .*; next step: `, 'm'));
     expect(status.code).toBe(7);
