@@ -29,6 +29,7 @@ import {
   trustOf,
 } from '../cli/roles/dns-flags.ts';
 import { parseAdvertise, parseListen } from '../cli/roles/options.ts';
+import type { StubStore } from '../dns/config/config.ts';
 import type { DnsServer } from '../dns/server.ts';
 import { type Federation, federationType } from '../federation/kinds/federation.ts';
 import { type Client, createClient } from '../kube/client/client.ts';
@@ -132,7 +133,8 @@ async function start(flags: DnsFlags, hands: Hands): Promise<Running> {
   const home = await clientAt(flags.kubeconfig, flags.context, hands);
   const stubKeys = await stubKeysOf(host, flags);
   const stub = isStubAutomatic(flags) ? await automaticStub(flags, home, hands) : undefined;
-  const stubEndpoint = stub?.endpoint ?? (await stubEndpointOf(host, flags));
+  const given = stub?.endpoint ?? (await stubEndpointOf(host, flags));
+  const stubEndpoint = given && { ...given, store: flags.stubShared ? sharedStore(home, hands) : undefined };
   const resolver = await startResolver({
     ...common,
     sourceOption: sourceOption ?? authority?.said?.spec?.source?.optionCode,
@@ -184,12 +186,17 @@ async function automaticStub(flags: DnsFlags, home: Client, { world, log, parts 
   const access = await openStubAccess({ world, log, home, hosts: [advertise.host] });
   parts.add('certificates for stub zones', () => access.stop());
   const { suffix, stubFile: file } = flags;
-  const store = flags.stubShared ? shareStubZones({ client: home, world, log }) : undefined;
-  if (store) parts.add('shared stub zones', () => store.stop());
   return {
     advertise: { ...advertise, caBundle: access.caBundle },
-    endpoint: { ...listen, ...access, file, store, ...(suffix === undefined ? {} : { suffix }) },
+    endpoint: { ...listen, ...access, file, ...(suffix === undefined ? {} : { suffix }) },
   };
+}
+
+/** Where several resolvers stand behind one address, all of them know what was posted to one. */
+function sharedStore(client: Client, { world, log, parts }: Hands): StubStore {
+  const store = shareStubZones({ client, world, log });
+  parts.add('shared stub zones', () => store.stop());
+  return store;
 }
 
 async function namesCopyOf(flags: DnsFlags, { world, log }: Hands): Promise<NamesCopy | undefined> {
