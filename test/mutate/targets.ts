@@ -41,7 +41,7 @@ export const targets: readonly Target[] = [
     tests: [
       'src/dns/!(connections|forward|fuzz|hostile-packets|loops|server|ten-clusters).test.ts',
       'src/dns/{explain,source}/*.test.ts',
-      'src/catalog/locality.test.ts',
+      'src/catalog/{locality,spread}.test.ts',
     ],
   },
 ];
