@@ -93,10 +93,10 @@ function structured(): Heavy[] {
         ']}',
       ),
     ),
-    post('CustomResourceDefinition, 3 MB of schema', definitions, () =>
+    post('CustomResourceDefinition, 3 MB of schema', definitions, (round) =>
       filled(
-        '{"metadata":{"name":"bigs.heavy.example"},"spec":{"group":"heavy.example","scope":"Namespaced","names":{"plural":"bigs","kind":"Big"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{',
-        (at) => `"p${at}":{"type":"string","${at < 220 ? 'pattern' : 'description'}":"^[a-z]{1,63}[${at}]$"}`,
+        `{"metadata":{"name":"bigs${round}.heavy.example"},"spec":{"group":"heavy.example","scope":"Namespaced","names":{"plural":"bigs${round}","kind":"Big${round}"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{`,
+        (at) => `"p${at}":{"type":"string","${at < 220 ? 'pattern' : 'description'}":"^[a-z]{1,63}[${round}${at}]$"}`,
         '}}}}]}}',
       ),
     ),
