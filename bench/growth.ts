@@ -53,7 +53,10 @@ async function measure(size: number): Promise<void> {
   const fleet = new Fleet(Array.from({ length: size - 1 }, (_, index) => `c${String(index + 1).padStart(3, '0')}`));
   await fleet.start(broker);
   say('members are there');
-  for (const id of fleet.ids) for (let index = 0; index < servicesEach; index += 1) await fleet.create(id, index);
+  const exportAll = async (id: string) => {
+    for (let index = 0; index < servicesEach; index += 1) await fleet.create(id, index);
+  };
+  await Promise.all(fleet.ids.map(exportAll));
   say('services are exported');
   const whole = await startWholeAgent(broker, `${directory}/whole-${size}`);
   say('the whole agent has joined');

@@ -35,6 +35,7 @@ const child = spawn(portolan, ['demo', '--dir', `${directory}/demo`], {
   stdio: ['ignore', 'pipe', 'inherit'],
   env: environment,
 });
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 process.on('exit', () => {
   child.kill('SIGKILL');
   rmSync(directory, { recursive: true, force: true });
@@ -69,6 +70,8 @@ const exporting = setInterval(() => void change(), 100);
 interface Sample {
   readonly minute: number;
   readonly heapMb: number;
+  /** Buffers outside the heap. */
+  readonly offHeapMb: number;
   readonly residentMb: number;
   readonly filesMb: number;
   readonly handles: number;
@@ -76,7 +79,7 @@ interface Sample {
 }
 
 const samples: Sample[] = [];
-console.log('minute  live heap  resident  files  handles  watches  answered/s  changes/s');
+console.log('minute  live heap  off heap  resident  files  handles  watches  answered/s  changes/s');
 for (let minute = 1; minute <= minutes; minute += 1) {
   const [answeredBefore, changesBefore] = [answered, changes];
   await pause(60_000);
@@ -84,7 +87,7 @@ for (let minute = 1; minute <= minutes; minute += 1) {
   samples.push(sample);
   const rates = [(answered - answeredBefore) / 60, (changes - changesBefore) / 60].map((rate) => rate.toFixed(0));
   console.log(
-    `${minute}  ${sample.heapMb.toFixed(1)} MB  ${sample.residentMb.toFixed(0)} MB  ${sample.filesMb.toFixed(1)} MB  ${sample.handles}  ${sample.watches}  ${rates.join('  ')}`,
+    `${minute}  ${sample.heapMb.toFixed(1)} MB  ${sample.offHeapMb.toFixed(1)} MB  ${sample.residentMb.toFixed(0)} MB  ${sample.filesMb.toFixed(1)} MB  ${sample.handles}  ${sample.watches}  ${rates.join('  ')}`,
   );
 }
 clearInterval(queries);
@@ -125,12 +128,13 @@ async function look(minute: number): Promise<Sample> {
   child.kill('SIGUSR2');
   while (!existsSync(probeFile)) await pause(100);
   await pause(100);
-  const { heapUsed, handles, rss } = JSON.parse(readFileSync(probeFile, 'utf8')) as Record<string, number>;
+  const { heapUsed, external, handles, rss } = JSON.parse(readFileSync(probeFile, 'utf8')) as Record<string, number>;
   const watches = await metricOf({ access }, 'api_open_watches');
   const mb = 2 ** 20;
   return {
     minute,
     heapMb: heapUsed! / mb,
+    offHeapMb: external! / mb,
     residentMb: rss! / mb,
     filesMb: sizeOf(`${directory}/demo`) / mb,
     handles: handles!,
