@@ -62,12 +62,14 @@ describeWith(['envoy', 'ip', 'nft'], 'external services, a plugin from outside',
   }, 60_000);
 });
 
-test('a plugin in a file of its own -> its resources can be sent by our server; a bad configuration gives none', async () => {
+test('a plugin in a file of its own -> its resources can be sent by our server; a bad configuration gives no cluster', async () => {
   const plugins = await loadPlugins([file]);
   const generate = (config: string) => externalResources({ ...testInput, plugins, services: [site(config)] });
   for (const resource of generate('{ address: 10.50.0.2 }')) expect(() => makeEntry(resource)).not.toThrow();
-  expect(generate('{ address: nonsense }')).toEqual([]);
-  expect(generate('{}')).toEqual([]);
+  for (const config of ['{ address: nonsense }', '{}']) {
+    const clusters = generate(config).filter(({ type }) => type === 'cluster');
+    expect(clusters.map(({ name }) => name)).toEqual(['blackhole', 'passthrough']);
+  }
 });
 
 test.each([
