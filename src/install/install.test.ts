@@ -153,6 +153,36 @@ describe('install: least privilege', () => {
     expect(writers({ ...defaultValues, agent: { ...defaultValues.agent, writeServices: true } })).toEqual(['agent']);
   });
 
+  test('the dashboard -> served over TLS with the certificate of its Secret, by an account without any right', () => {
+    const objects = new Map(parts).get('dashboard')!;
+    const pod = podOf(objects) as ReturnType<typeof podOf> & { volumes: object[]; serviceAccountName: string };
+    const [container] = pod.containers as (Container & { volumeMounts: object[] })[];
+    expect(container!.args.join(' ')).toContain(
+      '--tls-certificate /etc/portolan/tls.crt --tls-key /etc/portolan/tls.key',
+    );
+    expect(pod.volumes).toContainEqual({ name: 'secret', secret: { secretName: 'portolan-dashboard-tls' } });
+    expect(container!.volumeMounts).toContainEqual({ name: 'secret', mountPath: '/etc/portolan', readOnly: true });
+    expect(container).toMatchObject({ livenessProbe: { tcpSocket: { port: 'https' } } });
+    expect(pod.serviceAccountName).toBe('portolan-dashboard-server');
+    expect(objects.filter(({ type }) => /Role/.test(type.kind))).toEqual([]);
+  });
+
+  test.each([
+    ['ingress', 'ingress'],
+    ['envoy', 'sidecar'],
+  ] as const)(
+    '%s -> its first certificate is made before it starts and renewed beside it, by the user that is not redirected',
+    (name, role) => {
+      const pod = podOf(new Map(parts).get(name)!);
+      expect(pod.securityContext).toMatchObject({ runAsUser: 1337 });
+      expect(pod.initContainers?.map(({ args }) => args.slice(0, 4))).toEqual([['xds', 'bootstrap', '--role', role]]);
+      expect(pod.containers.map(({ image, args }) => [image, args[0]])).toEqual([
+        [defaultValues.envoyImage, '-c'],
+        [defaultValues.image, 'xds'],
+      ]);
+    },
+  );
+
   test('dns as a DaemonSet -> on every node, without a budget', () => {
     const dns = { ...defaultValues.dns, workload: 'DaemonSet' as const };
     const kinds = objectsByPart({ ...defaultValues, dns })
