@@ -31,9 +31,11 @@ const appsType = (kind: string, plural: string): ResourceType => ({
   isNamespaced: true,
 });
 export const deploymentType: ResourceType = appsType('Deployment', 'deployments');
+/** An embedded home stores Deployments too, but knows no nodes. */
+export const daemonSetType: ResourceType = appsType('DaemonSet', 'daemonsets');
 const workloadTypes = {
   Deployment: deploymentType,
-  DaemonSet: appsType('DaemonSet', 'daemonsets'),
+  DaemonSet: daemonSetType,
 };
 const budgetType: ResourceType = {
   group: 'policy',

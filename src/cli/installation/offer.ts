@@ -1,6 +1,6 @@
 // Installation as part of `portolan join`: installs the parts on request, and prints the next step otherwise.
 
-import { deploymentType } from '../../install/workload.ts';
+import { daemonSetType, deploymentType } from '../../install/workload.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isServed } from '../../kube/client/discovery.ts';
@@ -36,7 +36,7 @@ export async function checkInstallation(
 }
 
 export async function nextStep(client: Client, { clusterId }: Pick<Offer, 'clusterId'>): Promise<string> {
-  const isKubernetes = await isServed(client, deploymentType).catch(() => false);
+  const isKubernetes = await isServed(client, daemonSetType).catch(() => false);
   if (!isKubernetes) return 'next: portolan agent, unless one is running';
   const agent = { namespace: systemNamespace, name: 'portolan-agent' };
   // A user who may join need not be allowed to read Deployments.
