@@ -68,6 +68,11 @@ describe('install on Kubernetes', () => {
     expect(api.kubectl('get', 'namespaces', '-o', 'name')).not.toContain('portolan-system');
   });
 
+  test('a ServiceMonitor without the Prometheus operator -> refused with what to do', async () => {
+    const { code, err } = await portolan('install --set serviceMonitor=true');
+    expect([code, err]).toEqual([5, expect.stringContaining('or leave serviceMonitor out')]);
+  });
+
   test('all parts -> accepted; again -> nothing is changed', async () => {
     const set = [
       'peering.enabled=true',

@@ -49,11 +49,14 @@ async function refuseOldVersion(client: Client): Promise<void> {
 async function refuseUnservedKinds(client: Client, objects: readonly Manifest[]): Promise<void> {
   for (const type of typesOf(objects)) {
     if (type.group === '' || (await isServed(client, type))) continue;
-    throw new CommandError(
-      'refused',
-      `this home does not serve ${type.plural}.${type.group}: it stores Pods and does not run them; give --rights-only and run the parts outside, or install on a Kubernetes`,
-    );
+    throw new CommandError('refused', `this home does not serve ${type.plural}.${type.group}: ${whatToDo(type)}`);
   }
+}
+
+function whatToDo({ kind }: ResourceType): string {
+  return kind === 'ServiceMonitor'
+    ? 'install the definitions of the Prometheus operator first, or leave serviceMonitor out'
+    : 'it stores Pods and does not run them; give --rights-only and run the parts outside, or install on a Kubernetes';
 }
 
 async function refuseMissingRights(client: Client, objects: readonly Manifest[]): Promise<void> {
