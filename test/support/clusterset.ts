@@ -168,12 +168,14 @@ export async function until(what: string, condition: () => Promise<boolean> | bo
   throw new Error(`after 90 s still not: ${what}`);
 }
 
+/** Kinds that change all the time by themselves; quotas count leases too. */
+const renewed = new Set(['heartbeats', 'leases', 'livenessreports', 'resourcequotas']);
+
 /** `kind namespace/name` to resourceVersion of everything in a home, leases aside. */
 export async function everything(client: Client): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const type of await listableTypes(client)) {
-    // Quotas count leases too.
-    if (type.plural === 'leases' || type.plural === 'resourcequotas') continue;
+    if (renewed.has(type.plural)) continue;
     for await (const page of client.listPaged<AnyObject>(type)) {
       for (const { metadata } of page.items) {
         found.set(`${type.kind} ${metadata.namespace ?? ''}/${metadata.name}`, metadata.resourceVersion ?? '');
