@@ -79,7 +79,7 @@ describeWith(['etcd'], 'two authorities on one etcd', () => {
     await client.update(leaseType, { ...lease, spec: { holderIdentity: String(Math.random()) } } as AnyObject);
   }
 
-  /** Of all Leases of authorities, in order. */
+  /** Addresses in all Leases of authorities, in order. */
   const adminPlaces = async () => {
     const { items } = await client.list<Lease>(leaseType, { namespace: systemNamespace });
     return items

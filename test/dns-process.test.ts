@@ -158,7 +158,7 @@ describe('portolan dns', () => {
   test('its Lease -> renewed while it runs, gone when it has stopped', async () => {
     const dns = await resolver();
     await dns.whenReady();
-    // Of others on this machine there may be more.
+    // Other resolvers on this machine have Leases too.
     const isKept = async () => {
       const { items } = await client.list<Lease>(leaseType, { namespace: systemNamespace });
       return items.some(({ metadata }) => metadata.annotations?.[partAnnotations.admin] === dns.admin);

@@ -13,7 +13,7 @@ import { world } from './clusterset.ts';
 
 const givenUpMs = 60_000;
 
-/** What one cluster has of a service. */
+/** A service as one cluster knows it. */
 export interface Imported {
   readonly isImported: boolean;
   readonly slices: readonly EndpointSlice[];

@@ -124,7 +124,7 @@ describe('status and explain', () => {
     await set.time.advance(60_000);
     const { text, exitCode } = await typed(set, desk, 'status');
     expect(text).toMatch(
-      /^problem: PTL0202 agent of cluster west: it has not renewed its lease for \d+s, since .*; next step: Start portolan agent in that cluster, or read its log\.$/m,
+      /^problem: PTL0202 agent of cluster west: it has not renewed its lease for \d+s, since .*; next step: Start portolan agent in that cluster, or read its log\. Delete its Lease if that machine is gone for good\.$/m,
     );
     expect(exitCode).toBe(7);
   });

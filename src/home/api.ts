@@ -37,7 +37,7 @@ export interface ApiOptions {
   readonly authority?: AuthorityFacts;
   /** Definitions that are there from the first start on. */
   readonly definitions?: readonly AnyObject[];
-  /** Of other machines whose parts may be asked through this home; none if absent. */
+  /** Addresses of other machines whose parts may be asked through this home; none if absent. */
   readonly partRanges?: readonly IpRange[];
   /** Rules that the schemas of definitions cannot express. */
   readonly kindRules?: DefinedKindRules;

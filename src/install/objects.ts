@@ -10,7 +10,7 @@ import { partsOf } from './parts.ts';
 import { defaultValues, type PartName, type Values } from './values.ts';
 import { objectsOfPart } from './workload.ts';
 
-/** What is there whichever parts are enabled: the namespaces, and the account of those who ask parts. */
+/** Objects that every installation has: the namespaces, and the account of those who ask parts. */
 export function commonObjects(): Manifest[] {
   return [
     ...[systemNamespace, externalNamespace].map((name) => manifest(namespaceType, { name }, {})),

@@ -52,7 +52,7 @@ export interface Part {
 export interface OutsidePort {
   readonly name: string;
   readonly port: number;
-  /** Of its Service. */
+  /** Type of its Service. */
   readonly type: string;
   /** Path of the value without which there is no such port. */
   readonly ifSet: string;
@@ -118,7 +118,7 @@ export function partsOf(values: Values): Part[] {
         rules: [
           // Issues the certificate of the endpoint.
           { apiGroups: [''], resources: ['secrets'], resourceNames: [resolverAuthoritySecret], verbs: ['get'] },
-          // What was posted to one resolver, for all of them.
+          // Zones that were posted to one resolver, for all of them.
           { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
           { apiGroups: [''], resources: ['configmaps'], resourceNames: [stubZonesName], verbs: ['update'] },
         ],

@@ -42,7 +42,7 @@ const homeUnit: Unit = {
   isRoot: false,
 };
 
-/** What only the admin knows. */
+/** Settings that only the admin knows. */
 const settingsOf: Partial<Record<PartName, Readonly<Record<string, string>>>> = {
   dns: { PORTOLAN_CLUSTER_ID: 'east' },
   peering: { PORTOLAN_TRUST_DOMAIN: 'acme.example' },

@@ -47,7 +47,7 @@ export interface Values {
     readonly clusterId: string;
     /** Where authorities of federations reach the resolvers to post stub zones, IP[:PORT]; empty takes none. */
     readonly stubAdvertise: string;
-    /** Of the Service behind that address. */
+    /** Type of the Service behind that address. */
     readonly stubServiceType: string;
   };
   readonly proxy: PartValues;

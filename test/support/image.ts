@@ -2,7 +2,7 @@
 // a read-only root file system, one writable folder.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chownSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -46,15 +46,17 @@ export class UnpackedImage {
   readonly #user: string;
   readonly #started = new Set<ChildProcess>();
 
-  constructor(layout: string, architecture: string) {
+  /** `emulator` is a static program that runs those of another architecture. */
+  constructor(layout: string, architecture: string, emulator?: string) {
     const manifest = readManifest(layout, architecture);
     const { config } = readBlob<ImageConfig>(layout, manifest.config.digest);
-    this.#entrypoint = config.Entrypoint;
+    this.#entrypoint = [...(emulator ? ['/emulator'] : []), ...config.Entrypoint];
     this.#user = config.User;
     mkdirSync(this.root);
     for (const { digest } of manifest.layers) {
       execFileSync('tar', ['-xzpf', blobPath(layout, digest), '-C', this.root]);
     }
+    if (emulator) copyFileSync(emulator, join(this.root, 'emulator'));
     mkdirSync(this.state);
     const id = Number(config.User.split(':')[0]);
     chownSync(this.state, id, id);

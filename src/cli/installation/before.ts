@@ -72,7 +72,7 @@ async function refuseMissingRights(client: Client, objects: readonly Manifest[])
   );
 }
 
-/** Nobody may grant rights that they do not hold: one role with all of them is tried out, and not written. */
+/** An account cannot grant rights that it does not hold: one role with all of them is tried out, and not written. */
 async function refuseEscalation(client: Client, objects: readonly Manifest[]): Promise<void> {
   const rules = objects.flatMap(({ object }) => (object as { rules?: PolicyRule[] }).rules ?? []);
   const trial = manifest(clusterRoleType, { name: 'portolan:install-check' }, { rules });

@@ -48,7 +48,7 @@ export function addUninstallCommand(program: Command, deps: ClusterSetDeps): voi
   );
 }
 
-/** Of parts that crashed: the others take theirs along. */
+/** Only parts that crashed leave a Lease; the others remove theirs. */
 async function removeLeases(client: Client): Promise<void> {
   await client.deleteCollection(leaseType, { namespace: systemNamespace, labelSelector: partLabel });
 }

@@ -117,7 +117,7 @@ test.each([
   async (_what, agesSeconds, isSilent) => {
     const { client } = await setUp();
     const nowMs = Date.parse('2026-05-01T12:00:00Z');
-    // What was written last sounds well, whatever became of the process that wrote it.
+    // The last status says synced, even though the process that wrote it has ended.
     const status = { owner: { state: 'Synced', lastContact: '2026-05-01T11:59:50Z' } };
     const patch = { kind: 'merge', body: { status } } as const;
     await client.patch(peerType, { namespace, name: 'west' }, patch, { subresource: 'status' });

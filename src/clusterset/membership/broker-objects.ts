@@ -170,7 +170,7 @@ export function memberQuotaObject({ clusterset, id, quota }: MemberRequest): Man
   return manifest(resourceQuotaType, { name, namespace: memberNamespace(clusterset, id) }, { spec: { hard } });
 }
 
-/** Of both layouts: while a set moves from one to the other, members publish in both. */
+/** In both layouts: while a set moves from one to the other, members publish in both. */
 const slicesAndLeases: readonly Omit<PolicyRule, 'verbs'>[] = [
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'] },

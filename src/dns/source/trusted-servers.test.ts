@@ -7,7 +7,7 @@ const trusted = new TrustedServers({ ranges: ['10.0.0.0/8'], identities: ['resol
 const place = { id: 'west', zone: 'z', region: 'r' };
 const mark = 'aabbccdd';
 
-/** Of a trusted server, unless another address is given. */
+/** From a trusted server, unless another address is given. */
 function query(source: SourceCluster | Uint8Array | undefined, more: Partial<Query> = {}): Query {
   const option = source === undefined || source instanceof Uint8Array ? source : encodeSource(source);
   const packet = Uint8Array.from([9, 9, ...(option ?? [])]);

@@ -76,7 +76,7 @@ export class Federations {
     store.onChange?.((text) => this.#adopt(text));
   }
 
-  /** What another resolver of the cluster was given. */
+  /** Takes over the zones that another resolver of the cluster was given. */
   #adopt(text: string): void {
     try {
       const posted = text === '' ? new Map<string, Posted>() : readPosted(text);

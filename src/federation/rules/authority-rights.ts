@@ -55,7 +55,7 @@ export function authorityObjects(clusterset: string, federation: Federation): Ma
   ];
 }
 
-/** Of all members: namespaces come later. Leases in place of heartbeats in the layout per member, and of older agents. */
+/** For all members, because namespaces come later. In the layout per member, and from older agents, Leases replace heartbeats. */
 const memberRules: PolicyRule[] = [
   { apiGroups: [own], resources: ['serviceshards', 'heartbeats'], verbs: [...readVerbs] },
   { ...leases, verbs: [...readVerbs] },

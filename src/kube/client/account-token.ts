@@ -14,7 +14,7 @@ export interface AccountTokenRequest {
   readonly namespace: string;
   readonly name: string;
   readonly lifetimeMs: number;
-  /** Who accepts it; the API server if absent. */
+  /** Servers that accept it; the API server if absent. */
   readonly audiences?: readonly string[];
   /** A Secret of the same namespace that the token lives and dies with. */
   readonly boundTo?: KubernetesObject;

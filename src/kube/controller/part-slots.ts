@@ -37,7 +37,7 @@ export function unlessTaken(change: Change<Lease>, { holder, nowMs }: Claimant):
   };
 }
 
-/** What is known of a Lease that was taken when this process started, once it is looked at again. */
+/** Judges a Lease that was taken when this process started, after a second look. */
 export function slotVerdict(
   present: Lease | undefined,
   { renewTime, nowMs }: { readonly renewTime: string; readonly nowMs: number },

@@ -7,7 +7,7 @@ import type { PolicyRule } from './rbac.ts';
 
 export const ticketAccount = { namespace: systemNamespace, name: 'portolan-admin-caller' } as const;
 export const ticketUser = `system:serviceaccount:${ticketAccount.namespace}:${ticketAccount.name}`;
-/** What a part needs to check tickets. */
+/** The right that a part needs to check tickets. */
 export const ticketRule: PolicyRule = {
   apiGroups: ['authentication.k8s.io'],
   resources: ['tokenreviews'],
@@ -21,7 +21,7 @@ export function ticketAudience(place: string): string {
   return `portolan-admin/${place}`;
 }
 
-/** What the ticket claims, unchecked: a text that claims another part is not worth a question to the API server. */
+/** The claims of a ticket, unchecked: a text that claims another part is not worth a question to the API server. */
 export function claimedAudiences(ticket: string): readonly string[] {
   try {
     const claims = JSON.parse(Buffer.from(ticket.split('.')[1] ?? '', 'base64url').toString('utf8')) as {

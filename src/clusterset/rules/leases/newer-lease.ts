@@ -1,4 +1,4 @@
-// Of a Heartbeat and a Lease of one member, the one that counts. Pure.
+// Chooses between the Heartbeat and the Lease of one member: the one that counts. Pure.
 
 import type { Lease } from '../../../kube/objects/lease.ts';
 
