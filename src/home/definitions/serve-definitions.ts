@@ -125,9 +125,10 @@ class Serving {
   }
 
   #serve(definition: CustomResourceDefinition): void {
-    const { name, uid } = definition.metadata;
+    const { name, uid, generation } = definition.metadata;
     const { registry } = this.#engine;
-    const state = JSON.stringify([uid, definition.spec, definition.status?.acceptedNames]);
+    // Every change of the spec is a new generation.
+    const state = JSON.stringify([uid, generation, definition.status?.acceptedNames]);
     if (this.#served.get(name) === state) return;
     const kind = kindsFromDefinition(definition, this.#rules);
     // Regardless of the status: two kinds in one place would be two sets of rules for the same objects.
