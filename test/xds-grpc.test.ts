@@ -31,12 +31,12 @@ async function setUp(language: ClientLanguage) {
     Object.keys(await client.calls(count))
       .sort()
       .join(' ');
-  /** Waits until all calls are answered by these. */
-  const settles = async (wanted: string) => {
+  /** Waits until all calls are answered by these. Only calls to a server that just ended may fail on the way. */
+  const settles = async (wanted: string, { mayFail = false } = {}) => {
     for (let i = 0; i < 100; i++) {
       const found = await names();
       if (found === wanted) return;
-      if (found.includes('error')) throw new Error(found);
+      if (found.includes('error') && !mayFail) throw new Error(found);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     throw new Error(`calls are answered by ${await names()}, not by ${wanted}`);
@@ -58,7 +58,7 @@ describeWith(['grpcio'], 'xds: gRPC clients', () => {
       // They stay in the list: the client itself notices that no endpoint of the nearer priority answers.
       a.stop();
       b.stop();
-      await settles('c');
+      await settles('c', { mayFail: true });
     },
   );
 

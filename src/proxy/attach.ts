@@ -167,6 +167,7 @@ class RangesInUse {
   #wanted: readonly IpRange[] | undefined;
   #tried: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
+  #isStopped = false;
   #setUsed: () => void = () => {};
   readonly #used = new Promise<void>((resolve) => {
     this.#setUsed = resolve;
@@ -192,6 +193,7 @@ class RangesInUse {
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#timer?.cancel();
   }
 
@@ -204,7 +206,7 @@ class RangesInUse {
     const ranges = this.#wanted!;
     const problem = await this.#options.useRanges!(ranges).catch(errorText);
     // Others are wanted by now: those are tried next.
-    if (ranges !== this.#wanted) return;
+    if (ranges !== this.#wanted || this.#isStopped) return;
     if (problem === '') {
       this.#onUsed(ranges);
       this.#setUsed();

@@ -42,6 +42,26 @@ describe('authority', () => {
     pki.close();
   });
 
+  test('authority: closed while it looks at its files -> it does not look again, so that the process can end', async () => {
+    const { world, options } = start();
+    const due: (() => void)[] = [];
+    const timers = {
+      after: (_delayMs: number, run: () => void) => ({ cancel: () => void due.splice(0), at: due.push(run) }),
+    };
+    const pki = await openPki({
+      ...options,
+      world: { ...world, timers },
+      hosts: ['localhost'],
+      authorityLookMs: 1_000,
+    });
+    const look = due.pop()!;
+    due.length = 0;
+    look();
+    pki.close();
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect(due).toEqual([]);
+  });
+
   test('authority: a switch that broke off between key and certificate -> completed by the next who opens it', async () => {
     const { options, open, files } = start();
     (await open()).close();

@@ -77,6 +77,7 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
   await serving.open();
   let server: string | undefined;
   let timer: Timer | undefined;
+  let isClosed = false;
   const signClient = (request: ClientRequest) =>
     issueLeaf(options, authority, {
       subject: request,
@@ -100,7 +101,8 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
   };
   const lookLater = () => {
     const { authorityLookMs } = options;
-    if (authorityLookMs !== undefined) timer = options.world.timers.after(authorityLookMs, () => void look());
+    if (authorityLookMs !== undefined && !isClosed)
+      timer = options.world.timers.after(authorityLookMs, () => void look());
   };
   lookLater();
   return {
@@ -117,6 +119,7 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
       return keepAdminKubeconfig(options, authority, signClient, server);
     },
     close: () => {
+      isClosed = true;
       timer?.cancel();
       serving.close();
     },

@@ -60,6 +60,7 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
   let posters: Readonly<Record<string, string>> = {};
   let timer: Timer;
   let retry: Timer | undefined;
+  let isStopped = false;
 
   function current(): StubCertificates {
     const bundles = Object.values(posters).map((bundle) => Buffer.from(bundle, 'base64').toString('utf8'));
@@ -81,8 +82,10 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
   }
 
   function openLater(): void {
+    if (isStopped) return;
     retry = world.timers.after(retryMs, () => {
       open().then((found) => {
+        if (isStopped) return;
         authority = found;
         isKept = true;
         leaf = issue();
@@ -116,6 +119,7 @@ export async function openStubAccess({ world, log, home, hosts }: StubAccessOpti
       return () => listeners.delete(listener);
     },
     stop: () => {
+      isStopped = true;
       timer.cancel();
       retry?.cancel();
       informer.stop();

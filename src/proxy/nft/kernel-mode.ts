@@ -103,6 +103,7 @@ class NodeChecks {
   #problems: readonly string[] = [];
   #rangeProblem = '';
   #timer: Timer | undefined;
+  #isStopped = false;
 
   constructor(options: KernelModeOptions) {
     this.#options = options;
@@ -135,6 +136,7 @@ class NodeChecks {
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#timer?.cancel();
   }
 
@@ -147,6 +149,7 @@ class NodeChecks {
     for (const problem of problems) if (!this.#problems.includes(problem)) log.warn('node', { problem });
     this.#problems = problems;
     this.#timer?.cancel();
+    if (this.#isStopped) return;
     this.#timer = world.timers.after(nodeCheckMs, () => void this.#check());
   }
 }
