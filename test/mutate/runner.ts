@@ -71,7 +71,9 @@ function apply(code: string, { start, end, text }: Mutant): string {
 
 async function firstFailure(asked: TestSpecification[]): Promise<string | undefined> {
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(asked, true);
-  for (const module of testModules) {
+  const ids = new Set(asked.map(({ moduleId }) => moduleId));
+  // Vitest also returns modules that an earlier mutant failed and that were not asked now.
+  for (const module of testModules.filter(({ moduleId }) => ids.has(moduleId))) {
     const failed = module.children.allTests('failed').next().value;
     if (module.errors().length === 0 && failed === undefined) {
       if (module.ok()) durationsMs.set(module.moduleId, module.diagnostic().duration);
