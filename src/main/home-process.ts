@@ -63,7 +63,7 @@ async function createClusterSet({ world, home, clusterset }: { world: World; hom
 
 const dnsName = /^(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]*[a-z0-9])?$/i;
 
-/** Whoever may make tokens of it may ask parts on other machines. */
+/** The right to make tokens of this account is the right to ask parts on other machines. */
 async function createTicketAccount(world: World, home: Home): Promise<void> {
   const client = createClient(home.transport, { world, userAgent: 'portolan-api' });
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...ticketAccount } };

@@ -1,6 +1,6 @@
 // A ticket lets its bearer ask one part over its admin endpoint: a token of an account without any right, made by
-// TokenRequest for that part alone. Whoever may make tokens of this account may ask; no API server accepts the token for
-// anything else. Pure.
+// TokenRequest for that part alone. The right to make tokens of this account is the right to ask. No API server accepts the
+// token for anything else. Pure.
 
 import { systemNamespace } from './ours.ts';
 import type { PolicyRule } from './rbac.ts';
