@@ -16,6 +16,17 @@ export function decodeBounded<Desc extends DescMessage>(schema: Desc, bytes: Uin
   return fromBinary(schema, bytes, options);
 }
 
+/** By schema: each item of a message asks for it. */
+const nestedOf = new WeakMap<DescMessage, ReadonlyMap<number, DescMessage | undefined>>();
+
+function nestedIn(schema: DescMessage): ReadonlyMap<number, DescMessage | undefined> {
+  const known = nestedOf.get(schema);
+  if (known !== undefined) return known;
+  const nested = new Map(schema.fields.map((field) => [field.number, field.message]));
+  nestedOf.set(schema, nested);
+  return nested;
+}
+
 interface Counting {
   readonly end: number;
   readonly depth: number;
@@ -25,7 +36,7 @@ interface Counting {
 
 function count(schema: DescMessage, reader: BinaryReader, { end, depth, values }: Counting): void {
   if (depth > depthMax) throw new Error(`messages are nested more than ${depthMax} deep`);
-  const nested = new Map(schema.fields.map((field) => [field.number, field.message]));
+  const nested = nestedIn(schema);
   while (reader.pos < end) {
     if (--values.left < 0) throw new Error(`it has more than ${valuesMax} fields and items`);
     const [number, wireType] = reader.tag();
