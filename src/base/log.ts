@@ -48,12 +48,22 @@ export const silentLog: Log = createLog({
 });
 
 function plainErrors(_key: string, value: unknown): unknown {
-  if (!(value instanceof Error)) return value;
-  return value.cause ? `${value.message}: ${errorText(value.cause)}` : value.message;
+  return value instanceof Error ? errorText(value) : value;
 }
 
-/** The message of an error and of what caused it, on one line. */
+/** The message of an error and of what caused it, on one line. Never empty: a reason is always given. */
 export function errorText(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined ? error.message : `${error.message}: ${errorText(error.cause)}`;
+  if (!(error instanceof Error)) return String(error) || 'unknown error';
+  const { cause } = error;
+  if (error.message === '') return cause === undefined ? withoutMessage(error) : errorText(cause);
+  return cause === undefined ? error.message : `${error.message}: ${errorText(cause)}`;
 }
+
+/** Connecting to a name with several addresses fails with an error that has no message, only one error for each address. */
+function withoutMessage(error: Error): string {
+  const causes = error instanceof AggregateError ? error.errors.slice(0, causesMax).map(errorText) : [];
+  const { code } = error as { code?: unknown };
+  return [...new Set(causes)].join('; ') || String(code ?? error.name) || 'unknown error';
+}
+
+const causesMax = 4;

@@ -128,6 +128,17 @@ describe('client', () => {
     });
   });
 
+  test.each([
+    [{ kind: 'Status', message: '', reason: 'Conflict' }, 'Conflict'],
+    [{ kind: 'Status', message: null, reason: null, details: null }, 'HTTP 409'],
+    [undefined, 'HTTP 409'],
+  ])('client: an error that says nothing, %o -> its message is not empty', async (body, message) => {
+    const { sim, client } = start(() => (body === undefined ? text(409, '') : json(409, body)));
+    await expect(sim.time.settle(client.get(tops, { name: 'a' }))).rejects.toThrow(
+      `GET /apis/toys.test/v1/tops/a: ${message}`,
+    );
+  });
+
   const kinds: [number, string, (error: unknown) => boolean][] = [
     [401, 'Unauthorized', isUnauthorized],
     [403, 'Forbidden', isForbidden],

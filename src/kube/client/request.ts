@@ -116,8 +116,8 @@ function isStreaming(value: unknown): boolean {
 async function errorFrom(spec: RequestSpec, response: HttpResponse): Promise<ApiError> {
   const text = Buffer.from(await readBody(response.body)).toString('utf8');
   const status = parseStatus(text);
-  const message = status?.message ?? (text.trim().slice(0, 300) || `HTTP ${response.status}`);
-  return new ApiError(`${spec.method} ${spec.path}: ${message}`, {
+  const message = status ? status.message || status.reason : text.trim().slice(0, 300);
+  return new ApiError(`${spec.method} ${spec.path}: ${message || `HTTP ${response.status}`}`, {
     code: response.status,
     reason: status?.reason ?? '',
     details: status?.details,
