@@ -21,6 +21,9 @@ test.each([
   ['1.0.0.127.in-addr.arpa PTR', 'localhost'],
   [`1.${'0.'.repeat(31)}ip6.arpa PTR`, 'localhost'],
   ['x.onion A', 'NXDOMAIN'],
+  ['onion A', 'NXDOMAIN'],
+  ['host.invalid AAAA', 'NXDOMAIN'],
+  ['name.alt A', 'NXDOMAIN'],
   ['_dns.resolver.arpa TXT', 'NODATA'],
   ['resolver.arpa A', 'NODATA'],
   ['x.resolver.arpa A', 'NXDOMAIN'],
@@ -35,6 +38,8 @@ test.each([
 
 test.each([
   ['mylocalhost A', '192.0.2.53'],
+  ['host.test A', '192.0.2.53'],
+  ['printer.home.arpa A', '192.0.2.53'],
   ['2.0.0.127.in-addr.arpa PTR', '192.0.2.53'],
   ['x.hidden.onion A', '192.0.2.99'],
 ])('special name: %s is none, or in a zone somebody was told about -> asked for at %s', async (question, server) => {

@@ -1,5 +1,6 @@
-// Names that are answered by every resolver itself and never sent to others: `localhost` and its addresses (RFC 6761), `.onion`
-// (RFC 7686), and `resolver.arpa` (RFC 9462): there is no other resolver that this one would name.
+// Names that are answered by every resolver itself and never sent to others: `localhost` and its addresses and `.invalid`
+// (RFC 6761), `.onion` (RFC 7686), `.alt` (RFC 9476), and `resolver.arpa` (RFC 9462): there is no other resolver that this one
+// would name. `.test` and `home.arpa` are left to the servers of those who use them.
 
 import { classIn, rcode, recordType } from '../../base/dns/codes.ts';
 import { encodeName, isWithin, reverseName } from '../../base/dns/name.ts';
@@ -31,7 +32,7 @@ export function specialHandler({ stubZones }: { readonly stubZones: StubZones })
   const addresses = { [recordType.A]: ipv4, [recordType.AAAA]: ipv6 };
   const all: readonly Special[] = [
     special('localhost', { records: addresses, rcodeBelow: NOERROR }),
-    special('onion', { rcode: NXDOMAIN, rcodeBelow: NXDOMAIN }),
+    ...['onion', 'invalid', 'alt'].map((name) => special(name, { rcode: NXDOMAIN, rcodeBelow: NXDOMAIN })),
     special('_dns.resolver.arpa', { rcodeBelow: NOERROR }),
     special('resolver.arpa', { rcodeBelow: NXDOMAIN }),
     special(reverseName(ipv4), { records: pointer, hasBelow: false }),
