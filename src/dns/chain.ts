@@ -25,7 +25,7 @@ import { forwardHandler } from './handlers/forward.ts';
 import { islandHandler } from './handlers/island.ts';
 import { podHandler } from './handlers/pods.ts';
 import { ednsHandler, metaHandler, refuseHandler } from './handlers/refusals.ts';
-import { reverseHandler } from './handlers/reverse.ts';
+import { reverseHandler, virtualRanges } from './handlers/reverse.ts';
 import { specialHandler } from './handlers/special.ts';
 import { stubHandler } from './handlers/stub.ts';
 import { tsigHandler } from './handlers/tsig.ts';
@@ -165,7 +165,10 @@ export function buildChain(parts: ChainParts): Handler[] {
     // A server that answers for the cluster's domain in our place knows its addresses, but not those of peers'
     // services.
     ...present(
-      clusterZone ? undefined : peerNames && reverseHandler({ reader, zone: peerNames.zone, waitsFor: [], old }),
+      clusterZone
+        ? undefined
+        : peerNames &&
+            reverseHandler({ reader, zone: peerNames.zone, waitsFor: outside, old, ownRanges: virtualRanges }),
     ),
     stub,
     ...present(

@@ -189,6 +189,22 @@ describe('dns: a service of a peer', () => {
 });
 
 describe('dns: before it is known what peers share', () => {
+  test('the cluster domain is answered by another server -> virtual addresses wait, all others are asked there', async () => {
+    const stubZones = ['in-addr.arpa', 'ip6.arpa'].map((zone) => ({
+      zone,
+      nameservers: ['192.0.2.53'],
+      sendsSource: false,
+    }));
+    const { ask, asked, peers } = setUp({ stubZones, config: { clusterZone: undefined } });
+    const [peer, cluster] = ['1.0.0.241.in-addr.arpa', '7.0.96.10.in-addr.arpa'];
+    expect(await ask(`${peer} PTR`)).toBe('SERVFAIL');
+    expect(await ask(`${cluster} PTR`)).toBe('NODATA');
+    expect(asked).toEqual([cluster]);
+    peers.upsert(peerService());
+    peers.setSynced();
+    expect(await ask(`${peer} PTR`)).toBe('db.east.example');
+  });
+
   test("a name that may be a peer's -> SERVFAIL with extended error 14, nobody is asked", async () => {
     const { ask, asked, errorOf } = setUp();
     for (const name of ['db.east.example', 'www.example.com', 'db.east.svc.peers.local', '1.0.0.241.in-addr.arpa'])

@@ -40,6 +40,9 @@ const defaultOwnRanges: readonly string[] = [
   'fe80::/10',
 ];
 
+/** Addresses that only a clusterset gives out. Where another server knows those of the cluster, no others can be ours. */
+export const virtualRanges: readonly string[] = ['240.0.0.0/4', 'fd70:6f72:7400::/40'];
+
 export function reverseHandler(options: ReverseHandlerOptions): Handler {
   const { reader, zone, waitsFor, old } = options;
   const answerFrom = createPointerAnswers(zone, reader);
