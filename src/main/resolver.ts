@@ -113,7 +113,7 @@ export async function startResolver(options: ResolverOptions): Promise<Resolver>
   });
   parts.add('dns server', () => server.close());
   try {
-    const reserved = catalog.zones.map(({ name }) => name);
+    const reserved = () => catalog.zones.map(({ name }) => name);
     const federationZones = () => (table ? [table.zone.name] : []);
     const stubPort = await addStubEndpoint({ ...options, reserved, federationZones }, server, parts);
     const isForwarded = (options.clusterDomainForward ?? []).length > 0;
@@ -218,7 +218,7 @@ function makeCatalog(options: ResolverOptions): Catalog {
 
 async function addStubEndpoint(
   options: ResolverOptions & {
-    readonly reserved: readonly string[];
+    readonly reserved: () => readonly string[];
     readonly federationZones: () => readonly string[];
   },
   server: DnsServer,

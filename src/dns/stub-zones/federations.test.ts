@@ -147,7 +147,7 @@ describe('stub-zone endpoint', () => {
 
   test("a suffix that leads into the cluster's own zones or those of others -> refused, nothing changes", async () => {
     const fixed = [{ zone: 'corp.example', nameservers: ['10.0.0.1'], sendsSource: false }];
-    const { send, told } = setUp({ reserved: ['cluster.local', 'clusterset.local'], fixed });
+    const { send, told } = setUp({ reserved: () => ['cluster.local', 'clusterset.local'], fixed });
     const post = (suffix: unknown) =>
       send('POST', '/federations/shop', JSON.stringify({ nameservers: ['10.0.0.1'], suffix }));
     expect(await post('cluster.local')).toMatch(/^403 .*shop\.svc\.cluster\.local lies in cluster\.local/);
@@ -156,6 +156,16 @@ describe('stub-zone endpoint', () => {
     expect(await post(7)).toMatch(/^400 /);
     expect(await post('a'.repeat(64))).toMatch(/^400 /);
     expect(told).toEqual([]);
+  });
+
+  test("the clusterset's zone is renamed -> closed to posts under its new name at once", async () => {
+    let zone = 'clusterset.local';
+    const { send } = setUp({ reserved: () => [zone] });
+    const post = () =>
+      send('POST', '/federations/shop', JSON.stringify({ nameservers: ['10.0.0.1'], suffix: 'set.example' }));
+    expect(await post()).toMatch(/^200/);
+    zone = 'set.example';
+    expect(await post()).toMatch(/^403 .*shop\.svc\.set\.example lies in set\.example/);
   });
 
   test('the disk is full -> no yes, and nothing changes', async () => {

@@ -25,7 +25,7 @@ export interface FederationsOptions {
   /** `<name>.svc.<suffix>` becomes the stub zone, unless the post names another suffix. */
   readonly suffix?: string;
   /** Zones that are closed to posts: the cluster's own. */
-  readonly reserved?: readonly string[];
+  readonly reserved?: () => readonly string[];
   /** Zones of federations this server answers for itself; they may move while it runs. */
   readonly ownZones?: () => readonly string[];
   /** Keys that a post may name. */
@@ -155,7 +155,8 @@ export class Federations {
 
   /** The zone it lies in that is not the federation's to take; undefined if there is none. */
   #reservedAround(zone: string): string | undefined {
-    const { reserved = [], fixed = [], ownZones } = this.#options;
+    const { fixed = [], ownZones } = this.#options;
+    const reserved = this.#options.reserved?.() ?? [];
     const below = (ownZones?.() ?? []).find((own) => zone.endsWith(`.${own}`));
     if (below !== undefined) return below;
     const others = fixed.filter(({ sendsSource }) => !sendsSource).map((other) => other.zone);
