@@ -30,15 +30,23 @@ const start = () => startDns({ world: createRealWorld(), log: silentLog, catalog
 const servers = [await start(), await start()];
 const port = await freePort();
 const guide = readFileSync(new URL('../docs/guides/dns.md', import.meta.url), 'utf8');
-const corefile = /```corefile\n([^`]+)```/.exec(guide)![1]!;
+const [ofCluster, ofNode] = [...guide.matchAll(/```corefile\n([^`]+)```/g)].map((block) => block[1]!);
 for (const kind of stubKinds) await startsWith(kind);
-const local = corefile
-  .replaceAll(':53', `:${port}`)
-  .replace(/10\.96\.0\.20 10\.96\.0\.21/, servers.map(({ udpPort }) => `127.0.0.1:${udpPort}`).join(' '))
-  .replace('    errors\n', '    errors\n    bind 127.0.0.1\n');
-writeFileSync(join(directory, 'Corefile'), local);
-const coredns = spawn(found.path, ['-conf', join(directory, 'Corefile')], { stdio: ['ignore', 'ignore', 'inherit'] });
-const ask = (question = name) => askUdp({ host: '127.0.0.1', port }, question).catch(() => 'nothing');
+const clusterHost = '127.0.0.1';
+const nodeHost = '127.0.0.2';
+const running = [
+  startCoredns('cluster', ofCluster!.replace('    errors\n', `    errors\n    bind ${clusterHost}\n`)),
+  startCoredns('node', ofNode!.replace('bind 169.254.20.10', `bind ${nodeHost}`)),
+];
+const ask = (question = name, host = clusterHost) => askUdp({ host, port }, question).catch(() => 'nothing');
+
+/** With the text of the guide but for addresses and ports. */
+function startCoredns(what: string, text: string) {
+  const resolvers = servers.map(({ udpPort }) => `127.0.0.1:${udpPort}`).join(' ');
+  const file = join(directory, `${what}.Corefile`);
+  writeFileSync(file, text.replaceAll(':53', `:${port}`).replace(/10\.96\.0\.20 10\.96\.0\.21/, resolvers));
+  return spawn(found.path!, ['-conf', file], { stdio: ['ignore', 'ignore', 'inherit'] });
+}
 
 /** CoreDNS accepts the output of `portolan install --print-stub`: it starts with it. */
 async function startsWith(kind: StubKind): Promise<void> {
@@ -67,8 +75,13 @@ async function startsWith(kind: StubKind): Promise<void> {
 
 async function seen(what: string, expected: string, question?: string): Promise<void> {
   let last = '';
-  await until(`${what}: ${expected}`, async () => (last = await ask(question)) === expected);
-  console.log(`ok: ${what} -> ${last}`);
+  for (const [host, where] of [
+    [clusterHost, 'CoreDNS'],
+    [nodeHost, 'NodeLocal DNSCache'],
+  ] as const) {
+    await until(`${where}: ${what}: ${expected}`, async () => (last = await ask(question, host)) === expected);
+    console.log(`ok: ${where}: ${what} -> ${last}`);
+  }
 }
 
 try {
@@ -85,7 +98,7 @@ try {
   await new Promise((resolve) => setTimeout(resolve, 6000));
   await seen('both are gone, and the TTL is over', '243.0.0.7');
 } finally {
-  coredns.kill('SIGKILL');
+  for (const child of running) child.kill('SIGKILL');
   await Promise.all(servers.map((server) => server.close()));
   rmSync(directory, { recursive: true, force: true });
 }

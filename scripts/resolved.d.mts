@@ -1,0 +1,1 @@
+export function findResolved(): { readonly path: string } | { readonly path?: undefined; readonly why: string };
