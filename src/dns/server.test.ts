@@ -81,23 +81,28 @@ describe('dns server', () => {
     '%d workers: closed while queries wait for a nameserver -> they are answered first',
     async (workers) => {
       const upstream = createSocket('udp4');
-      let isOpen = true;
+      /** Answers that wait, by name: a question may come again. */
+      const held = new Map<string, () => void>();
       upstream.on('message', (question, from) => {
         const { id, questions } = packet.decode(question);
         const answers = [{ type: 'A', name: questions![0]!.name, ttl: 5, data: '203.0.113.1' }] as never;
         const reply = packet.encode({ type: 'response', id, questions, answers });
-        setTimeout(() => isOpen && upstream.send(reply, from.port, from.address), 500);
+        held.set(questions![0]!.name, () => upstream.send(reply, from.port, from.address));
       });
       upstream.bind(0, '127.0.0.1');
       await once(upstream, 'listening');
       const forward = { nameservers: [`127.0.0.1:${upstream.address().port}`] };
       const { server, target } = await start({ workers, forward });
       const asked = [askUdp(target, 'udp.example.com A'), askTcp(target, 'tcp.example.com A')];
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      // Seen there, both surely wait here.
+      await expect
+        .poll(() => [...held.keys()].sort(), { timeout: 15_000 })
+        .toEqual(['tcp.example.com', 'udp.example.com']);
       const closed = server.close({ drainMs: 5000 });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      for (const answer of held.values()) answer();
       expect(await Promise.all(asked)).toEqual(['203.0.113.1', '203.0.113.1']);
       await closed;
-      isOpen = false;
       upstream.close();
     },
   );
