@@ -13,15 +13,18 @@ const service = (spec: Service['spec']): Service => ({
   spec,
 });
 
-function said(facts: Partial<ExportFacts>): Record<string, string> {
-  const conditions = exportConditions({
+function conditionsOf(facts: Partial<ExportFacts>): ReturnType<typeof exportConditions> {
+  return exportConditions({
     cluster: 'east',
     validity: { kind: 'valid' },
     publication: { kind: 'published', notes: [], readyCount: 1, refused: [] },
     merge: mergeShards({ shards: [shardOf('east 2020 http:80')], ports: 'union' }),
     ...facts,
   });
-  return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status}/${reason}`]));
+}
+
+function said(facts: Partial<ExportFacts>): Record<string, string> {
+  return Object.fromEntries(conditionsOf(facts).map(({ type, status, reason }) => [type, `${status}/${reason}`]));
 }
 
 describe('export conditions', () => {
@@ -48,9 +51,10 @@ describe('export conditions', () => {
     expect(message('shop/checkout')).toBe('NoService: service shop/checkout does not exist in this cluster; create it');
   });
 
-  test('export conditions: no service -> NoService, nothing exported [003-28]', () => {
+  test('export conditions: no service -> NoService, nothing exported, conflicts of others are not ours [003-28]', () => {
     const validity = judgeService(undefined, 'shop/checkout');
-    expect(said({ validity })).toEqual({
+    const shards = ['north 2019 http:80', 'west 2020 http:81'].map(shardOf);
+    expect(said({ validity, merge: mergeShards({ shards, ports: 'union' }) })).toEqual({
       Valid: 'False/NoService',
       Ready: 'False/Pending',
       Conflict: 'False/NoConflicts',
@@ -73,6 +77,8 @@ describe('export conditions', () => {
       'False/Pending',
     );
     expect(said({ publication: { kind: 'failed', message: 'forbidden' } })['Ready']).toBe('False/Failed');
+    expect(said({ publication: { kind: 'over-quota', message: 'full' } })['Ready']).toBe('False/QuotaExceeded');
+    expect(said({ publication: { kind: 'refused', message: 'not allowed' } })['Ready']).toBe('False/Refused');
     expect(said({ merge: undefined })['Ready']).toBe('False/Pending');
   });
 
@@ -87,28 +93,38 @@ describe('export conditions', () => {
     });
   });
 
+  const messageOf = (type: 'Ready' | 'Conflict', facts: Partial<ExportFacts>) =>
+    conditionsOf(facts).find((condition) => condition.type === type)!.message;
+
   test('export conditions: several conflicts -> all reasons joined by commas, all messages', () => {
     const shards = ['west 2019 http:81 affinity=ClientIP', 'east 2020 http:80'].map(shardOf);
-    const conflict = exportConditions({
-      cluster: 'east',
-      validity: { kind: 'valid' },
-      publication: { kind: 'published', notes: [], readyCount: 1, refused: [] },
-      merge: mergeShards({ shards, ports: 'union' }),
-    })[2]!;
-    expect(conflict.reason).toBe('PortConflict,SessionAffinityConflict');
-    expect(conflict.message).toContain('spec.ports[http]: using "http" TCP/81 of cluster west');
-    expect(conflict.message).toContain('spec.sessionAffinity: using "ClientIP" of cluster west');
+    const merge = mergeShards({ shards, ports: 'union' });
+    expect(said({ merge })['Conflict']).toBe('True/PortConflict,SessionAffinityConflict');
+    const [port, affinity, ...rest] = messageOf('Conflict', { merge }).split('. ');
+    expect(port).toContain('spec.ports[http]: using "http" TCP/81 of cluster west');
+    expect(affinity).toContain('spec.sessionAffinity: using "ClientIP" of cluster west');
+    expect(rest).toEqual([]);
   });
 
-  test('export conditions: something was left out -> Ready says what', () => {
-    const notes = ['endpoint 127.0.0.1 refused: loopback'];
-    const ready = exportConditions({
-      cluster: 'east',
-      validity: { kind: 'valid' },
-      publication: { kind: 'published', notes, readyCount: 1, refused: [] },
-      merge: mergeShards({ shards: [shardOf('east 2020 http:80')], ports: 'union' }),
-    })[1]!;
-    expect(ready.message).toBe('exported to the clusterset; endpoint 127.0.0.1 refused: loopback');
+  test('export conditions: more conflicts than people read -> twenty, and how many more', () => {
+    const names = Array.from({ length: 22 }, (_, index) => `p${index}`);
+    const shards = ['west 2019', 'east 2020'].map((head, of) =>
+      shardOf(`${head} ${names.map((name, index) => `${name}:${1 + of + 2 * index}`).join(' ')}`),
+    );
+    const told = messageOf('Conflict', { merge: mergeShards({ shards, ports: 'union' }) }).split('. ');
+    expect(told).toHaveLength(21);
+    expect(told.at(-1)).toBe('2 more conflicts');
+  });
+
+  test('export conditions: something was left out, nothing is ready -> Ready says what', () => {
+    const notes = ['slice a left out: host names'];
+    const publication = { kind: 'published', notes, readyCount: 1, refused: ['endpoint 127.0.0.1 refused'] } as const;
+    expect(messageOf('Ready', { publication })).toBe(
+      'exported to the clusterset; slice a left out: host names; endpoint 127.0.0.1 refused',
+    );
+    expect(messageOf('Ready', { publication: { ...publication, readyCount: 0, notes: [], refused: [] } })).toBe(
+      'exported to the clusterset, but nothing can be reached here: no endpoint is ready and usable',
+    );
   });
 });
 

@@ -35,6 +35,27 @@ describe('export request', () => {
     expect(none.notes[0]).toContain('nobody else imports it');
   });
 
+  test('export request: many ids that can be no clusters -> five are named, the others counted', () => {
+    const ids = (count: number) => Array.from({ length: count }, (_, index) => `No_${index}`).join();
+    expect(asking({ 'portolan.dev/export-to': ids(5) }).notes[0]).toContain('"No_4" cannot be a cluster');
+    expect(asking({ 'portolan.dev/export-to': ids(7) }).notes[0]).toContain('"No_4" and 2 more cannot be a cluster');
+  });
+
+  test('export request: more clusters than a record names -> the first thousand, and a note', () => {
+    const to = (count: number) =>
+      asking({ 'portolan.dev/export-to': Array.from({ length: count }, (_, index) => `c${index}`).join() });
+    expect(to(1000)).toMatchObject({ exportTo: { length: 1000 }, notes: [] });
+    expect(to(1001)).toMatchObject({
+      exportTo: { length: 1000 },
+      notes: ['portolan.dev/export-to names more than 1000 clusters'],
+    });
+  });
+
+  test('export request: asked to drain -> draining, by that word alone', () => {
+    expect(asking({ 'portolan.dev/drain': 'true' }).isDraining).toBe(true);
+    expect(asking({ 'portolan.dev/drain': 'yes' }).isDraining).toBe(false);
+  });
+
   test('export request: a staleness nobody knows -> the policy of the set, and a note', () => {
     expect(asking({ 'portolan.dev/on-stale': 'not-ready' })).toMatchObject({ onStale: 'NotReady', notes: [] });
     const wrong = asking({ 'portolan.dev/on-stale': 'wihdraw' });

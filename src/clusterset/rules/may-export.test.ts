@@ -17,6 +17,11 @@ describe('may export', () => {
     [['a*b*c'], 'a-b-b-c/x', true],
     [['a*b*c'], 'a-c-b/x', false],
     [['ab*ba'], 'aba/x', false],
+    [['*b*'], 'b-a/x', true],
+    [['*b*b'], 'b/x', false],
+    [['a*b*b'], 'a-b/x', false],
+    [['shop*'], 'shop/x', true],
+    [['*shop'], 'shops/x', false],
     [[''], 'shop/checkout', false],
   ])('may export: %j, %s -> %s', (patterns, key, outcome) => {
     const [namespace = '', name = ''] = key.split('/');

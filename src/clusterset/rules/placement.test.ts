@@ -51,9 +51,43 @@ describe('placement', () => {
     ]);
   });
 
+  test('placement: members that cannot be read yet -> their previous lines stay, or it is said', () => {
+    const line = { cluster: 'west', state: 'Placed' } as const;
+    const before = { ...federated(), status: { clusters: [line] } };
+    expect(placedClusters(before, [member('east')], ['west', 'north'])).toEqual([
+      { cluster: 'east', state: 'Placed' },
+      { cluster: 'north', state: 'Pending', message: 'its status cannot be read at the broker' },
+      line,
+    ]);
+  });
+
+  test('placement: a cluster that is no member -> pending, and why', () => {
+    expect(placedClusters(federated(['mars']), [member('east')])).toEqual([
+      { cluster: 'mars', state: 'Pending', message: 'no such cluster is a member of the clusterset' },
+    ]);
+  });
+
+  test('placement: placed everywhere, or refused somewhere -> the condition counts and names the refusal first', () => {
+    const placed = (cluster: string) => ({ cluster, state: 'Placed' }) as const;
+    expect(placementCondition([placed('a'), placed('b')])).toMatchObject({
+      status: 'True',
+      reason: 'Placed',
+      message: 'placed in 2 clusters',
+    });
+    const refused = { cluster: 'c', state: 'Refused', message: 'no' } as const;
+    const pending = { cluster: 'b', state: 'Pending', message: 'soon' } as const;
+    expect(placementCondition([placed('a'), pending, refused])).toMatchObject({
+      status: 'False',
+      reason: 'Refused',
+      message: 'placed in 1 of 3 clusters; c: no (and 1 more)',
+    });
+  });
+
   test('problems: written and read -> the same; none -> nothing is written', () => {
     const problems = new Map([['a.shop', { state: 'Refused', message: 'because' } as const]]);
     expect(parseProblems(formatProblems(problems))).toEqual(problems);
+    const longest = new Map([['a.shop', { state: 'Pending', message: 'x'.repeat(256) } as const]]);
+    expect(parseProblems(formatProblems(longest))).toEqual(longest);
     expect(formatProblems(new Map())).toBeUndefined();
   });
 
@@ -75,5 +109,6 @@ describe('placement', () => {
     const problems = parseProblems(JSON.stringify(Object.fromEntries(many)));
     expect(problems.size).toBe(50);
     expect(formatProblems(problems)!.length).toBeLessThan(16 * 1024);
+    expect(problems.get('s0.shop')!.message).toBe(`${'x'.repeat(253)}...`);
   });
 });

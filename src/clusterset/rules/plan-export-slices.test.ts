@@ -108,9 +108,72 @@ describe('plan slices', () => {
       ['checkout.shop.ipv4', 'IPv4', ['10.96.0.1'], 80],
       ['checkout.shop.ipv6', 'IPv6', ['fd00::1'], 80],
     ]);
+    expect(up).toMatchObject({ readyCount: 1, refused: [], notes: [] });
     const sources = [slice('a', [{ addresses: ['10.1.0.1'], conditions: { ready: false } }])];
     const down = planSlices({ service: service(), sources, mode: 'ClusterIP', rules, dns });
     expect(down.slices.map(({ endpoints }) => endpoints)).toEqual([[], []]);
+    expect(down.readyCount).toBe(0);
+  });
+
+  test('plan slices: ClusterIP that others may not use, or none -> nothing can be reached, and why', () => {
+    const plan = (spec: Service['spec']) =>
+      planSlices({
+        service: service({ clusterIP: undefined, clusterIPs: undefined, ...spec }),
+        sources: [slice('a', [ready('10.1.0.1')]), slice('b', [ready('example.org')], { addressType: 'FQDN' })],
+        mode: 'ClusterIP',
+        rules,
+        dns,
+      });
+    expect(plan({ clusterIPs: ['243.0.0.9'] })).toMatchObject({
+      slices: [],
+      readyCount: 0,
+      refused: [expect.stringMatching(/^cluster IP refused: /)],
+    });
+    expect(plan({})).toMatchObject({ slices: [], readyCount: 0, refused: [] });
+    expect(plan({ clusterIP: '10.96.0.1' })).toMatchObject({ slices: [{ addressType: 'IPv4' }], readyCount: 1 });
+  });
+
+  test('plan slices: headless, by its own address -> its pods; names too long for DNS are counted', () => {
+    const endpoint = { ...ready('10.1.0.1'), hostname: `h${'o'.repeat(62)}` };
+    const plan = (zone: string, spec: Service['spec'] = { clusterIP: 'None', clusterIPs: ['None'] }) =>
+      planSlices({
+        service: service(spec),
+        sources: [slice('a', [endpoint, ready('10.1.0.2')])],
+        mode: 'ClusterIP',
+        rules,
+        dns: { cluster: 'east', zone },
+      });
+    expect(plan('clusterset.local')).toMatchObject({ slices: [{ name: 'a.shop.pods' }], readyCount: 2, notes: [] });
+    const longZone = Array.from({ length: 3 }, () => 'z'.repeat(60)).join('.');
+    expect(plan(longZone).notes).toEqual([
+      expect.stringMatching(/^1 endpoints have no DNS name of their own: ho+ would be longer than 253 characters$/),
+    ]);
+    expect(plan(longZone, {}).notes).toEqual([]);
+  });
+
+  test('plan slices: one reason for many endpoints, readiness half said -> said once, serving as ready', () => {
+    const twice = [ready('127.0.0.1'), ready('127.0.0.1')];
+    const half = { addresses: ['10.1.0.1'], conditions: { ready: false, terminating: true } };
+    const sources = [slice('a', [...twice, half], { ports: undefined })];
+    const plan = planSlices({ service: service(), sources, mode: 'Pods', rules, dns });
+    expect(plan.refused).toHaveLength(1);
+    expect(plan.readyCount).toBe(0);
+    expect(plan.slices[0]).toMatchObject({
+      endpoints: [{ conditions: { ready: false, serving: false, terminating: true } }],
+      ports: [],
+    });
+  });
+
+  test('plan slices: ports -> name and protocol filled in, the application protocol kept', () => {
+    const ports = [{ port: 53 }, { name: 'grpc', protocol: 'UDP' as const, port: 9, appProtocol: 'h2c' }];
+    const { slices } = planSlices({
+      service: service(),
+      sources: [slice('a', [], { ports })],
+      mode: 'Pods',
+      rules,
+      dns,
+    });
+    expect(slices[0]?.ports).toEqual([{ name: '', protocol: 'TCP', port: 53 }, ports[1]]);
   });
 
   test('plan slices: planned again with nothing changed -> the very same objects', () => {

@@ -145,4 +145,51 @@ describe('lease judge', () => {
     scene.judge.condemn('west');
     expect(scene.verdict).toBe('alive');
   });
+
+  test('lease judge: read now and then -> what is proven to be unchanged counts at each sight, and never makes it younger', () => {
+    const sight = { cluster: 'west', token: '1', isRead: true };
+    const scene = new Scene();
+    scene.judge.ownRenewed(0);
+    scene.judge.seen({ ...sight, nowMs: 0 });
+    scene.judge.seen({ ...sight, nowMs: 10_000, unchangedMs: 25_000 });
+    scene.judge.seen({ ...sight, nowMs: 10_000, unchangedMs: 1_000 });
+    scene.judge.ownRenewed(10_000);
+    expect(scene.judge.silentFor(25_000)).toEqual(['west']);
+    expect(scene.judge.silentFor(25_001)).toEqual([]);
+    scene.judge.seen({ ...sight, token: '2', nowMs: 10_000, unchangedMs: 20_000 });
+    expect(scene.judge.silentFor(20_000)).toEqual(['west']);
+    expect(scene.judge.silentFor(20_001)).toEqual([]);
+  });
+
+  test('lease judge: watched -> how long it was unchanged counts at the first sight alone', () => {
+    const scene = new Scene();
+    scene.judge.ownRenewed(0);
+    for (const token of ['1', '1', '2'])
+      scene.judge.seen({ cluster: 'west', token, nowMs: 0, unchangedMs: token === '1' ? 5_000 : 50_000 });
+    expect(scene.judge.silentFor(0)).toEqual(['west']);
+    expect(scene.judge.silentFor(1)).toEqual([]);
+  });
+
+  test('lease judge: vouched for by a judge -> as good as a change, but not for one that is stale', () => {
+    const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false }, 2);
+    scene.judge.vouched('west', scene.nowMs);
+    expect(scene.step({ theirs: false }, 2).verdict).toBe('alive');
+    expect(scene.step({ theirs: false }, 1).verdict).toBe('stale');
+    scene.judge.vouched('west', scene.nowMs);
+    expect(scene.verdict).toBe('stale');
+    scene.judge.vouched('north', scene.nowMs);
+    expect(scene.judge.record('north')).toEqual({
+      verdict: 'alive',
+      returns: 0,
+      token: undefined,
+      heldMs: undefined,
+    });
+  });
+
+  test('lease judge: forgotten -> as one that was never seen', () => {
+    const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false }, 4);
+    scene.judge.forget('west');
+    expect(scene.judge.record('west')).toBeUndefined();
+    expect(scene.verdict).toBe('alive');
+  });
 });

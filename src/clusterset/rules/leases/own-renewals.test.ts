@@ -32,4 +32,18 @@ describe('own renewals', () => {
     const renewals = renewed([100, 0], [200, 10_000], [150, 20_000]);
     expect(renewals.unchangedMs(50, at(25_000))).toBe(5_000);
   });
+
+  test('own renewals: of no revision, or forgotten -> nothing is proven', () => {
+    const renewals = renewed([10, 0], [20, 10_000], [0, 12_000]);
+    expect(renewals.unchangedMs(-1, at(12_000))).toBe(0);
+    renewals.acknowledged(30, 13_000);
+    expect(renewals.unchangedMs(5, at(14_000))).toBe(1_000);
+    renewals.forget();
+    expect(renewals.unchangedMs(5, at(14_000))).toBe(0);
+  });
+
+  test('own renewals: very many -> the latest 64 are kept', () => {
+    const list = Array.from({ length: 100 }, (_, index) => [index + 1, index * 1000] as [number, number]);
+    expect(renewed(...list).unchangedMs(0, at(99_000))).toBe(63_000);
+  });
 });

@@ -27,6 +27,23 @@ describe('renewal history', () => {
     expect(unchangedMs(broken, { ...now, revision: 40 })).toBe(16_000);
   });
 
+  test('renewal history: no lease, or one that tells nothing valid -> no renewals', () => {
+    const lease = (resourceVersion: string, renewTime: string, annotation: string) =>
+      renewalsOf({
+        ...{ apiVersion: '', kind: '', spec: { renewTime } },
+        metadata: { name: 'l', resourceVersion, annotations: { [renewalsAnnotation]: annotation } },
+      });
+    expect(renewalsOf(undefined)).toEqual([]);
+    expect(lease('0', time(1), 'x@1 0@1 5 5@x')).toEqual([]);
+    expect(lease('7', 'never', '5@1')).toEqual([{ revision: 5, wallMs: 1 }]);
+  });
+
+  test('renewal history: renewals close together, or longer ago than the span -> left out', () => {
+    const at = (...times: number[]) => times.map((wallMs, index) => ({ revision: index + 1, wallMs }));
+    const span = { wallMs: 100_000, spanMs: 10_000 };
+    expect(formatRenewals(at(89_999, 90_000, 90_999, 91_000), span)).toBe('2@90000 4@91000');
+  });
+
   test('renewal history: a clock that was put back -> proves nothing', () => {
     expect(unchangedMs(renewals, { revision: 90, wallMs: 10_000, gapMsMax: 20_000 })).toBe(0);
   });
@@ -81,4 +98,13 @@ test('patient times: lowered twice in a row -> the longest of them still holds',
   times.judgeBy({ ...long, leaseMs: 20_000 }, 1_000);
   expect(times.judgeBy(short, 2_000).leaseMs).toBe(30_000);
   expect(times.judgeBy(short, 31_000).leaseMs).toBe(6_000);
+});
+
+test('patient times: only the gap between renewals lowered -> the longer one holds as long', () => {
+  const times = new PatientTimes();
+  times.judgeBy(long, 0);
+  const narrow = { ...long, renewalGapMsMax: 4_000 };
+  expect(times.judgeBy(narrow, 1_000)).toEqual(long);
+  expect(times.judgeBy(narrow, 30_999)).toEqual(long);
+  expect(times.judgeBy(narrow, 31_000)).toEqual(narrow);
 });
