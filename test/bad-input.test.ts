@@ -8,10 +8,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
-import { freePort } from './support/dns-process.ts';
+import { freePort } from './support/free-port.ts';
+import { takeLoopbackPart } from './support/loopback-part.ts';
 import { portolan, run, runPortolan } from './support/portolan.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'portolan-bad-input-'));
+const loopbackPart = await takeLoopbackPart();
 const folder = (name: string) => join(directory, name);
 let api: ApiProcess;
 let other: ApiProcess;
@@ -34,7 +36,7 @@ afterAll(async () => {
 describe('a port that another process has -> the role says so and ends', () => {
   const at = () => ['--kubeconfig', api.kubeconfig];
   const free = ['--listen', '127.0.0.1:0'];
-  const range = ['--mode', 'userspace', '--range', `127.${64 + (process.pid % 190)}.1.0/24`, '--cluster-id', 'west'];
+  const range = ['--mode', 'userspace', '--range', `127.${loopbackPart}.1.0/24`, '--cluster-id', 'west'];
   const roles: Record<string, () => string[]> = {
     'api --listen': () => ['api', '--data', folder('second'), '--listen', takenAddress],
     'up --listen': () => ['up', '--data', folder('third'), '--listen', takenAddress],

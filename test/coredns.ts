@@ -14,7 +14,8 @@ import { startDns } from '../src/dns/server.ts';
 import { addImport, makeCatalog } from '../src/dns/testing/ask.ts';
 import { askUdp } from '../src/dns/testing/edge/client.ts';
 import { defaultZones, type StubKind, stubKinds, stubText } from '../src/install/stub-blocks.ts';
-import { freePort, until } from './support/dns-process.ts';
+import { until } from './support/dns-process.ts';
+import { freePort } from './support/free-port.ts';
 
 const name = 'checkout.shop.svc.clusterset.local A';
 const found = findCoredns();

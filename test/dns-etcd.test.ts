@@ -12,14 +12,8 @@ import { describeAnswer, encodeQuestion, extendedErrorOf } from '../src/dns/test
 import { makeAuthority } from '../src/dns/testing/edge/certs.ts';
 import { askUdp, askUdpRaw } from '../src/dns/testing/edge/client.ts';
 import { describeWith } from './support/counterparts.ts';
-import {
-  type DnsProcess,
-  type EtcdProcess,
-  freePort,
-  startDnsProcess,
-  startEtcd,
-  until,
-} from './support/dns-process.ts';
+import { type DnsProcess, type EtcdProcess, startDnsProcess, startEtcd, until } from './support/dns-process.ts';
+import { freePort } from './support/free-port.ts';
 import { runPortolan } from './support/portolan.ts';
 
 const name = 'web.shop.world.svc.federation';

@@ -29,7 +29,8 @@ import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { partAnnotations } from '../src/kube/objects/part-lease.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { type Home, startHome } from '../src/main/home.ts';
-import { type DnsProcess, freePort, startDnsProcess, until } from './support/dns-process.ts';
+import { type DnsProcess, startDnsProcess, until } from './support/dns-process.ts';
+import { freePort } from './support/free-port.ts';
 import { runPortolan } from './support/portolan.ts';
 
 const world = createRealWorld();

@@ -12,14 +12,8 @@ import { askTcp, askUdp } from '../src/dns/testing/edge/client.ts';
 import { EtcdRecords } from '../src/federation/records/etcd-records.ts';
 import { type Home, startHome } from '../src/main/home.ts';
 import { describeWith } from './support/counterparts.ts';
-import {
-  type DnsProcess,
-  type EtcdProcess,
-  freePort,
-  startDnsProcess,
-  startEtcd,
-  until,
-} from './support/dns-process.ts';
+import { type DnsProcess, type EtcdProcess, startDnsProcess, startEtcd, until } from './support/dns-process.ts';
+import { freePort } from './support/free-port.ts';
 import { runPortolan } from './support/portolan.ts';
 
 const world = createRealWorld();

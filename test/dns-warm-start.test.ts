@@ -24,7 +24,8 @@ import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { type Home, startHome } from '../src/main/home.ts';
 import { describeWith } from './support/counterparts.ts';
-import { type DnsProcess, freePort, startDnsProcess, startEtcd, until } from './support/dns-process.ts';
+import { type DnsProcess, startDnsProcess, startEtcd, until } from './support/dns-process.ts';
+import { freePort } from './support/free-port.ts';
 
 const world = createRealWorld();
 const directory = mkdtempSync(join(tmpdir(), 'portolan-warm-'));

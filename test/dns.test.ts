@@ -2,7 +2,6 @@
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -16,16 +15,9 @@ import { type DnsServer, startDns } from '../src/dns/server.ts';
 import { askUdp } from '../src/dns/testing/edge/client.ts';
 import { EtcdRecords } from '../src/federation/records/etcd-records.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
+import { freePort } from './support/free-port.ts';
 
 const world = createRealWorld();
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
   for (let i = 0; i < 200; i++) {

@@ -23,10 +23,12 @@ import { peerType } from '../src/peering/kinds/peer.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
 import { until } from './support/dns-process.ts';
+import { takeLoopbackPart } from './support/loopback-part.ts';
 import { portolan, run, runPortolan } from './support/portolan.ts';
 import { type RoleProcess, startRole } from './support/roles.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'portolan-faults-'));
+const loopbackPart = await takeLoopbackPart();
 const parts = ['agent', 'dns', 'peering', 'proxy', 'xds'] as const;
 type Part = (typeof parts)[number];
 
@@ -44,7 +46,7 @@ function argsOf(part: Part): string[] {
     agent: [],
     dns: ['--cluster-id', 'west', '--listen', '127.0.0.1:0'],
     peering: ['--trust-domain', 'west.example', '--listen', '127.0.0.1:0'],
-    proxy: ['--mode', 'userspace', '--range', `127.${64 + (process.pid % 190)}.0.0/24`, '--cluster-id', 'west'],
+    proxy: ['--mode', 'userspace', '--range', `127.${loopbackPart}.0.0/24`, '--cluster-id', 'west'],
     xds: ['--cluster-id', 'west', '--listen', '127.0.0.1:0', '--virtual-port', '0', '--ingress-port', '0'],
   };
   return [...common, ...own[part]];

@@ -15,7 +15,9 @@ import { alerts } from '../src/install/monitoring/alerts.ts';
 import { alertCases, promtoolTests } from './support/alert-cases.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { describeWith } from './support/counterparts.ts';
-import { freePort, until } from './support/dns-process.ts';
+import { until } from './support/dns-process.ts';
+import { freePort } from './support/free-port.ts';
+import { takeLoopbackPart } from './support/loopback-part.ts';
 import { type PortolanProcess, runPortolan, startPortolan } from './support/portolan.ts';
 import {
   homeTarget,
@@ -27,7 +29,7 @@ import {
 } from './support/prometheus.ts';
 
 const rulesFile = fileURLToPath(new URL('../deploy/monitoring/rules.yaml', import.meta.url));
-const part = 64 + (process.pid % 150);
+const part = await takeLoopbackPart();
 const waitMs = 60_000;
 /** Made faults are reported in the logs. */
 const quiet = ['--log-level', 'error'];

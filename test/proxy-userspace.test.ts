@@ -14,10 +14,11 @@ import { findHome } from '../src/kube/client/kubeconfig.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { until } from './support/dns-process.ts';
 import { importOf, sliceOf } from './support/imports.ts';
+import { takeLoopbackPart } from './support/loopback-part.ts';
 import { type PortolanProcess, runPortolan, startPortolan } from './support/portolan.ts';
 
 /** A network of this test process alone. */
-const net = `127.${64 + (process.pid % 190)}`;
+const net = `127.${await takeLoopbackPart()}`;
 const vip = `${net}.3.1`;
 
 describe('proxy in userspace mode', () => {

@@ -3,7 +3,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -26,6 +25,7 @@ import { secretType } from '../src/kube/objects/secret.ts';
 import { type Authority, startAuthority } from '../src/main/authority.ts';
 import { type Home, startHome } from '../src/main/home.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
+import { freePort } from './support/free-port.ts';
 
 const zone = 'example.org';
 const otherZone = 'example.net';
@@ -44,14 +44,6 @@ interface RealServer {
   readonly process: ChildProcess;
   readonly port: number;
   readonly directory: string;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function startBind(): Promise<RealServer> {

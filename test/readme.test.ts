@@ -2,12 +2,12 @@
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { describeWith, pathOf } from './support/counterparts.ts';
+import { freePort } from './support/free-port.ts';
 import { type Finished, portolan, run } from './support/portolan.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -151,12 +151,3 @@ describeWith(['kubectl'], 'README and portolan up', () => {
     expect((await shell(`kubectl --kubeconfig ${kubeconfig} get namespace kept -o name`)).out).toBe('namespace/kept\n');
   });
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
-}

@@ -16,7 +16,7 @@ import { endpointSliceType } from '../src/kube/objects/endpoint-slice.ts';
 import type { AnyObject } from '../src/kube/objects/object.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { makeNamespace, until } from './support/clusterset.ts';
-import { freePort } from './support/dns-process.ts';
+import { freePort } from './support/free-port.ts';
 import { run, portolan as thisProgram } from './support/portolan.ts';
 import { buildPreviousRelease, hasHistory, type PreviousRelease } from './support/previous-release.ts';
 

@@ -11,9 +11,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseJoinToken } from '../src/clusterset/membership/join-token.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { describeWith, pathOf } from './support/counterparts.ts';
+import { takeLoopbackPart } from './support/loopback-part.ts';
 import { portolan, run, runPortolan } from './support/portolan.ts';
 
-const part = 64 + (process.pid % 150);
+const part = await takeLoopbackPart();
 const range = `127.${part}.0.0/17`;
 
 describeWith(['kubectl', 'dig', 'envoy'], 'portolan up', () => {

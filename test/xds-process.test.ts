@@ -103,7 +103,7 @@ describeWith(['envoy'], 'up --envoy', () => {
 });
 
 async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
-  for (let i = 0; i < 60; i++) {
+  for (let i = 0; i < 300; i++) {
     const found = await look();
     if (found !== undefined) return found;
     await new Promise((resolve) => setTimeout(resolve, 200));

@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort } from '../support/dns-process.ts';
+import { freePort } from '../support/free-port.ts';
 
 const assets = process.env['KUBEBUILDER_ASSETS'] ?? '';
 

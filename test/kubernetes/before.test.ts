@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { freePort } from '../support/dns-process.ts';
+import { freePort } from '../support/free-port.ts';
 import { asArgs } from '../support/kubectl.ts';
 import { runPortolan } from '../support/portolan.ts';
 import { KubernetesApiServer, kubeconfigText } from './api-server.ts';

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import http2 from 'node:http2';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { freePort } from './free-port.ts';
 
 const portolan = fileURLToPath(new URL('../../bin/portolan', import.meta.url));
 
@@ -27,9 +28,10 @@ export interface ApiProcessOptions {
   readonly under?: readonly string[];
 }
 
-export function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
+export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
+  // Tests kill homes and start them again on the same port.
+  const listen = `127.0.0.1:${options.port ?? (await freePort())}`;
   const startedAt = performance.now();
-  const listen = `127.0.0.1:${options.port ?? 0}`;
   const args = ['api', '--data', options.data, '--listen', listen, ...(options.args ?? [])];
   const [program, ...programArgs] = [...(options.under ?? []), portolan, ...args];
   const isUnder = options.under !== undefined;

@@ -1,8 +1,8 @@
 // Starts `portolan dns` as a process of its own, and a real etcd, and ends both by their ids.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { pathOf } from './counterparts.ts';
+import { freePort } from './free-port.ts';
 import { portolan } from './portolan.ts';
 
 export interface DnsProcess {
@@ -70,14 +70,6 @@ export async function until(what: string, condition: () => Promise<boolean> | bo
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error(`after 60 s still not: ${what}`);
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 export interface EtcdProcess {

@@ -7,7 +7,7 @@ import { parse, stringify } from 'yaml';
 import { alerts } from '../../src/install/monitoring/alerts.ts';
 import { dashboards } from '../../src/install/monitoring/dashboards.ts';
 import { pathOf } from './counterparts.ts';
-import { freePort } from './dns-process.ts';
+import { freePort } from './free-port.ts';
 import { run } from './portolan.ts';
 
 export interface Target {

@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathOf } from './counterparts.ts';
+import { takeLoopbackPart } from './loopback-part.ts';
 import type { Order } from './xds-inside.ts';
 
 export interface XdsNamespace {
@@ -26,6 +27,7 @@ const envoyUid = 1337;
 const virtualRanges = '{ 241.0.0.0/8, 242.0.0.0/8 }';
 
 let opened = 0;
+const part = await takeLoopbackPart();
 
 export function startXdsNamespace(virtualPort: number): XdsNamespace {
   const ip = pathOf('ip')!;
@@ -33,7 +35,7 @@ export function startXdsNamespace(virtualPort: number): XdsNamespace {
   const name = `pxds${process.pid}-${opened}`;
   const inside = (...command: string[]) => execFileSync(ip, ['netns', 'exec', name, ...command]);
   const link = `px${process.pid}-${opened}`;
-  const net = `10.${190 + (opened % 10)}.${process.pid % 250}`;
+  const net = `10.${190 + (opened % 10)}.${part}`;
   execFileSync(ip, ['netns', 'add', name]);
   execFileSync(ip, ['link', 'add', link, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name]);
   execFileSync(ip, ['addr', 'add', `${net}.1/30`, 'dev', link]);
