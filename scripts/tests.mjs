@@ -9,7 +9,8 @@ export function runTests({ node, args }) {
   const directory = mkdtempSync(`${tmpdir()}/portolan-tests-`);
   const file = `${directory}/report.json`;
   const vitest = [`${root}node_modules/vitest/vitest.mjs`, 'run', '--reporter=default', '--reporter=json'];
-  const projects = args.includes('--project') ? [] : ['--project', 'fast', '--project', 'whole'];
+  const names = args.includes('--project') ? [] : ['fast', 'whole', 'alone'];
+  const projects = names.flatMap((name) => ['--project', name]);
   const { status } = spawnSync(node, [...vitest, `--outputFile.json=${file}`, ...projects, ...args], {
     cwd: root,
     stdio: 'inherit',
