@@ -92,6 +92,12 @@ describe('lease judge', () => {
     expect(scene.step({ theirs: true }).verdict).toBe('alive');
   });
 
+  test('lease judge: alive again -> the break is remembered for the whole time of calm, and no longer', () => {
+    const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false }, 4).step({ theirs: true }, 59);
+    expect(scene.judge.record('west')!.returns).toBe(1);
+    expect(scene.step({ theirs: true }, 1).judge.record('west')!.returns).toBe(0);
+  });
+
   test('lease judge: restarted while a member is dead -> still dead; renewed in between -> alive', () => {
     const scene = new Scene().step({ theirs: true }, 2).step({ theirs: false }, 4);
     const west = scene.judge.record('west')!;

@@ -70,7 +70,7 @@ export class LeaseJudge {
 
   /** Our own renewal has been acknowledged by the broker at this monotonic time. */
   ownRenewed(nowMs: number): void {
-    const gapMs = this.#renewedAtMs === undefined ? 0 : nowMs - this.#renewedAtMs;
+    const gapMs = nowMs - (this.#renewedAtMs ?? nowMs);
     if (gapMs <= this.#times.renewalGapMsMax) this.#countedMs += gapMs;
     this.#renewedAtMs = nowMs;
     for (const lease of this.#leases.values()) this.#review(lease);
@@ -155,7 +155,7 @@ export class LeaseJudge {
 
   // Time since our last renewal may turn out not to count; a change seen in it is then a little too young, never too old.
   #countedAt(nowMs: number): number {
-    return this.#countedMs + (this.#renewedAtMs === undefined ? 0 : nowMs - this.#renewedAtMs);
+    return this.#countedMs + nowMs - (this.#renewedAtMs ?? nowMs);
   }
 
   #firstSight(cluster: string, atMs: number): LeaseState {
