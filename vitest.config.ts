@@ -1,7 +1,13 @@
 import { defineConfig } from 'vitest/config';
 
-/** Files that keep both cores busy (npm ci, compilers, archives), read dist/ while it must not change, or use fixed ports. */
-const alone = ['test/fresh-clone.test.ts', 'test/image.test.ts', 'test/package.test.ts', 'test/xds-process.test.ts'];
+/** Files that keep both cores busy (npm ci, compilers, archives), hold CPU time to a limit, or use fixed ports. */
+const alone = [
+  'test/demo.test.ts',
+  'test/fresh-clone.test.ts',
+  'test/image.test.ts',
+  'test/package.test.ts',
+  'test/xds-process.test.ts',
+];
 const realProcesses = { testTimeout: 120_000, hookTimeout: 120_000 };
 
 // `fast` is what `npm run check` runs; `whole` and `alone` start real processes and counterparts; `kubernetes` (npm run
