@@ -94,11 +94,32 @@ function structured(): Heavy[] {
       ),
     ),
     post('CustomResourceDefinition, 3 MB of schema', definitions, (round) =>
-      filled(
-        `{"metadata":{"name":"bigs${round}.heavy.example"},"spec":{"group":"heavy.example","scope":"Namespaced","names":{"plural":"bigs${round}","kind":"Big${round}"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{`,
+      definitionOf(
+        { plural: `bigs${round}`, kind: `Big${round}` },
         (at) => `"p${at}":{"type":"string","${at < 220 ? 'pattern' : 'description'}":"^[a-z]{1,63}[${round}${at}]$"}`,
-        '}}}}]}}',
       ),
+    ),
+    post('CustomResourceDefinition, as many fields as fit', definitions, (round) =>
+      definitionOf({ plural: `fields${round}`, kind: `Field${round}` }, (at) => `"p${at}":{"type":"string"}`),
+    ),
+    post('CustomResourceDefinition, as many defaults as fit under a pattern', definitions, (round) =>
+      definitionOf(
+        { plural: `defaults${round}`, kind: `Default${round}` },
+        (at) => `"p${at}":{"type":"string","pattern":"^(a?){100}$","default":"aaaaaaaa"}`,
+      ),
+    ),
+    post('CustomResourceDefinition, fields 120 levels deep', definitions, (round) => {
+      const levels = 120;
+      const opening = '"n":{"type":"object","default":{},"properties":{'.repeat(levels);
+      return definitionOf(
+        { plural: `deeps${round}`, kind: `Deep${round}` },
+        (at) => `"p${at}":{"type":"string","title":","}`,
+        opening,
+        '}}'.repeat(levels),
+      );
+    }),
+    post('CustomResourceDefinition, refused for each of its fields', definitions, (round) =>
+      definitionOf({ plural: `wrongs${round}`, kind: `Wrong${round}` }, (at) => `"p${at}":{}`),
     ),
     post('custom object, 3 MB of text under a pattern', widgets, (round) =>
       JSON.stringify({ metadata: { name: `t${round}` }, spec: { text: 'a'.repeat(bodyBytes - 200) } }),
@@ -125,6 +146,27 @@ function structured(): Heavy[] {
       ),
     ),
   ];
+}
+
+/** A definition with as many fields as fit, inside an opening and a closing. */
+function definitionOf(
+  { plural, kind }: { readonly plural: string; readonly kind: string },
+  field: (at: number) => string,
+  opening = '',
+  closing = '',
+): string {
+  const names = `"names":{"plural":"${plural}","kind":"${kind}"}`;
+  const version =
+    '"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{';
+  return filled(
+    `{"metadata":{"name":"${plural}.heavy.example"},"spec":{"group":"heavy.example","scope":"Namespaced",${names},"versions":[{${version}${opening}`,
+    field,
+    `${closing}}}}}]}}`,
+  );
+}
+
+function hugeDefinition(prefix: string): string {
+  return definitionOf({ plural: 'huges', kind: 'Huge' }, (at) => `"${prefix}${at}":{"type":"string"}`);
 }
 
 function yamlMap(name: string, lines: number): string {
@@ -192,6 +234,25 @@ function patches(): Heavy[] {
       filled('{"spec":{"$setElementOrder/ports":[', (at) => `{"port":${at}}`, '],"ports":[{"port":80}]}}'),
       strategic,
     ),
+    patch(
+      'merge patch of one label, CustomResourceDefinition with as many fields as fit',
+      `${definitions}/huges.heavy.example`,
+      '{"metadata":{"labels":{"a":"b"}}}',
+      mergePatch,
+    ),
+    {
+      verb: 'update',
+      what: 'CustomResourceDefinition, as many fields as fit',
+      run: (place, round) =>
+        sent(place, 'PUT', `${definitions}/huges.heavy.example`, hugeDefinition(`q${round}`), json),
+    },
+    {
+      verb: 'get',
+      what: 'OpenAPI of a definition with as many fields as fit',
+      run: (place) => sent(place, 'GET', '/openapi/v3'),
+      after: (place, round) =>
+        sent(place, 'PUT', `${definitions}/huges.heavy.example`, hugeDefinition(`r${round}`), json),
+    },
     {
       verb: 'update',
       what: 'ConfigMap, as many keys as fit',
@@ -320,6 +381,7 @@ export async function prepare(place: Place): Promise<void> {
   for (const name of ['heavy', 'large'])
     await sent(place, 'POST', '/api/v1/namespaces', JSON.stringify({ metadata: { name } }), json);
   await sent(place, 'POST', definitions, dump(widgetDefinition()), json);
+  await sent(place, 'POST', definitions, hugeDefinition('p'), json);
   await sent(
     place,
     'POST',

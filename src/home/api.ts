@@ -80,7 +80,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   const answerPath = createPathHandler({
     engine,
     metrics: options.metrics,
-    openApi: createOpenApi(engine.registry),
+    openApi: createOpenApi(engine.registry, () => engine.turns.next()),
     authority: options.authority,
     waitsFor: () => (state === 'started' ? undefined : `the server is ${state}`),
   });

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { addressClaimType } from '../../addresses/address-claim.ts';
+import { atOnce } from '../../base/pieces.ts';
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
 import { clusterPropertyType } from '../../clusterset/kinds/cluster-property.ts';
 import { clusterSetDefaults, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
@@ -36,11 +37,11 @@ const definitions = loadDefinitions(files.map((name) => readFileSync(new URL(nam
 
 function accept(object: AnyObject, others: readonly Kind[]): CustomResourceDefinition {
   const { schema } = customResourceDefinitionKind.versions[0]!;
-  const { applyDefaults, validate } = customResourceDefinitionKind.behaviour;
+  const { applyDefaults, validateInPieces } = customResourceDefinitionKind.behaviour;
   const copy = structuredClone(object);
   expect(pruneUnknownFields(schema, copy)).toEqual([]);
   applyDefaults!(copy);
-  expect([...validateSchema(schema, copy), ...validate!(copy, undefined)]).toEqual([]);
+  expect([...validateSchema(schema, copy), ...atOnce(validateInPieces!(copy, undefined))]).toEqual([]);
   const definition = copy as unknown as CustomResourceDefinition;
   definition.status = acceptDefinition(definition, others, '2026-01-01T00:00:00Z');
   return definition;

@@ -10,6 +10,7 @@ import { type DefinedKindRules, keyPrefixOf } from '../kinds/kind.ts';
 import type { Served } from '../kinds/registry.ts';
 import type { Engine, Place } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
+import { stepsOf } from '../request/steps.ts';
 import { systemCall } from '../request/system-call.ts';
 import { create } from '../verbs/create.ts';
 import { formatTime } from '../verbs/metadata.ts';
@@ -87,7 +88,10 @@ class Serving {
     const served = definitionKind(this.#engine);
     const entry = await this.#engine.store.get(definitionKeyPrefix + name);
     if (entry === undefined) return this.#retire(name);
+    const step = stepsOf(this.#engine, entry.latin1.length);
+    await step();
     const definition = asDefinition(parseStored(served, entry));
+    await step();
     if (definition.metadata.deletionTimestamp !== undefined)
       return this.#empty(definition, { served, namespace: '', name });
     await this.#accept(definition, { served, namespace: '', name });

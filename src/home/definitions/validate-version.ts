@@ -1,6 +1,8 @@
 // Validation of one version of a definition: its schema, its columns, the fields it can be selected by.
 
 import { isDns1035Label } from '../../base/dns/labels.ts';
+import { isSameJson } from '../../base/json.ts';
+import type { Pieces } from '../../base/pieces.ts';
 import { checkOneOf, checkRequiredText, checkUnique } from '../../kube/objects/checks.ts';
 import { type FieldError, forbidden, invalid, required, tooMany } from '../../kube/objects/field-error.ts';
 import type { Schema } from '../schema/schema.ts';
@@ -15,7 +17,12 @@ const selectableFieldsMax = 8;
 /** Far above what a person reads. Each is looked up in each object of a table. */
 const columnsMax = 100;
 
-export function validateVersion(version: DefinitionVersion, path: string): FieldError[] {
+/** `previous` is the version of this name before; its schema has been checked then. */
+export function* validateVersion(
+  version: DefinitionVersion,
+  previous: DefinitionVersion | undefined,
+  path: string,
+): Pieces<FieldError[]> {
   const errors: FieldError[] = [];
   checkRequiredText(errors, `${path}.name`, version.name, isDns1035Label);
   if (version.deprecationWarning !== undefined && version.deprecated !== true) {
@@ -24,8 +31,7 @@ export function validateVersion(version: DefinitionVersion, path: string): Field
   }
   const schema = version.schema?.openAPIV3Schema;
   const field = `${path}.schema.openAPIV3Schema`;
-  const wrongSchema =
-    schema === undefined ? [required(field, 'schemas are required')] : validateStructural(schema, field);
+  const wrongSchema = yield* checkSchema(schema, previous?.schema?.openAPIV3Schema, field);
   errors.push(...wrongSchema);
   const columns = version.additionalPrinterColumns ?? [];
   if (columns.length > columnsMax)
@@ -34,6 +40,12 @@ export function validateVersion(version: DefinitionVersion, path: string): Field
     checkColumn(column, `${path}.additionalPrinterColumns[${index}]`, errors);
   if (schema !== undefined && wrongSchema.length === 0) checkSelectableFields(version, schema, path, errors);
   return errors;
+}
+
+function* checkSchema(schema: Schema | undefined, previous: Schema | undefined, field: string): Pieces<FieldError[]> {
+  if (schema === undefined) return [required(field, 'schemas are required')];
+  if (previous !== undefined && isSameJson(schema, previous)) return [];
+  return yield* validateStructural(schema, field);
 }
 
 function checkColumn(column: PrinterColumn, path: string, errors: FieldError[]): void {

@@ -2,6 +2,7 @@
 // asks for and does not get here.
 
 import { isDns1035Label, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';
+import type { Pieces } from '../../base/pieces.ts';
 import { checkOneOf, checkRequiredText, checkText, checkUnchanged } from '../../kube/objects/checks.ts';
 import { type FieldError, invalid, required } from '../../kube/objects/field-error.ts';
 import type { Schema } from '../schema/schema.ts';
@@ -11,10 +12,10 @@ import type { CustomResourceDefinition, DefinitionNames, DefinitionSpec } from '
 import { validateVersion } from './validate-version.ts';
 
 /** The kind's own schema reports missing required fields; such a definition gets no further checks here. */
-export function validateDefinition(
+export function* validateDefinition(
   definition: CustomResourceDefinition,
   previous: CustomResourceDefinition | undefined,
-): FieldError[] {
+): Pieces<FieldError[]> {
   const { metadata, spec } = definition;
   if (!hasWhatIsRequired(spec)) return [];
   const errors: FieldError[] = [];
@@ -24,7 +25,7 @@ export function validateDefinition(
   checkGroup(definition, errors);
   checkOneOf(errors, 'spec.scope', spec.scope, ['Cluster', 'Namespaced']);
   checkNames(spec.names, errors);
-  checkVersions(spec, errors);
+  yield* checkVersions(spec, previous?.spec, errors);
   checkConversion(spec, errors);
   if (spec.preserveUnknownFields === true) {
     const reason = 'must not be true; x-kubernetes-preserve-unknown-fields in the schema does the same';
@@ -69,7 +70,11 @@ function checkNames(names: DefinitionNames, errors: FieldError[]): void {
   }
 }
 
-function checkVersions({ versions = [] }: DefinitionSpec, errors: FieldError[]): void {
+function* checkVersions(
+  { versions = [] }: DefinitionSpec,
+  previous: DefinitionSpec | undefined,
+  errors: FieldError[],
+): Pieces<void> {
   const names = versions.map(({ name }) => name);
   if (versions.filter(({ storage }) => storage).length !== 1) {
     const reason = 'exactly one version must be the storage version';
@@ -78,8 +83,11 @@ function checkVersions({ versions = [] }: DefinitionSpec, errors: FieldError[]):
   if (new Set(names).size !== names.length) {
     errors.push(invalid('spec.versions', shown(names), 'every version needs a name of its own'));
   }
-  for (const [index, version] of versions.entries())
-    errors.push(...validateVersion(version, `spec.versions[${index}]`));
+  const before = new Map(previous?.versions?.map((version) => [version.name, version]));
+  for (const [index, version] of versions.entries()) {
+    yield;
+    errors.push(...(yield* validateVersion(version, before.get(version.name), `spec.versions[${index}]`)));
+  }
 }
 
 function checkConversion({ conversion }: DefinitionSpec, errors: FieldError[]): void {
@@ -128,14 +136,13 @@ export function definitionWarnings(definition: CustomResourceDefinition): string
   });
 }
 
-function pathsWithRules(schema: Schema, path: string): string[] {
-  const found = (schema['x-kubernetes-validations'] ?? []).length > 0 ? [path] : [];
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    found.push(...pathsWithRules(property, `${path}.properties[${name}]`));
-  }
-  if (schema.items !== undefined) found.push(...pathsWithRules(schema.items, `${path}.items`));
-  if (typeof schema.additionalProperties === 'object') {
-    found.push(...pathsWithRules(schema.additionalProperties, `${path}.additionalProperties`));
+function pathsWithRules(schema: Schema, path: string, found: string[] = []): readonly string[] {
+  const { properties, items, additionalProperties } = schema;
+  if ((schema['x-kubernetes-validations'] ?? []).length > 0) found.push(path);
+  for (const name in properties) pathsWithRules(properties[name]!, `${path}.properties[${name}]`, found);
+  if (items !== undefined) pathsWithRules(items, `${path}.items`, found);
+  if (typeof additionalProperties === 'object') {
+    pathsWithRules(additionalProperties, `${path}.additionalProperties`, found);
   }
   return found;
 }

@@ -37,13 +37,16 @@ function source(initial: readonly Kind[]) {
   return { state, kinds: () => state.kinds, generation: () => state.generation };
 }
 
-function documentOf(path: string) {
-  return JSON.parse(createOpenApi(source([...builtin, custom])).document(path)!.text);
+const atOnce = async () => {};
+
+async function documentOf(path: string) {
+  const document = await createOpenApi(source([...builtin, custom]), atOnce).document(path);
+  return JSON.parse(Buffer.concat(document!.chunks).toString());
 }
 
 describe('openapi: the index', () => {
-  test('every group and version -> an address with a hash', () => {
-    const { paths } = JSON.parse(createOpenApi(source([...builtin, custom])).index());
+  test('every group and version -> an address with a hash', async () => {
+    const { paths } = JSON.parse(await createOpenApi(source([...builtin, custom]), atOnce).index());
     expect(Object.keys(paths)).toEqual([
       'api/v1',
       'apis/apps/v1',
@@ -55,26 +58,26 @@ describe('openapi: the index', () => {
     expect(paths['apis/apps/v1'].serverRelativeURL).toMatch(/^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{32}$/);
   });
 
-  test('a kind comes -> only the address of its group changes, and other documents are not made again', () => {
+  test('a kind comes -> only the address of its group changes, and other documents are not made again', async () => {
     const from = source(builtin);
-    const openApi = createOpenApi(from);
-    const before = JSON.parse(openApi.index()).paths;
-    const document = openApi.document('api/v1');
+    const openApi = createOpenApi(from, atOnce);
+    const before = JSON.parse(await openApi.index()).paths;
+    const document = await openApi.document('api/v1');
     Object.assign(from.state, { kinds: [...builtin, custom], generation: 2 });
-    const after = JSON.parse(openApi.index()).paths;
+    const after = JSON.parse(await openApi.index()).paths;
     expect(after).toEqual({ ...before, 'apis/portolan.dev/v1alpha1': expect.anything() });
-    expect(openApi.document('api/v1')).toBe(document);
+    expect(await openApi.document('api/v1')).toBe(document);
     const other = { ...custom, versions: [{ ...custom.versions[0]!, schema: { type: 'object' as const } }] };
     Object.assign(from.state, { kinds: [...builtin, other], generation: 3 });
     const path = 'apis/portolan.dev/v1alpha1';
-    expect(JSON.parse(openApi.index()).paths[path]).not.toEqual(after[path]);
+    expect(JSON.parse(await openApi.index()).paths[path]).not.toEqual(after[path]);
   });
 });
 
 describe('openapi: a document', () => {
-  test('every reference -> leads somewhere', () => {
+  test('every reference -> leads somewhere', async () => {
     for (const path of ['api/v1', 'apis/apps/v1', 'apis/discovery.k8s.io/v1', 'apis/portolan.dev/v1alpha1']) {
-      const document = documentOf(path);
+      const document = await documentOf(path);
       const names = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(
         (match) => match[1]!,
       );
@@ -83,8 +86,8 @@ describe('openapi: a document', () => {
     }
   });
 
-  test('a kind -> named by group, version and kind, with what is required and how lists merge', () => {
-    const { schemas } = documentOf('api/v1').components;
+  test('a kind -> named by group, version and kind, with what is required and how lists merge', async () => {
+    const { schemas } = (await documentOf('api/v1')).components;
     expect(schemas['io.k8s.api.core.v1.Service']['x-kubernetes-group-version-kind']).toEqual([
       { group: '', version: 'v1', kind: 'Service' },
     ]);
@@ -99,8 +102,8 @@ describe('openapi: a document', () => {
     expect(schemas['io.k8s.apimachinery.pkg.util.intstr.IntOrString'].format).toBe('int-or-string');
   });
 
-  test('what kubectl looks for before it sends a patch -> fieldValidation, dryRun, fieldManager', () => {
-    const { paths } = documentOf('api/v1');
+  test('what kubectl looks for before it sends a patch -> fieldValidation, dryRun, fieldManager', async () => {
+    const { paths } = await documentOf('api/v1');
     const { patch } = paths['/api/v1/namespaces/{namespace}/services/{name}'];
     expect(patch['x-kubernetes-group-version-kind']).toEqual({ group: '', version: 'v1', kind: 'Service' });
     const names = patch.parameters.map((parameter: { name: string }) => parameter.name);
@@ -110,8 +113,8 @@ describe('openapi: a document', () => {
     expect(paths).toHaveProperty(['/api/v1/namespaces/{namespace}/services/{name}/status']);
   });
 
-  test('a custom kind -> its own schema, with the metadata of all kinds', () => {
-    const { schemas } = documentOf('apis/portolan.dev/v1alpha1').components;
+  test('a custom kind -> its own schema, with the metadata of all kinds', async () => {
+    const { schemas } = (await documentOf('apis/portolan.dev/v1alpha1')).components;
     expect(schemas['dev.portolan.v1alpha1.Peer']).toMatchObject({
       description: 'Another mesh.',
       properties: {
@@ -122,9 +125,9 @@ describe('openapi: a document', () => {
     });
   });
 
-  test('a version that is not served, or a group nobody knows -> nothing', () => {
-    const openApi = createOpenApi(source(builtin));
-    expect(openApi.document('apis/apps/v2')).toBeUndefined();
-    expect(openApi.document('api/v2')).toBeUndefined();
+  test('a version that is not served, or a group nobody knows -> nothing', async () => {
+    const openApi = createOpenApi(source(builtin), atOnce);
+    expect(await openApi.document('apis/apps/v2')).toBeUndefined();
+    expect(await openApi.document('api/v2')).toBeUndefined();
   });
 });

@@ -3,6 +3,7 @@
 // they got for as long as the address stays the same.
 
 import { createHash } from 'node:crypto';
+import { inSteps, type Pieces } from '../../base/pieces.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import type { Kind, KindVersion } from '../kinds/kind.ts';
 import { messageOfKind } from '../kinds/messages/messages.ts';
@@ -17,13 +18,14 @@ export interface OpenApiSource {
 
 export interface OpenApi {
   /** The answer to /openapi/v3. */
-  index(): string;
+  index(): Promise<string>;
   /** The answer to /openapi/v3/<path>: `api/v1`, `apis/apps/v1`. Undefined if nothing is served there. */
-  document(path: string): OpenApiDocument | undefined;
+  document(path: string): Promise<OpenApiDocument | undefined>;
 }
 
 export interface OpenApiDocument {
-  readonly text: string;
+  /** The text in pieces: definitions may bring megabytes each. */
+  readonly chunks: readonly Uint8Array[];
   /** Hash of the text; `?hash=` of the address in the index. */
   readonly hash: string;
 }
@@ -33,7 +35,8 @@ interface ServedKind {
   readonly version: KindVersion;
 }
 
-export function createOpenApi(source: OpenApiSource): OpenApi {
+/** `step` is awaited before each piece of a document. */
+export function createOpenApi(source: OpenApiSource, step: () => Promise<void>): OpenApi {
   let generation = -1;
   let groups = new Map<string, Cached>();
   const refresh = () => {
@@ -41,23 +44,26 @@ export function createOpenApi(source: OpenApiSource): OpenApi {
     generation = source.generation();
     groups = regroup(source.kinds(), groups);
   };
-  const documentAt = (path: string): OpenApiDocument | undefined => {
-    refresh();
-    const group = groups.get(path);
-    return group === undefined ? undefined : (group.document ??= openapiDocument(group.served));
-  };
+  // Shared by all that ask while it is being made.
+  const documentOf = (group: Cached) => (group.document ??= inSteps(openapiDocument(group.served), step));
   return {
-    index: () => {
+    index: async () => {
       refresh();
-      return openapiIndex([...groups.keys()].map((path) => ({ path, hash: documentAt(path)!.hash })));
+      const hashes: [path: string, hash: string][] = [];
+      for (const [path, group] of groups) hashes.push([path, (await documentOf(group)).hash]);
+      return openapiIndex(hashes);
     },
-    document: documentAt,
+    document: async (path) => {
+      refresh();
+      const group = groups.get(path);
+      return group && documentOf(group);
+    },
   };
 }
 
 interface Cached {
   readonly served: readonly ServedKind[];
-  document: OpenApiDocument | undefined;
+  document: Promise<OpenApiDocument> | undefined;
 }
 
 /** A document is kept if the very same kinds are served at its path. */
@@ -81,37 +87,55 @@ function reuse(before: Cached | undefined, served: readonly ServedKind[]): Cache
   return isSame ? before! : { served, document: undefined };
 }
 
-function openapiIndex(documents: readonly { readonly path: string; readonly hash: string }[]): string {
-  const paths = documents.map(({ path, hash }) => [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }]);
+function openapiIndex(hashes: readonly (readonly [path: string, hash: string])[]): string {
+  const paths = hashes.map(([path, hash]) => [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }]);
   return JSON.stringify({ paths: Object.fromEntries(paths) });
 }
 
-function openapiDocument(served: readonly ServedKind[]): OpenApiDocument {
+function* openapiDocument(served: readonly ServedKind[]): Pieces<OpenApiDocument> {
   const schemas: Components = {};
   const paths: Paths = {};
   addMessage(schemas, 'meta.v1.Status');
   addMessage(schemas, 'meta.v1.DeleteOptions');
   for (const { kind, version } of served) {
+    yield;
     addKind(schemas, kind, version);
     addPaths(paths, kind, version);
     for (const subresource of Object.values(kind.behaviour.subresources ?? {}))
       addSubresourceKind(schemas, subresource);
   }
-  const text = JSON.stringify({
-    openapi: '3.0.0',
-    info: { title: 'Portolan', version: 'unversioned' },
-    paths: sorted(paths),
-    components: { schemas: sorted(schemas) },
-  });
-  return { text, hash: createHash('sha256').update(text).digest('hex').slice(0, 32).toUpperCase() };
+  const chunks: Uint8Array[] = [];
+  const hash = createHash('sha256');
+  const add = (text: string) => {
+    const chunk = Buffer.from(text);
+    hash.update(chunk);
+    chunks.push(chunk);
+  };
+  const info = { title: 'Portolan', version: 'unversioned' };
+  add(`{"openapi":"3.0.0","info":${JSON.stringify(info)},"paths":{`);
+  yield* addMembers(paths, add);
+  add('},"components":{"schemas":{');
+  yield* addMembers(schemas, add);
+  add('}}}');
+  return { chunks, hash: hash.digest('hex').slice(0, 32).toUpperCase() };
+}
+
+/** Characters of one chunk; a single schema may be longer. */
+const chunkLength = 64 * 1024;
+
+function* addMembers(record: Readonly<Record<string, unknown>>, add: (text: string) => void): Pieces<void> {
+  let text = '';
+  for (const [index, key] of Object.keys(record).sort().entries()) {
+    text += `${index === 0 ? '' : ','}${JSON.stringify(key)}:${JSON.stringify(record[key])}`;
+    if (text.length < chunkLength) continue;
+    add(text);
+    text = '';
+    yield;
+  }
+  add(text);
 }
 
 function addSubresourceKind(schemas: Components, names: { group: string; version: string; kind: string }): void {
   const message = messageOfKind(apiVersionOf(names), names.kind);
   if (message !== undefined) addMessage(schemas, message);
-}
-
-function sorted<T>(record: Readonly<Record<string, T>>): Record<string, T> {
-  const keys = Object.keys(record).sort();
-  return Object.fromEntries(keys.map((key) => [key, record[key]!]));
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { atOnce } from '../../base/pieces.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { CustomResourceDefinition } from '../definitions/definition.ts';
 import { exampleDefinition, exampleVersion } from '../definitions/testing/example.ts';
@@ -7,7 +8,7 @@ import { validateSchema } from '../schema/validate.ts';
 import { customResourceDefinitionKind } from './custom-resource-definition.ts';
 
 const { schema } = customResourceDefinitionKind.versions[0]!;
-const { applyDefaults, validate, warnings } = customResourceDefinitionKind.behaviour;
+const { applyDefaults, validateInPieces, warnings } = customResourceDefinitionKind.behaviour;
 
 function asObject(definition: unknown): AnyObject {
   return structuredClone(definition) as AnyObject;
@@ -18,7 +19,7 @@ function check(definition: unknown, before?: CustomResourceDefinition): string[]
   const object = asObject(definition);
   applyDefaults!(object);
   const previous = before === undefined ? undefined : asObject(before);
-  return [...validateSchema(schema, object), ...validate!(object, previous)].map(
+  return [...validateSchema(schema, object), ...atOnce(validateInPieces!(object, previous))].map(
     ({ field, message }) => `${field}: ${message}`,
   );
 }
@@ -171,6 +172,20 @@ test('definition: established, then scope and kind change -> immutable', () => {
     'spec.scope: Invalid value: "Cluster": field is immutable',
     'spec.names.kind: Invalid value: "Ship": field is immutable',
   ]);
+});
+
+// An earlier release may have taken a schema that is refused today: its status and labels can still be written.
+test('definition: a schema that is refused now, stored before -> stays; changed -> refused', () => {
+  const wrong = (description: string) =>
+    exampleVersion({ schema: { openAPIV3Schema: { type: 'object', description, properties: { spec: {} } } } });
+  const before = exampleDefinition({ versions: [wrong('a')] });
+  expect(check(before)).toHaveLength(1);
+  const relabelled = { ...before, metadata: { ...before.metadata, labels: { a: 'b' } } };
+  expect(check(relabelled, before)).toEqual([]);
+  const refused = 'spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Required value: ';
+  expect(check(exampleDefinition({ versions: [wrong('b')] }), before)).toEqual([expect.stringContaining(refused)]);
+  const other = { ...wrong('a'), name: 'v2' };
+  expect(check(exampleDefinition({ versions: [other] }), before)).toEqual([expect.stringContaining(refused)]);
 });
 
 test('definition: a version that objects are stored in is removed -> refused', () => {

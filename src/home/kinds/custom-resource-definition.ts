@@ -1,5 +1,6 @@
 // CustomResourceDefinition, the kind of which kinds are made. Its rules are in `definitions/`.
 
+import type { AnyObject } from '../../kube/objects/object.ts';
 import { applyDefinitionDefaults, type CustomResourceDefinition } from '../definitions/definition.ts';
 import { definitionWarnings, validateDefinition } from '../definitions/validate.ts';
 import { builtinKind } from './builtin.ts';
@@ -24,9 +25,16 @@ const builtin = builtinKind<CustomResourceDefinition>({
   shortNames: ['crd', 'crds'],
   categories: ['api-extensions'],
   applyDefaults: applyDefinitionDefaults,
-  validate: validateDefinition,
-  behaviour: { warnings: (object) => definitionWarnings(object as unknown as CustomResourceDefinition) },
+  behaviour: {
+    validateInPieces: (object, previous) =>
+      validateDefinition(asDefinition(object), previous && asDefinition(previous)),
+    warnings: (object) => definitionWarnings(asDefinition(object)),
+  },
 });
+
+function asDefinition(object: AnyObject): CustomResourceDefinition {
+  return object as unknown as CustomResourceDefinition;
+}
 
 export const customResourceDefinitionKind: Kind = {
   ...builtin,

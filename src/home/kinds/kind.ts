@@ -1,6 +1,7 @@
 // The description of a kind: its names, its versions and its special rules. Built-in kinds are
 // listed in `kinds/`, the others come from CustomResourceDefinitions; nothing else in the request path tells them apart.
 
+import type { Pieces } from '../../base/pieces.ts';
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { User } from '../request/access.ts';
@@ -60,6 +61,8 @@ export interface KindBehaviour {
   readonly validatesAnyShape?: boolean;
   /** Beyond the schema. `previous` is absent on create. */
   validate?(object: AnyObject, previous: AnyObject | undefined): FieldError[];
+  /** The same for rules that take long on a large object. */
+  validateInPieces?(object: AnyObject, previous: AnyObject | undefined): Pieces<FieldError[]>;
   /** Warnings for the writer of an accepted object: texts for the Warning header. */
   warnings?(object: AnyObject): string[];
   /** Field selectors beyond metadata.name and metadata.namespace. */

@@ -80,23 +80,27 @@ async function metricsResponse(metrics: Metrics): Promise<HttpResponse> {
   return textResponse(await metrics.text(), 200, metrics.contentType);
 }
 
-function answerOpenApi(
+async function answerOpenApi(
   openApi: OpenApi,
   request: ApiRequest,
   { segments, query }: PathRoute,
-): HttpResponse | undefined {
+): Promise<HttpResponse | undefined> {
   if (segments[1] === 'v2' && segments.length === 2) return answerOpenApiV2(request);
   if (segments[1] !== 'v3') return undefined;
   negotiate(request.headers['accept'], plainForms);
-  if (segments.length === 2) return textResponse(openApi.index(), 200, 'application/json');
-  const document = openApi.document(segments.slice(2).join('/'));
+  if (segments.length === 2) return textResponse(await openApi.index(), 200, 'application/json');
+  const document = await openApi.document(segments.slice(2).join('/'));
   if (document === undefined) return undefined;
   const etag = `"${document.hash}"`;
   // The address in the index changes with the document, so what it leads to may be kept for ever.
   const cacheControl = query.get('hash') === document.hash ? 'public, immutable' : 'no-cache, private';
   const headers = { 'content-type': 'application/json', etag, 'cache-control': cacheControl, vary: 'Accept' };
   if (request.headers['if-none-match'] === etag) return { status: 304, headers, body: new Uint8Array() };
-  return { status: 200, headers, body: Buffer.from(document.text) };
+  return { status: 200, headers, body: inChunks(document.chunks) };
+}
+
+async function* inChunks(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
 }
 
 const rootForms: ReadonlySet<Form['kind']> = new Set(['json', 'discovery']);

@@ -87,22 +87,38 @@ export interface StatusSubject {
   readonly name: string;
 }
 
+type Cause = NonNullable<StatusDetails['causes']>[number];
+
 /** More than a person reads; keeps an answer small however wrong the request is. */
 const causesMax = 500;
+const causesLengthMax = 512 * 1024;
+const textLengthMax = 8192;
 
 /** 422 with every field error as a cause, in the words kubectl shows. */
 export function invalidObject(subject: StatusSubject, errors: readonly FieldError[]): StatusError {
-  const told = errors.slice(0, causesMax);
-  const texts = told.map((error) => `${error.field}: ${error.message}`);
-  if (told.length < errors.length) texts.push(`and ${errors.length - told.length} more`);
+  const causes = causesOf(errors);
+  const texts = causes.map(({ field, message }) => `${field}: ${message}`);
+  if (causes.length < errors.length) texts.push(`and ${errors.length - causes.length} more`);
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
   const qualified = subject.group === '' ? subject.kind : `${subject.kind}.${subject.group}`;
   return new StatusError('Invalid', `${qualified} ${JSON.stringify(subject.name)} is invalid: ${list}`, {
-    details: {
-      name: subject.name,
-      group: subject.group,
-      kind: subject.kind,
-      causes: told.map(({ reason, message, field }) => ({ reason, message, field })),
-    },
+    details: { name: subject.name, group: subject.group, kind: subject.kind, causes },
   });
+}
+
+/** As many as fit. A field may have a name of a megabyte, and many errors below it. */
+function causesOf(errors: readonly FieldError[]): Cause[] {
+  const causes: Cause[] = [];
+  let length = 0;
+  for (const { reason, message, field } of errors) {
+    const cause = { reason, message: cut(message), field: cut(field) };
+    length += cause.message.length + cause.field.length;
+    if (causes.length === causesMax || length > causesLengthMax) break;
+    causes.push(cause);
+  }
+  return causes;
+}
+
+function cut(text: string): string {
+  return text.length > textLengthMax ? `${text.slice(0, textLengthMax)}...` : text;
 }

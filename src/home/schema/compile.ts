@@ -1,5 +1,5 @@
-// Turns a schema into checks once, so that patterns are compiled and keywords are looked at only when a kind is
-// loaded. A compiled schema never changes and may be used concurrently.
+// Turns a schema into checks once, so that patterns are compiled and keywords are looked at only when a field is first
+// used. A compiled schema gives the same answers forever and may be used concurrently.
 
 import { compositeChecks } from './composite-checks.ts';
 import { arrayChecks, objectChecks } from './container-checks.ts';
@@ -12,7 +12,7 @@ export interface CompiledSchema {
   readonly check: Check;
 }
 
-/** Throws if a pattern is not one: definitions are validated before they are compiled. */
+/** Its checks throw if a pattern is not one: definitions are validated before they are compiled. */
 export function compileSchema(schema: Schema): CompiledSchema {
   return { schema, check: compileCheck(schema) };
 }

@@ -34,13 +34,19 @@ function sizeCheck({ minProperties = 0, maxProperties = Number.POSITIVE_INFINITY
 
 function propertiesCheck(schema: Schema, compile: Compile): Check | undefined {
   const { properties = {}, additionalProperties } = schema;
-  const byName = new Map(Object.entries(properties).map(([name, property]) => [name, compile(property)]));
   const others = typeof additionalProperties === 'object' ? compile(additionalProperties) : undefined;
-  if (byName.size === 0 && others === undefined) return undefined;
+  if (others === undefined && Object.keys(properties).length === 0) return undefined;
+  // Compiled when first used: a kind may have ten thousand fields, and an object three of them.
+  const byName = new Map<string, Check>();
+  const compiled = (name: string) => {
+    const check = compile(properties[name]!);
+    byName.set(name, check);
+    return check;
+  };
   return (value, walk) => {
     const object = value as JsonObject;
     for (const name in object) {
-      const check = byName.get(name) ?? others;
+      const check = byName.get(name) ?? (Object.hasOwn(properties, name) ? compiled(name) : others);
       if (check !== undefined) descend(check, name, object[name], walk);
     }
   };

@@ -1,7 +1,7 @@
 // Checks of one value by itself: its type, its enum, and what strings and numbers may be.
 
 import { canonicalJson } from '../../base/json.ts';
-import { invalid, notSupported, tooLong, wrongType } from '../../kube/objects/field-error.ts';
+import { invalid, notListed, quotedList, tooLong, wrongType } from '../../kube/objects/field-error.ts';
 import { formatCheck } from './formats.ts';
 import { compilePattern } from './pattern.ts';
 import type { Schema } from './schema.ts';
@@ -44,11 +44,11 @@ function quotedTypeName(value: unknown): string {
 export function enumCheck(schema: Schema): Check | undefined {
   if (schema.enum === undefined) return undefined;
   const allowed = new Set(schema.enum.map(canonicalJson));
-  const texts = schema.enum.map((option) => (typeof option === 'string' ? option : JSON.stringify(option)));
+  const list = quotedList(schema.enum.map((option) => (typeof option === 'string' ? option : JSON.stringify(option))));
   const plain: ReadonlySet<unknown> = new Set(schema.enum);
   return (value, walk) => {
     if (plain.has(value)) return;
-    if (!allowed.has(canonicalJson(value))) report(walk, notSupported(pathOf(walk), shown(value), texts));
+    if (!allowed.has(canonicalJson(value))) report(walk, notListed(pathOf(walk), shown(value), list));
   };
 }
 

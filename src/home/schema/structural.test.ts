@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { atOnce } from '../../base/pieces.ts';
 import { applySchemaDefaults } from './defaults.ts';
 import { keywordSchema } from './keywords.ts';
 import { pruneUnknownFields } from './prune.ts';
@@ -11,7 +12,7 @@ const root = 'spec.versions[0].schema.openAPIV3Schema';
 
 function check(spec: unknown): string[] {
   const schema = { type: 'object', properties: { spec } } as Schema;
-  return validateStructural(schema, root).map(({ field, message }) => {
+  return atOnce(validateStructural(schema, root)).map(({ field, message }) => {
     const inside = `${root}.properties[spec]`;
     return `${field.startsWith(inside) ? `~${field.slice(inside.length)}` : field}: ${message}`;
   });
@@ -171,7 +172,7 @@ test('structural: root of another type, fields of metadata -> refused', () => {
     items: { type: 'string' },
     properties: { metadata: { type: 'object', properties: { labels: { type: 'object' } } }, kind: { type: 'integer' } },
   };
-  expect(validateStructural(schema, root).map(({ field }) => field.slice(root.length))).toEqual([
+  expect(atOnce(validateStructural(schema, root)).map(({ field }) => field.slice(root.length))).toEqual([
     '.type',
     '.nullable',
     '.properties[kind].type',
@@ -182,7 +183,7 @@ test('structural: root of another type, fields of metadata -> refused', () => {
 test('structural: schema nested without end -> one error', () => {
   let schema: Schema = { type: 'string' };
   for (let level = 0; level < 100_000; level++) schema = { type: 'array', items: schema };
-  expect(validateStructural(schema, root)).toHaveLength(1);
+  expect(atOnce(validateStructural(schema, root))).toHaveLength(1);
 });
 
 test('structural: wrong pattern beside a default -> the pattern is named, the default not looked at', () => {
@@ -210,7 +211,7 @@ test('structural: any schema and any value -> answers, never exceptions; what is
   fc.assert(
     fc.property(anySchema, fc.jsonValue(), (schema, value) => {
       const root = { type: 'object', properties: { spec: schema } } as Schema;
-      if (validateStructural(root, 'schema').length > 0) return;
+      if (atOnce(validateStructural(root, 'schema')).length > 0) return;
       const object = { spec: structuredClone(value) };
       pruneUnknownFields(root, object);
       applySchemaDefaults(root, object);
@@ -225,9 +226,73 @@ test('structural: patterns that take long to compile -> refused before they are;
   const fields = (patternOf: (at: number) => string) =>
     Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`f${at}`, { type: 'string', pattern: patternOf(at) }]));
   const errorsOf = (properties: object) =>
-    validateStructural({ type: 'object', properties } as Schema, root).map(({ message }) => message);
+    atOnce(validateStructural({ type: 'object', properties } as Schema, root)).map(({ message }) => message);
   const refused = ['Invalid value: "": must not have so many and such large patterns: they take too long to compile'];
   expect(errorsOf({ one: { type: 'string', pattern: '.{1000}'.repeat(1400) } })).toEqual(refused);
   expect(errorsOf(fields((at) => `^[a-z]{1,100}${at}$`))).toEqual(refused);
   expect(errorsOf(fields(() => '^[a-z]{1,100}$'))).toEqual([]);
+});
+
+test('structural: many fields -> checked in many pieces; few -> in few', () => {
+  const piecesOf = (fieldCount: number) => {
+    const properties = Object.fromEntries(Array.from({ length: fieldCount }, (_, at) => [`f${at}`, text]));
+    return [...validateStructural({ type: 'object', properties } as Schema, root)].length;
+  };
+  expect(piecesOf(10)).toBe(1);
+  expect(piecesOf(10_000)).toBeGreaterThan(100);
+});
+
+test('structural: costly patterns -> about one of them in a piece', () => {
+  const properties = Object.fromEntries(
+    Array.from({ length: 10 }, (_, at) => [`f${at}`, { type: 'string', pattern: `${at}(a?){900}` }]),
+  );
+  const schema = { type: 'object', properties } as Schema;
+  expect([...validateStructural(schema, root)].length).toBeGreaterThan(3);
+  expect(atOnce(validateStructural(schema, root))).toEqual([]);
+});
+
+test('structural: deep in a schema -> looked at a few times, not once for each level around it', () => {
+  let reads = 0;
+  let schema: unknown = {
+    type: 'string',
+    get description() {
+      reads++;
+      return 'x';
+    },
+  };
+  for (let level = 0; level < 100; level++) schema = { type: 'object', properties: { n: schema } };
+  expect(atOnce(validateStructural(schema as Schema, root))).toEqual([]);
+  expect(reads).toBeLessThan(20);
+});
+
+test('structural: defaults at every level around a large list of choices -> the choices are read a few times', () => {
+  let reads = 0;
+  const choices = Array.from({ length: 10 }, (_, at) => ({ a: at }));
+  Object.defineProperty(choices[0], 'b', { enumerable: true, get: () => `${++reads}` });
+  let schema: unknown = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, enum: choices };
+  for (let level = 0; level < 50; level++) schema = { type: 'object', default: {}, properties: { n: schema } };
+  expect(atOnce(validateStructural(schema as Schema, root))).toEqual([]);
+  expect(reads).toBeLessThan(20);
+});
+
+test('structural: defaults that take long to match, together -> refused; one of them -> taken', () => {
+  const errorsOf = (count: number) => {
+    const field = { type: 'string', pattern: '^(a?){300}$', default: 'a'.repeat(100) };
+    const properties = Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, field]));
+    return atOnce(validateStructural({ type: 'object', properties } as Schema, root)).map(({ message }) => message);
+  };
+  expect(errorsOf(1)).toEqual([]);
+  expect(errorsOf(200)).toContainEqual(expect.stringContaining('take too long'));
+});
+
+test('structural: a branch inside a branch names what is not specified -> the path of the place outside', () => {
+  const spec = {
+    type: 'object',
+    properties: { 'a.not': { type: 'object', properties: { b: text } } },
+    allOf: [{ properties: { 'a.not': { properties: { c: { minLength: 1 } } } } }],
+  };
+  const missing = `${root}.properties[spec].allOf[0].properties[a.not].properties[c]`;
+  expect(check(spec)).toEqual([
+    `~.properties[a.not].properties[c]: Required value: because it is defined in ${missing}`,
+  ]);
 });

@@ -1,20 +1,18 @@
 // Which schemas a CustomResourceDefinition may bring: structural ones, as Kubernetes defines them for v1. Every level
 // has a type, there are no references, and fields in allOf, anyOf, oneOf and not are also specified outside them.
 
+import type { Pieces } from '../../base/pieces.ts';
 import { type FieldError, forbidden, invalid, required } from '../../kube/objects/field-error.ts';
-import { compileSchema } from './compile.ts';
-import { forbiddenKeywords, keywordSchema, structureKeywords } from './keywords.ts';
 import { checkListAndMapTypes } from './list-types.ts';
-import { compilePattern, patternLengthMax } from './pattern.ts';
+import { patternLengthMax } from './pattern.ts';
 import { patternCost } from './pattern-cost.ts';
-import { pruneUnknownFields } from './prune.ts';
 import type { Schema } from './schema.ts';
-import { validateSchema } from './validate.ts';
+import { checkBranches } from './structural-branches.ts';
+import { checkDefaults } from './structural-defaults.ts';
+import { checkKeywords, Examination } from './structural-level.ts';
 import { isDeeperThan, nestingDepthMax, shown } from './walk.ts';
 
 type Place = 'root' | 'property' | 'items';
-
-const keywords = compileSchema(keywordSchema);
 
 const missingType: Record<Place, string> = {
   root: 'must not be empty at the root',
@@ -23,19 +21,21 @@ const missingType: Record<Place, string> = {
 };
 
 /** Everything that is wrong with a schema; `path` is where it lies in its definition. */
-export function validateStructural(schema: Schema, path: string): FieldError[] {
+export function* validateStructural(schema: Schema, path: string): Pieces<FieldError[]> {
   if (isDeeperThan(schema, nestingDepthMax)) {
     return [invalid(path, '', `must not be nested more than ${nestingDepthMax} levels deep`)];
   }
-  if (sumOf(patternsOf(schema), patternCost) > patternsCostMax) {
+  const costs = costsOf(patternsOf(schema));
+  if (costs === undefined) {
     return [invalid(path, '', 'must not have so many and such large patterns: they take too long to compile')];
   }
-  const errors: FieldError[] = [];
-  checkRoot(schema, path, errors);
-  checkLevel(schema, path, 'root', errors);
+  yield;
+  const examination = new Examination(costs);
+  checkRoot(schema, path, examination.errors);
+  yield* checkLevel(schema, path, 'root', examination);
   // Defaults are held against the schema, so it has to be a sound one first.
-  if (errors.length === 0) checkDefaults(schema, path, errors);
-  return errors;
+  if (examination.errors.length === 0) yield* checkDefaults(schema, path, examination);
+  return examination.errors;
 }
 
 /** About 20 ms. Patterns that are the same text are compiled once. */
@@ -45,14 +45,21 @@ function patternsOf(value: unknown, found = new Set<string>()): ReadonlySet<stri
   if (typeof value !== 'object' || value === null) return found;
   const { pattern } = value as Schema;
   if (typeof pattern === 'string' && pattern.length <= patternLengthMax) found.add(pattern);
-  for (const member of Object.values(value)) patternsOf(member, found);
+  for (const key in value) patternsOf((value as Record<string, unknown>)[key], found);
   return found;
 }
 
-function sumOf(texts: Iterable<string>, cost: (text: string) => number): number {
+/** Undefined above the bound: the cost of megabytes of patterns would take long to estimate. */
+function costsOf(patterns: Iterable<string>): ReadonlyMap<string, number> | undefined {
+  const costs = new Map<string, number>();
   let sum = 0;
-  for (const text of texts) sum += cost(text);
-  return sum;
+  for (const pattern of patterns) {
+    const cost = patternCost(pattern);
+    costs.set(pattern, cost);
+    sum += cost;
+    if (sum > patternsCostMax) return undefined;
+  }
+  return costs;
 }
 
 function checkRoot(schema: Schema, path: string, errors: FieldError[]): void {
@@ -78,43 +85,19 @@ function checkMetadata(metadata: Schema | undefined, path: string, errors: Field
   }
 }
 
-function checkLevel(schema: Schema, path: string, place: Place, errors: FieldError[]): void {
+function* checkLevel(schema: Schema, path: string, place: Place, examination: Examination): Pieces<void> {
+  const { errors } = examination;
+  if (examination.isPieceOver(schema)) yield;
   if (!checkKeywords(schema, path, errors)) return;
   checkType(schema, path, place, errors);
   checkListAndMapTypes(schema, path, errors);
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    checkLevel(property, `${path}.properties[${name}]`, 'property', errors);
+  const { properties } = schema;
+  for (const name in properties) {
+    yield* checkLevel(properties[name]!, `${path}.properties[${name}]`, 'property', examination);
   }
-  if (schema.items !== undefined) checkLevel(schema.items, `${path}.items`, 'items', errors);
-  checkAdditional(schema, path, errors);
-  checkBranches(schema, schema, path, errors);
-}
-
-/** False if the schema cannot be looked at any further. */
-function checkKeywords(schema: Schema, path: string, errors: FieldError[]): boolean {
-  for (const keyword of Object.keys(schema)) {
-    const reason = forbiddenKeywords.get(keyword);
-    if (reason !== undefined) errors.push(forbidden(`${path}.${keyword}`, reason));
-    else if (!Object.hasOwn(keywordSchema.properties!, keyword)) {
-      errors.push(forbidden(`${path}.${keyword}`, 'no such keyword in a structural schema'));
-    }
-  }
-  const wrong = validateSchema(keywords, schema, path);
-  errors.push(...wrong);
-  if (wrong.length > 0) return false;
-  checkPattern(schema, path, errors);
-  if (schema.uniqueItems === true) {
-    const reason = 'takes time quadratic in the length; x-kubernetes-list-type: set does the same';
-    errors.push(forbidden(`${path}.uniqueItems`, reason));
-  }
-  return true;
-}
-
-function checkPattern({ pattern }: Schema, path: string, errors: FieldError[]): void {
-  if (pattern === undefined) return;
-  const compiled = compilePattern(pattern);
-  if (compiled.kind === 'compiled') return;
-  errors.push(invalid(`${path}.pattern`, shown(pattern), `must be a valid regular expression: ${compiled.reason}`));
+  if (schema.items !== undefined) yield* checkLevel(schema.items, `${path}.items`, 'items', examination);
+  yield* checkAdditional(schema, path, examination);
+  yield* checkBranches(schema, { schema, path }, path, examination);
 }
 
 function checkType(schema: Schema, path: string, place: Place, errors: FieldError[]): void {
@@ -148,9 +131,10 @@ function checkEmbedded(schema: Schema, path: string, errors: FieldError[]): void
   }
 }
 
-function checkAdditional(schema: Schema, path: string, errors: FieldError[]): void {
+function* checkAdditional(schema: Schema, path: string, examination: Examination): Pieces<void> {
   const { additionalProperties } = schema;
   if (additionalProperties === undefined) return;
+  const { errors } = examination;
   const field = `${path}.additionalProperties`;
   if (additionalProperties === false) {
     errors.push(forbidden(field, 'additionalProperties cannot be set to false'));
@@ -158,83 +142,8 @@ function checkAdditional(schema: Schema, path: string, errors: FieldError[]): vo
     errors.push(forbidden(field, 'additionalProperties and properties are mutual exclusive'));
   }
   if (typeof additionalProperties === 'object' && additionalProperties !== null) {
-    checkLevel(additionalProperties, field, 'property', errors);
+    yield* checkLevel(additionalProperties, field, 'property', examination);
   } else if (typeof additionalProperties !== 'boolean') {
     errors.push(invalid(field, shown(additionalProperties), 'must be a schema or true'));
   }
-}
-
-/** `around` is the schema outside of all branches, which must specify whatever a branch speaks of. */
-function checkBranches(schema: Schema, around: Schema | undefined, path: string, errors: FieldError[]): void {
-  for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
-    schema[keyword]?.forEach((branch, index) => {
-      checkBranch(branch, around, `${path}.${keyword}[${index}]`, errors);
-    });
-  }
-  if (schema.not !== undefined) checkBranch(schema.not, around, `${path}.not`, errors);
-}
-
-function checkBranch(branch: Schema, around: Schema | undefined, path: string, errors: FieldError[]): void {
-  if (!checkKeywords(branch, path, errors)) return;
-  for (const keyword of structureKeywords) {
-    if (branch[keyword] === undefined || isTypeOfIntOrString(keyword, branch, around)) continue;
-    errors.push(forbidden(`${path}.${keyword}`, 'must be empty to be structural'));
-  }
-  for (const [name, property] of Object.entries(branch.properties ?? {})) {
-    const outside = around?.properties?.[name] ?? valueSchema(around);
-    if (outside === undefined) errors.push(notOutside(around, path, `properties[${name}]`));
-    checkBranch(property, outside, `${path}.properties[${name}]`, errors);
-  }
-  if (branch.items !== undefined) {
-    if (around?.items === undefined) errors.push(notOutside(around, path, 'items'));
-    checkBranch(branch.items, around?.items, `${path}.items`, errors);
-  }
-  checkBranches(branch, around, path, errors);
-}
-
-function valueSchema(schema: Schema | undefined): Schema | undefined {
-  return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-}
-
-// The one type that a branch may name: anyOf integer and string, which generators write beside int-or-string.
-function isTypeOfIntOrString(keyword: string, branch: Schema, around: Schema | undefined): boolean {
-  const isEither = branch.type === 'integer' || branch.type === 'string';
-  return keyword === 'type' && isEither && around?.['x-kubernetes-int-or-string'] === true;
-}
-
-function notOutside(around: Schema | undefined, path: string, what: string): FieldError {
-  const outer = path.replace(/(\.(allOf|anyOf|oneOf)\[\d+\]|\.not).*$/, '');
-  const reason = around === undefined ? 'and so must what it lies in' : `because it is defined in ${path}.${what}`;
-  return required(`${outer}.${what}`, reason);
-}
-
-/** For a schema that is sound otherwise. */
-export function checkDefaults(schema: Schema, path: string, errors: FieldError[], isInMetadata = false): void {
-  if (schema.default !== undefined) {
-    if (isInMetadata) errors.push(forbidden(`${path}.default`, 'must not be set in metadata'));
-    else checkDefault(schema, `${path}.default`, errors);
-  }
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    const isMetadata = isInMetadata || (name === 'metadata' && isResource(schema, path));
-    checkDefaults(property, `${path}.properties[${name}]`, errors, isMetadata);
-  }
-  if (schema.items !== undefined) checkDefaults(schema.items, `${path}.items`, errors, isInMetadata);
-  if (typeof schema.additionalProperties === 'object') {
-    checkDefaults(schema.additionalProperties, `${path}.additionalProperties`, errors, isInMetadata);
-  }
-}
-
-function isResource(schema: Schema, path: string): boolean {
-  return path.endsWith('openAPIV3Schema') || schema['x-kubernetes-embedded-resource'] === true;
-}
-
-function checkDefault(schema: Schema, field: string, errors: FieldError[]): void {
-  const value = structuredClone(schema.default);
-  const isEmbedded = schema['x-kubernetes-embedded-resource'] === true;
-  const unknown = pruneUnknownFields(schema, value, { isRoot: isEmbedded });
-  if (unknown.length > 0) {
-    errors.push(invalid(field, shown(schema.default), `must not have unknown fields: ${unknown.join(', ')}`));
-  }
-  // As Kubernetes does, without the defaults inside it: `default: {}` does not satisfy what is required there.
-  errors.push(...validateSchema(schema, schema.default, field));
 }

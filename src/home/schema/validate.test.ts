@@ -314,6 +314,19 @@ describe('validateSchema', () => {
     expect(error!.message.length).toBeLessThan(1200);
   });
 
+  test('validateSchema: none of ten thousand choices -> the message lists the first ones', () => {
+    const choices = Array.from({ length: 10_000 }, (_, at) => `choice-${at}`);
+    const [error] = validateSchema({ type: 'string', enum: choices }, 'x');
+    expect(error!.message).toMatch(/: supported values: "choice-0", "choice-1", .* and \d+ more$/);
+    expect(error!.message.length).toBeLessThan(5000);
+  });
+
+  test('validateSchema: a field that an object does not have -> its pattern is not compiled', () => {
+    const compiled = compileSchema({ type: 'object', properties: { a: { type: 'string', pattern: '(' } } });
+    expect(validateSchema(compiled, { b: 1 })).toEqual([]);
+    expect(() => validateSchema(compiled, { a: 'x' })).toThrow('pattern (');
+  });
+
   test('validateSchema: compiled once -> the same answers', () => {
     const compiled = compileSchema({ type: 'string', pattern: '^a+$' });
     expect(validateSchema(compiled, 'aaa')).toEqual([]);

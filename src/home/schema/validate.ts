@@ -8,10 +8,19 @@ import { isDeeperThan, nestingDepthMax, TooCostlyError, workMax } from './walk.t
 /** A schema used more than once should be compiled once. `path` is where the value lies; empty for a whole object. */
 export function validateSchema(schema: CompiledSchema | Schema, value: unknown, path = ''): FieldError[] {
   if (isDeeperThan(value, nestingDepthMax)) return [tooDeep(path)];
-  const { check } = isCompiled(schema) ? schema : compileSchema(schema);
+  return validateShallow(isCompiled(schema) ? schema : compileSchema(schema), value, path);
+}
+
+/** For a value that is known not to nest too deep. Values that are checked in one go may share their budget. */
+export function validateShallow(
+  { check }: CompiledSchema,
+  value: unknown,
+  path: string,
+  work = { left: workMax },
+): FieldError[] {
   const errors: FieldError[] = [];
   try {
-    check(value, { root: path, path: [], errors, work: { left: workMax } });
+    check(value, { root: path, path: [], errors, work });
   } catch (error) {
     if (error instanceof TooCostlyError) return [tooCostly(path)];
     throw error;

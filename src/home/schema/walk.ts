@@ -49,12 +49,29 @@ export function report(walk: Walk, error: FieldError): void {
   if (walk.errors.length < errorsMax) walk.errors.push(error);
 }
 
+const shownMax = 1024;
+
 /** The value as messages show it: a small one whole, a large one cut. */
 export function shown(value: unknown): unknown {
-  if (typeof value === 'string') return value.length > 1024 ? `${value.slice(0, 1024)}...` : value;
+  if (typeof value === 'string') return value.length > shownMax ? `${value.slice(0, shownMax)}...` : value;
   if (typeof value !== 'object' || value === null) return value;
-  const text = JSON.stringify(value);
-  return text.length > 1024 ? `${text.slice(0, 1024)}...` : value;
+  const text = startOfJson(value, shownMax);
+  return text.length > shownMax ? `${text.slice(0, shownMax)}...` : value;
+}
+
+/** At least the first `length` characters of the JSON, and not many more: the whole of a large value takes long. */
+function startOfJson(value: unknown, length: number): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, length));
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const isList = Array.isArray(value);
+  let text = isList ? '[' : '{';
+  for (const key in value) {
+    if (text.length > length) return text;
+    if (text.length > 1) text += ',';
+    if (!isList) text += `${JSON.stringify(key.slice(0, length))}:`;
+    text += startOfJson((value as Record<string, unknown>)[key], Math.max(0, length - text.length));
+  }
+  return text + (isList ? ']' : '}');
 }
 
 /** Far above what any kind needs, far below what a stack can hold. */

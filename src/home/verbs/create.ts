@@ -50,6 +50,7 @@ async function tryCreate(engine: Engine, call: Call): Promise<Answer | typeof ag
   applyDefaults(served, object);
   await step();
   await validateObject(served, { object, before: undefined, step });
+  await step();
   call.warnings.push(...(served.kind.behaviour.warnings?.(object) ?? []));
   const key = objectKey(served.keyPrefix, call.namespace, object.metadata.name);
   const compares: Compare[] = [{ key, revision: 0 }];

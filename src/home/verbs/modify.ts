@@ -43,6 +43,7 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   applyDefaults(served, after);
   await step();
   await validateObject(served, { object: after, before, step });
+  await step();
   call.warnings.push(...(served.kind.behaviour.warnings?.(after) ?? []));
   if (after.metadata.deletionTimestamp !== undefined && !isHeld(after)) return removeNow(engine, call, entry, after);
   const { alsoCompare, alsoWrite } = await admit(engine, call, {

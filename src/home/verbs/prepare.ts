@@ -1,7 +1,9 @@
 // Prepares an object for the store: defaults, then all checks, with all errors at once.
 
+import { inSteps } from '../../base/pieces.ts';
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
+import type { KindBehaviour } from '../kinds/kind.ts';
 import type { Served } from '../kinds/registry.ts';
 import type { Place } from '../request/call.ts';
 import { invalidObject } from '../request/status.ts';
@@ -37,10 +39,17 @@ export async function validateObject(served: Served, { object, before, step }: V
   await step();
   // A kind's own rules may rely on the types of the schema.
   if (behaviour.validatesAnyShape || !ofSchema.some(isWrongType)) {
-    const isNew = ({ field }: FieldError) => !ofSchema.some((error) => error.field === field);
-    errors.push(...(behaviour.validate?.(object, before) ?? []).filter(isNew));
+    const known = new Set(ofSchema.map(({ field }) => field));
+    const ofKind = await validateKind(behaviour, { object, before, step });
+    errors.push(...ofKind.filter(({ field }) => !known.has(field)));
   }
   if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
+}
+
+async function validateKind(behaviour: KindBehaviour, { object, before, step }: Validation): Promise<FieldError[]> {
+  const errors = behaviour.validate?.(object, before) ?? [];
+  const pieces = behaviour.validateInPieces?.(object, before);
+  return pieces === undefined ? errors : [...errors, ...(await inSteps(pieces, step))];
 }
 
 /** The schema alone, for what is answered and not stored. */

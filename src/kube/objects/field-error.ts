@@ -32,12 +32,29 @@ export function invalid(field: string, value: unknown, detail: string): FieldErr
 }
 
 export function notSupported(field: string, value: unknown, supported: readonly string[]): FieldError {
-  const list = supported.map((option) => JSON.stringify(option)).join(', ');
+  return notListed(field, value, quotedList(supported));
+}
+
+/** The same with a list that was written once, for many values. */
+export function notListed(field: string, value: unknown, list: string): FieldError {
   return {
     reason: 'FieldValueNotSupported',
     field,
     message: `Unsupported value: ${JSON.stringify(value)}: supported values: ${list}`,
   };
+}
+
+/** More than a person reads. */
+const listLengthMax = 4096;
+
+export function quotedList(texts: readonly string[]): string {
+  let list = '';
+  for (const [index, text] of texts.entries()) {
+    const next = `${index === 0 ? '' : ', '}${JSON.stringify(text)}`;
+    if (list.length + next.length > listLengthMax) return `${list} and ${texts.length - index} more`;
+    list += next;
+  }
+  return list;
 }
 
 export function forbidden(field: string, detail: string): FieldError {
