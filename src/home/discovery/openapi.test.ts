@@ -125,6 +125,25 @@ describe('openapi: a document', () => {
     });
   });
 
+  test('many large kinds -> made in pieces, once for all that ask meanwhile', async () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 2000 }, (_, at) => [`f${at}`, { type: 'string' as const }]),
+    );
+    const kinds = Array.from({ length: 10 }, (_, at): Kind => {
+      const schema = { type: 'object' as const, properties };
+      return { ...custom, kind: `Peer${at}`, plural: `peers${at}`, versions: [{ ...custom.versions[0]!, schema }] };
+    });
+    let steps = 0;
+    const openApi = createOpenApi(source(kinds), async () => void steps++);
+    const path = 'apis/portolan.dev/v1alpha1';
+    const [one, two] = await Promise.all([openApi.document(path), openApi.document(path), openApi.index()]);
+    expect(one).toBe(two);
+    expect(steps).toBeGreaterThan(15);
+    expect(steps).toBeLessThan(30);
+    const { schemas } = JSON.parse(Buffer.concat(one!.chunks).toString()).components;
+    expect(Object.keys(schemas['dev.portolan.v1alpha1.Peer9'].properties)).toContain('f1999');
+  });
+
   test('a version that is not served, or a group nobody knows -> nothing', async () => {
     const openApi = createOpenApi(source(builtin), atOnce);
     expect(await openApi.document('apis/apps/v2')).toBeUndefined();
