@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Turns } from './turns.ts';
+import { inOneGo, inSteps, type Pieces, Turns } from './turns.ts';
 
 /** A clock that moves when work is done, and timers that run when a turn of the event loop ends. */
 function world() {
@@ -58,4 +58,19 @@ describe('turns', () => {
     await job;
     expect(pieces).toBe(100);
   });
+});
+
+function* countTo(last: number, seen: string[]): Pieces<number> {
+  for (let at = 1; at <= last; at++) {
+    if (at > 1) yield;
+    seen.push(String(at));
+  }
+  return last;
+}
+
+test('pieces: in steps -> one step between two pieces, none after the last; in one go -> no steps', async () => {
+  const seen: string[] = [];
+  expect(await inSteps(countTo(3, seen), async () => void seen.push('step'))).toBe(3);
+  expect(seen).toEqual(['1', 'step', '2', 'step', '3']);
+  expect(inOneGo(countTo(3, []))).toBe(3);
 });

@@ -1,5 +1,6 @@
 // Shares the event loop out: long work asks for a turn before each piece, and what was asked for while the loop is
-// held waits for the next one. Each turn admits one waiting caller. A piece should take a few milliseconds.
+// held waits for the next one. Each turn admits one waiting caller. A piece should take a few milliseconds. Pure work is
+// written as a generator that yields after each piece; its caller decides whether the event loop turns there.
 
 import type { Clock, Timers } from './world.ts';
 
@@ -42,5 +43,23 @@ export class Turns {
     if (next === undefined) return;
     this.#begin();
     next();
+  }
+}
+
+export type Pieces<T> = Generator<void, T, void>;
+
+/** `step` is awaited after each piece but the last. */
+export async function inSteps<T>(pieces: Pieces<T>, step: () => Promise<void> | undefined): Promise<T> {
+  for (;;) {
+    const { done, value } = pieces.next();
+    if (done) return value;
+    await step();
+  }
+}
+
+export function inOneGo<T>(pieces: Pieces<T>): T {
+  for (;;) {
+    const { done, value } = pieces.next();
+    if (done) return value;
   }
 }

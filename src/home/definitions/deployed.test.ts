@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { addressClaimType } from '../../addresses/address-claim.ts';
-import { atOnce } from '../../base/pieces.ts';
+import { inOneGo } from '../../base/turns.ts';
 import { clusterType } from '../../clusterset/kinds/cluster.ts';
 import { clusterPropertyType } from '../../clusterset/kinds/cluster-property.ts';
 import { clusterSetDefaults, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
@@ -41,7 +41,7 @@ function accept(object: AnyObject, others: readonly Kind[]): CustomResourceDefin
   const copy = structuredClone(object);
   expect(pruneUnknownFields(schema, copy)).toEqual([]);
   applyDefaults!(copy);
-  expect([...validateSchema(schema, copy), ...atOnce(validateInPieces!(copy, undefined))]).toEqual([]);
+  expect([...validateSchema(schema, copy), ...inOneGo(validateInPieces!(copy, undefined))]).toEqual([]);
   const definition = copy as unknown as CustomResourceDefinition;
   definition.status = acceptDefinition(definition, others, '2026-01-01T00:00:00Z');
   return definition;

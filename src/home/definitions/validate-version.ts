@@ -2,7 +2,7 @@
 
 import { isDns1035Label } from '../../base/dns/labels.ts';
 import { isSameJson } from '../../base/json.ts';
-import type { Pieces } from '../../base/pieces.ts';
+import type { Pieces } from '../../base/turns.ts';
 import { checkOneOf, checkRequiredText, checkUnique } from '../../kube/objects/checks.ts';
 import { type FieldError, forbidden, invalid, required, tooMany } from '../../kube/objects/field-error.ts';
 import type { Schema } from '../schema/schema.ts';

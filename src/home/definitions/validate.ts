@@ -2,7 +2,7 @@
 // asks for and does not get here.
 
 import { isDns1035Label, isDnsSubdomain, type TextRule } from '../../base/dns/labels.ts';
-import type { Pieces } from '../../base/pieces.ts';
+import type { Pieces } from '../../base/turns.ts';
 import { checkOneOf, checkRequiredText, checkText, checkUnchanged } from '../../kube/objects/checks.ts';
 import { type FieldError, invalid, required } from '../../kube/objects/field-error.ts';
 import type { Schema } from '../schema/schema.ts';

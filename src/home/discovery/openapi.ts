@@ -3,7 +3,7 @@
 // they got for as long as the address stays the same.
 
 import { createHash } from 'node:crypto';
-import { inSteps, type Pieces } from '../../base/pieces.ts';
+import { inSteps, type Pieces } from '../../base/turns.ts';
 import { apiVersionOf } from '../../kube/objects/object.ts';
 import type { Kind, KindVersion } from '../kinds/kind.ts';
 import { messageOfKind } from '../kinds/messages/messages.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { atOnce } from '../../base/pieces.ts';
+import { inOneGo } from '../../base/turns.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { CustomResourceDefinition } from '../definitions/definition.ts';
 import { exampleDefinition, exampleVersion } from '../definitions/testing/example.ts';
@@ -19,7 +19,7 @@ function check(definition: unknown, before?: CustomResourceDefinition): string[]
   const object = asObject(definition);
   applyDefaults!(object);
   const previous = before === undefined ? undefined : asObject(before);
-  return [...validateSchema(schema, object), ...atOnce(validateInPieces!(object, previous))].map(
+  return [...validateSchema(schema, object), ...inOneGo(validateInPieces!(object, previous))].map(
     ({ field, message }) => `${field}: ${message}`,
   );
 }

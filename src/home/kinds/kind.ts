@@ -1,7 +1,7 @@
 // The description of a kind: its names, its versions and its special rules. Built-in kinds are
 // listed in `kinds/`, the others come from CustomResourceDefinitions; nothing else in the request path tells them apart.
 
-import type { Pieces } from '../../base/pieces.ts';
+import type { Pieces } from '../../base/turns.ts';
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { User } from '../request/access.ts';

@@ -1,6 +1,6 @@
 // allOf, anyOf, oneOf and not in a schema of a definition: the branches may only narrow what is specified outside them.
 
-import type { Pieces } from '../../base/pieces.ts';
+import type { Pieces } from '../../base/turns.ts';
 import { type FieldError, forbidden, required } from '../../kube/objects/field-error.ts';
 import { structureKeywords } from './keywords.ts';
 import type { Schema } from './schema.ts';

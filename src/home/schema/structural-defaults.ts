@@ -1,6 +1,6 @@
 // The defaults in a schema of a definition: each is held against the schema that it stands in.
 
-import type { Pieces } from '../../base/pieces.ts';
+import type { Pieces } from '../../base/turns.ts';
 import { forbidden, invalid } from '../../kube/objects/field-error.ts';
 import { compileSchema } from './compile.ts';
 import { pruneUnknownFields } from './prune.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { atOnce } from '../../base/pieces.ts';
+import { inOneGo } from '../../base/turns.ts';
 import { applySchemaDefaults } from './defaults.ts';
 import { keywordSchema } from './keywords.ts';
 import { pruneUnknownFields } from './prune.ts';
@@ -12,7 +12,7 @@ const root = 'spec.versions[0].schema.openAPIV3Schema';
 
 function check(spec: unknown): string[] {
   const schema = { type: 'object', properties: { spec } } as Schema;
-  return atOnce(validateStructural(schema, root)).map(({ field, message }) => {
+  return inOneGo(validateStructural(schema, root)).map(({ field, message }) => {
     const inside = `${root}.properties[spec]`;
     return `${field.startsWith(inside) ? `~${field.slice(inside.length)}` : field}: ${message}`;
   });
@@ -172,7 +172,7 @@ test('structural: root of another type, fields of metadata -> refused', () => {
     items: { type: 'string' },
     properties: { metadata: { type: 'object', properties: { labels: { type: 'object' } } }, kind: { type: 'integer' } },
   };
-  expect(atOnce(validateStructural(schema, root)).map(({ field }) => field.slice(root.length))).toEqual([
+  expect(inOneGo(validateStructural(schema, root)).map(({ field }) => field.slice(root.length))).toEqual([
     '.type',
     '.nullable',
     '.properties[kind].type',
@@ -183,7 +183,7 @@ test('structural: root of another type, fields of metadata -> refused', () => {
 test('structural: schema nested without end -> one error', () => {
   let schema: Schema = { type: 'string' };
   for (let level = 0; level < 100_000; level++) schema = { type: 'array', items: schema };
-  expect(atOnce(validateStructural(schema, root))).toHaveLength(1);
+  expect(inOneGo(validateStructural(schema, root))).toHaveLength(1);
 });
 
 test('structural: wrong pattern beside a default -> the pattern is named, the default not looked at', () => {
@@ -211,7 +211,7 @@ test('structural: any schema and any value -> answers, never exceptions; what is
   fc.assert(
     fc.property(anySchema, fc.jsonValue(), (schema, value) => {
       const root = { type: 'object', properties: { spec: schema } } as Schema;
-      if (atOnce(validateStructural(root, 'schema')).length > 0) return;
+      if (inOneGo(validateStructural(root, 'schema')).length > 0) return;
       const object = { spec: structuredClone(value) };
       pruneUnknownFields(root, object);
       applySchemaDefaults(root, object);
@@ -226,7 +226,7 @@ test('structural: patterns that take long to compile -> refused before they are;
   const fields = (patternOf: (at: number) => string) =>
     Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`f${at}`, { type: 'string', pattern: patternOf(at) }]));
   const errorsOf = (properties: object) =>
-    atOnce(validateStructural({ type: 'object', properties } as Schema, root)).map(({ message }) => message);
+    inOneGo(validateStructural({ type: 'object', properties } as Schema, root)).map(({ message }) => message);
   const refused = ['Invalid value: "": must not have so many and such large patterns: they take too long to compile'];
   expect(errorsOf({ one: { type: 'string', pattern: '.{1000}'.repeat(1400) } })).toEqual(refused);
   expect(errorsOf(fields((at) => `^[a-z]{1,100}${at}$`))).toEqual(refused);
@@ -248,7 +248,7 @@ test('structural: costly patterns -> about one of them in a piece', () => {
   );
   const schema = { type: 'object', properties } as Schema;
   expect([...validateStructural(schema, root)].length).toBeGreaterThan(3);
-  expect(atOnce(validateStructural(schema, root))).toEqual([]);
+  expect(inOneGo(validateStructural(schema, root))).toEqual([]);
 });
 
 test('structural: deep in a schema -> looked at a few times, not once for each level around it', () => {
@@ -261,7 +261,7 @@ test('structural: deep in a schema -> looked at a few times, not once for each l
     },
   };
   for (let level = 0; level < 100; level++) schema = { type: 'object', properties: { n: schema } };
-  expect(atOnce(validateStructural(schema as Schema, root))).toEqual([]);
+  expect(inOneGo(validateStructural(schema as Schema, root))).toEqual([]);
   expect(reads).toBeLessThan(20);
 });
 
@@ -271,7 +271,7 @@ test('structural: defaults at every level around a large list of choices -> the 
   Object.defineProperty(choices[0], 'b', { enumerable: true, get: () => `${++reads}` });
   let schema: unknown = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, enum: choices };
   for (let level = 0; level < 50; level++) schema = { type: 'object', default: {}, properties: { n: schema } };
-  expect(atOnce(validateStructural(schema as Schema, root))).toEqual([]);
+  expect(inOneGo(validateStructural(schema as Schema, root))).toEqual([]);
   expect(reads).toBeLessThan(20);
 });
 
@@ -279,7 +279,7 @@ test('structural: defaults that take long to match, together -> refused; one of 
   const errorsOf = (count: number) => {
     const field = { type: 'string', pattern: '^(a?){300}$', default: 'a'.repeat(100) };
     const properties = Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, field]));
-    return atOnce(validateStructural({ type: 'object', properties } as Schema, root)).map(({ message }) => message);
+    return inOneGo(validateStructural({ type: 'object', properties } as Schema, root)).map(({ message }) => message);
   };
   expect(errorsOf(1)).toEqual([]);
   expect(errorsOf(200)).toContainEqual(expect.stringContaining('take too long'));

@@ -1,7 +1,7 @@
 // Which schemas a CustomResourceDefinition may bring: structural ones, as Kubernetes defines them for v1. Every level
 // has a type, there are no references, and fields in allOf, anyOf, oneOf and not are also specified outside them.
 
-import type { Pieces } from '../../base/pieces.ts';
+import type { Pieces } from '../../base/turns.ts';
 import { type FieldError, forbidden, invalid, required } from '../../kube/objects/field-error.ts';
 import { checkListAndMapTypes } from './list-types.ts';
 import { patternLengthMax } from './pattern.ts';

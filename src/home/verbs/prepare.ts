@@ -1,6 +1,6 @@
 // Prepares an object for the store: defaults, then all checks, with all errors at once.
 
-import { inSteps } from '../../base/pieces.ts';
+import { inSteps } from '../../base/turns.ts';
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import type { KindBehaviour } from '../kinds/kind.ts';
