@@ -107,10 +107,19 @@ function holds(present: unknown, wanted: unknown): boolean {
 }
 
 async function readDefinition(host: Host, name: string): Promise<Definition> {
+  return parse(await readText(host, name)) as Definition;
+}
+
+/** In YAML, for kubectl. */
+export function definitionTexts(host: Host, names: readonly string[]): Promise<string[]> {
+  return Promise.all(names.map((name) => readText(host, name)));
+}
+
+async function readText(host: Host, name: string): Promise<string> {
   const path = fileURLToPath(new URL(`../../deploy/crds/${name}.yaml`, import.meta.url));
   const text = await host.readText(path);
   if (text === undefined) throw new Error(`definition ${name}: ${path} is missing; is this installation whole?`);
-  return parse(text) as Definition;
+  return text;
 }
 
 const servedLooksMax = 100;

@@ -28,9 +28,10 @@ export function objectsByPart(values: Values): Map<PartName, Manifest[]> {
   return new Map([...gatedByPart(values)].map(([name, objects]) => [name, open(objects)]));
 }
 
-/** For any values: to find the rest of an installation. */
+/** For any values: to find the rest of an installation. Without namespaces, which hold objects of others too. */
 export function everyObject(): Manifest[] {
-  return [...gatedByPart(defaultValues).values()].flatMap((objects) => objects.map(({ manifest: one }) => one));
+  const common = commonObjects().filter(({ type }) => type !== namespaceType);
+  return [...common, ...[...gatedByPart(defaultValues).values()].flat().map(({ manifest: one }) => one)];
 }
 
 export function objectsOf(values: Values): Manifest[] {

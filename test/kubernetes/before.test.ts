@@ -1,19 +1,17 @@
 // Obstacles to an installation, on real API servers: reported before anything is changed.
 
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { freePort } from '../support/free-port.ts';
 import { asArgs } from '../support/kubectl.ts';
 import { runPortolan } from '../support/portolan.ts';
-import { KubernetesApiServer, kubeconfigText } from './api-server.ts';
+import { KubernetesApiServer } from './api-server.ts';
 import { addService, until } from './flows.ts';
 import { startFlowHome, system } from './homes.ts';
 import { RunningParts } from './parts.ts';
+import { sayingVersion } from './saying-version.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'portolan-before-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -134,7 +132,7 @@ describe('versions of Kubernetes', () => {
   test('one that says 1.28 -> refused, and nothing is changed', async () => {
     const api = await KubernetesApiServer.start();
     stopping.push(() => api.stop());
-    const older = await sayingVersion(api, '28');
+    const older = await sayingVersion(api, { minor: '28', directory });
     stopping.push(older.stop);
     const { code, err } = await typed('install', older.kubeconfig);
     expect([code, err]).toEqual([
@@ -155,35 +153,6 @@ describe('versions of Kubernetes', () => {
     expect([code, err]).toEqual([0, '']);
   });
 });
-
-/** The same API server, but for its version. */
-async function sayingVersion(api: KubernetesApiServer, minor: string) {
-  const [key, certificate] = [join(directory, 'older.key'), join(directory, 'older.crt')];
-  execFileSync(
-    'openssl',
-    [
-      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', certificate, '-days', '1'],
-      ...['-subj', '/CN=older', '-addext', 'subjectAltName=IP:127.0.0.1'],
-    ],
-    { stdio: 'ignore' },
-  );
-  const port = await freePort();
-  const server = createServer({ key: readFileSync(key), cert: readFileSync(certificate) }, (incoming, outgoing) => {
-    if (incoming.url === '/version')
-      return void outgoing.end(JSON.stringify({ major: '1', minor, gitVersion: `v1.${minor}.0` }));
-    const { method, headers, url } = incoming;
-    const to = request(`${api.server}${url}`, { method, headers, rejectUnauthorized: false }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(outgoing);
-    });
-    incoming.pipe(to);
-  });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const kubeconfig = join(directory, 'older.kubeconfig');
-  const authority = readFileSync(certificate, 'utf8');
-  writeFileSync(kubeconfig, kubeconfigText({ server: `https://127.0.0.1:${port}`, authority }, 'admin-token'));
-  return { kubeconfig, stop: () => server.close() };
-}
 
 describe('a broker that is a member too', () => {
   test('install says so first; it joins itself, exports and imports', async () => {

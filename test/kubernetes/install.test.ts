@@ -1,15 +1,16 @@
 // Installed on a real Kubernetes API server: the objects are accepted as they are, twice, and taken away again.
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findGoProgram } from '../../scripts/go-program.mjs';
 import { asArgs } from '../support/kubectl.ts';
-import { runPortolan } from '../support/portolan.ts';
+import { runPortolan, run as runProgram } from '../support/portolan.ts';
 import { KubernetesApiServer, kubeconfigText } from './api-server.ts';
 import { startFlowHome } from './homes.ts';
+import { sayingVersion } from './saying-version.ts';
 
 const helm = findGoProgram({ name: 'helm', module: 'helm.sh/helm/v3/cmd/helm', version: 'v3.16.4' });
 
@@ -39,7 +40,8 @@ describe('install on Kubernetes', () => {
 
   test('with every verb on the kinds, but not the rights of the parts -> refused, and nothing is changed', async () => {
     const kinds = [
-      ...['namespaces', 'serviceaccounts', 'services', 'deployments.apps', 'daemonsets.apps'],
+      ...['namespaces', 'serviceaccounts', 'services', 'configmaps', 'deployments.apps', 'daemonsets.apps'],
+      'clusterproperties.about.k8s.io',
       ...['poddisruptionbudgets.policy', 'networkpolicies.networking.k8s.io'],
       ...['customresourcedefinitions.apiextensions.k8s.io', 'clustersets.portolan.dev'],
       ...['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'].map(
@@ -73,6 +75,12 @@ describe('install on Kubernetes', () => {
     expect([code, err]).toEqual([5, expect.stringContaining('or leave serviceMonitor out')]);
   });
 
+  test('a dns.clusterIP that the cluster does not have -> refused, and nothing is changed', async () => {
+    const { code, err } = await portolan('install --set dns.clusterIP=10.9.9.9');
+    expect([code, err]).toEqual([5, expect.stringContaining('not in the valid range')]);
+    expect(api.kubectl('get', 'namespaces', '-o', 'name')).not.toContain('portolan-system');
+  });
+
   test('all parts -> accepted; again -> nothing is changed', async () => {
     const set = [
       'peering.enabled=true',
@@ -97,6 +105,41 @@ describe('install on Kubernetes', () => {
     ).toBe('10.0.0.53');
     const second = await portolan(line);
     expect([second.code, second.out]).toEqual([0, expect.stringMatching(/^installed; /)]);
+  });
+
+  test('the resolver as a DaemonSet -> its Deployment goes, everything else stays as it was given', async () => {
+    const { code, out } = await portolan('upgrade --set dns.workload=DaemonSet');
+    const changed = out.split('\n').filter((line) => !/^updated ConfigMap|^installed|^$/.test(line));
+    expect([code, changed]).toEqual([
+      0,
+      [
+        'created DaemonSet portolan-system/portolan-dns',
+        'removed Deployment portolan-system/portolan-dns',
+        'removed PodDisruptionBudget portolan-system/portolan-dns',
+      ],
+    ]);
+  });
+
+  test('another dns.clusterIP -> refused, and nothing is changed', async () => {
+    const { code, out, err } = await portolan('upgrade --set dns.clusterIP=10.0.0.54 --set logLevel=debug');
+    expect([code, out, err]).toEqual([
+      5,
+      '',
+      expect.stringContaining('may not change once set; delete the Service first'),
+    ]);
+    const path = 'jsonpath={.spec.template.spec.containers[0].args}';
+    expect(api.kubectl('get', 'deployment', 'portolan-agent', '-n', 'portolan-system', '-o', path)).toContain('info');
+  });
+
+  test('the kustomization of the guide -> the image, the id and the component that it names', () => {
+    const guide = readFileSync('docs/guides/kubernetes.md', 'utf8');
+    const folder = join(directory, 'kustomization');
+    cpSync('deploy', join(folder, 'portolan/deploy'), { recursive: true });
+    writeFileSync(join(folder, 'kustomization.yaml'), /```yaml\n([^`]+)```/.exec(guide)![1]!);
+    const text = api.kubectl('kustomize', folder);
+    expect(text).toMatch(/- --cluster-id\n +- east\n/);
+    expect(text).toContain('name: portolan-xds');
+    expect(new Set(text.match(/image: .*portolan.*/g))).toEqual(new Set(['image: registry.example/portolan:0.1.0']));
   });
 
   test('the kustomize base -> accepted by the same API server', () => {
@@ -138,6 +181,10 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
     execFileSync(helm.path!, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   const template = (...set: string[]) =>
     run('template', 'portolan', 'deploy/chart', '--kube-version', '1.35.0', ...set.flatMap((one) => ['--set', one]));
+  const withDefinitions = (text: string) =>
+    [text, ...readdirSync('deploy/chart/crds').map((name) => readFileSync(`deploy/chart/crds/${name}`, 'utf8'))].join(
+      '\n---\n',
+    );
   const objects = (text: string) =>
     sorted(api.kubectl('create', '--dry-run=client', '--validate=false', '-o', 'json', '-f', fileOf(directory, text)));
 
@@ -160,7 +207,7 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
     ];
     const printed = await runPortolan(['install', '--print', ...set.flatMap((one) => ['--set', one])]);
     expect([printed.code, printed.err]).toEqual([0, '']);
-    expect(objects(template(...set))).toEqual(objects(printed.out));
+    expect(objects(withDefinitions(template(...set)))).toEqual(objects(printed.out));
     api.kubectl('create', 'namespace', 'portolan-system');
     const applied = api.kubectl('apply', '--server-side', '-f', fileOf(directory, template(...set)));
     for (const what of [
@@ -169,6 +216,32 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
       'deployment.apps/portolan-ingress',
     ])
       expect(applied).toContain(`${what} serverside-applied`);
+  });
+
+  test('install and upgrade as the guide has it -> parts and definitions; portolan leaves them to Helm; uninstall keeps definitions', async () => {
+    const own = await KubernetesApiServer.start();
+    const guide = readFileSync('docs/guides/kubernetes.md', 'utf8');
+    const { kubeconfig, stop } = await sayingVersion(own, { minor: '35', directory });
+    chmodSync(kubeconfig, 0o600);
+    // Not to be waited for in this process, which passes the connection on.
+    const typed = async (pattern: RegExp) => {
+      const [line] = pattern.exec(guide)!;
+      const { code, err } = await runProgram(helm.path!, [...line.split(' ').slice(1), '--kubeconfig', kubeconfig]);
+      expect([line, code, err]).toEqual([line, 0, '']);
+    };
+    try {
+      await typed(/^helm install .*$/m);
+      expect(own.kubectl('get', 'deployments', '-n', 'portolan-system', '-o', 'name')).toContain('/portolan-dns');
+      await typed(/^helm upgrade .*$/m);
+      const left = await runPortolan(['uninstall', '--kubeconfig', own.kubeconfig]);
+      expect([left.code, left.err]).toEqual([5, expect.stringContaining('run helm uninstall portolan')]);
+      await typed(/^helm uninstall .*$/m);
+      expect(own.kubectl('get', 'deployments', '-n', 'portolan-system', '-o', 'name')).toBe('');
+      expect(own.kubectl('get', 'crds', '-o', 'name')).toContain('serviceshards.portolan.dev');
+    } finally {
+      stop();
+      await own.stop();
+    }
   });
 
   test('template with rightsOnly, applied to an embedded home -> accounts and rights, as portolan install --rights-only prints', async () => {
@@ -181,7 +254,7 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
         expect(applied).toContain(`${what} created`);
       const words = set.slice(1).flatMap((one) => ['--set', one]);
       const printed = await runPortolan(['install', '--rights-only', '--print', ...words]);
-      expect(objects(text)).toEqual(objects(printed.out));
+      expect(objects(withDefinitions(text))).toEqual(objects(printed.out));
       expect(home.kubectl(['create', 'token', 'portolan-xds', '-n', 'portolan-system'])).toMatch(/\..+\./);
       expect(() => home.kubectl(['apply', '-f', fileOf(directory, template())])).toThrow(
         'no matches for kind "DaemonSet"',

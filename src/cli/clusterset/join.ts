@@ -114,9 +114,9 @@ To change the id, leave and join again. After joining, run portolan agent, or on
       await withHome(deps, flags, async ({ client }) => {
         const request = await requestOf(deps, client, text, flags);
         const { clusterId } = request.token;
-        const objects = await checkInstallation(deps, client, { flags, clusterId });
+        const plan = await checkInstallation(deps, client, { flags, clusterId });
         for (const line of await join(deps, request)) deps.print(line);
-        if (objects !== undefined) await installParts(deps, client, objects);
+        if (plan !== undefined) await installParts(deps, client, plan);
         deps.print(await nextStep(client, { clusterId }));
         await waitIfAsked(deps, flags, { what: `join as ${clusterId}`, look: () => lookAlive(deps, client) });
       });

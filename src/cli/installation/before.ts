@@ -1,17 +1,25 @@
 // Everything that would fail later, or surprise, is said before anything is changed: an old Kubernetes, missing kinds and
-// rights, definitions of another implementation, a cluster that is a broker too.
+// rights, an installation by Helm, definitions of another implementation, a cluster that is a broker too.
 
 import { errorText } from '../../base/log.ts';
 import { type ClusterSet, clusterSetType } from '../../clusterset/kinds/cluster-set.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import { apply, mergeInto } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isServed } from '../../kube/client/discovery.ts';
+import { ticketAccount } from '../../kube/objects/admin-ticket.ts';
 import { isForbidden } from '../../kube/objects/api-error.ts';
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import { clusterRoleType, type PolicyRule } from '../../kube/objects/rbac.ts';
+import { managedByLabel, systemNamespace } from '../../kube/objects/ours.ts';
+import { clusterRoleType, type PolicyRule, serviceAccountType } from '../../kube/objects/rbac.ts';
+import { serviceType } from '../../kube/objects/service.ts';
 import { refuseForeignDefinitions } from '../definitions.ts';
 import { CommandError } from '../exit-codes.ts';
 import type { CliDeps } from '../with-home.ts';
+import { describe } from './describe.ts';
+import { rightsToPlan } from './plan.ts';
+import type { WrittenObject } from './record.ts';
 
 const oldestMinor = 29;
 
@@ -19,12 +27,24 @@ const oldestMinor = 29;
 export async function checkBefore(
   deps: CliDeps,
   client: Client,
-  request: { readonly objects: readonly Manifest[]; readonly definitions: readonly string[] },
+  request: {
+    readonly objects: readonly Manifest[];
+    readonly obsolete: readonly WrittenObject[];
+    readonly definitions: readonly string[];
+  },
 ): Promise<string[]> {
+  const { objects, obsolete } = request;
   await refuseOldVersion(client);
-  await refuseUnservedKinds(client, request.objects);
-  await refuseMissingRights(client, request.objects);
-  await refuseEscalation(client, request.objects);
+  await refuseUnservedKinds(client, objects);
+  const written = [...typesOf(objects), definitionReview];
+  await refuseMissingRights(client, 'installing', [
+    ...written.flatMap((type) => ['create', 'update'].map((verb) => ({ verb, type }))),
+    ...[...rightsToPlan, ...written].map((type) => ({ verb: 'get', type })),
+    ...typesOf(obsolete).map((type) => ({ verb: 'delete', type })),
+  ]);
+  await refuseEscalation(client, objects);
+  if (objects.length > 0) await refuseHelm(client, 'upgrade');
+  await refuseUnchangeable(client, objects);
   const notes = await refuseForeignDefinitions({ client, ...deps, names: request.definitions });
   return [...notes, ...(await brokerNotes(client))];
 }
@@ -59,22 +79,67 @@ function whatToDo({ kind }: ResourceType): string {
     : 'it stores Pods and does not run them; give --rights-only and run the parts outside, or install on a Kubernetes';
 }
 
-async function refuseMissingRights(client: Client, objects: readonly Manifest[]): Promise<void> {
+export interface NeededRight {
+  readonly verb: string;
+  readonly type: Reviewed;
+}
+
+/** `what` begins the message. */
+export async function refuseMissingRights(client: Client, what: string, needed: readonly NeededRight[]): Promise<void> {
   const missing: string[] = [];
-  for (const type of [...typesOf(objects), definitionReview]) {
-    for (const verb of ['create', 'update'])
-      if (!(await may(client, verb, type))) missing.push(`${verb} ${type.plural}`);
-  }
+  for (const { verb, type } of needed) if (!(await may(client, verb, type))) missing.push(`${verb} ${type.plural}`);
   if (missing.length === 0) return;
+  throw new CommandError('refused', `${what} needs rights that you lack: ${missing.join(', ')}; ask a cluster admin`);
+}
+
+/** Helm would put back, at its next change, whatever is changed beside it. */
+export async function refuseHelm(client: Client, verb: 'upgrade' | 'uninstall'): Promise<void> {
+  const { metadata } = (await getOrUndefined(client, serviceAccountType, ticketAccount)) ?? {};
+  if (metadata?.labels?.[managedByLabel] !== 'Helm') return;
+  const release = metadata.annotations?.['meta.helm.sh/release-name'] ?? 'portolan';
+  const namespace = metadata.annotations?.['meta.helm.sh/release-namespace'] ?? systemNamespace;
   throw new CommandError(
     'refused',
-    `installing needs rights that you lack: ${missing.join(', ')}; ask a cluster admin`,
+    `Helm installed Portolan in this cluster, as release ${release}; run helm ${verb} ${release} -n ${namespace}`,
   );
+}
+
+/** Fields that cannot change and addresses that cannot be had are found by a trial that writes nothing. */
+async function refuseUnchangeable(client: Client, objects: readonly Manifest[]): Promise<void> {
+  const options = { isDryRun: true };
+  for (const { type, object } of objects) {
+    const present = await getOrUndefined(client, type, object.metadata);
+    const { clusterIP } = (object as { spec?: { clusterIP?: string } }).spec ?? {};
+    try {
+      if (present !== undefined)
+        await apply({
+          client,
+          type,
+          present,
+          change: mergeInto<KubernetesObject>(object),
+          onConflict: 'retry',
+          options,
+        });
+      // Its own namespace may not be there yet.
+      else if (type === serviceType && clusterIP !== undefined)
+        await client.create(
+          type,
+          { ...object, metadata: { name: object.metadata.name, namespace: 'default' } },
+          options,
+        );
+    } catch (error) {
+      const change =
+        present === undefined ? '; give another address' : '; delete the Service first, or keep its address';
+      const hint = clusterIP === undefined ? '' : change;
+      throw new CommandError('refused', `${describe(type, object.metadata)}: ${errorText(error)}${hint}`);
+    }
+  }
 }
 
 /** An account cannot grant rights that it does not hold: one role with all of them is tried out, and not written. */
 async function refuseEscalation(client: Client, objects: readonly Manifest[]): Promise<void> {
   const rules = objects.flatMap(({ object }) => (object as { rules?: PolicyRule[] }).rules ?? []);
+  if (rules.length === 0) return;
   const trial = manifest(clusterRoleType, { name: 'portolan:install-check' }, { rules });
   try {
     await client.create(trial.type, trial.object, { isDryRun: true });
@@ -101,7 +166,7 @@ type Reviewed = Pick<ResourceType, 'group' | 'plural'>;
 
 const definitionReview: Reviewed = { group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' };
 
-function typesOf(objects: readonly Manifest[]): ResourceType[] {
+export function typesOf(objects: readonly { readonly type: ResourceType }[]): ResourceType[] {
   return [...new Map(objects.map(({ type }) => [`${type.group}/${type.plural}`, type])).values()];
 }
 

@@ -1,30 +1,31 @@
 // `portolan install` and `portolan upgrade`: the definitions and the parts of `src/install` written to a cluster, after
-// everything that can be checked beforehand has been checked.
+// everything that can be checked beforehand has been checked. Objects of the last time that are not wanted any more go.
 
 import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { yaml } from '../../base/yaml.ts';
-import { objectsOf } from '../../install/objects.ts';
 import { defaultZones, type StubKind, stubKinds, stubText } from '../../install/stub-blocks.ts';
-import { defaultValues, partNames, type Values, valueProblems } from '../../install/values.ts';
+import { defaultValues, partNames, type Values } from '../../install/values.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { Manifest } from '../../kube/objects/manifest.ts';
-import type { KubernetesObject, ResourceType } from '../../kube/objects/object.ts';
-import { installDefinitions } from '../definitions.ts';
+import { definitionTexts, installDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, parseTimeout, type WaitFlags } from '../wait.ts';
 import { addHomeOptions, allDefinitions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
 import { checkBefore } from './before.ts';
-import { readValues, type ValueFlags } from './read-values.ts';
+import { describe } from './describe.ts';
+import { type InstallationPlan, joinedClusterId, objectsFor, planInstallation } from './plan.ts';
+import { fillValues, readGiven, type ValueFlags } from './read-values.ts';
 import { untilReady } from './ready.ts';
+import { removeOurs } from './remove.ts';
 
 interface InstallFlags extends HomeFlags, ValueFlags, WaitFlags {
   readonly print?: boolean;
   readonly printValues?: boolean;
-  readonly rightsOnly?: boolean;
+  readonly definitionsOnly?: boolean;
   readonly printStub?: StubKind;
 }
 
@@ -32,7 +33,8 @@ export function addInstallCommand(program: Command, deps: ClusterSetDeps): void 
   for (const verb of ['install', 'upgrade'] as const) {
     const command = addValueOptions(program.command(verb).description(verbs[verb]))
       .option('--print-values', 'print all values with their defaults, to edit for --values')
-      .option('--print', 'print the objects for kubectl apply instead of writing them')
+      .option('--print', 'print definitions and objects for kubectl apply instead of writing them')
+      .option('--definitions-only', 'only definitions, such as after helm upgrade, which leaves them as they are')
       .option('--rights-only', 'only definitions, accounts and rights, for parts that run outside this cluster')
       .addOption(
         new Option('--print-stub <for>', "print what the cluster's CoreDNS needs to ask portolan-dns").choices(
@@ -41,22 +43,32 @@ export function addInstallCommand(program: Command, deps: ClusterSetDeps): void 
       )
       .addHelpText('after', examples);
     addWaitOptions(addHomeOptions(command), 'all parts are ready', 300).action(async (flags: InstallFlags) => {
-      const given = await readValues(deps, flags);
-      if (flags.printValues) return deps.print(yaml().stringify(given).trimEnd());
-      const values = flags.rightsOnly ? { ...given, rightsOnly: true } : given;
-      const objects = objectsFor(values);
-      if (flags.printStub !== undefined) return deps.print(stubOf(values, flags.printStub));
-      if (flags.print) {
-        for (const { object } of objects) deps.print(`---\n${yaml().stringify(object).trimEnd()}`);
-        return;
-      }
+      if (flags.print || flags.printValues || flags.printStub !== undefined) return printOnly(deps, flags);
       await withHome(deps, flags, async ({ client }) => {
-        await installParts(deps, client, objects);
+        if (flags.definitionsOnly) return upgradeDefinitions(deps, client);
+        const clusterId = await joinedClusterId(client);
+        const plan = await planInstallation(deps, client, { flags, clusterId });
+        await installParts(deps, client, plan);
+        const { objects } = plan;
         if (flags.wait) await untilReady(deps, client, { objects, timeoutMs: parseTimeout(flags.timeout) });
-        deps.print('installed; portolan join makes this cluster a member of a clusterset');
+        const next = 'portolan join makes this cluster a member of a clusterset';
+        deps.print(
+          `installed; ${clusterId === undefined ? next : `this cluster is ${clusterId}; see portolan status`}`,
+        );
       });
     });
   }
+}
+
+/** Needs no cluster. */
+async function printOnly(deps: ClusterSetDeps, flags: InstallFlags): Promise<void> {
+  const values = fillValues(await readGiven(deps, flags));
+  if (flags.printValues) return deps.print(yaml().stringify(values).trimEnd());
+  const objects = objectsFor(values);
+  if (flags.printStub !== undefined) return deps.print(stubOf(values, flags.printStub));
+  const definitions = await definitionTexts(deps.host, allDefinitions);
+  for (const text of [...definitions, ...objects.map(({ object }) => yaml().stringify(object))])
+    deps.print(`---\n${text.trimEnd()}`);
 }
 
 export function addValueOptions(command: Command): Command {
@@ -74,24 +86,37 @@ function stubOf({ dns }: Values, kind: StubKind): string {
   return stubText(kind, request, (value) => yaml().stringify(value)).trimEnd();
 }
 
-/** Refuses values that contradict each other. */
-export function objectsFor(values: Values): Manifest[] {
-  const problems = valueProblems(values);
-  if (problems.length > 0) throw usageError(`values: ${problems.join('; ')}`);
-  return objectsOf(values);
+/** Checks everything first, then writes what differs and prints it. */
+export async function installParts(
+  deps: ClusterSetDeps,
+  client: Client,
+  { objects, obsolete, record }: InstallationPlan,
+): Promise<void> {
+  const request = { objects: [...objects, record], obsolete, definitions: allDefinitions };
+  for (const note of await checkBefore(deps, client, request)) deps.print(`note: ${note}`);
+  await writeDefinitions(deps, client);
+  for (const one of objects) await write(deps, client, withDigest(one));
+  await removeOurs(deps, client, obsolete);
+  await write(deps, client, record);
 }
 
-/** Checks everything first, then writes what differs and prints it. */
-export async function installParts(deps: ClusterSetDeps, client: Client, objects: readonly Manifest[]): Promise<void> {
-  for (const note of await checkBefore(deps, client, { objects, definitions: allDefinitions }))
-    deps.print(`note: ${note}`);
+async function write(deps: ClusterSetDeps, client: Client, wanted: Manifest): Promise<void> {
+  if (await isInstalled(client, wanted)) return;
+  const { object, outcome } = await install(client, wanted);
+  if (outcome !== 'unchanged') deps.print(`${outcome} ${describe(wanted.type, object.metadata)}`);
+}
+
+/** For installations by Helm, which leaves definitions as they are. */
+async function upgradeDefinitions(deps: ClusterSetDeps, client: Client): Promise<void> {
+  const request = { objects: [], obsolete: [], definitions: allDefinitions };
+  for (const note of await checkBefore(deps, client, request)) deps.print(`note: ${note}`);
+  await writeDefinitions(deps, client);
+  deps.print('all definitions are up to date');
+}
+
+async function writeDefinitions(deps: ClusterSetDeps, client: Client): Promise<void> {
   for (const name of await installDefinitions({ client, ...deps, names: allDefinitions }))
     deps.print(`definition ${name}`);
-  for (const wanted of objects.map(withDigest)) {
-    if (await isInstalled(client, wanted)) continue;
-    const { object, outcome } = await install(client, wanted);
-    if (outcome !== 'unchanged') deps.print(`${outcome} ${describe(wanted.type, object)}`);
-  }
 }
 
 /** An API server fills in defaults of Pods, so that a workload never equals what was written: its digest tells instead. */
@@ -112,16 +137,15 @@ async function isInstalled(client: Client, { type, object }: Manifest): Promise<
   return present?.metadata.annotations?.[digestAnnotation] === digest;
 }
 
-export function describe({ kind }: ResourceType, { metadata }: KubernetesObject): string {
-  return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
-}
-
 function namesOf(isEnabled: boolean): string {
   return partNames.filter((name) => defaultValues[name].enabled === isEnabled).join(', ');
 }
 
 const examples = `
 Parts: ${namesOf(true)}. Off unless you set PART.enabled=true: ${namesOf(false)}.
+Values of the last time are kept: --set changes single ones, --values replaces all. The cluster keeps them in the
+ConfigMap portolan-system/portolan-installation. Parts and rights that are no longer wanted are removed.
+dns.clusterId is the id that the cluster joined with, unless it has not joined yet.
 Definitions are kept when Portolan is uninstalled.
 Examples:
   portolan install --wait

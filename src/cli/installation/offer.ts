@@ -4,35 +4,34 @@ import { daemonSetType, deploymentType } from '../../install/workload.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { isServed } from '../../kube/client/discovery.ts';
-import type { Manifest } from '../../kube/objects/manifest.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
 import { usageError } from '../exit-codes.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
 import { allDefinitions } from '../with-home.ts';
 import { checkBefore } from './before.ts';
-import { objectsFor } from './install.ts';
-import { readValues, type ValueFlags } from './read-values.ts';
+import { type InstallationPlan, planInstallation } from './plan.ts';
+import type { ValueFlags } from './read-values.ts';
 
 interface Offer {
   readonly flags: ValueFlags & { readonly install?: boolean };
   readonly clusterId: string;
 }
 
-/** The objects to install after joining; undefined without --install. Throws with what stands in the way. */
+/** The installation to make after joining; undefined without --install. Throws with what stands in the way. */
 export async function checkInstallation(
   deps: ClusterSetDeps,
   client: Client,
   { flags, clusterId }: Offer,
-): Promise<Manifest[] | undefined> {
+): Promise<InstallationPlan | undefined> {
   if (!flags.install) {
     if (flags.set.length > 0 || flags.values !== undefined)
       throw usageError('--set and --values are for the parts; give --install too');
     return undefined;
   }
-  const values = await readValues(deps, flags);
-  const objects = objectsFor({ ...values, dns: { ...values.dns, clusterId } });
-  await checkBefore(deps, client, { objects, definitions: allDefinitions });
-  return objects;
+  const plan = await planInstallation(deps, client, { flags, clusterId });
+  const objects = [...plan.objects, plan.record];
+  await checkBefore(deps, client, { ...plan, objects, definitions: allDefinitions });
+  return plan;
 }
 
 export async function nextStep(client: Client, { clusterId }: Pick<Offer, 'clusterId'>): Promise<string> {

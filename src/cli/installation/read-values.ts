@@ -1,4 +1,5 @@
-// The values of an installation as a person gives them: a file, single values over it, and the defaults below both.
+// The values of an installation as a person gives them: those of the last time or a file that replaces them, single values
+// over it, and the defaults below all.
 
 import { errorText } from '../../base/log.ts';
 import { yaml } from '../../base/yaml.ts';
@@ -9,25 +10,39 @@ import type { CliDeps } from '../with-home.ts';
 export interface ValueFlags {
   readonly values?: string;
   readonly set: readonly string[];
+  readonly rightsOnly?: boolean;
 }
 
-export async function readValues(deps: CliDeps, flags: ValueFlags): Promise<Values> {
+/** Only what a person gave, as a tree. */
+export type GivenValues = Record<string, unknown>;
+
+export async function readGiven(deps: CliDeps, flags: ValueFlags, before: GivenValues = {}): Promise<GivenValues> {
   const text = flags.values === undefined ? undefined : await deps.host.readText(flags.values);
   if (flags.values !== undefined && text === undefined) throw usageError(`--values ${flags.values}: no such file`);
-  const given = text === undefined ? {} : parseValues(flags.values!, text);
+  const given = text === undefined ? structuredClone(before) : parseValues(flags.values!, text);
   for (const entry of flags.set) setPath(given, entry);
+  if (flags.rightsOnly) given['rightsOnly'] = true;
+  return given;
+}
+
+/** With the defaults for everything that was not given. */
+export function fillValues(given: GivenValues): Values {
   return mergeValues(defaultValues, given, []) as Values;
 }
 
-function parseValues(file: string, text: string): Record<string, unknown> {
+function parseValues(file: string, text: string): GivenValues {
+  let parsed: unknown;
   try {
-    return (yaml().parse(text) ?? {}) as Record<string, unknown>;
+    parsed = yaml().parse(text) ?? {};
   } catch (error) {
     throw usageError(`--values ${file}: this is not YAML: ${errorText(error).split('\n')[0]}`);
   }
+  if (typeof parsed !== 'object' || Array.isArray(parsed))
+    throw usageError(`--values ${file}: expected a map, such as portolan install --print-values prints`);
+  return parsed as GivenValues;
 }
 
-function setPath(into: Record<string, unknown>, entry: string): void {
+function setPath(into: GivenValues, entry: string): void {
   const at = entry.indexOf('=');
   if (at <= 0) throw usageError(`--set ${entry}: write PATH=VALUE, such as dns.clusterIP=10.96.0.20`);
   const path = entry.slice(0, at).split('.');

@@ -6,6 +6,7 @@ import type { Manifest } from '../../kube/objects/manifest.ts';
 import type { KubernetesObject } from '../../kube/objects/object.ts';
 import { CommandError } from '../exit-codes.ts';
 import type { ClusterSetDeps } from '../with-home.ts';
+import { describe } from './describe.ts';
 
 interface Workload extends KubernetesObject {
   readonly spec?: { readonly replicas?: number };
@@ -29,7 +30,7 @@ export async function untilReady(
   const { clock, timers } = deps.world;
   const deadlineMs = clock.monotonicMs() + request.timeoutMs;
   for (const { type, object } of request.objects.filter(({ type: { group } }) => group === 'apps')) {
-    const name = `${type.kind} ${object.metadata.namespace}/${object.metadata.name}`;
+    const name = describe(type, object.metadata);
     deps.print(`waiting for ${name}`);
     for (;;) {
       const missing = missingPods(await client.get<Workload>(type, object.metadata));

@@ -5,7 +5,7 @@ import { findMembership } from '../../clusterset/explain/consult.ts';
 import { everyObject } from '../../install/objects.ts';
 import { getOrUndefined } from '../../kube/client/absent.ts';
 import type { Client } from '../../kube/client/client.ts';
-import { isNotFound } from '../../kube/objects/api-error.ts';
+import { configMapType } from '../../kube/objects/config-map.ts';
 import { leaseType } from '../../kube/objects/lease.ts';
 import { isOurs, systemNamespace } from '../../kube/objects/ours.ts';
 import { partLabel } from '../../kube/objects/part-lease.ts';
@@ -13,7 +13,10 @@ import { CommandError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
 import { addWaitOptions, type Look, type WaitFlags, waitIfAsked } from '../wait.ts';
 import { addHomeOptions, type ClusterSetDeps, type HomeFlags, withHome } from '../with-home.ts';
-import { describe } from './install.ts';
+import { refuseHelm, refuseMissingRights, typesOf } from './before.ts';
+import { describe } from './describe.ts';
+import { obsoleteObjects, readRecord, recordRef, type WrittenObject } from './record.ts';
+import { removeOurs } from './remove.ts';
 
 export function addUninstallCommand(program: Command, deps: ClusterSetDeps): void {
   const command = program
@@ -31,21 +34,26 @@ export function addUninstallCommand(program: Command, deps: ClusterSetDeps): voi
             `cluster ${clusterId} is a member of clusterset ${clusterset}; run portolan leave first, or give --force`,
           );
         }
-        for (const { type, object } of everyObject().reverse()) {
-          try {
-            const present = await client.get(type, object.metadata);
-            if (!isOurs(present)) continue;
-            await client.delete(type, object.metadata);
-            deps.print(`removed ${describe(type, object)}`);
-          } catch (error) {
-            if (!isNotFound(error)) throw error;
-          }
-        }
+        await refuseHelm(client, 'uninstall');
+        const objects = await installedObjects(client);
+        const types = typesOf([...objects, { type: leaseType }]);
+        await refuseMissingRights(client, 'uninstalling', [
+          ...types.map((type) => ({ verb: 'delete', type })),
+          { verb: 'deletecollection', type: leaseType },
+        ]);
+        await removeOurs(deps, client, objects);
         await removeLeases(client);
         await waitIfAsked(deps, flags, { what: 'uninstall', look: () => lookRemoved(client) });
         deps.print('uninstalled; definitions, the namespace portolan-system and your objects are still there');
       }),
   );
+}
+
+/** The last written first. The record is the last to go: until then the command can be repeated. */
+async function installedObjects(client: Client): Promise<WrittenObject[]> {
+  const written = everyObject().map(({ type, object: { metadata } }) => ({ type, ref: metadata }));
+  const obsolete = obsoleteObjects(await readRecord(client), everyObject());
+  return [{ type: configMapType, ref: recordRef }, ...written, ...obsolete].reverse();
 }
 
 /** Only parts that crashed leave a Lease; the others remove theirs. */
@@ -54,9 +62,9 @@ async function removeLeases(client: Client): Promise<void> {
 }
 
 async function lookRemoved(client: Client): Promise<Look> {
-  for (const { type, object } of everyObject()) {
-    const present = await getOrUndefined(client, type, object.metadata);
-    if (present !== undefined && isOurs(present)) return { waiting: `${describe(type, object)} is still there` };
+  for (const { type, ref } of await installedObjects(client)) {
+    const present = await getOrUndefined(client, type, ref);
+    if (present !== undefined && isOurs(present)) return { waiting: `${describe(type, ref)} is still there` };
   }
   return { done: 'everything is gone' };
 }

@@ -1,0 +1,70 @@
+// Plans an installation on a cluster: the values from its record and from the person, the id that the cluster joined with, the
+// objects to write and those to remove.
+
+import {
+  type ClusterProperty,
+  clusterIdProperty,
+  clusterPropertyType,
+} from '../../clusterset/kinds/cluster-property.ts';
+import { objectsOf } from '../../install/objects.ts';
+import { type Values, valueProblems } from '../../install/values.ts';
+import { getOrUndefined } from '../../kube/client/absent.ts';
+import type { Client } from '../../kube/client/client.ts';
+import { isForbidden } from '../../kube/objects/api-error.ts';
+import { configMapType } from '../../kube/objects/config-map.ts';
+import type { Manifest } from '../../kube/objects/manifest.ts';
+import type { ResourceType } from '../../kube/objects/object.ts';
+import { usageError } from '../exit-codes.ts';
+import type { CliDeps } from '../with-home.ts';
+import { fillValues, type GivenValues, readGiven, type ValueFlags } from './read-values.ts';
+import { obsoleteObjects, readRecord, recordManifest, type WrittenObject } from './record.ts';
+
+export interface InstallationPlan {
+  readonly objects: readonly Manifest[];
+  readonly obsolete: readonly WrittenObject[];
+  readonly record: Manifest;
+}
+
+export async function planInstallation(
+  deps: CliDeps,
+  client: Client,
+  request: { readonly flags: ValueFlags; readonly clusterId: string | undefined },
+): Promise<InstallationPlan> {
+  const record = await readRecord(client).catch(ifForbidden);
+  const given = await readGiven(deps, request.flags, record?.values);
+  const objects = objectsFor(withClusterId(given, request.clusterId));
+  return { objects, obsolete: obsoleteObjects(record, objects), record: recordManifest(given, objects) };
+}
+
+/** The id that the cluster joined with; undefined if it has not. */
+export async function joinedClusterId(client: Client): Promise<string | undefined> {
+  const ref = { name: clusterIdProperty };
+  const property = await getOrUndefined<ClusterProperty>(client, clusterPropertyType, ref).catch(ifForbidden);
+  return property?.spec.value;
+}
+
+/** `checkBefore` refuses for want of the right, together with all others that are missing. */
+export const rightsToPlan: readonly ResourceType[] = [configMapType, clusterPropertyType];
+
+function ifForbidden(error: unknown): undefined {
+  if (!isForbidden(error)) throw error;
+}
+
+/** The resolver serves the id that the cluster joined with. Before that, the one that was given. */
+function withClusterId(given: GivenValues, joined: string | undefined): Values {
+  const values = fillValues(given);
+  if (joined === undefined) return values;
+  const isGiven = Object.hasOwn((given['dns'] ?? {}) as object, 'clusterId');
+  if (values.dns.enabled && isGiven && values.dns.clusterId !== joined)
+    throw usageError(
+      `values: dns.clusterId: ${values.dns.clusterId}, but this cluster joined as ${joined}; give --set dns.clusterId=${joined}, or leave and join again`,
+    );
+  return { ...values, dns: { ...values.dns, clusterId: joined } };
+}
+
+/** Refuses values that contradict each other. */
+export function objectsFor(values: Values): Manifest[] {
+  const problems = valueProblems(values);
+  if (problems.length > 0) throw usageError(`values: ${problems.join('; ')}`);
+  return objectsOf(values);
+}

@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest';
+import { Simulation } from '../../../sim/virtual-world.ts';
+import { fillValues, readGiven } from './read-values.ts';
+
+const files: Record<string, string> = { '/list': '- a\n', '/text': 'a: [\n', '/good': 'dns: {clusterId: east}\n' };
+const deps = {
+  world: new Simulation({ seed: 1 }).world('cli'),
+  host: {
+    environment: {},
+    readText: async (path: string) => files[path],
+    run: async () => ({ kind: 'timed out' as const }),
+  },
+  print: () => {},
+};
+const read = (flags: { values?: string; set?: string[] }, before?: Record<string, unknown>) =>
+  readGiven(deps, { set: [], ...flags }, before);
+
+describe('values of an installation', () => {
+  test('those of the last time -> kept under single ones, replaced by a file', async () => {
+    const before = { dns: { clusterId: 'east', replicas: 3 } };
+    expect(await read({ set: ['dns.replicas=4'] }, before)).toEqual({ dns: { clusterId: 'east', replicas: 4 } });
+    expect(before.dns.replicas).toBe(3);
+    expect(await read({ values: '/good', set: ['logLevel=warn'] }, before)).toEqual({
+      dns: { clusterId: 'east' },
+      logLevel: 'warn',
+    });
+  });
+
+  test.each<[string, { values?: string; set?: string[] }]>([
+    ['--values /list: expected a map', { values: '/list' }],
+    ['--values /list: expected a map', { values: '/list', set: ['logLevel=warn'] }],
+    ['--values /none: no such file', { values: '/none' }],
+    ['--values /text: this is not YAML', { values: '/text' }],
+    ['--set dns.clusterIP: write PATH=VALUE', { set: ['dns.clusterIP'] }],
+    ['values: dns.clusterId: expected a string', { set: ['dns.clusterId.x=1'] }],
+    ['values: dns: expected a map', { set: ['dns=1'] }],
+    ['values: colour: no such value', { set: ['colour=red'] }],
+  ])('%s', async (message, flags) => {
+    await expect(read(flags).then(fillValues)).rejects.toThrow(message);
+  });
+});
