@@ -4,9 +4,10 @@ import { describe, expect, test } from 'vitest';
 import type { HttpResponse } from '../../src/base/http.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { type ServiceImport, serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { planLegacyImport } from '../../src/clusterset/rules/legacy-import.ts';
 import { endpointSliceType } from '../../src/kube/objects/endpoint-slice.ts';
-import { serviceType } from '../../src/kube/objects/service.ts';
-import { createNamespace, memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
+import { type Service, serviceType } from '../../src/kube/objects/service.ts';
+import { createNamespace, legacyNamespace, memberNamespace, SimClusterSet, setName } from '../clusterset.ts';
 import { openDesk, typeAt } from '../command.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { eventLines, exportLine, find, importLine, sliceLines } from '../look.ts';
@@ -98,5 +99,28 @@ describe('foreign homes', () => {
     expect(again?.metadata.resourceVersion).toBe(resourceVersion);
     expect(removed).toEqual([]);
     expect(memberNamespace('broker')).toBe('prod-m-broker');
+  });
+
+  test('foreign homes: the broker is a member too while one member is old -> the older form of others stays', async () => {
+    const removed: string[] = [];
+    const set = await new SimClusterSet({
+      clusters: ['east', 'north'],
+      set: { legacyNamespace },
+      onRequest: (home, user, { verb, resource, name }) => {
+        if (verb === 'delete' && resource === 'serviceimports') removed.push(`${user}: ${name} at ${home}`);
+      },
+    }).start({ namespaces: ['shop'], members: ['east'] });
+    const { admin } = set.broker;
+    await createNamespace(set.broker, legacyNamespace);
+    await createNamespace(set.broker, 'shop');
+    const old = await set.home('north').admin.create<Service>(serviceType, service('shop/old'));
+    await admin.create(serviceImportType, planLegacyImport(old, 'north', legacyNamespace));
+    await set.join('broker');
+    set.startAgent('broker');
+    await exportService(set.home('east').admin, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(120_000);
+    const { items } = await admin.list(serviceImportType, { namespace: legacyNamespace });
+    expect(items.map(({ metadata }) => metadata.name).sort()).toEqual(['checkout-shop-east', 'old-shop-north']);
+    expect(removed).toEqual([]);
   });
 });

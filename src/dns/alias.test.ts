@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { Asker, addImport, addService, describeAnswer, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
 import type { Exchange } from './upstream/exchange.ts';
 
-type Records = Record<string, string | readonly [alias: string, address: string]>;
+/** Addresses, or an alias and the addresses behind it. */
+type Records = Record<string, string | readonly string[]>;
 
 /** An upstream that knows these names. */
 function upstream(records: Records): Exchange & { readonly asked: string[] } {
@@ -30,14 +31,14 @@ function upstream(records: Records): Exchange & { readonly asked: string[] } {
         const authorities = [{ type: 'SOA', name: 'example', ttl: 60, data }] as never;
         return packet.encode({ type: 'response', id: 0, flags: 3, questions: query.questions, authorities });
       }
-      const [alias, data] = typeof found === 'string' ? [undefined, found] : found;
       const name = question!.name;
-      const answers = alias
-        ? [
-            { type: 'CNAME' as const, name, ttl: 60, data: alias },
-            { type: 'A' as const, name: alias, ttl: 60, data },
-          ]
-        : [{ type: 'A' as const, name, ttl: 60, data }];
+      const [alias, ...behind] = typeof found === 'string' ? [found] : found;
+      const isAlias = !/^[0-9.]+$/.test(alias!);
+      const addresses = (isAlias ? behind : [alias, ...behind]).map((data) => ({
+        ...{ type: 'A' as const, name: isAlias ? alias! : name, ttl: 60 },
+        data: data!,
+      }));
+      const answers = [...(isAlias ? [{ type: 'CNAME' as const, name, ttl: 60, data: alias! }] : []), ...addresses];
       return packet.encode({ type: 'response', id: 0, questions: query.questions, answers: answers as never });
     },
     close: () => {},
@@ -70,6 +71,18 @@ describe('ExternalName outside our zones', () => {
       { type: 'CNAME', name: 'partner.shop.svc.cluster.local', data: 'api.partner.example', ttl: 5 },
       { type: 'A', name: 'api.partner.example', data: '203.0.113.7', ttl: 60 },
     ]);
+  });
+
+  test('its target has more addresses than the client takes -> the alias and as many as fit, with TC', async () => {
+    const many = Array.from({ length: 60 }, (_, at) => `203.0.113.${at + 1}`);
+    const { asker } = setUp({ 'api.partner.example': many });
+    const reply = await asker.askPacket('partner.shop.svc.cluster.local A');
+    expect(reply.flag_tc).toBe(true);
+    expect(reply.answers?.[0]).toMatchObject({ type: 'CNAME', data: 'api.partner.example' });
+    expect(reply.answers!.length).toBeGreaterThan(10);
+    expect(reply.answers!.length).toBeLessThan(60);
+    const whole = await asker.askPacket('partner.shop.svc.cluster.local A', { transport: 'tcp' });
+    expect([whole.flag_tc, whole.answers?.length]).toEqual([false, 61]);
   });
 
   test('its target is an alias itself -> the whole chain', async () => {

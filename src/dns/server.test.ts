@@ -107,6 +107,24 @@ describe('dns server', () => {
     },
   );
 
+  test('how many queries may wait is set -> one more is refused at once, and cluster names are answered', async () => {
+    const upstream = createSocket('udp4');
+    upstream.bind(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    const forward = { nameservers: [`127.0.0.1:${upstream.address().port}`] };
+    const forwardTimes = { totalMs: 60_000, silentMs: 60_000 };
+    const { target } = await start({ forward, forwardTimes, waitingMax: 8 });
+    const socket = connect(target);
+    // Of eight places one client may take seven.
+    const reading = readFrames(socket, 4);
+    for (let i = 0; i < 10; i++) socket.write(framed(encodeQuestion(`slow-${i}.example.com A`)));
+    socket.write(framed(encodeQuestion(`${name} A`)));
+    const answers = (await reading).map((answer) => `${answer.questions![0]!.name} ${describeAnswer(answer)}`);
+    expect(answers).toEqual([...['7', '8', '9'].map((i) => `slow-${i}.example.com SERVFAIL`), `${name} 243.0.0.7`]);
+    socket.destroy();
+    upstream.close();
+  });
+
   test('garbage over UDP -> silence, and the next query is served', async () => {
     const { target } = await start();
     await expect(

@@ -24,6 +24,15 @@ describe('manifests', () => {
     );
   });
 
+  test('manifests: applied as they are -> no object names an owner that is not there, or it would be collected as garbage', () => {
+    const owned = deployManifests().flatMap(({ name, manifests }) =>
+      manifests
+        .filter(({ object }) => object.metadata.ownerReferences !== undefined)
+        .map(({ object }) => [name, object]),
+    );
+    expect(owned).toEqual([]);
+  });
+
   test('manifests: no rule is wider than a namespace gives -> no wildcards, nobody escalates', () => {
     const text = JSON.stringify(deployManifests());
     for (const word of ['"*"', '"escalate"', '"bind"', '"impersonate"', 'cluster-admin'])

@@ -36,6 +36,14 @@ describe('plan slices', () => {
     expect(readyCount).toBe(2);
   });
 
+  test('plan slices: an endpoint without addresses, a service without addresses and ports -> nothing of it travels', () => {
+    const sources = [slice('a', [{ conditions: { ready: true } }, ready('10.1.0.1')])];
+    const bare = service({ clusterIPs: undefined, clusterIP: undefined, ports: undefined });
+    const planned = planSlices({ service: bare, sources, mode: 'Pods', rules, dns });
+    expect(planned.slices[0]?.endpoints.flatMap(({ addresses }) => addresses)).toEqual(['10.1.0.1']);
+    expect(planSlices({ service: bare, sources, mode: 'ClusterIP', rules, dns }).slices).toEqual([]);
+  });
+
   test('plan slices: readiness left open -> ready; zone and hostname kept, node and pod not', () => {
     const endpoint = {
       addresses: ['10.1.0.1'],

@@ -64,6 +64,13 @@ test('routes: a service is exported -> its SNI leads to its ready endpoints, for
   });
 });
 
+test('routes: slices whose lists are missing -> a route without the backends that they do not have', () => {
+  const bare = { ...slice('db'), endpoints: undefined, ports: undefined } as unknown as EndpointSlice;
+  const noAddresses = { ...slice('db'), endpoints: [{ conditions: { ready: true } }] } as EndpointSlice;
+  const { routes } = plan({ exports: [one], slices: [bare, noAddresses, slice('db')] });
+  expect(routes[0]?.backends.map(({ address }) => address)).toEqual(['10.1.0.1', '10.1.0.2']);
+});
+
 test('routes: two exports share one service under one SNI -> one route, clients of both', () => {
   const two = peerExport('two', '2026-01-02T00:00:00Z', { services: ['db'], peers: ['north', 'west'] });
   const { routes } = plan({ exports: [two, one], peers: [peer('west'), peer('north')] });
