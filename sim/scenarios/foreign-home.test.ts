@@ -58,23 +58,29 @@ describe('foreign homes', () => {
     expect((await set.time.settle(typeAt(desk, `unexport ${key}`))).join()).toContain(key);
   });
 
-  test('foreign homes: a conflict while writing to the broker -> written again, and no Event says Failed', async () => {
-    const faults: Fault[] = [];
-    const set = await new SimClusterSet({ clusters: ['east', 'west'], wrap: withFaults(faults) }).start({
-      namespaces: ['shop'],
-    });
-    const east = set.home('east').admin;
-    await exportService(east, key, { endpoints: ['10.1.0.1'] });
-    await set.time.advance(4_000);
-    faults.push({ home: 'broker', method: 'PUT', path: '/endpointshards/', code: 409, from: 'agent-east', times: 3 });
-    const body = { endpoints: [{ addresses: ['10.1.0.9'] }] };
-    await east.patch(endpointSliceType, { namespace: 'shop', name: 'checkout-a' }, { kind: 'merge', body });
-    await set.time.advance(10_000);
-    expect(await sliceLines(set.home('west').admin, key)).toEqual(['east: 10.1.0.9 on http>8080']);
-    expect(await exportLine(east, key)).toContain('Ready=True/Exported');
-    expect(faults[0]?.times).toBe(0);
-    expect(await eventLines(east, key)).not.toContain('Warning Failed');
-  });
+  test.each([
+    [409, 'changed'],
+    [404, 'was deleted'],
+  ])(
+    'foreign homes: %d at the broker, because a record just %s -> written again, and no Event says Failed',
+    async (code) => {
+      const faults: Fault[] = [];
+      const set = await new SimClusterSet({ clusters: ['east', 'west'], wrap: withFaults(faults) }).start({
+        namespaces: ['shop'],
+      });
+      const east = set.home('east').admin;
+      await exportService(east, key, { endpoints: ['10.1.0.1'] });
+      await set.time.advance(4_000);
+      faults.push({ home: 'broker', method: 'PUT', path: '/endpointshards/', code, from: 'agent-east', times: 3 });
+      const body = { endpoints: [{ addresses: ['10.1.0.9'] }] };
+      await east.patch(endpointSliceType, { namespace: 'shop', name: 'checkout-a' }, { kind: 'merge', body });
+      await set.time.advance(10_000);
+      expect(await sliceLines(set.home('west').admin, key)).toEqual(['east: 10.1.0.9 on http>8080']);
+      expect(await exportLine(east, key)).toContain('Ready=True/Exported');
+      expect(faults[0]?.times).toBe(0);
+      expect(await eventLines(east, key)).not.toContain('Warning Failed');
+    },
+  );
 
   test('foreign homes: the broker is a member too -> views and imports side by side, and nobody removes what another writes', async () => {
     const removed: string[] = [];

@@ -6,7 +6,7 @@ import { errorText } from '../../base/log.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import { deleteIfPresent } from '../../kube/client/absent.ts';
 import { apply, replaceWith } from '../../kube/client/apply.ts';
-import { isConflict, isQuotaExceeded, isQuotaUncounted } from '../../kube/objects/api-error.ts';
+import { isConflict, isNotFound, isQuotaExceeded, isQuotaUncounted } from '../../kube/objects/api-error.ts';
 import { boundedName } from '../../kube/objects/bounded-name.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
 import type { ResourceType } from '../../kube/objects/object.ts';
@@ -117,7 +117,7 @@ export function createExportController({ context, onPublication }: ExportControl
       if (waitMs > 0) return { requeueAfterMs: waitMs };
     } catch (error) {
       // Our copy was behind: the next attempt plans from a fresh one.
-      if (isConflict(error)) throw error;
+      if (isConflict(error) || (isNotFound(error) && hasRecords(key, facts.self))) throw error;
       setPublication(key, failureOf(error));
       // No failure of ours: soon over, and not to be waited for longer and longer.
       if (isQuotaUncounted(error)) return { requeueAfterMs: quotaCountedMs };
@@ -187,6 +187,11 @@ export function createExportController({ context, onPublication }: ExportControl
       await deleteIfPresent(broker, endpointShardType, slice.metadata);
     for (const slice of self.slices.byIndex(byService, key))
       await deleteIfPresent(broker, endpointSliceType, slice.metadata);
+  }
+
+  function hasRecords(key: string, self: Member): boolean {
+    const slices = [...self.endpoints.byIndex(byService, key), ...self.slices.byIndex(byService, key)];
+    return slices.length > 0 || ownShard(key, self) !== undefined;
   }
 
   function ownShard(key: string, self: Member): ServiceShard | undefined {

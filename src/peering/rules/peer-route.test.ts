@@ -65,9 +65,10 @@ test('routes: a service is exported -> its SNI leads to its ready endpoints, for
 });
 
 test('routes: slices whose lists are missing -> a route without the backends that they do not have', () => {
-  const bare = { ...slice('db'), endpoints: undefined, ports: undefined } as unknown as EndpointSlice;
+  const bare = { ...slice('db'), endpoints: undefined } as unknown as EndpointSlice;
+  const noPorts = { ...slice('db'), ports: undefined } as unknown as EndpointSlice;
   const noAddresses = { ...slice('db'), endpoints: [{ conditions: { ready: true } }] } as EndpointSlice;
-  const { routes } = plan({ exports: [one], slices: [bare, noAddresses, slice('db')] });
+  const { routes } = plan({ exports: [one], slices: [bare, noPorts, noAddresses, slice('db')] });
   expect(routes[0]?.backends.map(({ address }) => address)).toEqual(['10.1.0.1', '10.1.0.2']);
 });
 
