@@ -100,4 +100,20 @@ describe('dns over connections', () => {
       expect(optionOf(await ask('tcp', 12, question), 12)).toBeUndefined();
     },
   );
+
+  test.each([
+    ['tls://192.0.2.53', [128, 128]],
+    ['192.0.2.53', [40, 54]],
+  ])('a question passed on to %s -> of %o bytes: padded only over TLS (RFC 8467)', async (nameserver, lengths) => {
+    const sent: number[] = [];
+    const ask = async ({ message }: { message: Uint8Array }) => {
+      const { questions } = packet.decode(Buffer.from(message));
+      if (questions?.[0]?.type === 'A') sent.push(message.length);
+      return packet.encode({ type: 'response', questions, answers: [] });
+    };
+    const config = { forward: { nameservers: [nameserver] } };
+    const asker = new Asker(makeCatalog(), { exchange: { ask, close: () => {} }, config });
+    for (const question of ['example.com A', 'a-longer-name.example.com A']) await asker.ask(question);
+    expect(sent).toEqual(lengths);
+  });
 });

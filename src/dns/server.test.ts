@@ -171,7 +171,7 @@ describe('dns server', () => {
     second.destroy();
   });
 
-  test('nameservers over TLS -> asked there with padded questions; a certificate for another name -> SERVFAIL', async () => {
+  test('nameservers over TLS -> asked there; a certificate for another name -> SERVFAIL', async () => {
     const authority = makeAuthority('test authority');
     const material = authority.issue('dns', { kind: 'server', hosts: ['dns.example'] });
     const { server: upstream } = await start({ listen: { hosts: ['127.0.0.1'], port: 0, tls: { port: 0, material } } });
