@@ -5,7 +5,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import packet from 'dns-packet';
+import packet, { type DecodedPacket } from 'dns-packet';
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../base/log.ts';
 import { createRealWorld } from '../base/real/world.ts';
@@ -42,6 +42,12 @@ function whenClosed(socket: Socket): Promise<unknown> {
   return new Promise((resolve) => socket.on('close', resolve));
 }
 
+/** In tenths of a second. */
+function keepaliveIn({ additionals }: DecodedPacket): string | undefined {
+  const opt = additionals?.find(({ type }) => type === 'OPT') as { options: { code: number; data: Buffer }[] };
+  return opt.options.find(({ code }) => code === 11)?.data.toString('hex');
+}
+
 async function askTls(target: Target): Promise<string> {
   const socket = connectTls({ ...target, ca: authority.certificate });
   const reading = readFrames(socket, 1);
@@ -52,6 +58,26 @@ async function askTls(target: Target): Promise<string> {
 }
 
 describe('dns connections', () => {
+  test('keepalive asked for -> the time that this server keeps connections open, also with an answer of others', async () => {
+    const upstream = createSocket('udp4');
+    upstream.on('message', (asked, from) => {
+      const { id, questions } = packet.decode(asked);
+      upstream.send(packet.encode({ type: 'response', id, questions, answers: [] }), from.port, from.address);
+    });
+    upstream.bind(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    const forward = { nameservers: [`127.0.0.1:${upstream.address().port}`] };
+    const { tcp, tls } = await start({ tcpIdleMs: 20_000 }, { forward });
+    for (const socket of [connect(tcp), connectTls({ ...tls, ca: authority.certificate })]) {
+      const reading = readFrames(socket, 2);
+      const edns = { options: [{ code: 11, data: Buffer.alloc(0) }] };
+      for (const asked of [question, 'www.example.com A']) socket.write(framed(encodeQuestion(asked, { edns })));
+      expect((await reading).map(keepaliveIn)).toEqual(['00c8', '00c8']);
+      socket.destroy();
+    }
+    upstream.close();
+  });
+
   test('DoT: a handshake that never ends -> closed after its time', async () => {
     const { tls } = await start({ tlsHandshakeMs: 50, tcpIdleMs: 600_000 });
     await whenClosed(connect(tls));
