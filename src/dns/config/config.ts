@@ -73,18 +73,26 @@ export interface ServerAddress {
   readonly tls?: TlsClient;
 }
 
-/** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353`, `fd00::1`; over TLS `tls://10.0.0.1#dns.example`. */
+/** `10.0.0.1`, `10.0.0.1:5353`, `[fd00::1]:5353`, `fd00::1`, `fe80::1%eth0`; over TLS `tls://10.0.0.1#dns.example`. */
 export function parseServerAddress(text: string, defaultPort = 53): ServerAddress {
   const isTls = text.startsWith(tlsScheme);
   const [plain = '', serverName] = isTls ? text.slice(tlsScheme.length).split('#', 2) : [text];
-  const address = parseHostPort(plain, isTls ? dotPort : defaultPort);
+  const [bare, link] = withoutLink(plain);
+  const address = parseHostPort(bare, isTls ? dotPort : defaultPort);
   if (address === undefined || parseIp(address.host) === undefined || address.port === 0 || serverName === '') {
     throw new Error(
       `nameserver ${JSON.stringify(text)}: want an address with an optional port, such as 10.0.0.1:5353, or over TLS ` +
         'tls://10.0.0.1#name-in-its-certificate',
     );
   }
-  return isTls ? { ...address, tls: serverName === undefined ? {} : { serverName } } : address;
+  const server = { host: `${address.host}${link}`, port: address.port };
+  return isTls ? { ...server, tls: serverName === undefined ? {} : { serverName } } : server;
+}
+
+/** A link-local address names its link, `fe80::1%eth0`: routers announce themselves so, and it ends up in resolv.conf. */
+function withoutLink(text: string): [bare: string, link: string] {
+  const link = /^\[?fe[89ab][0-9a-f:]*(%[\w.-]{1,15})/i.exec(text)?.[1] ?? '';
+  return [text.replace(link, ''), link];
 }
 
 const tlsScheme = 'tls://';
