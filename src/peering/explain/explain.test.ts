@@ -21,7 +21,7 @@ test('health: Synced with a recent sign of life -> healthy; an old one, or none 
   );
 });
 
-test('status: a peer -> what is taken and given, the mode in force, refusals with their reasons', () => {
+test('status: a peer -> what is taken and given, the mode in force, suspects, refusals with their reasons', () => {
   const peer = {
     metadata: { name: 'acme' },
     spec: { address: 'acme.example:8008', trust: { domain: 'acme.example' } },
@@ -32,6 +32,7 @@ test('status: a peer -> what is taken and given, the mode in force, refusals wit
         services: 2,
         refused: 1,
         reconciliation: 'Quiescence',
+        suspects: 3,
         lastContact: at(5),
         refusals: [{ id: 'db', reason: 'san: Required value' }],
       },
@@ -42,7 +43,7 @@ test('status: a peer -> what is taken and given, the mode in force, refusals wit
     'address   acme.example:8008',
     'trust     acme.example',
     'taking    Synced',
-    `          v1alpha1, 2 services, 1 refused, lag 0 services, 0 s, 0 unanswered, deletions by quiescence and grace, last contact ${at(5)}`,
+    `          v1alpha1, 2 services, 1 refused, lag 0 services, 0 s, 0 unanswered, deletions by quiescence and grace, 3 suspect (no longer named, going after their grace), last contact ${at(5)}`,
     '          refused db: san: Required value',
     'giving    unknown: no peering process has reported it',
   ]);

@@ -35,10 +35,16 @@ test.each<[string, string, LinkReport]>([
   expect(consumerStatus(report, nowMs).state).toBe(state);
 });
 
-test('peer status: taking -> the mode in force, lag in services and seconds, when it was last heard and last complete', () => {
-  const behind = link({ kind: 'updating' }, { unacknowledged: 4, behindSinceMs: nowMs - 7000, mode: 'quiescence' });
+test('peer status: taking -> the mode in force, suspects, pings, lag in services and seconds, when it was last heard and last complete', () => {
+  const behind = link(
+    { kind: 'updating' },
+    {
+      ...{ unacknowledged: 4, behindSinceMs: nowMs - 7000, mode: 'quiescence' },
+      ...{ suspects: 2, keepAliveMs: 45_000 },
+    },
+  );
   expect(consumerStatus(behind, nowMs)).toMatchObject({
-    ...{ lag: 4, lagSeconds: 7, unacknowledged: 4, reconciliation: 'Quiescence' },
+    ...{ lag: 4, lagSeconds: 7, unacknowledged: 4, reconciliation: 'Quiescence', suspects: 2, keepAliveSeconds: 45 },
     ...{ lastContact: '2026-01-01T11:59:59Z', lastFullSync: '2026-01-01T11:59:00Z' },
   });
   expect(consumerStatus(link(refused), nowMs).message).toBe('no certificate');
