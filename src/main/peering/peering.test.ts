@@ -70,6 +70,17 @@ const places = {
   },
 };
 
+/** Whether a client that verifies the address, as those of other gRPC libraries do, takes our certificate. */
+async function isVerified(address: string, bundle: string | undefined): Promise<boolean> {
+  const [host, port] = address.split(':');
+  const socket = connect({ host, port: Number(port), ca: bundle, ALPNProtocols: ['h2'] });
+  const outcome = new Promise<boolean>((resolve) => {
+    socket.once('secureConnect', () => resolve(socket.authorized));
+    socket.once('error', () => resolve(false));
+  });
+  return outcome.finally(() => socket.destroy());
+}
+
 /** Whether a new connection is shown a certificate of this authority. */
 async function isShownBy(address: string, authority: string): Promise<boolean> {
   const [host, port] = address.split(':');
@@ -136,7 +147,7 @@ test.each(['PEM files', 'a Secret'] as const)(
   },
 );
 
-test("peering role: the clusterset's zone, federation and ranges -> no peer may claim them, and services get addresses from them", async () => {
+test("peering role: the clusterset's zone, federation and ranges -> no peer may claim them, and services get addresses from them; our certificate has our address", async () => {
   const home = await memoryHome();
   closing.push(() => home.stop());
   const ranges = { clusterSet: ['10.50.0.0/16'], peers: ['10.60.0.0/30'], external: ['10.70.0.0/30'] };
@@ -157,6 +168,7 @@ test("peering role: the clusterset's zone, federation and ranges -> no peer may 
   const owner = await startMesh('owner');
   closing.push(() => owner.stop());
   const card = await home.client.get<ConfigMap>(configMapType, { namespace, name: meshCardName });
+  expect(await isVerified(role.advertised, card.data?.['bundle'])).toBe(true);
   await owner.addPeer('us', { trust: { domain: 'us.example', bundle: card.data?.['bundle'] as string } });
   const kind = { apiVersion: 'portolan.dev/v1alpha1', kind: 'Peer', metadata: { name: 'owner', namespace } };
   const trust = { domain: 'owner.example', bundle: owner.mesh.certificate };

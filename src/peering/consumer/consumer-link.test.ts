@@ -34,6 +34,7 @@ async function start(
   const dialed: { options: DialOptions; handlers: ClientHandlers }[] = [];
   const log: string[] = [];
   const warnings: string[] = [];
+  const sent: Buffer[] = [];
   const state = {
     unsentBytes: 0,
     own: { certificate: 'c', key: 'k' },
@@ -45,6 +46,7 @@ async function start(
     log: { ...silentLog, warn: (text) => void warnings.push(text) },
     config: {
       address: 'https://owner.example:8008',
+      context: 'blue',
       versions,
       get roots() {
         return state.roots;
@@ -62,7 +64,10 @@ async function start(
     dial: (options, handlers) => {
       dialed.push({ options, handlers });
       return {
-        send: (bytes) => log.push(v1alpha1.decodeConsumerMessage(Buffer.from(bytes))?.kind ?? '?'),
+        send: (bytes) => {
+          sent.push(Buffer.from(bytes));
+          log.push(v1alpha1.decodeConsumerMessage(Buffer.from(bytes))?.kind ?? '?');
+        },
         get unsentBytes() {
           return state.unsentBytes;
         },
@@ -79,7 +84,7 @@ async function start(
   const message = (id: string, nonce = id) =>
     Buffer.from(v1alpha1.encodeOwnerMessage({ kind: 'create', nonce, offer: v1alpha1.encodeOffer(serviceOf(id)) }));
   const last = () => dialed[dialed.length - 1]!;
-  return { time: simulation.time, link, log, states, dialed, last, message, state, store, warnings };
+  return { time: simulation.time, link, log, states, dialed, last, message, state, store, warnings, sent };
 }
 
 test('link: one conversation -> dialing (1), registering (2), updating (4), receiving (3), waiting (5)', async () => {
@@ -98,6 +103,13 @@ test('link: one conversation -> dialing (1), registering (2), updating (4), rece
   last().handlers.onAlive();
   await time.advance(2000);
   expect(states.at(-1)).toBe('waiting');
+});
+
+test('link: its Peer names a context -> sent with the subscription, in the later draft', async () => {
+  const { sent } = await start({}, ['v1alpha2']);
+  expect(sent.map((bytes) => v1alpha2.decodeConsumerMessage(bytes))).toMatchObject([
+    { kind: 'subscribe', context: 'blue' },
+  ]);
 });
 
 test('link: the owner is Unavailable -> backing off (6) from 1 s, growing; then dialing (1) again', async () => {

@@ -3,12 +3,14 @@ import type { CallHandlers, ServerCall } from '../../base/grpc/server-options.ts
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { fromBinary } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
 import { type Log, silentLog } from '../../base/log.ts';
+import { BidirectionalStreamSchema } from '../../gen/federation/resourcediscovery/v1alpha2/discovery_pb.js';
 import type { Service } from '../../kube/objects/service.ts';
 import type { PeerExport } from '../kinds/peer-export.ts';
 import { exportStatus, ownerStatus } from '../status/peer-status.ts';
-import { v1alpha1 } from '../transport/wire.ts';
+import { v1alpha1, v1alpha2 } from '../transport/wire.ts';
 import type { PeerCaller } from '../trust/trust.ts';
 import { type ConsumerReport, Owner } from './owner.ts';
 import { OwnerCatalog } from './owner-catalog.ts';
@@ -32,7 +34,7 @@ function start(services: number) {
     clock: { wallMs: () => time.nowMs, monotonicMs: () => time.nowMs },
     log,
     catalog,
-    peer: (name) => ({ name, epoch: 'e', window: 100_000, versions: ['v1alpha1'] }),
+    peer: (name) => ({ name, epoch: 'e', window: 100_000, versions: ['v1alpha1', 'v1alpha2'] }),
     hasSynced: () => true,
     revision: () => 1,
   });
@@ -90,6 +92,19 @@ test('owner: a consumer refuses 1,500 services with 60 KB of reasons each -> mem
     message: 'the peer refused 1500 of 1500 services',
   });
   expect(JSON.stringify(ownerStatus(report(), 1500, 0)).length).toBeLessThan(50_000);
+});
+
+test('owner: a consumer names a context with its subscription -> it comes back with every message', () => {
+  const { owner, call } = start(2);
+  const contexts: (string | undefined)[] = [];
+  const send = (bytes: Uint8Array) => {
+    contexts.push(fromBinary(BidirectionalStreamSchema, bytes).response?.context);
+    return true;
+  };
+  const stream = owner.accept({ ...call, path: v1alpha2.path, send }) as CallHandlers;
+  const subscribe = { kind: 'subscribe', resourceUrl: v1alpha2.resourceUrl } as const;
+  stream.onMessage(Buffer.from(v1alpha2.encodeConsumerMessage(subscribe, 'blue')));
+  expect(contexts).toEqual(['blue', 'blue']);
 });
 
 test('owner: a peer opens streams in a loop -> twenty at once, then one in a second; the others are refused', () => {
