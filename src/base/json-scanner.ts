@@ -2,6 +2,8 @@
 // objects that costs half of JSON.parse, and leaves next to no garbage. Skipped values are scanned only to find their
 // end. Text it cannot be sure of is a JsonScanError; JSON.parse then has the word.
 
+import { hashStart, mixHash, RememberedTexts } from './text/remembered-texts.ts';
+
 export class JsonScanError extends Error {}
 
 const char = {
@@ -15,26 +17,22 @@ const char = {
   closeObject: 0x7d,
 } as const;
 
-/** A power of two. */
-const rememberedTexts = 512;
-const rememberedLengthMax = 32;
-
-/** One pass over one text: after entering an object or an array, the caller must read all of it. */
 /** So many decimal digits always fit into a number whole. */
 const exactDigits = 15;
 
+/** One pass over one text: after entering an object or an array, the caller must read all of it. */
 export class JsonScanner {
   /** Where the next byte is read; between values, where the next one may begin. */
   at = 0;
   readonly #bytes: Buffer;
-  readonly #texts: string[];
+  readonly #texts: RememberedTexts;
   /** Nothing has been read yet of the object or array that was entered last. */
   #isFirst = true;
   #keyStart = 0;
   #keyEnd = 0;
 
   /** Short texts come again and again; scanners that share `texts` make each of them once. */
-  constructor(bytes: Uint8Array, texts: string[] = []) {
+  constructor(bytes: Uint8Array, texts: RememberedTexts = new RememberedTexts()) {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#texts = texts;
   }
@@ -77,20 +75,17 @@ export class JsonScanner {
     if (this.#skipSpace() !== char.quote) return this.#other();
     const start = this.at + 1;
     const bytes = this.#bytes;
-    let hash = 0;
+    let hash = hashStart;
     let all = 0;
     let end = start;
     for (let byte = bytes[end]!; byte !== char.quote; byte = bytes[++end]!) {
       if (byte === char.backslash || byte === undefined) return this.#escapedText();
-      hash = Math.imul(hash ^ byte, 0x01000193);
+      hash = mixHash(hash, byte);
       all |= byte;
     }
     this.at = end + 1;
     this.#isFirst = false;
-    if (all > 127) return bytes.toString('utf8', start, end);
-    return end - start > rememberedLengthMax
-      ? bytes.toString('latin1', start, end)
-      : this.#remembered(hash, start, end);
+    return all > 127 ? bytes.toString('utf8', start, end) : this.#texts.text(bytes, start, end, hash);
   }
 
   number(): number | undefined {
@@ -130,7 +125,10 @@ export class JsonScanner {
 
   /** Nothing may follow but space. */
   end(): void {
-    if (this.#skipSpace() !== undefined) this.#fail('expected the end');
+    const { length } = this.#bytes;
+    // A read behind the end, once, would make every later read of `#skipSpace` slower.
+    while (this.at < length && this.#bytes[this.at]! <= 0x20) this.at += 1;
+    if (this.at < length) this.#fail('expected the end');
   }
 
   #enter(open: number): boolean {
@@ -208,21 +206,6 @@ export class JsonScanner {
     } catch {
       return this.#fail('expected a text');
     }
-  }
-
-  #remembered(hash: number, start: number, end: number): string {
-    const place = (hash >>> 5) & (rememberedTexts - 1);
-    const known = this.#texts[place];
-    if (known !== undefined && this.#isText(known, start, end)) return known;
-    const text = this.#bytes.toString('latin1', start, end);
-    this.#texts[place] = text;
-    return text;
-  }
-
-  #isText(text: string, start: number, end: number): boolean {
-    if (text.length !== end - start) return false;
-    for (let i = start; i < end; i++) if (this.#bytes[i] !== text.charCodeAt(i - start)) return false;
-    return true;
   }
 
   #other(): undefined {

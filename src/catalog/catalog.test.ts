@@ -180,3 +180,19 @@ function contentOf({ table }: Catalog): Map<string, unknown> {
   const names = [...table.nameKeys()].map((key) => decodeName(key)).sort();
   return new Map(names.map((name) => [name, table.get(name)]));
 }
+
+test('catalog: an import with an address and an endpoint that is not ready -> the name does not depend on it, and the reason is told', () => {
+  const catalog = makeCatalog();
+  const slices = [{ cluster: 'east', endpoints: ['10.1.0.1', { ip: '10.1.0.2', ready: false }] }];
+  addImport(catalog, 'shop/checkout', { ips: ['243.0.0.7'], ports: ['http:80'], slices });
+  syncAll(catalog);
+  const [set] = catalog.table.get('checkout.shop.svc.clusterset.local')!.sets;
+  expect(set!.records.map(({ rdata }) => rdata.join('.'))).toEqual(['243.0.0.7']);
+  expect(catalog.namesOf('i/shop/checkout').leftOut).toEqual([
+    { what: expect.stringContaining('endpoint 10-1-0-2'), why: 'not ready' },
+  ]);
+  // Names of clusters do depend on them.
+  catalog.setClusterNames(true);
+  const east = catalog.table.get('east.checkout.shop.svc.clusterset.local')!.sets[0]!;
+  expect(east.records.map(({ rdata }) => rdata.join('.'))).toEqual(['10.1.0.1']);
+});

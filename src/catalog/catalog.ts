@@ -4,6 +4,7 @@
 
 import { ByteWriter } from '../base/dns/bytes.ts';
 import { isSameJson } from '../base/json.ts';
+import { RememberedTexts } from '../base/text/remembered-texts.ts';
 import type { Clock, Timer, Timers } from '../base/world.ts';
 import { type SetLocality, unknownLocality } from '../clusterset/rules/locality.ts';
 import { readImportableSinceMs } from '../clusterset/rules/propagation.ts';
@@ -32,7 +33,7 @@ import {
   unpackSliceOwner,
 } from './facts.ts';
 import { NameTable } from './name-table.ts';
-import { OwnerNames } from './owner-names.ts';
+import { type OwnerInput, OwnerNames } from './owner-names.ts';
 import { PackedMap } from './packed-map.ts';
 import type { ClusterPlace } from './places.ts';
 import { fixedNames, makeZone, type Zone, type ZoneSource } from './zones.ts';
@@ -72,11 +73,23 @@ interface Dirty {
 }
 
 /** All that is known of one Service or ServiceImport. */
-interface FactsOfOwner {
+class FactsOfOwner implements OwnerInput {
   readonly owner: OwnerFacts;
-  readonly slices: NamedSlice[];
-  readonly namespace: string;
-  readonly service: string;
+  readonly name: string;
+  readonly ordinalOf: (cluster: string) => number;
+  readonly #unpack: () => NamedSlice[];
+  #slices: readonly NamedSlice[] | undefined;
+
+  constructor(options: Pick<OwnerInput, 'owner' | 'name' | 'ordinalOf'>, unpack: () => NamedSlice[]) {
+    this.owner = options.owner;
+    this.name = options.name;
+    this.ordinalOf = options.ordinalOf;
+    this.#unpack = unpack;
+  }
+
+  get slices(): readonly NamedSlice[] {
+    return (this.#slices ??= this.#unpack());
+  }
 }
 
 /** Which of the two zones an owner lives in: a Service or a ServiceImport. */
@@ -100,6 +113,7 @@ export class Catalog {
   readonly #owners = new PackedMap();
   readonly #slices = new PackedMap();
   readonly #writer = new ByteWriter(4096);
+  readonly #texts = new RememberedTexts();
   readonly #dirty = new Map<string, Dirty>();
   readonly #listeners = new Set<(changes: readonly CatalogChange[]) => void>();
   /** Until everything has been read once, facts are only kept: names made now would be made again with each slice. */
@@ -109,6 +123,7 @@ export class Catalog {
   readonly #touched: Record<Side, Set<string>> = { s: new Set(), i: new Set() };
   /** Slices that were read and that their owners do not know yet: a list brings those of one owner one after the other. */
   readonly #unsettled = new Map<string, string[]>();
+  readonly #ordinalOf = (cluster: string) => this.table.places.ordinalOf(cluster);
   #hasClusterNames: boolean;
   #locality: SetLocality = unknownLocality;
   #timer: Timer | undefined;
@@ -277,7 +292,7 @@ export class Catalog {
 
   /** Writes an owner's names where they lie now. Those in the old zone stay without an owner. */
   #move(ownerKey: string, before: Zone): string[] {
-    const names = this.namesOf(ownerKey);
+    const names = this.#presentNames(ownerKey);
     const [namespace, service] = splitKey(ownerKey.slice(2));
     if (names.sets.size > 0) this.table.release(nameIn(before, namespace, service), before);
     return this.#write(ownerKey, noNames, names);
@@ -297,7 +312,7 @@ export class Catalog {
     for (const _ of this.fill('imports'));
     this.flush();
     const imports = [...this.#owners.textKeys()].filter((key) => key[0] === 'i');
-    for (const key of imports) this.#dirty.set(key, { before: this.namesOf(key), sinceMs: this.#nowMs() });
+    for (const key of imports) this.#dirty.set(key, { before: this.#presentNames(key), sinceMs: this.#nowMs() });
     change();
     this.flush();
   }
@@ -309,7 +324,7 @@ export class Catalog {
     if (this.#dirty.size === 0) return;
     const changes: CatalogChange[] = [];
     for (const [key, dirty] of this.#dirty) {
-      const names = this.#write(key, dirty.before, this.namesOf(key));
+      const names = this.#write(key, dirty.before, this.#presentNames(key));
       if (names.length > 0) changes.push(this.#changeOf(key, names, dirty));
       const { isPresent, slices } = this.#owner(key);
       if (!isPresent && slices.length === 0) this.#owners.deleteText(key);
@@ -320,8 +335,13 @@ export class Catalog {
     for (const listener of this.#listeners) listener(changes);
   }
 
-  /** The names of one owner as the present facts make them; `s/ns/name` or `i/ns/name`. */
+  /** The names of one owner as the present facts make them, with all reasons; `s/ns/name` or `i/ns/name`. */
   namesOf(ownerKey: string): OwnerNames {
+    return this.#namesFrom(this.factsOf(ownerKey), ownerKey, { isExplained: true });
+  }
+
+  /** The same without reasons: slices are read only where names depend on them. */
+  #presentNames(ownerKey: string): OwnerNames {
     return this.#namesFrom(this.factsOf(ownerKey), ownerKey);
   }
 
@@ -329,26 +349,29 @@ export class Catalog {
     this.#settle();
     const [namespace, service] = splitKey(ownerKey.slice(2));
     const owner = this.#owner(ownerKey);
+    const name = nameIn(this.#zoneOf(ownerKey), namespace, service);
+    return new FactsOfOwner({ owner, name, ordinalOf: this.#ordinalOf }, () => this.#slicesOf(owner, namespace));
+  }
+
+  #slicesOf(owner: OwnerFacts, namespace: string): NamedSlice[] {
     const slices: NamedSlice[] = [];
     for (const name of owner.slices) {
       const at = this.#slices.locateText(`${namespace}/${name}`);
-      if (at >= 0) slices.push(unpackSlice(this.#slices.buffer, at, name));
+      if (at >= 0) slices.push(unpackSlice(this.#slices.buffer, at, name, this.#texts));
     }
     // By cluster, so that answers do not depend on the order in which slices were seen.
     if (slices.some((slice, i) => i > 0 && bySource(slices[i - 1]!, slice) > 0)) slices.sort(bySource);
-    return { owner, slices, namespace, service };
+    return slices;
   }
 
-  #namesFrom({ owner, slices, namespace, service }: FactsOfOwner, ownerKey: string): OwnerNames {
-    const zone = this.#zoneOf(ownerKey);
-    const name = nameIn(zone, namespace, service);
-    const input = { owner, slices, name, ordinalOf: (cluster: string) => this.table.places.ordinalOf(cluster) };
-    return zone === this.clusterZone
-      ? namesOfService(input, { ignoresEmpty: this.#options.ignoresEmptyServices ?? false })
-      : namesOfImport(input, {
+  #namesFrom(facts: FactsOfOwner, ownerKey: string, { isExplained = false } = {}): OwnerNames {
+    return this.#zoneOf(ownerKey) === this.clusterZone
+      ? namesOfService(facts, { ignoresEmpty: this.#options.ignoresEmptyServices ?? false })
+      : namesOfImport(facts, {
           hasClusterNames: this.#hasClusterNames,
           locality: this.#locality,
           self: this.#options.cluster,
+          isExplained,
         });
   }
 
@@ -374,7 +397,7 @@ export class Catalog {
   #fillOwner(ownerKey: string): void {
     const facts = this.factsOf(ownerKey);
     // It came and went while we were reading.
-    if (!facts.owner.isPresent && facts.slices.length === 0) this.#owners.deleteText(ownerKey);
+    if (!facts.owner.isPresent && facts.owner.slices.length === 0) this.#owners.deleteText(ownerKey);
     else this.#write(ownerKey, noNames, this.#namesFrom(facts, ownerKey));
   }
 
@@ -410,7 +433,7 @@ export class Catalog {
 
   #owner(ownerKey: string): OwnerFacts {
     const at = this.#owners.locateText(ownerKey);
-    return at < 0 ? absentOwner : unpackOwner(this.#owners.buffer, at, serviceIn(ownerKey));
+    return at < 0 ? absentOwner : unpackOwner(this.#owners.buffer, at, serviceIn(ownerKey), this.#texts);
   }
 
   #storeOwner(ownerKey: string, facts: OwnerFacts): void {
@@ -444,7 +467,7 @@ export class Catalog {
       if (isKnown && !this.table.has(this.#nameOf(ownerKey))) this.#fillOwner(ownerKey);
       this.#touched[side].add(ownerKey);
     }
-    this.#dirty.set(ownerKey, { before: isKnown ? this.namesOf(ownerKey) : noNames, sinceMs: this.#nowMs() });
+    this.#dirty.set(ownerKey, { before: isKnown ? this.#presentNames(ownerKey) : noNames, sinceMs: this.#nowMs() });
     const { timers, batchMs = 1 } = this.#options;
     if (timers && !this.#timer) this.#timer = timers.after(batchMs, () => this.flush());
   }

@@ -27,6 +27,8 @@ export interface ClustersetNamesOptions {
   readonly locality: SetLocality;
   /** Where the clients are that ask for these names. */
   readonly self: ClusterPlace;
+  /** Whether endpoints that are not ready are reported also where no name depends on them. */
+  readonly isExplained?: boolean;
 }
 
 interface ReadyEndpoint extends EndpointFacts {
@@ -39,12 +41,15 @@ interface ReadyEndpoint extends EndpointFacts {
 export function namesOfImport(input: OwnerInput, options: ClustersetNamesOptions): OwnerNames {
   const names = new OwnerNames(input.name);
   if (!input.owner.isPresent) return names;
-  const ready = readyEndpoints(names, input);
   const isHeadless = input.owner.kind === 'Headless';
+  const hasAddress = !isHeadless && input.owner.ips.length > 0;
+  // Slices of a service with an address are the most by far, and its names do not depend on them.
+  const needsEndpoints = !hasAddress || options.hasClusterNames || options.isExplained;
+  const ready = needsEndpoints ? readyEndpoints(names, input) : [];
   // The import exists even if nothing is behind it at the moment: other types and empty answers are NODATA.
   if (!isHeadless) names.exist(input.name);
   if (!isHeadless) existPorts(names, input.name, input.owner.ports);
-  if (!isHeadless && input.owner.ips.length > 0) addClustersetIp(names, input);
+  if (hasAddress) addClustersetIp(names, input);
   else addEndpoints(names, input.name, { ready, used: usedOf(names, input, { ready, ...options }), isHeadless });
   if (options.hasClusterNames) addClusterNames(names, input, ready);
   return names;

@@ -3,6 +3,7 @@
 
 import { ByteReader, type ByteWriter } from '../base/dns/bytes.ts';
 import { parseAddress, parseIpv4Number } from '../base/ip.ts';
+import type { RememberedTexts } from '../base/text/remembered-texts.ts';
 import { type Endpoint, type EndpointSlice, isReady } from '../kube/objects/endpoint-slice.ts';
 import type { Protocol, Service } from '../kube/objects/service.ts';
 
@@ -160,8 +161,8 @@ export function packOwner(writer: ByteWriter, owner: OwnerFacts, service: string
   return writer.view();
 }
 
-export function unpackOwner(bytes: Uint8Array, at: number, service: string): OwnerFacts {
-  const reader = new ByteReader(bytes, at);
+export function unpackOwner(bytes: Uint8Array, at: number, service: string, texts?: RememberedTexts): OwnerFacts {
+  const reader = new ByteReader(bytes, at, texts);
   const isPresent = reader.u8() === 1;
   const kind = kinds[reader.u8()]!;
   const { resourceVersion, seenMs } = unpackSeen(reader);
@@ -194,9 +195,9 @@ export function packSlice(writer: ByteWriter, slice: EndpointSlice, owner: Slice
 
 /** Those that its endpoints lie in, each once: their endpoints name them by number. */
 function zonesOf(endpoints: readonly Endpoint[]): string[] {
-  const zones = new Set<string>();
-  for (const { zone } of endpoints) if (zone && zones.size < zonesMax) zones.add(zone);
-  return [...zones];
+  const zones: string[] = [];
+  for (const { zone } of endpoints) if (zone && zones.length < zonesMax && !zones.includes(zone)) zones.push(zone);
+  return zones;
 }
 
 const zonesMax = 250;
@@ -228,8 +229,8 @@ function packAddress(writer: ByteWriter, text: string, mark: number): boolean {
 }
 
 /** Packed facts lie in `bytes` from `at` on. */
-export function unpackSlice(bytes: Uint8Array, at: number, name: string): NamedSlice {
-  const reader = new ByteReader(bytes, at);
+export function unpackSlice(bytes: Uint8Array, at: number, name: string, texts?: RememberedTexts): NamedSlice {
+  const reader = new ByteReader(bytes, at, texts);
   const service = unpackBehind(reader, name);
   const isImported = reader.u8() === 1;
   const cluster = reader.text();
@@ -278,12 +279,14 @@ export function unpackSeen(reader: ByteReader): Seen {
 }
 
 function packPorts(writer: ByteWriter, ports: readonly PortFacts[]): void {
-  writer.u8(Math.min(255, ports.length));
-  for (const port of ports.slice(0, 255)) {
+  const count = Math.min(255, ports.length);
+  writer.u8(count);
+  for (let i = 0; i < count; i++) {
+    const { name, protocol, port } = ports[i]!;
     writer
-      .text(port.name)
-      .u8(Math.max(0, protocols.indexOf(port.protocol)))
-      .u16(port.port);
+      .text(name)
+      .u8(Math.max(0, protocols.indexOf(protocol)))
+      .u16(port);
   }
 }
 

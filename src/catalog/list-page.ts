@@ -2,7 +2,8 @@
 // fields of each. The shared parser is here; slice-list.ts and import-list.ts know the fields.
 
 import { JsonScanError, JsonScanner } from '../base/json-scanner.ts';
-import type { List } from '../kube/client/client.ts';
+import { RememberedTexts } from '../base/text/remembered-texts.ts';
+import type { List, Visited } from '../kube/client/client.ts';
 import { parseWithoutNulls, withLists } from '../kube/client/foreign.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import type { Protocol } from '../kube/objects/service.ts';
@@ -19,41 +20,101 @@ export function createListReader<T extends KubernetesObject>(
   type: ResourceType,
   readItem: (scanner: JsonScanner) => T,
 ): (page: Uint8Array) => List<T> {
-  const texts: string[] = [];
+  const texts = new RememberedTexts();
   return (page) => {
+    const scanner = new JsonScanner(page, texts);
     try {
-      return readPage(type, new JsonScanner(page, texts), page, readItem);
+      const { metadata, itemsAt, isReadThrough } = openPage(scanner);
+      const each = (visit: (item: T) => void) => {
+        const newest = new Newest<T>(type, page);
+        const see = (item: T, start: number) => {
+          newest.see(item, start, scanner.at);
+          visit(item);
+        };
+        try {
+          const count = itemsAt < 0 ? 0 : readItems(scanner, itemsAt, readItem, see);
+          if (!isReadThrough) readRest(scanner);
+          return { count, newest: newest.whole() };
+        } catch (error) {
+          return visitParsed(parsedPage<T>(type, page, error), type, visit);
+        }
+      };
+      return { metadata, items: [], each };
     } catch (error) {
-      if (!(error instanceof JsonScanError)) throw error;
-      return parseWithoutNulls(Buffer.from(page).toString('utf8')) as List<T>;
+      return parsedPage(type, page, error);
     }
   };
 }
 
-function readPage<T extends KubernetesObject>(
-  type: ResourceType,
-  scanner: JsonScanner,
-  page: Uint8Array,
-  readItem: (scanner: JsonScanner) => T,
-): List<T> {
-  let metadata: List<T>['metadata'] = { resourceVersion: '' };
-  const items: T[] = [];
-  const newest = new Newest<T>(type, page);
+interface OpenPage {
+  readonly metadata: List<never>['metadata'];
+  /** -1 if there are none. */
+  readonly itemsAt: number;
+  readonly isReadThrough: boolean;
+}
+
+/** Reads up to the items. Homes put the metadata before them; if not, the rest is looked through for it. */
+function openPage(scanner: JsonScanner): OpenPage {
+  let metadata: OpenPage['metadata'] | undefined;
+  let itemsAt = -1;
   if (!scanner.enterObject()) throw new JsonScanError('a list is not an object');
   while (scanner.nextKey()) {
     if (scanner.isKey(key.metadata)) metadata = readListMetadata(scanner);
-    else if (!scanner.isKey(key.items)) scanner.skip();
-    else if (scanner.enterArray()) {
-      while (scanner.nextItem()) {
-        const start = scanner.at;
-        const item = readItem(scanner);
-        items.push(item);
-        newest.see(item, start, scanner.at);
-      }
-    }
+    else if (scanner.isKey(key.items)) {
+      itemsAt = scanner.at;
+      if (metadata !== undefined) return { metadata, itemsAt, isReadThrough: false };
+      scanner.skip();
+    } else scanner.skip();
   }
   scanner.end();
-  return { metadata, items, newest: newest.whole() };
+  return { metadata: metadata ?? { resourceVersion: '' }, itemsAt, isReadThrough: true };
+}
+
+function readItems<T>(
+  scanner: JsonScanner,
+  itemsAt: number,
+  readItem: (scanner: JsonScanner) => T,
+  see: (item: T, start: number) => void,
+): number {
+  let count = 0;
+  scanner.at = itemsAt;
+  if (!scanner.enterArray()) return 0;
+  while (scanner.nextItem()) {
+    const start = scanner.at;
+    see(readItem(scanner), start);
+    count += 1;
+  }
+  return count;
+}
+
+function readRest(scanner: JsonScanner): void {
+  while (scanner.nextKey()) scanner.skip();
+  scanner.end();
+}
+
+/** By JSON.parse, where the scanner could not be sure. */
+function parsedPage<T extends KubernetesObject>(type: ResourceType, page: Uint8Array, error: unknown): List<T> {
+  if (!(error instanceof JsonScanError)) throw error;
+  const text = Buffer.from(page).toString('utf8');
+  try {
+    return parseWithoutNulls(text) as List<T>;
+  } catch (cause) {
+    throw new Error(`list ${type.plural}: the answer is not JSON: ${text.slice(0, 200)}`, { cause });
+  }
+}
+
+/** All of them, also those that were visited before the scanner gave up: they are the same. */
+function visitParsed<T extends KubernetesObject>(
+  { items }: List<T>,
+  type: ResourceType,
+  visit: (item: T) => void,
+): Visited<T> {
+  let newest: T | undefined;
+  for (const item of items ?? []) {
+    visit(withLists(type, item));
+    if (!(Number(item.metadata.resourceVersion) <= Number(newest?.metadata.resourceVersion))) newest = item;
+  }
+  return { count: items?.length ?? 0, newest };
 }
 
 /** The newest object is kept whole: a later check that this is still the same home needs it. */

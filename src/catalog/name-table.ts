@@ -3,7 +3,7 @@
 
 import { ByteWriter } from '../base/dns/bytes.ts';
 import { recordType } from '../base/dns/codes.ts';
-import { encodeName, isWithin, tryEncodeName } from '../base/dns/name.ts';
+import { encodeName, isWithin, NameEncoder } from '../base/dns/name.ts';
 import { order, packAnswers, plainRecord, type RecordSet, unpackAnswers, zoneMark } from './answers.ts';
 import { PackedMap, type PackedMemory, type PackedSnapshot } from './packed-map.ts';
 import { Places, type PlacesMemory } from './places.ts';
@@ -51,6 +51,7 @@ export class NameTable {
   readonly #stateMemory = new SharedArrayBuffer(4 * stateWords);
   readonly #state = new Int32Array(this.#stateMemory);
   readonly #writer = new ByteWriter(4096);
+  readonly #encoder = new NameEncoder();
   readonly #listeners = new Set<(news: CatalogNews) => void>();
   /** Every name above a held one, below its zone. */
   readonly #parents = new Map<string, Parent>();
@@ -133,7 +134,7 @@ export class NameTable {
   /** Writes only what is not there yet; true if it did. */
   putIfOther(name: string, zone: number, sets: readonly RecordSet[]): boolean {
     this.#setOwn(name, true);
-    const key = encodeName(name);
+    const key = this.#encoder.encode(name);
     const value = packAnswers(this.#writer, zone, sets);
     const present = this.#names.get(key);
     if (present && Buffer.compare(present, value) === 0) return false;
@@ -143,7 +144,7 @@ export class NameTable {
 
   /** A name with held names below it stays, without records. */
   remove(name: string): void {
-    const key = encodeName(name);
+    const key = this.#encoder.encode(name);
     const present = this.#setOwn(name, false) ? this.#names.get(key) : undefined;
     if (present) this.#putEntry(name, present[0]! & ~(zoneMark.island | zoneMark.old), []);
     else this.#names.delete(key);
@@ -169,7 +170,7 @@ export class NameTable {
       known.count -= 1;
       if (known.count > 0) continue;
       this.#parents.delete(parent);
-      if (!known.isOwn) this.#names.delete(encodeName(parent));
+      if (!known.isOwn) this.#names.delete(this.#encoder.encode(parent));
     }
   }
 
@@ -184,12 +185,12 @@ export class NameTable {
   }
 
   has(name: string): boolean {
-    const key = tryEncodeName(name);
+    const key = this.#encoder.tryEncode(name);
     return key !== undefined && this.#names.get(key) !== undefined;
   }
 
   get(name: string): { zone: number; sets: RecordSet[] } | undefined {
-    const value = this.#names.get(encodeName(name));
+    const value = this.#names.get(this.#encoder.encode(name));
     return value && unpackAnswers(value);
   }
 
@@ -226,7 +227,7 @@ export class NameTable {
   }
 
   #putEntry(name: string, zone: number, sets: readonly RecordSet[]): void {
-    this.#names.set(encodeName(name), packAnswers(this.#writer, zone, sets));
+    this.#names.set(this.#encoder.encode(name), packAnswers(this.#writer, zone, sets));
   }
 
   /** True if held names lie below the name. */

@@ -2,13 +2,14 @@
 // what was left out and why. Shared by the two zones; what differs between them is in cluster-names.ts and clusterset-names.ts.
 
 import { recordType } from '../base/dns/codes.ts';
-import { dashedAddress, dashedGroups, reverseName, tryEncodeName } from '../base/dns/name.ts';
+import { dashedAddress, dashedGroups, isName, reverseName, tryEncodeName } from '../base/dns/name.ts';
 import { type Order, order, type PackedRecord, plainRecord, type RecordSet, srvData, srvHeadBytes } from './answers.ts';
 import type { EndpointFacts, NamedSlice, OwnerFacts, PortFacts } from './facts.ts';
 import { spreadToFit } from './spread.ts';
 
 export interface OwnerInput {
   readonly owner: OwnerFacts;
+  /** Read from packed facts when they are first looked at: most services have an address that stands for all of them. */
   readonly slices: readonly NamedSlice[];
   /** `checkout.shop.svc.clusterset.local` */
   readonly name: string;
@@ -21,16 +22,22 @@ export interface LeftOut {
   readonly why: string;
 }
 
+const noPointers: ReadonlyMap<string, readonly string[]> = new Map();
+
 /** Sets under construction, by text name. */
 export class OwnerNames {
   readonly sets = new Map<string, RecordSet[]>();
-  /** Reverse name to the names it points at. */
-  readonly pointers = new Map<string, string[]>();
+  #pointers: Map<string, string[]> | undefined;
   readonly leftOut: LeftOut[] = [];
   readonly #apex: string;
 
   constructor(apex: string) {
     this.#apex = apex;
+  }
+
+  /** Reverse name to the names it points at. Imports have none. */
+  get pointers(): ReadonlyMap<string, readonly string[]> {
+    return this.#pointers ?? noPointers;
   }
 
   /** Adds a set under a name at or below the service's own, and the empty names between them. */
@@ -59,15 +66,16 @@ export class OwnerNames {
   point(address: Uint8Array, target: string): void {
     if (!this.sets.has(target)) return;
     const reverse = reverseName(address);
-    const targets = this.pointers.get(reverse);
-    if (!targets) this.pointers.set(reverse, [target]);
+    const pointers = (this.#pointers ??= new Map());
+    const targets = pointers.get(reverse);
+    if (!targets) pointers.set(reverse, [target]);
     else if (!targets.includes(target)) targets.push(target);
   }
 
   #setsOf(name: string): RecordSet[] | undefined {
     const known = this.sets.get(name);
     if (known) return known;
-    if (!tryEncodeName(name)) {
+    if (!isName(name)) {
       this.leftOut.push({ what: name, why: 'no valid domain name: a label over 63 or a name over 255 bytes' });
       return undefined;
     }
@@ -135,8 +143,10 @@ export function existPorts(names: OwnerNames, name: string, ports: readonly Port
   for (const port of ports) if (port.name !== '') names.exist(serviceLabel(port, name));
 }
 
+const protocolLabels: Readonly<Partial<Record<string, string>>> = { TCP: '_tcp', UDP: '_udp', SCTP: '_sctp' };
+
 function serviceLabel(port: PortFacts, name: string): string {
-  return `_${port.name}._${port.protocol.toLowerCase()}.${name}`;
+  return `_${port.name}.${protocolLabels[port.protocol] ?? `_${port.protocol.toLowerCase()}`}.${name}`;
 }
 
 /** SRV of a service with addresses of its own: one per named port, pointing at the service. */

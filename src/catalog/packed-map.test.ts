@@ -119,3 +119,23 @@ test('packed map: keys while it changes and moves -> those of the beginning, in 
   }
   expect(seen).toEqual(Array.from({ length: 1000 }, (_, i) => `first-${i}`));
 });
+
+test('packed map: the same key as text, set, replaced, deleted and set again, ASCII or not -> as asked each time', () => {
+  const packed = new PackedMap();
+  const valueAt = (key: string) => {
+    const at = packed.locateText(key);
+    return at < 0 ? undefined : String.fromCharCode(packed.bytes[at]!);
+  };
+  for (const key of ['', 'ns/checkout', 'ns/größe']) {
+    expect(valueAt(key)).toBeUndefined();
+    packed.setText(key, bytes('a'));
+    expect(valueAt(key)).toBe('a');
+    packed.setText(key, bytes('b'));
+    expect(valueAt(key)).toBe('b');
+    expect(packed.deleteText(key)).toBe(true);
+    expect(packed.deleteText(key)).toBe(false);
+    packed.setText(key, bytes('c'));
+    expect(valueAt(key)).toBe('c');
+  }
+  expect([...packed.textKeys()]).toEqual(['', 'ns/checkout', 'ns/größe']);
+});

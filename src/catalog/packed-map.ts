@@ -94,8 +94,11 @@ export interface PackedMapOptions {
 }
 
 export class PackedMap extends PackedReader {
-  /** The key being looked for, when it was given as text. */
+  /** The key being looked for, when it was given as text; often the same is written next. */
   #key: Uint8Array = new Uint8Array(256);
+  #keyText = '';
+  #keyLength = 0;
+  #keyHash = hashBytes(new Uint8Array(0), 0, 0);
   readonly #onGeneration: (memory: PackedMemory) => void;
   #memory: PackedMemory;
   #top = 0;
@@ -126,33 +129,52 @@ export class PackedMap extends PackedReader {
     return this.#memory;
   }
 
+  /** The only thread that writes need not synchronise with itself. */
+  override find(key: Uint8Array, length: number, hash: number): number {
+    const { slots } = this;
+    for (let slot = hash & this.mask; ; slot = (slot + 1) & this.mask) {
+      const position = slots[2 * slot + 1]!;
+      if (position === emptySlot) return -1;
+      if (position !== deletedSlot && slots[2 * slot] === hash && this.holds(entryOf(position), key, length)) {
+        return entryOf(position);
+      }
+    }
+  }
+
   snapshot(): PackedSnapshot {
     return { slots: new Int32Array(this.slots), bytes: this.bytes.subarray(0, this.#top) };
   }
 
   set(key: Uint8Array, value: Uint8Array): void {
-    this.#set(key, key.length, value);
+    this.#set(key, key.length, hashBytes(key, 0, key.length), value);
   }
 
   /** The same with a key as text; no array is made of it. */
   setText(key: string, value: Uint8Array): void {
-    const length = this.#encode(key);
-    this.#set(this.#key, length, value);
+    this.#encode(key);
+    this.#set(this.#key, this.#keyLength, this.#keyHash, value);
   }
 
   /** Where the value behind a key begins, in `bytes` and `buffer` as they are now; -1 if there is none. */
   locateText(key: string): number {
-    const length = this.#encode(key);
-    const entry = this.find(this.#key, length, hashBytes(this.#key, 0, length));
+    this.#encode(key);
+    const entry = this.find(this.#key, this.#keyLength, this.#keyHash);
     return entry < 0 ? -1 : this.valueStart(entry);
   }
 
   deleteText(key: string): boolean {
-    const length = this.#encode(key);
-    return this.#delete(this.#key, length);
+    this.#encode(key);
+    return this.#delete(this.#key, this.#keyLength, this.#keyHash);
   }
 
-  #encode(text: string): number {
+  #encode(text: string): void {
+    if (text === this.#keyText) return;
+    this.#keyText = text;
+    this.#keyLength = this.#write(text);
+    this.#keyHash = hashBytes(this.#key, 0, this.#keyLength);
+  }
+
+  #write(text: string): number {
     if (this.#key.length < 3 * text.length) this.#key = new Uint8Array(6 * text.length);
     const key = this.#key;
     for (let i = 0; i < text.length; i++) {
@@ -163,9 +185,8 @@ export class PackedMap extends PackedReader {
     return text.length;
   }
 
-  #set(key: Uint8Array, length: number, value: Uint8Array): void {
+  #set(key: Uint8Array, length: number, hash: number, value: Uint8Array): void {
     this.#reserve(padded(headerBytes + length + value.length));
-    const hash = hashBytes(key, 0, length);
     const entry = this.#append(key, length, value);
     const slot = this.#slotFor(key, length, hash);
     const before = this.slots[2 * slot + 1]!;
@@ -177,11 +198,10 @@ export class PackedMap extends PackedReader {
   }
 
   delete(key: Uint8Array): boolean {
-    return this.#delete(key, key.length);
+    return this.#delete(key, key.length, hashBytes(key, 0, key.length));
   }
 
-  #delete(key: Uint8Array, length: number): boolean {
-    const hash = hashBytes(key, 0, length);
+  #delete(key: Uint8Array, length: number, hash: number): boolean {
     const entry = this.find(key, length, hash);
     if (entry < 0) return false;
     const slot = this.#slotFor(key, length, hash);
@@ -204,7 +224,7 @@ export class PackedMap extends PackedReader {
 
   *textKeys(): IterableIterator<string> {
     const { bytes, buffer } = this;
-    for (const position of this.#positions()) yield buffer.toString('utf8', ...keyRange(bytes, entryOf(position)));
+    for (const position of this.#positions()) yield textOf(buffer, ...keyRange(bytes, entryOf(position)));
   }
 
   /** Positions of all entries in the order of memory: entries added together lie together. */
@@ -329,6 +349,12 @@ export class PackedMap extends PackedReader {
 function keyRange(bytes: Uint8Array, entry: number): [start: number, end: number] {
   const start = entry + headerBytes;
   return [start, start + ((bytes[entry]! << 8) | bytes[entry + 1]!)];
+}
+
+function textOf(buffer: Buffer, start: number, end: number): string {
+  let all = 0;
+  for (let i = start; i < end; i++) all |= buffer[i]!;
+  return buffer.toString(all > 127 ? 'utf8' : 'latin1', start, end);
 }
 
 function valueLength(bytes: Uint8Array, entry: number): number {

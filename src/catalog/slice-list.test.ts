@@ -82,38 +82,77 @@ function essence(slice: EndpointSlice) {
   };
 }
 
+function readWhole(read: ReturnType<typeof createSliceListReader>, text: string) {
+  const items: EndpointSlice[] = [];
+  const page = read(Buffer.from(text));
+  const visited = page.each?.((item) => items.push(item));
+  return { metadata: page.metadata, items: visited ? items : page.items, ...visited };
+}
+
 describe('list of slices', () => {
   test('any page -> of each slice what JSON.parse would show of it, and the newest one whole', () => {
     const read = createSliceListReader();
     fc.assert(
-      fc.property(fc.array(someSlice, { maxLength: 5 }), fc.constantFrom(undefined, 2), (items, space) => {
-        const metadata = { continue: 'next', resourceVersion: '17', remainingItemCount: 3 };
-        const text = JSON.stringify({ kind: 'EndpointSliceList', items, metadata }, null, space);
-        const whole = JSON.parse(text) as List<EndpointSlice>;
-        const page = read(Buffer.from(text));
-        expect(page.metadata).toMatchObject({ resourceVersion: '17', continue: 'next' });
-        expect(page.items.map(essence)).toEqual(whole.items.map(essence));
-        const newest = Math.max(...items.map(({ metadata }) => Number(metadata.resourceVersion)));
-        if (page.newest === undefined) expect(items).toEqual([]);
-        else {
-          // As a client reads it alone: null is absent, and lists are there.
-          const alone = (parseWithoutNulls(text) as List<EndpointSlice>).items;
-          expect(alone.map((item) => withLists(endpointSliceType, item))).toContainEqual(page.newest);
-        }
-        if (page.newest) expect(page.newest.metadata.resourceVersion).toBe(String(newest));
-      }),
+      fc.property(
+        fc.array(someSlice, { maxLength: 5 }),
+        fc.constantFrom(undefined, 2),
+        fc.boolean(),
+        (items, space, isEarly) => {
+          const metadata = { continue: 'next', resourceVersion: '17', remainingItemCount: 3 };
+          const kind = 'EndpointSliceList';
+          const list = isEarly ? { kind, metadata, items, behind: [{}] } : { kind, items, metadata };
+          const text = JSON.stringify(list, null, space);
+          const whole = JSON.parse(text) as List<EndpointSlice>;
+          const page = readWhole(read, text);
+          expect(page.metadata).toMatchObject({ resourceVersion: '17', continue: 'next' });
+          expect(page.items.map(essence)).toEqual(whole.items.map(essence));
+          expect(page.count).toBe(items.length);
+          const newest = Math.max(...items.map(({ metadata }) => Number(metadata.resourceVersion)));
+          if (page.newest === undefined) expect(items).toEqual([]);
+          else {
+            // As a client reads it alone: null is absent, and lists are there.
+            const alone = (parseWithoutNulls(text) as List<EndpointSlice>).items;
+            expect(alone.map((item) => withLists(endpointSliceType, item))).toContainEqual(page.newest);
+          }
+          if (page.newest) expect(page.newest.metadata.resourceVersion).toBe(String(newest));
+        },
+      ),
       { numRuns: 300 },
     );
   });
 
   test('text the scanner will not judge -> JSON.parse has the word', () => {
     const read = createSliceListReader();
-    const item = '{"metadata":{"n\\u0061me":"a"},"endpoints":[]}';
-    expect(read(Buffer.from(`{"metadata":{"resourceVersion":"9"},"items":[${item}]}`)).items).toEqual([
-      { metadata: { name: 'a' }, endpoints: [] },
-    ]);
-    expect(read(Buffer.from('{"metadata":{"resourceVersion":"9"},"items":null}')).items).toEqual([]);
-    expect(() => read(Buffer.from('{"metadata":{"resourceVersion":"9"},"items":['))).toThrow(SyntaxError);
-    expect(() => read(Buffer.from('<html>'))).toThrow(SyntaxError);
+    const start = '{"metadata":{"resourceVersion":"9"},"items":';
+    const plain = '{"metadata":{"name":"b","resourceVersion":"8"},"endpoints":null}';
+    const escaped = '{"metadata":{"n\\u0061me":"a","resourceVersion":"7"},"endpoints":[]}';
+    const { items, newest, count } = readWhole(read, `${start}[${plain},${escaped}]}`);
+    // Those before it are visited twice.
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['b', 'b', 'a']);
+    expect(count).toBe(2);
+    expect(newest).toEqual({ metadata: { name: 'b', resourceVersion: '8' }, endpoints: [], ports: [] });
+    expect(readWhole(read, `${start}null}`)).toMatchObject({ items: [], count: 0, newest: undefined });
+    expect(readWhole(read, '{"it\\u0065ms":[{"metadata":{"name":"c"}}]}').items).toHaveLength(1);
+  });
+
+  test('no JSON -> an error that says so, wherever it ends', () => {
+    const read = createSliceListReader();
+    const text = '{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}}]}';
+    for (let end = 0; end < text.length; end++)
+      expect(() => readWhole(read, text.slice(0, end))).toThrow('list endpointslices: the answer is not JSON');
+    expect(() => readWhole(read, `${text}x`)).toThrow(/not JSON/);
+    expect(() => readWhole(read, '<html>')).toThrow(/not JSON/);
+  });
+
+  test('a visitor that fails -> its error, and no second try', () => {
+    const read = createSliceListReader();
+    const visited: string[] = [];
+    const { each } = read(Buffer.from('{"metadata":{},"items":[{"metadata":{"name":"a"}}]}'));
+    const visit = ({ metadata }: EndpointSlice) => {
+      visited.push(metadata.name);
+      throw new Error('full');
+    };
+    expect(() => each!(visit)).toThrow('full');
+    expect(visited).toEqual(['a']);
   });
 });

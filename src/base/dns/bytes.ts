@@ -1,7 +1,11 @@
 // Small writer and reader of packed values: big-endian numbers, strings with their length. No schema, no allocation per field.
 
+import { hashStart, mixHash, type RememberedTexts } from '../text/remembered-texts.ts';
+
 export class ByteWriter {
   #bytes: Uint8Array<ArrayBuffer>;
+  /** By length. */
+  #views: Uint8Array[] = [];
   length = 0;
 
   constructor(size = 256) {
@@ -69,9 +73,10 @@ export class ByteWriter {
     this.setU16(at + 2, value & 0xffff);
   }
 
-  /** A view, good until the next write. */
+  /** A view, good until the next write. Short ones are made once: a view costs more than filling it. */
   view(): Uint8Array {
-    return this.#bytes.subarray(0, this.length);
+    if (this.length >= shortViewBytes) return this.#bytes.subarray(0, this.length);
+    return (this.#views[this.length] ??= this.#bytes.subarray(0, this.length));
   }
 
   copy(): Uint8Array<ArrayBuffer> {
@@ -83,19 +88,23 @@ export class ByteWriter {
     const bigger = new Uint8Array(Math.max(2 * this.#bytes.length, this.length + more));
     bigger.set(this.#bytes);
     this.#bytes = bigger;
+    this.#views = [];
   }
 }
 
+const shortViewBytes = 256;
 const shortBytes = 16;
 
 /** Reads fastest from a Buffer. */
 export class ByteReader {
   at: number;
   readonly #bytes: Uint8Array;
+  readonly #texts: RememberedTexts | undefined;
 
-  constructor(bytes: Uint8Array, at = 0) {
+  constructor(bytes: Uint8Array, at = 0, texts?: RememberedTexts) {
     this.#bytes = bytes;
     this.at = at;
+    this.#texts = texts;
   }
 
   get isAtEnd(): boolean {
@@ -133,9 +142,15 @@ export class ByteReader {
     const start = this.at;
     this.at += length;
     if (length === 0) return '';
-    for (let i = start; i < this.at; i++)
-      if (this.#bytes[i]! > 127) return this.#buffer().toString('utf8', start, this.at);
-    return this.#buffer().toString('latin1', start, this.at);
+    let hash = hashStart;
+    let all = 0;
+    for (let i = start; i < this.at; i++) {
+      hash = mixHash(hash, this.#bytes[i]!);
+      all |= this.#bytes[i]!;
+    }
+    const buffer = this.#buffer();
+    if (all > 127) return buffer.toString('utf8', start, this.at);
+    return this.#texts ? this.#texts.text(buffer, start, this.at, hash) : buffer.toString('latin1', start, this.at);
   }
 
   // Shared memory cannot be decoded by TextDecoder.

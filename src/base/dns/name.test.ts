@@ -1,6 +1,18 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatAddress, parseAddress } from '../ip.ts';
-import { dashedAddress, dashedGroups, decodeName, encodeName, isWithin, NameError, reverseName } from './name.ts';
+import {
+  dashedAddress,
+  dashedGroups,
+  decodeName,
+  encodeName,
+  isName,
+  isWithin,
+  NameEncoder,
+  NameError,
+  reverseName,
+  tryEncodeName,
+} from './name.ts';
 
 test.each([
   ['checkout.shop.svc.clusterset.local', 'checkout.shop.svc.clusterset.local'],
@@ -66,4 +78,24 @@ test('address: dashed and reverse names', () => {
   expect(dashedGroups(parseAddress('fd00::7')!)).toBe('fd00-0-0-0-0-0-0-7');
   expect(reverseName(parseAddress('10.2.0.7')!)).toBe('7.0.2.10.in-addr.arpa');
   expect(reverseName(parseAddress('fd00::7')!)).toMatch(/^7\.0\.0.*0\.0\.d\.f\.ip6\.arpa$/);
+});
+
+test('names: encoded one after the other into the same memory -> the same bytes, and the same refusals', () => {
+  const encoder = new NameEncoder();
+  const label = fc.stringMatching(/^[a-zA-Z0-9_-]{1,70}$/);
+  const odd = fc.constantFrom('', '.', 'a..b', 'a.b.', '.a', 'a\\.b.c', 'größe.x', 'a\\046b', 'x'.repeat(64));
+  const name = fc.oneof(
+    { weight: 4, arbitrary: fc.array(label, { minLength: 1, maxLength: 6 }).map((labels) => labels.join('.')) },
+    odd,
+  );
+  fc.assert(
+    fc.property(name, (text) => {
+      const expected = tryEncodeName(text);
+      const found = encoder.tryEncode(text);
+      expect(found && [...found]).toEqual(expected && [...expected]);
+      expect(isName(text)).toBe(expected !== undefined);
+      if (expected) expect([...encoder.encode(text)]).toEqual([...expected]);
+      else expect(() => encoder.encode(text)).toThrow(NameError);
+    }),
+  );
 });

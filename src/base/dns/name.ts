@@ -19,27 +19,55 @@ export function encodeName(text: string): Uint8Array {
   return encodePlain(text) ?? encodeEscaped(text);
 }
 
-/** The common case in one pass: plain letters, no trailing dot, nothing too long. Anything else is left to the careful way. */
 function encodePlain(text: string): Uint8Array | undefined {
-  const size = text.length + 2;
-  if (size > nameBytesMax) return undefined;
-  const bytes = new Uint8Array(size);
+  if (text.length + 2 > nameBytesMax) return undefined;
+  const bytes = new Uint8Array(text.length + 2);
+  return writePlain(text, bytes) ? bytes : undefined;
+}
+
+/**
+ * The common case in one pass: plain letters, no trailing dot, nothing too long. Anything else is left to the careful way.
+ * Writes all but the root.
+ */
+function writePlain(text: string, bytes: Uint8Array): boolean {
   let labelAt = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === 0x2e) {
-      if (i - labelAt < 1 || i - labelAt > labelBytesMax) return undefined;
+      if (i - labelAt < 1 || i - labelAt > labelBytesMax) return false;
       bytes[labelAt] = i - labelAt;
       labelAt = i + 1;
     } else {
-      if (code > 126 || code === 0x5c) return undefined;
+      if (code > 126 || code === 0x5c) return false;
       bytes[i + 1] = lowerCase[code]!;
     }
   }
   const last = text.length - labelAt;
-  if (last < 1 || last > labelBytesMax) return undefined;
+  if (last < 1 || last > labelBytesMax) return false;
   bytes[labelAt] = last;
-  return bytes;
+  return true;
+}
+
+/** Encodes one name after the other into the same memory: a result is good until the next. */
+export class NameEncoder {
+  readonly #bytes = new Uint8Array(nameBytesMax);
+  /** By length. */
+  readonly #views: Uint8Array[] = [];
+
+  encode(text: string): Uint8Array {
+    return this.#tryPlain(text) ?? encodeName(text);
+  }
+
+  tryEncode(text: string): Uint8Array | undefined {
+    return this.#tryPlain(text) ?? tryEncodeName(text);
+  }
+
+  #tryPlain(text: string): Uint8Array | undefined {
+    const size = text.length + 2;
+    if (size > nameBytesMax || !writePlain(text, this.#bytes)) return undefined;
+    this.#bytes[size - 1] = 0;
+    return (this.#views[size] ??= this.#bytes.subarray(0, size));
+  }
 }
 
 function encodeEscaped(text: string): Uint8Array {
@@ -66,6 +94,25 @@ export function tryEncodeName(text: string): Uint8Array | undefined {
     if (error instanceof NameError) return undefined;
     throw error;
   }
+}
+
+/** Whether a name can exist; makes nothing of the common ones. */
+export function isName(text: string): boolean {
+  return isPlain(text) || tryEncodeName(text) !== undefined;
+}
+
+function isPlain(text: string): boolean {
+  if (text.length + 2 > nameBytesMax) return false;
+  let labelAt = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code > 126 || code === 0x5c) return false;
+    if (code !== 0x2e) continue;
+    if (i - labelAt < 1 || i - labelAt > labelBytesMax) return false;
+    labelAt = i + 1;
+  }
+  const last = text.length - labelAt;
+  return last >= 1 && last <= labelBytesMax;
 }
 
 function splitLabels(text: string): Uint8Array[] {

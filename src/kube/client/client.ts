@@ -42,7 +42,7 @@ export interface ListOptions extends RequestOptions, Selection {
   readonly decode?: ListDecoder;
 }
 
-/** May leave out of items what its user does not need; then it hands out the newest of them whole. */
+/** May read items one by one, and of each only what its user needs. */
 export type ListDecoder = (page: Uint8Array) => List<KubernetesObject>;
 
 export interface List<T> {
@@ -52,8 +52,17 @@ export interface List<T> {
     readonly remainingItemCount?: number;
   };
   readonly items: T[];
-  /** The newest item, if the items are not whole objects. */
-  readonly newest?: T;
+  /**
+   * In place of `items`, from a decoder that reads them only now, one after the other: a page of objects that live at the
+   * same time would be copied by the garbage collector again and again. After a throw some have been visited.
+   */
+  readonly each?: (visit: (item: T) => void) => Visited<T>;
+}
+
+export interface Visited<T> {
+  readonly count: number;
+  /** The newest of them whole, as far as there is one. */
+  readonly newest: T | undefined;
 }
 
 export interface WatchOptions extends Selection {

@@ -5,7 +5,7 @@
 import { Backoff } from '../../base/backoff.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type Timer, type World } from '../../base/world.ts';
-import type { Client, ListDecoder, Selection } from '../client/client.ts';
+import type { Client, List, ListDecoder, Selection } from '../client/client.ts';
 import { isServed } from '../client/discovery.ts';
 import type { StatusLike, WatchEvent } from '../client/watch-stream.ts';
 import { ApiError, isAhead, isForbidden, isGone, isNotFound } from '../objects/api-error.ts';
@@ -126,11 +126,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     for await (const page of client.listPaged<T>(type, { ...selection, ...listing, limit })) {
       signal.throwIfAborted();
       contact();
-      for (const item of page.items) {
-        sink.upsert(item);
-        if (page.newest === undefined) witness.listed(item);
-      }
-      if (page.newest !== undefined) witness.listedMany(page.newest, page.items.length);
+      takePage(page);
       newest = page.metadata.resourceVersion;
     }
     sink.listEnds();
@@ -140,6 +136,18 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     isFresh = true;
     expiredLists = 0;
     absentSinceMs = undefined;
+  }
+
+  function takePage({ items, each }: List<T>): void {
+    if (each !== undefined) {
+      const { newest, count } = each((item) => sink.upsert(item));
+      if (newest !== undefined) witness.listedMany(newest, count);
+      return;
+    }
+    for (const item of items) {
+      sink.upsert(item);
+      witness.listed(item);
+    }
   }
 
   /** Resolves when the home ended the watch in good order, to whether it was worth opening. */
