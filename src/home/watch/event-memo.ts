@@ -1,5 +1,5 @@
 // Encodings of an event are shared between watchers: the store hands all of them the same event, one after the other.
-// Only the most recent events are remembered, so the memory it takes is bounded.
+// Only the most recent events are remembered, each in memory of its own size, so the memory it takes is bounded.
 
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { parseStored } from '../encoding/stored.ts';
@@ -22,7 +22,7 @@ export function createEventMemo(): EventMemo {
     bytes: (event, form, make) => {
       const made = forms(event, () => new Map());
       let bytes = made.get(form);
-      if (bytes === undefined) made.set(form, (bytes = make()));
+      if (bytes === undefined) made.set(form, (bytes = inOwnMemory(make())));
       return bytes;
     },
     object: (served, entry) => objects(entry, () => parseStored(served, entry)),
@@ -39,4 +39,12 @@ function createRecent<K, V>(): (key: K, make: () => V) => V {
     if (recent.size > recentMax) recent.delete(recent.keys().next().value as K);
     return value;
   };
+}
+
+/** Small buffers are cut from a block of Node's pool. One that is kept for long in a quiet home would keep all of the block. */
+function inOwnMemory(bytes: Buffer): Buffer {
+  if (bytes.buffer.byteLength === bytes.length) return bytes;
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  own.set(bytes);
+  return own;
 }
