@@ -196,6 +196,26 @@ describe('stub zones of a federation', () => {
     await sim.time.until(() => zone() === 'world.svc.fed.example.org', { withinMs: 5000 });
   });
 
+  test('services come and go, and the status with them -> no post to a resolver that has the zone; again after five minutes', async () => {
+    const { sim, admin, startResolver, join, share, start, resolvers, statusIs } = await setUp();
+    await startResolver('east');
+    await join('east');
+    start('authority');
+    await statusIs((status) => status?.stubZones?.[0]?.state === 'Posted');
+    await sim.time.advance(5_000);
+    const posts = () => resolvers.get('east')!.posts;
+    const before = posts();
+    for (let service = 0; service < 5; service += 1) {
+      await share('east', `s${service}`);
+      await statusIs((status) => status?.services === service + 1);
+    }
+    await admin.delete(serviceShardType, { namespace: 'prod-m-east', name: 's0.shop' });
+    await sim.time.advance(100_000);
+    expect(posts()).toBe(before);
+    await sim.time.advance(300_000);
+    expect(posts()).toBe(before + 1);
+  });
+
   test('a member leaves while no authority runs -> deleted when one does [001-16]', async () => {
     const { sim, admin, startResolver, join, start, serversOf } = await setUp();
     await startResolver('east');

@@ -1,6 +1,8 @@
-// One key per cluster: brings that cluster's resolver to what it should know of the federation, and says how it stands.
+// One key per cluster: brings that cluster's resolver to what it should know of the federation, and says how it stands. A
+// resolver gets a post when that changes, and again from time to time.
 
 import { type HttpAccess, type HttpTransport, readBody } from '../../base/http.ts';
+import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import type { World } from '../../base/world.ts';
 import type { Cluster } from '../../clusterset/kinds/cluster.ts';
@@ -45,6 +47,9 @@ export function runStubZones(options: StubZonesOptions): StubZonesController {
   const { world, broker, clusterset, federations, clusters, federation: name } = options;
   const posted = new Notes<ResolverEndpoint>(broker, { namespace: clusterset, name: postedNotesName(name) });
   const states = new Map<string, StubZoneState>();
+  /** What each cluster's resolver accepted last, and when: a Federation's status changes with every service. */
+  const accepted = new Map<string, { readonly order: StubZoneOrder; readonly atMs: number }>();
+  const repeatMs = options.repeatMs ?? defaultRepeatMs;
   const federation = () => federations.get(`${clusterset}/${name}`);
   const clusterOf = (id: string) => clusters.get(`${clusterset}/${id}`);
 
@@ -68,12 +73,17 @@ export function runStubZones(options: StubZonesOptions): StubZonesController {
       throw error;
     }
     const posting = orders.find((order) => order.kind === 'post');
-    const isPosted = posting !== undefined;
-    if (isPosted) setState(cluster, { cluster, state: 'Posted', endpoint: posting.to.endpoint });
+    if (posting !== undefined) setState(cluster, { cluster, state: 'Posted', endpoint: posting.to.endpoint });
     else if (isMember(federation(), clusterOf(cluster)))
       setState(cluster, { cluster, state: 'Pending', message: why(cluster) });
     else setState(cluster, undefined);
-    return isPosted ? { requeueAfterMs: options.repeatMs ?? defaultRepeatMs } : undefined;
+    return posting === undefined ? undefined : { requeueAfterMs: repeatMs - sinceAcceptedMs(cluster, posting) };
+  }
+
+  function sinceAcceptedMs(cluster: string, order: StubZoneOrder): number {
+    const last = accepted.get(cluster);
+    const isSame = last !== undefined && isSameJson(last.order, order);
+    return isSame ? world.clock.monotonicMs() - last.atMs : Number.POSITIVE_INFINITY;
   }
 
   function why(cluster: string): string {
@@ -84,13 +94,17 @@ export function runStubZones(options: StubZonesOptions): StubZonesController {
   async function carryOut(cluster: string, order: StubZoneOrder): Promise<void> {
     if (order.kind === 'nothing') return;
     if (order.kind === 'delete') {
+      accepted.delete(cluster);
       await send(order.to, 'DELETE', undefined);
       await posted.forget(cluster);
       return;
     }
+    if (sinceAcceptedMs(cluster, order) < repeatMs) return;
+    accepted.delete(cluster);
     await posted.remember(cluster, order.to);
     const { nameservers, suffix } = order;
     await send(order.to, 'POST', { nameservers, suffix });
+    accepted.set(cluster, { order, atMs: world.clock.monotonicMs() });
   }
 
   async function send(to: ResolverEndpoint, method: string, body: object | undefined): Promise<void> {
