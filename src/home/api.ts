@@ -7,6 +7,7 @@ import type { Metrics } from '../base/metrics.ts';
 import { Turns } from '../base/turns.ts';
 import type { World } from '../base/world.ts';
 import type { AnyObject } from '../kube/objects/object.ts';
+import { createEventExpiry } from './background/event-expiry.ts';
 import { createGarbageCollection } from './background/garbage.ts';
 import { createNamespaceEmptying, ensureNamespaces } from './background/namespaces.ts';
 import { createDefinitions } from './definitions/serve-definitions.ts';
@@ -46,7 +47,7 @@ export interface ApiOptions {
 export interface Api {
   /** Never rejects: what goes wrong is a Status in the answer. */
   readonly handle: Handle;
-  /** Makes what must be there, then begins to collect garbage, empty namespaces and serve definitions. */
+  /** Makes what must be there, then begins to collect garbage and old Events, empty namespaces and serve definitions. */
   start(): Promise<void>;
   /** Ends all watches and the parts behind. The store stays open. */
   stop(): Promise<void>;
@@ -75,7 +76,13 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   let state: 'not started' | 'starting' | 'started' | 'stopped' = 'not started';
   const definitions = createDefinitions(engine, options.kindRules);
   await definitions.load();
-  const parts = [quotas, definitions, createNamespaceEmptying(engine), createGarbageCollection(engine)];
+  const parts = [
+    quotas,
+    definitions,
+    createNamespaceEmptying(engine),
+    createGarbageCollection(engine),
+    createEventExpiry(engine),
+  ];
   const metrics = createRequestMetrics(options.metrics, () => engine.watches.count());
   const answerPath = createPathHandler({
     engine,

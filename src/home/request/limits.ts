@@ -15,6 +15,8 @@ export interface ApiLimits {
   readonly bookmarkMs: number;
   /** How long a request waits for a revision that has not happened yet. */
   readonly futureRevisionMs: number;
+  /** An Event is deleted this long after its last write. */
+  readonly eventMs: number;
 }
 
 export const defaultLimits: ApiLimits = {
@@ -27,4 +29,5 @@ export const defaultLimits: ApiLimits = {
   watchMsMax: 60 * 60_000,
   bookmarkMs: 60_000,
   futureRevisionMs: 3_000,
+  eventMs: 3_600_000,
 };
