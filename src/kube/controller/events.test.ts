@@ -18,7 +18,8 @@ async function setUp() {
     const { items } = await admin.list<KubernetesEvent>(eventType, { namespace: 'shop' });
     return items.filter(({ involvedObject }) => involvedObject.name === name).map(({ message }) => message);
   };
-  return { simulation, say, messages };
+  const count = async () => (await admin.list(eventType, { namespace: 'shop' })).items.length;
+  return { simulation, say, messages, count };
 }
 
 test('events: an object that keeps changing -> a few Events, and later one that says how many were left out', async () => {
@@ -30,6 +31,15 @@ test('events: an object that keeps changing -> a few Events, and later one that 
   await simulation.time.advance(600_000);
   await say('flapping', 'change 500');
   expect(await messages('flapping')).toContain('change 500 (after 490 Events that were left out)');
+});
+
+test('events: thousands of objects change -> at most 5,000 Events in ten minutes', async () => {
+  const { simulation, say, count } = await setUp();
+  await Promise.all(Array.from({ length: 5_010 }, (_, index) => say(`s${index}`, 'changed')));
+  expect(await count()).toBe(5_000);
+  await simulation.time.advance(600_000);
+  await say('later', 'changed');
+  expect(await count()).toBe(5_001);
 });
 
 test('events: a message of any length -> cut to 1024 characters', async () => {

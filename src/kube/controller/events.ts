@@ -27,6 +27,8 @@ const messageLengthMax = 1024;
 /** For one object, by its name: one that is deleted and made again is the same to a person. */
 const eventsOfOne = { linesMax: 10, perMs: 600_000 };
 const objectsMax = 10_000;
+/** For all objects together: at most 30,000 Events in the hour that a home keeps them, some 20 MB. */
+const eventsOfAll = { linesMax: 5_000, perMs: 600_000 };
 
 export function createEventRecorder(options: {
   readonly home: Client;
@@ -35,6 +37,7 @@ export function createEventRecorder(options: {
 }): EventRecorder {
   const { home, world, log } = options;
   const budgets = new BoundedCache<LogBudget>(objectsMax);
+  const budgetOfAll = new LogBudget(world.clock, eventsOfAll);
 
   function budgetOf({ kind, metadata }: KubernetesObject): LogBudget {
     const key = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
@@ -47,6 +50,10 @@ export function createEventRecorder(options: {
     record: async (happening) => {
       const room = budgetOf(happening.about).take();
       if (room === undefined) return;
+      const roomOfAll = budgetOfAll.take();
+      if (roomOfAll === undefined) return;
+      if (roomOfAll.notLogged !== undefined)
+        log.warn('too many Events: some were left out', { count: roomOfAll.notLogged });
       const leftOut = room.notLogged === undefined ? '' : ` (after ${room.notLogged} Events that were left out)`;
       const event = eventOf(
         { ...happening, message: `${happening.message.slice(0, messageLengthMax - leftOut.length)}${leftOut}` },
