@@ -1,15 +1,11 @@
 // Observes the time from an export to its import here: once for each record, when its endpoints have been written.
 
-import { BoundedCache } from '../../base/bounded-cache.ts';
 import { propagationBuckets, propagationSeconds } from '../../base/propagation-time.ts';
 import type { AgentContext } from '../copies/context.ts';
 import type { CountedRecord } from '../copies/standings.ts';
 import type { ServiceImport } from '../kinds/service-import.ts';
 import type { ServiceKey } from '../rules/names.ts';
-import { importableSinceMs } from '../rules/propagation.ts';
-
-/** Records known to be imported: a cluster that was away for a while must not count again. */
-const knownMax = 100_000;
+import { ImportedRecords, importableSinceMs } from '../rules/propagation.ts';
 
 export interface Propagation {
   /** Since when this cluster could have imported the record. */
@@ -20,7 +16,7 @@ export interface Propagation {
 
 export function observePropagation(context: AgentContext): Propagation {
   const { metrics, world, members, membership, copies } = context;
-  const known = new BoundedCache<true>(knownMax);
+  const known = new ImportedRecords();
   const histogram = metrics?.histogram({
     name: 'clusterset_export_to_import_seconds',
     help: 'Time from the creation of an export to its import in this cluster, in steps of a second.',
@@ -38,8 +34,7 @@ export function observePropagation(context: AgentContext): Propagation {
     const clusters = new Set((present?.status?.clusters ?? []).map(({ cluster }) => cluster));
     for (const record of records) {
       const { uid } = record.record.metadata;
-      if (uid === undefined || known.get(uid)) continue;
-      known.set(uid, true);
+      if (uid === undefined || !known.isNew(service, record.cluster, uid)) continue;
       const since = clusters.has(record.cluster) ? undefined : sinceMs(service, record);
       if (since !== undefined) histogram?.observe(propagationSeconds(since, world.clock.wallMs()));
     }

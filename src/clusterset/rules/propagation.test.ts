@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
 import { propagationSeconds } from '../../base/propagation-time.ts';
-import { importableSinceAnnotations, importableSinceMs, readImportableSinceMs } from './propagation.ts';
+import {
+  ImportedRecords,
+  importableSinceAnnotations,
+  importableSinceMs,
+  readImportableSinceMs,
+} from './propagation.ts';
 
 const at = (time: string) => `2026-01-01T${time}Z`;
 
@@ -26,4 +31,21 @@ test.each([
 test('propagation: annotations that are null or no time -> unknown', () => {
   expect(readImportableSinceMs(null)).toBeUndefined();
   expect(readImportableSinceMs({ 'portolan.dev/importable-since': 'soon' })).toBeUndefined();
+});
+
+const checkout = { namespace: 'shop', name: 'checkout' };
+
+test('imported records: the same record again, after that of another cluster -> not new', () => {
+  const records = new ImportedRecords();
+  expect(['east', 'west', 'east'].map((cluster) => records.isNew(checkout, cluster, 'u1'))).toEqual([
+    true,
+    true,
+    false,
+  ]);
+});
+
+test('imported records: one service is exported again and again -> each is new, and one is kept', () => {
+  const records = new ImportedRecords();
+  for (let round = 0; round < 1000; round += 1) expect(records.isNew(checkout, 'east', `u${round}`)).toBe(true);
+  expect(records.size).toBe(1);
 });

@@ -1,7 +1,9 @@
 // Since when a cluster could have imported a service. The time of the export travels with the records: `exportedAt` of the
-// shard, and an annotation of the import for those that read imports. Pure.
+// shard, and an annotation of the import for those that read imports. Each record counts once. Pure.
 
+import { BoundedCache } from '../../base/bounded-cache.ts';
 import { formatTime } from '../../kube/objects/conditions.ts';
+import type { ServiceKey } from './names.ts';
 
 /** On ServiceImports: since when this cluster could have imported the service. */
 export const importableSinceAnnotation = 'portolan.dev/importable-since';
@@ -31,4 +33,26 @@ export function readImportableSinceMs(
 ): number | undefined {
   const ms = Date.parse(annotations?.[importableSinceAnnotation] ?? '');
   return Number.isNaN(ms) ? undefined : ms;
+}
+
+const recordsMax = 100_000;
+
+/**
+ * Records that were imported before: a cluster that was away for a while must not count again. Only the last record of each
+ * service and cluster is kept, because a service that is exported again and again has a new uid each time.
+ */
+export class ImportedRecords {
+  readonly #uids = new BoundedCache<string>(recordsMax);
+
+  get size(): number {
+    return this.#uids.size;
+  }
+
+  /** Whether this record of the service was not seen yet; from now on it was. */
+  isNew({ namespace, name }: ServiceKey, cluster: string, uid: string): boolean {
+    const key = `${cluster} ${namespace}/${name}`;
+    if (this.#uids.get(key) === uid) return false;
+    this.#uids.set(key, uid);
+    return true;
+  }
 }
