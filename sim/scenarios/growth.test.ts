@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { createAgent } from '../../src/clusterset/agent/agent.ts';
 import { type Heartbeat, heartbeatType } from '../../src/clusterset/kinds/heartbeat.ts';
 import { type LivenessReport, livenessReportType } from '../../src/clusterset/kinds/liveness-report.ts';
 import { serviceShardType } from '../../src/clusterset/kinds/service-shard.ts';
 import { livenessReportName } from '../../src/clusterset/rules/broker-layout.ts';
+import type { RenewalTimes } from '../../src/clusterset/rules/leases/heartbeat-rate.ts';
+import { judgingRules } from '../../src/clusterset/rules/leases/judging.ts';
 import type { Client } from '../../src/kube/client/client.ts';
 import { serviceType } from '../../src/kube/objects/service.ts';
 import { createNamespace, memberNamespace, SimClusterSet, type SimClusterSetOptions } from '../clusterset.ts';
@@ -44,6 +47,28 @@ async function largeSet(count: number, options: Partial<SimClusterSetOptions> = 
 }
 
 const imported = ['c005: 10.5.0.1 on http>8080'];
+
+/**
+ * All members are cut off from the broker for three lease times. The others come back at once, the exporter 15 s later;
+ * meanwhile a judge reports it as silent. Gives what was seen of its service in the other clusters since then.
+ */
+async function allAway(create: typeof createAgent): Promise<string[]> {
+  const { set, ids, exporter } = await largeSet(12, { createAgent: create });
+  for (const id of ids) set.setBrokerLink(id, 'silent');
+  await set.time.advance(90_000);
+  set.killAgent('c002');
+  const judge = set.memberClient('c002');
+  const others = ids.filter((id) => id !== exporter && id !== 'c002');
+  for (const id of [...others, 'c002']) set.setBrokerLink(id, 'up');
+  const seen = new Set<string>();
+  for (let second = 0; second < 60; second += 1) {
+    if (second === 15) set.setBrokerLink(exporter, 'up');
+    if (second < 15) await set.time.settle(report(judge, 'c002', [exporter]));
+    await set.time.advance(1_000);
+    for (const lines of await everywhere(set, others)) seen.add(lines);
+  }
+  return [...seen];
+}
 
 async function everywhere(set: SimClusterSet, ids: readonly string[]): Promise<string[]> {
   const lines = await Promise.all(ids.map((id) => sliceLines(set.home(id).admin, key)));
@@ -139,6 +164,16 @@ describe('growth', () => {
       await set.time.advance(1_000);
       expect(await everywhere(set, ids)).toEqual(imported);
     }
+  });
+
+  test('growth: all lose the broker, and one comes back later and is reported -> nobody is withdrawn, for the time away proves nothing', async () => {
+    expect(await allAway(createAgent)).toEqual(imported);
+  });
+
+  test('growth: the same with agents that count the time between any two of their renewals -> the last one back is withdrawn', async () => {
+    const times = (given: RenewalTimes) => ({ ...given, renewalGapMsMax: Number.POSITIVE_INFINITY });
+    const seen = await allAway((options) => createAgent({ ...options, judging: { ...judgingRules, times } }));
+    expect(seen).toContain('');
   });
 
   test('growth: a judge lies that all are silent -> each looks for itself, nobody is withdrawn, and it is not listened to', async () => {
