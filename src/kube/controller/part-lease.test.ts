@@ -4,6 +4,7 @@ import { Simulation } from '../../../sim/virtual-world.ts';
 import { createLog, silentLog } from '../../base/log.ts';
 import { type Lease, leaseType } from '../objects/lease.ts';
 import { partState } from '../objects/part-lease.ts';
+import { partStatuses } from '../objects/part-status.ts';
 import { keepPartLease } from './part-lease.ts';
 
 const ref = { namespace: 'portolan-system', name: 'portolan-proxy-node-1' };
@@ -86,6 +87,54 @@ test('part lease: it crashes and is started again -> reports at once, and takes 
   expect(await states()).toEqual([['portolan-proxy-node-1', 'reported', again.holder]]);
   await sim.time.settle(again.stop());
   expect(await states()).toEqual([]);
+});
+
+test('part lease: it crashes, is started again and stops in order within 30 s -> no silent part is shown, and none is left', async () => {
+  const { sim, keep, kill, states, shown } = await start();
+  keep('a');
+  await sim.time.advance(15_000);
+  kill('a');
+  const again = keep('b');
+  await sim.time.advance(4_000);
+  await sim.time.settle(again.stop());
+  await sim.time.advance(60_000);
+  expect(await states()).toEqual([['portolan-proxy-node-1', 'silent', expect.any(String)]]);
+  expect(await shown()).toEqual([]);
+  const later = keep('c');
+  await sim.time.advance(1_000);
+  expect(await shown()).toEqual(['reporting']);
+  expect(await states()).toEqual([['portolan-proxy-node-1', 'reported', later.holder]]);
+});
+
+test('part lease: two crash, both are started again and stop within 30 s -> neither is shown as silent', async () => {
+  const { sim, keep, kill, shown } = await start();
+  keep('a');
+  await sim.time.advance(1_000);
+  keep('b');
+  await sim.time.advance(15_000);
+  for (const name of ['a', 'b']) kill(name);
+  const again = [keep('c'), keep('d')];
+  await sim.time.advance(4_000);
+  for (const one of again) await sim.time.settle(one.stop());
+  await sim.time.advance(60_000);
+  expect(await shown()).toEqual([]);
+});
+
+test('part lease: a second one runs for a few seconds beside one that lives -> that one reports on, and is missed when it dies', async () => {
+  const { sim, keep, kill, shown, lease } = await start();
+  const first = keep('a');
+  await sim.time.advance(1_000);
+  const second = keep('b');
+  await sim.time.advance(4_000);
+  await sim.time.settle(second.stop());
+  expect(await shown()).toEqual(['reporting']);
+  expect((await lease())?.metadata.annotations?.['portolan.dev/replaced-by']).toBe(second.holder);
+  await sim.time.advance(15_000);
+  expect((await lease())?.metadata.annotations?.['portolan.dev/replaced-by']).toBeUndefined();
+  expect((await lease())?.spec?.holderIdentity).toBe(first.holder);
+  kill('a');
+  await sim.time.advance(60_000);
+  expect(await shown()).toEqual(['silent']);
 });
 
 test('part lease: one of two crashes -> it is silent, and the other one does not hide that', async () => {
@@ -176,5 +225,10 @@ async function start() {
       .map((one) => [one.metadata.name, partState(one, nowMs).kind, one.spec?.holderIdentity])
       .sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
   };
-  return { sim, home, client, keep, kill, lease, lines, states };
+  /** The state of each part, as commands and pages show it. */
+  const shown = async () => {
+    const { items } = await sim.time.settle(client.list<Lease>(leaseType, { namespace: ref.namespace }));
+    return partStatuses(items, sim.world('reader').clock.wallMs()).map(({ state }) => state);
+  };
+  return { sim, home, client, keep, kill, lease, lines, states, shown };
 }

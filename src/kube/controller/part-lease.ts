@@ -22,7 +22,7 @@ import {
   partLeaseSeconds,
   partRenewMs,
 } from '../objects/part-lease.ts';
-import { SlotTaken, slotId, slotsMax, slotVerdict, unlessTaken } from './part-slots.ts';
+import { markReplaced, SlotTaken, slotId, slotsMax, slotVerdict, unlessTaken } from './part-slots.ts';
 
 export interface PartLeaseOptions {
   readonly client: Client;
@@ -186,6 +186,20 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
     await client.delete(leaseType, ref, { ...request, preconditions: { uid, resourceVersion } });
   }
 
+  /**
+   * Stopped before it was known whether this process replaced the holder of another Lease: marks the first one that was not
+   * renewed, so that it is not shown as silent for days. A holder that lives removes the mark with its next renewal.
+   */
+  async function leaveWord(): Promise<void> {
+    for (const [lower, renewTime] of doubtful) {
+      const present = await getOrUndefined<Lease>(client, leaseType, refOf(lower), request);
+      const marked = markReplaced(present, renewTime, holder);
+      if (marked === undefined) continue;
+      await client.update(leaseType, marked, request);
+      return;
+    }
+  }
+
   next();
   // The Pod is what callers name; without one it is the address.
   const places = () => (admin === undefined ? [] : [admin.pod ?? admin.url]);
@@ -213,6 +227,10 @@ export function keepPartLease(options: PartLeaseOptions): PartLease {
       isStopped = true;
       timer?.cancel();
       await writing;
+      // Losing this race to the holder or to another process is as good.
+      await leaveWord().catch((error: unknown) =>
+        log.debug('the lease of an earlier process stays', { error: errorText(error) }),
+      );
       await remove().catch((error: unknown) => {
         if (!isNotFound(error))
           log.info('the lease of this part stays until it expires', { ...fields(), error: errorText(error) });

@@ -1,10 +1,11 @@
 // Which Lease a part keeps when several of its kind run on one machine: the first that no other living process holds. A process
 // that follows one which crashed finds that Lease still fresh. It takes the next one, and changes over when the old holder
-// has not renewed; a sibling that lives renews, and keeps its own.
+// has not renewed; a sibling that lives renews, and keeps its own. A process that stops before it could change over marks the
+// old Lease as replaced.
 
 import type { Change } from '../client/apply.ts';
 import type { Lease } from '../objects/lease.ts';
-import { partState } from '../objects/part-lease.ts';
+import { partAnnotations, partState } from '../objects/part-lease.ts';
 
 export const slotsMax = 32;
 
@@ -45,4 +46,13 @@ export function slotVerdict(
   if (present === undefined) return 'free';
   if (present.spec?.renewTime !== renewTime) return 'sibling';
   return partState(present, nowMs).kind === 'silent' ? 'free' : 'unknown';
+}
+
+/** The Lease marked as replaced by a process that stops; undefined if its holder may live or another process marked it. */
+export function markReplaced(present: Lease | undefined, renewTime: string, holder: string): Lease | undefined {
+  if (present === undefined || present.spec?.renewTime !== renewTime) return undefined;
+  const { annotations } = present.metadata;
+  if (annotations?.[partAnnotations.replacedBy] !== undefined) return undefined;
+  const metadata = { ...present.metadata, annotations: { ...annotations, [partAnnotations.replacedBy]: holder } };
+  return { ...present, metadata };
 }

@@ -14,6 +14,8 @@ export const partAnnotations = {
   admin: 'portolan.dev/admin',
   /** Its Pod, where it runs in one: then the API server's own proxy leads to it. */
   pod: 'portolan.dev/pod',
+  /** Written by a process that followed the holder and has stopped; the holder's next renewal removes it. */
+  replacedBy: 'portolan.dev/replaced-by',
 } as const;
 export const partRenewMs = 10_000;
 /** A part that has been silent for longer is taken for removed: long enough that a failure on Friday is seen on Monday. */
@@ -61,8 +63,13 @@ export function partState(lease: Lease, nowMs: number): PartState {
   };
 }
 
-/** Whether the part has been silent for so long that nobody asks for it any more. A Lease without valid times stays. */
+/**
+ * Whether the part has been silent for so long that it is taken for removed, or is silent and its successor has stopped. A
+ * Lease without valid times stays.
+ */
 export function isForgotten(lease: Lease, nowMs: number): boolean {
-  const lastMs = partState(lease, nowMs).reportedMs ?? Date.parse(lease.metadata.creationTimestamp ?? '');
+  const { kind, reportedMs } = partState(lease, nowMs);
+  if (kind === 'silent' && lease.metadata.annotations?.[partAnnotations.replacedBy] !== undefined) return true;
+  const lastMs = reportedMs ?? Date.parse(lease.metadata.creationTimestamp ?? '');
   return nowMs - lastMs > partForgottenMs;
 }
