@@ -30,7 +30,7 @@ export function addFederationKubeconfigCommand(federation: Command, deps: CliDep
     .description('make an account at the broker for the authority of a federation, and print a kubeconfig for it')
     .argument('<name>', 'the federation')
     .option('--clusterset <name>', 'the clusterset', defaultClusterSet)
-    .option('--days <number>', 'validity of its token; run the command again before it ends', '365')
+    .option('--days <number>', 'validity of its token, which the authority renews', '365')
     .option('--server <url>', "the broker's address as the authority reaches it (default: that of the kubeconfig)")
     .addHelpText(
       'after',
@@ -59,7 +59,7 @@ Example:
       const server = flags.server === undefined ? access.server : checkedServer(flags.server);
       warnIfLoopback(deps, server);
       // The output is the kubeconfig alone.
-      deps.warn?.(`note: its token ends at ${expiresAt}; run this command again before`);
+      deps.warn?.(`note: start the authority before ${expiresAt}, the end of this token; it renews it`);
       deps.print(
         yaml()
           .stringify(kubeconfigOf({ ...access, server }, { name, token }))

@@ -181,12 +181,15 @@ export function partsOf(values: Values): Part[] {
       args: [
         'dns',
         ...['--federation', authority.federation, '--clusterset', authority.clusterset, '--listen', '0.0.0.0:53'],
-        ...['--broker-kubeconfig', '/etc/portolan/kubeconfig'],
+        ...['--broker-kubeconfig', '/etc/portolan/kubeconfig', '--broker-secret', authority.brokerSecret],
       ],
       ports: dnsPorts,
-      // It reads and reports at the broker, with the account that portolan federation kubeconfig makes there.
+      // It reads and reports at the broker, with the account that portolan federation kubeconfig makes there. Here it keeps
+      // the token of that account.
       clusterRules: [],
-      systemRules: [],
+      systemRules: [
+        { apiGroups: [''], resources: ['secrets'], resourceNames: [authority.brokerSecret], verbs: ['get', 'update'] },
+      ],
       isOnHostNetwork: false,
       secret: authority.brokerSecret,
       service: {},

@@ -36,6 +36,7 @@ import { type Client, createClient } from '../kube/client/client.ts';
 import { findHome } from '../kube/client/kubeconfig.ts';
 import { isNotFound } from '../kube/objects/api-error.ts';
 import type { AuthorityOptions } from './authority.ts';
+import { openAuthorityBroker } from './authority-broker.ts';
 import type { AuthoritySetup } from './authority-role.ts';
 import { startDnsAdmin } from './dns-admin.ts';
 import { dnsCertificates } from './dns-certificates.ts';
@@ -237,8 +238,11 @@ async function startAuthorityOnly(common: Common, setup: AuthoritySetup): Promis
 async function authorityOf(flags: DnsFlags, hands: Hands): Promise<AuthoritySetup> {
   const { host } = hands;
   const federation = flags.federation!;
+  const { brokerKubeconfig } = flags;
   const broker =
-    flags.brokerKubeconfig === undefined ? undefined : await clientAt(flags.brokerKubeconfig, undefined, hands);
+    brokerKubeconfig === undefined
+      ? undefined
+      : await openAuthorityBroker({ ...flags, federation, brokerKubeconfig }, hands);
   const etcd = await etcdAt(flags, hands);
   const said = broker && (await readFederation(broker, flags, hands.log));
   const identity = await identityOf(host, flags);

@@ -222,10 +222,17 @@ export async function startAuthority({ broker, east, parts }: FlowWorld): Promis
   const directory = mkdtempSync(join(tmpdir(), 'portolan-authority-'));
   const kubeconfig = join(directory, 'broker.kubeconfig');
   writeFileSync(kubeconfig, await broker.type('federation kubeconfig world --clusterset prod'));
-  const federation = ['--federation', 'world', '--broker-kubeconfig', kubeconfig, '--clusterset', 'prod'];
+  const secret = 'portolan-authority-broker';
+  east.kubectl(`create secret generic ${secret} -n ${system} --from-file=kubeconfig=${kubeconfig}`);
+  const given = readFileSync(kubeconfig, 'utf8');
+  const kept = ['--broker-kubeconfig', kubeconfig, '--broker-secret', secret];
+  const federation = ['--federation', 'world', ...kept, '--clusterset', 'prod'];
   const authority = parts.start(east, 'authority', ['dns', ...federation, '--listen', '127.0.0.1:0']);
   await until('it is ready', () => /^ready$/m.test(authority.log()));
   await until('it reports', () => has(broker, `get leases -n ${system} -l portolan.dev/part=authority`));
+  const held = () =>
+    Buffer.from(look(east, `get secret ${secret} -n ${system} -o jsonpath={.data.kubeconfig}`), 'base64');
+  await until('its token is renewed and kept', () => !['', given].includes(held().toString()));
   // A loopback address is believed from the admin alone.
   for (const id of ['east', 'west']) {
     const reported = () => look(broker, `get cluster.portolan.dev ${id} -n prod -o jsonpath={.status.resolver}`);
@@ -253,11 +260,21 @@ const tsigSecret = (name: string) => ({
   stringData: { name: `${name}.example`, algorithm: 'hmac-sha256', secret: Buffer.alloc(32, 7).toString('base64') },
 });
 
-async function askWithTickets({ east, parts }: FlowWorld): Promise<void> {
-  for (const part of ['agent', 'dns', 'proxy', 'peering', 'xds']) {
+async function askWithTickets({ broker, east, parts }: FlowWorld): Promise<void> {
+  broker.kubectl(`create serviceaccount portolan-admin-caller -n ${system}`);
+  for (const part of ['agent', 'dns', 'proxy', 'peering', 'xds', 'authority']) {
     const { port } = new URL(parts.of(east, part).at(-1)!.said('admin'));
     const audience = `portolan-admin/http://127.0.0.1:${port}`;
-    const ticket = east.kubectl(['create', 'token', 'portolan-admin-caller', '-n', system, '--audience', audience]);
+    // The authority has no other home than the broker.
+    const ticket = (part === 'authority' ? broker : east).kubectl([
+      'create',
+      'token',
+      'portolan-admin-caller',
+      '-n',
+      system,
+      '--audience',
+      audience,
+    ]);
     const ask = async (headers: Record<string, string>) =>
       (await fetch(`http://${ownAddress()}:${port}/status`, { headers })).status;
     await until(`${part} answers with a ticket`, async () => (await ask({ 'portolan-ticket': ticket })) === 200);

@@ -70,6 +70,7 @@ export interface DnsFlags {
   readonly federation?: string;
   readonly suffix?: string;
   readonly brokerKubeconfig?: string;
+  readonly brokerSecret?: string;
   readonly clusterset: string;
   readonly etcd?: string;
   readonly etcdCa?: string;

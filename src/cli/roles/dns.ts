@@ -149,6 +149,10 @@ function addAuthorityOptions(command: Command): void {
     .option('--federation <name>', 'be an authority of this federation', plainName)
     .option('--suffix <domain>', 'suffix of its names (default: that of the Federation, else federation)', plainName)
     .option('--broker-kubeconfig <file>', 'the broker, whose shards become its records')
+    .option(
+      '--broker-secret <name>',
+      'the Secret in portolan-system of the home that has that kubeconfig; renewed tokens are kept in it',
+    )
     .option('--clusterset <name>', 'the clusterset at the broker', 'clusterset')
     .option(
       '--etcd <url,url>',

@@ -1,6 +1,7 @@
 // The account of a federation's authority at the broker, and the rights that it uses there: it reads the shards of all members
 // and its Federation, writes the status of that, and reads the Secrets that the Federation names. Pure.
 
+import { ticketRule } from '../../kube/objects/admin-ticket.ts';
 import { type Manifest, manifest } from '../../kube/objects/manifest.ts';
 import { namespaceType } from '../../kube/objects/namespace.ts';
 import { systemNamespace } from '../../kube/objects/ours.ts';
@@ -59,6 +60,8 @@ export function authorityObjects(clusterset: string, federation: Federation): Ma
 const memberRules: PolicyRule[] = [
   { apiGroups: [own], resources: ['serviceshards', 'heartbeats'], verbs: [...readVerbs] },
   { ...leases, verbs: [...readVerbs] },
+  // It checks who asks it through the broker.
+  ticketRule,
 ];
 
 function setRules(clusterset: string, federation: Federation): PolicyRule[] {
@@ -72,6 +75,11 @@ function setRules(clusterset: string, federation: Federation): PolicyRule[] {
     // Where something of it must be removed later: resolvers and public zones.
     { ...configMaps, verbs: ['create'] },
     { ...configMaps, resourceNames: [postedNotesName(name), publishedNotesName(name)], verbs: ['get', 'update'] },
+    // A new token before the old one ends.
+    {
+      ...{ apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: [authorityAccount(name)] },
+      verbs: ['create'],
+    },
     { ...secrets, verbs: ['create'] },
     { ...secrets, resourceNames: [federationAuthoritySecret(name), ...namedSecrets(federation)], verbs: ['get'] },
   ];
