@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { messageOfKind } from '../kinds/messages/messages.ts';
 import { applyMergePatch } from '../patches/merge-patch.ts';
 import { applyStrategicPatch } from '../patches/strategic-patch.ts';
-import { configMap, createTestApi, type TestApi, widgetDefinition } from '../testing/test-api.ts';
+import { configMap, createTestApi, type Reply, settle, type TestApi, widgetDefinition } from '../testing/test-api.ts';
 
 const maps = '/api/v1/namespaces/default/configmaps';
 const services = '/api/v1/namespaces/default/services';
@@ -311,4 +311,20 @@ describe('strategic merge patch', () => {
 test('patch: of something that is not there -> 404', async () => {
   const { send } = await createTestApi();
   expect((await send(`PATCH ${maps}/none`, {}, merge)).status).toBe(404);
+});
+
+test('patch: a large one while the event loop is held by another -> not even read before its turn', async () => {
+  const { send, time } = await createTestApi();
+  let nowMs = 0;
+  time.world.clock.monotonicMs = () => (nowMs += 8);
+  const first = send(`POST ${maps}`, configMap('first', { a: 'x'.repeat(50_000) }));
+  let reply: Reply | undefined;
+  void send(`PATCH ${maps}/first`, `{"no JSON ${'x'.repeat(50_000)}`, merge).then((answer) => {
+    reply = answer;
+  });
+  await settle();
+  expect(reply).toBeUndefined();
+  await time.advance(100);
+  expect(reply?.status).toBe(400);
+  expect((await first).status).toBe(201);
 });

@@ -17,6 +17,7 @@ import { applyStrategicPatch } from '../patches/strategic-patch.ts';
 import type { Answer, Call, Engine } from '../request/call.ts';
 import { StatusError } from '../request/status.ts';
 import { badRequest } from '../request/status-errors.ts';
+import { stepsOf } from '../request/steps.ts';
 import { modify } from './modify.ts';
 import { checkPlace } from './prepare.ts';
 
@@ -26,15 +27,18 @@ const jsonPatchType = 'application/json-patch+json';
 const mergePatchType = 'application/merge-patch+json';
 const strategicPatchType = 'application/strategic-merge-patch+json';
 
-export function patch(engine: Engine, call: Call): Promise<Answer> {
+export async function patch(engine: Engine, call: Call): Promise<Answer> {
   checkWriteOptions(call);
+  const step = stepsOf(engine, call.request.body?.length ?? 0);
+  await step();
   const { apply, duplicates } = readPatch(engine, call);
+  await step();
   return modify(engine, call, {
     part: call.subresource === 'status' ? 'status' : 'main',
-    next: async (current, step) => {
-      await step();
+    next: async (current, nextStep) => {
+      await nextStep();
       const patched = asObject(guarded(() => apply(current)));
-      await step();
+      await nextStep();
       const object = admitFields(call, patched, duplicates);
       checkPlace(call, object);
       return object;
