@@ -37,6 +37,18 @@ describe('export', () => {
     expect(await exportLine(east, key)).toBe(exported);
   });
 
+  test('export: its slices are at the broker before its record -> an import that appears has endpoints', async () => {
+    const created: string[] = [];
+    const { east, settle } = await twoClusters({
+      onRequest: (home, user, { verb, resource }) => {
+        if (home === 'broker' && user === 'agent-east' && verb === 'create') created.push(resource);
+      },
+    });
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await settle();
+    expect(created.filter((resource) => resource.endsWith('shards'))).toEqual(['endpointshards', 'serviceshards']);
+  });
+
   test('export: made before its service -> NoService, exported once the service is there [003-32]', async () => {
     const { east, west, settle } = await twoClusters();
     await east.create(serviceExportType, serviceExport(key));
