@@ -16,7 +16,7 @@ import { silentLog } from '../src/base/log.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { dnsOptionsManifest } from '../src/clusterset/rules/clusterset-dns.ts';
-import { describeAnswer, encodeQuestion } from '../src/dns/testing/ask.ts';
+import { describeAnswer, encodeQuestion, extendedErrorOf } from '../src/dns/testing/ask.ts';
 import { makeAuthority } from '../src/dns/testing/edge/certs.ts';
 import { askTcp, askUdp, askUdpRaw, framed, readFrames } from '../src/dns/testing/edge/client.ts';
 import { type Client, createClient } from '../src/kube/client/client.ts';
@@ -27,6 +27,7 @@ import { namespaceType } from '../src/kube/objects/namespace.ts';
 import type { AnyObject, ResourceType } from '../src/kube/objects/object.ts';
 import { systemNamespace } from '../src/kube/objects/ours.ts';
 import { partAnnotations } from '../src/kube/objects/part-lease.ts';
+import { type Pod, podType } from '../src/kube/objects/pod.ts';
 import { serviceType } from '../src/kube/objects/service.ts';
 import { type Home, startHome } from '../src/main/home.ts';
 import { type DnsProcess, startDnsProcess, until } from './support/dns-process.ts';
@@ -236,6 +237,33 @@ describe('portolan dns', () => {
     expect(text).toMatch(new RegExp(`portolan_dns_upstream_unanswered_total{server="${server}"} [1-9]`));
     expect(text).toContain('portolan_dns_worker_restarts_total 0');
     upstream.close();
+  });
+
+  test('in place of CoreDNS: names of Pods, empty services ignored, a bound on queries that wait -> as the flags say', async () => {
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web-0', namespace: 'shop' } };
+    const made = await client.create<Pod>(podType, { ...pod, spec: { containers: [{ name: 'web', image: 'web' }] } });
+    await client.updateStatus<Pod>(podType, { ...made, status: { podIP: '10.244.0.7' } });
+    const silent = createSocket('udp4').bind(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const upstream = ['--forward', `127.0.0.1:${silent.address().port}`, '--forward-waiting', '4', '--workers', '0'];
+    const times = ['--forward-timeout-ms', '1500'];
+    const verified = await resolver('--pods', 'verified', '--ignore-empty-service', ...upstream, ...times);
+    const insecure = await resolver('--pods', 'insecure');
+    await Promise.all([verified.whenReady(), insecure.whenReady()]);
+    const named = (label: string) => `${label}.shop.pod.cluster.local A`;
+    const answers = async ({ target }: DnsProcess) =>
+      Promise.all(
+        [named('10-244-0-7'), named('10-244-0-8'), 'web.shop.svc.cluster.local A'].map((name) => askUdp(target, name)),
+      );
+    expect(await answers(verified)).toEqual(['10.244.0.7', 'NXDOMAIN', 'NXDOMAIN']);
+    expect(await answers(insecure)).toEqual(['10.244.0.7', '10.244.0.8', '10.96.7.7']);
+    const waiting = Array.from({ length: 5 }, (_, i) =>
+      askUdpRaw(verified.target, encodeQuestion(`slow-${i}.example.com A`, { edns: true })),
+    );
+    const first = await Promise.race(waiting);
+    expect(extendedErrorOf(packet.decode(first))).toContain('too many questions');
+    await Promise.allSettled(waiting);
+    silent.close();
   });
 
   test('a port that another server holds, with threads on both sides -> an error that names it', async () => {
