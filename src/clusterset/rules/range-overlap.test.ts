@@ -42,6 +42,10 @@ describe('ranges at join', () => {
     const own = [range('pods 10.1.0.0/16 a'), range('pods 10.2.0.0/16 a'), range('pods 10.0.0.0/8 a')];
     expect(findOutside(own, ['10.1.0.0/16', '10.2.0.0/15']).map(({ cidr }) => cidr)).toEqual(['10.0.0.0/8']);
     expect(findOutside(own, [])).toEqual([]);
+    // The same beginning, and longer; another family; no range at all.
+    const odd = ['10.0.0.0/15', 'fd00::/64', 'no range'].map((cidr) => range(`pods ${cidr} a`));
+    expect(findOutside(odd, ['10.0.0.0/16', 'no range'])).toEqual(odd);
+    expect(findOutside([range('pods fd00::/64 a')], ['10.0.0.0/8', 'fd00::/48'])).toEqual([]);
   });
 });
 
