@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Job, Verdict } from './runner.ts';
 
-const silenceMsMax = 120_000;
+const silenceMsMax = 600_000;
 
 export class Lane {
   readonly #root: string;
