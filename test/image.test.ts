@@ -13,7 +13,7 @@ import { answerOf } from './support/image-roles.ts';
 const architecture = arch() === 'arm64' ? 'arm64' : 'amd64';
 const why = process.getuid?.() !== 0 || findCommand('apt-get') === undefined ? ' (needs root and apt)' : '';
 
-describe.skipIf(why !== '')(`image${why}`, () => {
+describe.skipIf(why !== '')(`image${why}`, { timeout: 600_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'portolan-layout-'));
   const layout = join(folder, 'first');
   let digest: string;
@@ -22,7 +22,7 @@ describe.skipIf(why !== '')(`image${why}`, () => {
   beforeAll(async () => {
     digest = (await buildImage({ architectures: [architecture], out: layout })).index!;
     image = new UnpackedImage(layout, architecture);
-  });
+  }, 600_000);
 
   afterAll(async () => {
     await image?.remove();

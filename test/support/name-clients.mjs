@@ -63,7 +63,8 @@ async function session() {
   const socket = connect({ host: to, port });
   let isFirst = true;
   socket.on('data', (data) => {
-    if (isFirst) say(String(data).trim());
+    // Several answers may have come at once.
+    if (isFirst) say(String(data).split('\n')[0].trim());
     else if (everyMs === undefined) say(JSON.stringify(String(data).trim()));
     isFirst = false;
   });

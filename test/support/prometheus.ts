@@ -94,7 +94,8 @@ export class TestPrometheus {
 
 function writeConfig(folder: string, targets: readonly Target[]): void {
   const config = {
-    global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
+    // A part may take its time on a busy machine: a longer interval allows a longer scrape.
+    global: { scrape_interval: '2s', scrape_timeout: '2s', evaluation_interval: '1s' },
     rule_files: ['rules.yaml'],
     scrape_configs: targets.map(({ name, url, tls }) => ({
       job_name: `portolan-${name}`,
