@@ -79,14 +79,15 @@ export function runEndpointsController(options: EndpointsControllerOptions): Con
 
 function createInformers({ client, world, log }: EndpointsControllerOptions): Informers {
   const common = { client, world, log };
+  const services = createInformer<Service, ServiceFacts>({
+    ...common,
+    type: serviceType,
+    keep: serviceFacts,
+    // By one label of the selector: a Pod that the Service selects has that one too.
+    indexes: { selector: ({ namespace, selector }) => [labelKeys(namespace, selector).sort()[0]!] },
+  });
   return {
-    services: createInformer<Service, ServiceFacts>({
-      ...common,
-      type: serviceType,
-      keep: serviceFacts,
-      // By one label of the selector: a Pod that the Service selects has that one too.
-      indexes: { selector: ({ namespace, selector }) => [labelKeys(namespace, selector).sort()[0]!] },
-    }),
+    services,
     pods: createInformer<Pod, PodFacts>({
       ...common,
       type: podType,
@@ -101,18 +102,19 @@ function createInformers({ client, world, log }: EndpointsControllerOptions): In
       ...common,
       type: endpointSliceType,
       labelSelector: `${sliceManagedByLabel}=${endpointsManager}`,
-      keep: sliceFacts,
+      keep: (slice) => sliceFacts(slice, services.get(serviceKeyOf(slice))),
       indexes: { service: (slice) => [serviceKeyOf(slice)] },
     }),
   };
 }
 
 function labelKeys(namespace: string, labels: Readonly<Record<string, string>>): string[] {
-  return Object.entries(labels).map(([key, value]) => `${namespace}/${key}=${value}`);
+  // Joined, a text is one piece; as a template it stays a pair of pieces for as long as it is kept.
+  return Object.entries(labels).map(([key, value]) => [namespace, '/', key, '=', value].join(''));
 }
 
 function serviceKeyOf({ metadata }: EndpointSlice): string {
-  return `${metadata.namespace}/${metadata.labels?.[serviceNameLabel] ?? ''}`;
+  return [metadata.namespace, metadata.labels?.[serviceNameLabel] ?? ''].join('/');
 }
 
 /** The Services that select the Pod as it is or as it was. None if nothing changed that an endpoint shows. */

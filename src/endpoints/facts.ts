@@ -44,12 +44,13 @@ export function serviceFacts(service: Service): ServiceFacts | undefined {
   const { spec = {}, metadata } = service;
   const hasSelector = Object.keys(spec.selector ?? {}).length > 0;
   if (!hasSelector || spec.type === 'ExternalName' || metadata.deletionTimestamp !== undefined) return undefined;
+  const { name, labels = {} } = metadata;
   return {
     namespace: metadata.namespace ?? '',
-    name: metadata.name,
+    name,
     uid: metadata.uid ?? '',
-    labels: metadata.labels ?? {},
-    selector: spec.selector!,
+    labels: withTextsOf(labels, { name }),
+    selector: withTextsOf(spec.selector!, { name, labels }),
     ports: spec.ports ?? [],
     families: familiesOf(service),
     isHeadless: isHeadless(service),
@@ -94,18 +95,38 @@ function namedPortsOf({ spec }: Pod): PodFacts['namedPorts'] {
   return named;
 }
 
-/** Without what the server sets anyway; texts that all our slices share are held once. */
-export function sliceFacts({ metadata: whole, addressType, endpoints, ports }: EndpointSlice): EndpointSlice {
+/** Without what the server sets anyway; texts that all our slices share, or that its Service has, are held once. */
+export function sliceFacts(
+  { metadata: whole, addressType, endpoints, ports }: EndpointSlice,
+  service: ServiceFacts | undefined,
+): EndpointSlice {
   const { creationTimestamp: _created, generation: _generation, ...metadata } = whole;
   const labels = { ...metadata.labels, [sliceManagedByLabel]: endpointsManager };
+  for (const owner of metadata.ownerReferences ?? []) {
+    if (owner.uid !== service?.uid || owner.name !== service.name) continue;
+    owner.uid = service.uid;
+    owner.name = service.name;
+  }
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata: { ...metadata, labels },
+    metadata: { ...metadata, labels: service === undefined ? labels : withTextsOf(labels, service) },
     addressType,
     endpoints,
     ...(ports && { ports }),
   };
+}
+
+/** Changes nothing but where a text lies: each parsed text is one of its own, and labels often repeat the name. */
+function withTextsOf(
+  texts: Record<string, string>,
+  { name, labels = {} }: { readonly name: string; readonly labels?: Readonly<Record<string, string>> },
+): Record<string, string> {
+  for (const key in texts) {
+    if (texts[key] === name) texts[key] = name;
+    else if (texts[key] === labels[key]) texts[key] = labels[key]!;
+  }
+  return texts;
 }
 
 export function nodeFacts(node: Node): NodeFacts {

@@ -61,7 +61,7 @@ export interface KindBehaviour {
   readonly validatesAnyShape?: boolean;
   /** Beyond the schema. `previous` is absent on create. */
   validate?(object: AnyObject, previous: AnyObject | undefined): FieldError[];
-  /** The same for rules that take long on a large object. */
+  /** Instead of `validate`, for rules that take long on a large object. */
   validateInPieces?(object: AnyObject, previous: AnyObject | undefined): Pieces<FieldError[]>;
   /** Warnings for the writer of an accepted object: texts for the Warning header. */
   warnings?(object: AnyObject): string[];

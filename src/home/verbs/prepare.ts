@@ -3,7 +3,6 @@
 import { inSteps } from '../../base/turns.ts';
 import type { FieldError } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
-import type { KindBehaviour } from '../kinds/kind.ts';
 import type { Served } from '../kinds/registry.ts';
 import type { Place } from '../request/call.ts';
 import { invalidObject } from '../request/status.ts';
@@ -39,17 +38,17 @@ export async function validateObject(served: Served, { object, before, step }: V
   await step();
   // A kind's own rules may rely on the types of the schema.
   if (behaviour.validatesAnyShape || !ofSchema.some(isWrongType)) {
-    const known = new Set(ofSchema.map(({ field }) => field));
-    const ofKind = await validateKind(behaviour, { object, before, step });
-    errors.push(...ofKind.filter(({ field }) => !known.has(field)));
+    const pieces = behaviour.validateInPieces?.(object, before);
+    const ofKind = pieces === undefined ? behaviour.validate?.(object, before) : await inSteps(pieces, step);
+    if (ofKind !== undefined && ofKind.length > 0) errors.push(...withoutFieldsOf(ofSchema, ofKind));
   }
   if (errors.length > 0) throw invalidObject(subjectOf(served, object), errors);
 }
 
-async function validateKind(behaviour: KindBehaviour, { object, before, step }: Validation): Promise<FieldError[]> {
-  const errors = behaviour.validate?.(object, before) ?? [];
-  const pieces = behaviour.validateInPieces?.(object, before);
-  return pieces === undefined ? errors : [...errors, ...(await inSteps(pieces, step))];
+/** One error for each field: of its type before its value. */
+function withoutFieldsOf(known: readonly FieldError[], errors: readonly FieldError[]): FieldError[] {
+  const fields = new Set(known.map(({ field }) => field));
+  return errors.filter(({ field }) => !fields.has(field));
 }
 
 /** The schema alone, for what is answered and not stored. */

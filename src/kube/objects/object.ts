@@ -66,8 +66,9 @@ export function parseApiVersion(apiVersion: string): { group: string; version: s
   return { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
 }
 
-/** `namespace/name`, or the bare name of a cluster-scoped object. */
+/** `namespace/name`, or the bare name of a cluster-scoped object. Joined into one text: many are kept as keys, and a
+ *  template would leave each a pair of texts. */
 export function keyOf(object: { readonly metadata: { readonly name: string; readonly namespace?: string } }): string {
   const { name, namespace } = object.metadata;
-  return namespace === undefined ? name : `${namespace}/${name}`;
+  return namespace === undefined ? name : [namespace, name].join('/');
 }
