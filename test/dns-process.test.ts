@@ -466,6 +466,19 @@ describe('portolan dns', () => {
       expect(await send(dns, 'DELETE', 'listed')).toBe(200);
     });
 
+    test("the clusterset's zone is renamed -> no federation can take the new name any more", async () => {
+      const dns = await startWithEndpoint();
+      await dns.whenReady();
+      const post = () => send(dns, 'POST', 'listed', '{"nameservers": ["127.0.0.1:9"], "suffix": "mesh.example"}');
+      expect(await post()).toBe(200);
+      expect(await send(dns, 'DELETE', 'listed')).toBe(200);
+      const { object } = dnsOptionsManifest({ zone: 'mesh.example', ttlSeconds: 5, clusterNames: 'Hidden' });
+      await client.create(configMapType, object);
+      await until('its name is closed', async () => (await post()) === 403);
+      await send(dns, 'DELETE', 'listed');
+      await client.delete(configMapType, { namespace: systemNamespace, name: object.metadata.name });
+    });
+
     test('an unlisted certificate, one of another authority, none, or nonsense -> refused, nothing changes [001-18]', async () => {
       const dns = await startWithEndpoint();
       const body = '{"nameservers": ["127.0.0.1:9"]}';
