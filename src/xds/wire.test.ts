@@ -67,6 +67,11 @@ test('wire: a response of each variant -> what its message holds', () => {
   });
 });
 
+test('wire: the bytes of a resource, which are kept while it is served -> in memory that holds nothing else', () => {
+  const { any, packed } = makeEntry(testCluster('a'));
+  for (const { buffer } of [any, packed.sotw, packed.delta]) expect(buffer.byteLength).toBe(packed.delta.length);
+});
+
 test('wire: bytes that are no request -> MalformedError', () => {
   expect(() => decodeRequest('delta', Buffer.from([0x0a, 0x7f]))).toThrow(MalformedError);
 });

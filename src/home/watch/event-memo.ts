@@ -1,6 +1,7 @@
 // Encodings of an event are shared between watchers: the store hands all of them the same event, one after the other.
 // Only the most recent events are remembered, each in memory of its own size, so the memory it takes is bounded.
 
+import { inOwnMemory } from '../../base/bytes/own-memory.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { parseStored } from '../encoding/stored.ts';
 import type { Served } from '../kinds/registry.ts';
@@ -39,12 +40,4 @@ function createRecent<K, V>(): (key: K, make: () => V) => V {
     if (recent.size > recentMax) recent.delete(recent.keys().next().value as K);
     return value;
   };
-}
-
-/** Small buffers are cut from a block of Node's pool. One that is kept for long in a quiet home would keep all of the block. */
-function inOwnMemory(bytes: Buffer): Buffer {
-  if (bytes.buffer.byteLength === bytes.length) return bytes;
-  const own = Buffer.allocUnsafeSlow(bytes.length);
-  own.set(bytes);
-  return own;
 }

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { inOwnMemory } from '../../base/bytes/own-memory.ts';
 import { encodeResource } from '../envoy-schema.ts';
 import type { Cause, Variant, XdsResource, XdsType } from '../resource.ts';
 import { type Reference, referencesOf } from './references.ts';
@@ -55,7 +56,7 @@ function pack(name: string, version: string, any: Uint8Array): Pick<Entry, 'any'
   const tail = new BinaryWriter().tag(3, WireType.LengthDelimited).string(name).finish();
   const length = head.length + middle.length + tail.length;
   const front = new BinaryWriter().tag(2, WireType.LengthDelimited).uint32(length).finish();
-  const delta = Buffer.concat([front, head, middle, tail]);
+  const delta = inOwnMemory(Buffer.concat([front, head, middle, tail]));
   const sotw = delta.subarray(front.length + head.length, delta.length - tail.length);
   return { any: sotw.subarray(sotw.length - any.length), packed: { delta, sotw } };
 }
