@@ -168,6 +168,10 @@ describe.skipIf(!hasHistory())('skew (needs the history)', () => {
       ]);
       expect(behind.out).toContain(previous.version);
       expect((await shown(east!)).code).toBe(0);
+      const atBroker = await shown(broker);
+      expect([atBroker.code, atBroker.out]).toEqual([7, expect.stringContaining('member/west')]);
+      expect(atBroker.out).not.toContain('member/east,');
+      expect(atBroker.out).toMatch(new RegExp(`^member +east +${version.replaceAll('.', '\\.')}$`, 'm'));
     });
   });
 });

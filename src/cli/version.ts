@@ -1,10 +1,19 @@
-// `portolan version`: the versions of this program, of the home and of every part that reports there.
+// `portolan version`: the versions of this program, of the home and of every part that reports there; at a broker also those of
+// the members' agents.
 
 import type { Command } from 'commander';
 import { version } from '../base/version.ts';
+import { type Cluster, clusterType } from '../clusterset/kinds/cluster.ts';
+import { heartbeatType } from '../clusterset/kinds/heartbeat.ts';
+import { memberLeaseName } from '../clusterset/rules/broker-layout.ts';
+import { newerLease } from '../clusterset/rules/leases/newer-lease.ts';
+import { getOrUndefined } from '../kube/client/absent.ts';
+import type { Client } from '../kube/client/client.ts';
+import { isServed } from '../kube/client/discovery.ts';
+import { isForbidden } from '../kube/objects/api-error.ts';
 import { type Lease, leaseType } from '../kube/objects/lease.ts';
 import { systemNamespace } from '../kube/objects/ours.ts';
-import { partLabel } from '../kube/objects/part-lease.ts';
+import { partAnnotations, partLabel } from '../kube/objects/part-lease.ts';
 import { partStatuses } from '../kube/objects/part-status.ts';
 import { exitCodes } from './exit-codes.ts';
 import { formatOutput, formatTable, outputOption, parseOutput } from './table.ts';
@@ -28,7 +37,10 @@ export function addVersionCommand(program: Command, deps: ClusterSetDeps): void 
     .description(verbs.version)
     .option('--client', 'only the version of this program')
     .option(...outputOption)
-    .addHelpText('after', '\nExit code 7 if a part has another version than this program.');
+    .addHelpText(
+      'after',
+      '\nAt a broker also the agents of members. Exit code 7 if one of them has another version than this program.',
+    );
   addHomeOptions(command).action(async (flags: VersionFlags) => {
     const format = parseOutput(flags.output);
     const found = flags.client
@@ -50,7 +62,28 @@ async function readVersions({ client }: OpenHome, nowMs: number): Promise<{ home
     node,
     version: theirs || 'unknown',
   }));
-  return { home: gitVersion, parts };
+  return { home: gitVersion, parts: [...parts, ...(await memberVersions(client))] };
+}
+
+/** Agents of an older version do not report theirs. */
+async function memberVersions(client: Client): Promise<PartVersion[]> {
+  if (!(await isServed(client, clusterType))) return [];
+  const { items } = await client.list<Cluster>(clusterType).catch((error) => {
+    if (isForbidden(error)) return { items: [] };
+    throw error;
+  });
+  const found: PartVersion[] = [];
+  for (const { metadata, spec } of items) {
+    const ref = { namespace: spec.namespace, name: memberLeaseName };
+    // An older agent leaves the Heartbeat of a newer one as it is.
+    const lease = newerLease(
+      await getOrUndefined<Lease>(client, heartbeatType, ref),
+      await getOrUndefined<Lease>(client, leaseType, ref),
+    );
+    const theirs = lease?.metadata.annotations?.[partAnnotations.version] ?? 'unknown';
+    if (lease !== undefined) found.push({ part: 'member', node: metadata.name, version: theirs });
+  }
+  return found;
 }
 
 function versionText(value: {

@@ -1,11 +1,13 @@
 // Renews one lease of this member at the broker: the Heartbeat, or the Lease that older agents read. Notices when the
 // broker holds something else than the last renewal.
 
+import { version } from '../../base/version.ts';
 import type { World } from '../../base/world.ts';
 import { apply } from '../../kube/client/apply.ts';
 import type { Client, RequestOptions } from '../../kube/client/client.ts';
 import { formatMicroTime, type Lease } from '../../kube/objects/lease.ts';
 import { apiVersionOf, type ResourceType } from '../../kube/objects/object.ts';
+import { partAnnotations } from '../../kube/objects/part-lease.ts';
 import { memberLeaseName } from '../rules/broker-layout.ts';
 import { formatRenewals, renewalsAnnotation, renewalsOf } from '../rules/leases/renewal.ts';
 
@@ -69,7 +71,11 @@ export class OwnLease {
     const metadata = present?.metadata ?? { name: memberLeaseName, namespace };
     const wallMs = world.clock.wallMs();
     const renewals = formatRenewals(renewalsOf(present), { wallMs, spanMs: 2 * leaseMs() });
-    const told = { ...annotations(present), ...(renewals === '' ? {} : { [renewalsAnnotation]: renewals }) };
+    const told = {
+      ...annotations(present),
+      ...(renewals === '' ? {} : { [renewalsAnnotation]: renewals }),
+      [partAnnotations.version]: version,
+    };
     return {
       apiVersion: apiVersionOf(type),
       kind: type.kind,
