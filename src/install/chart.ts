@@ -22,7 +22,13 @@ export function chartFiles(version: string, stringify: Stringify): ChartFile[] {
     { path: 'Chart.yaml', text: stringify(chartOf(version)) },
     { path: 'values.yaml', text: stringify(defaultValues) },
     { path: 'values.schema.json', text: `${JSON.stringify(valuesSchema(), undefined, 2)}\n` },
-    { path: 'templates/common.yaml', text: common.map(({ object }) => `---\n${stringify(object)}`).join('') },
+    {
+      path: 'templates/common.yaml',
+      text: textsOf(
+        common.map((one) => ({ manifest: one })),
+        stringify,
+      ),
+    },
     ...parts.map(([name, objects]) => ({ path: `templates/${name}.yaml`, text: templateOf(name, objects, stringify) })),
     { path: 'templates/checks.yaml', text: checks },
   ];
@@ -53,6 +59,10 @@ function markedValues(): Values {
 }
 
 function templateOf(name: PartName, objects: readonly Gated[], stringify: Stringify): string {
+  return `{{- if .Values.${name}.enabled }}\n${textsOf(objects, stringify)}{{- end }}\n`;
+}
+
+function textsOf(objects: readonly Gated[], stringify: Stringify): string {
   const texts = objects.map(({ manifest, gate }) => {
     const text = `---\n${expressions(stringify(manifest.object))}`;
     const conditions = [
@@ -62,7 +72,7 @@ function templateOf(name: PartName, objects: readonly Gated[], stringify: String
     const condition = conditions.length > 1 ? `and ${conditions.join(' ')}` : conditions[0];
     return condition === undefined ? text : `{{- if ${condition} }}\n${text}{{- end }}\n`;
   });
-  return `{{- if .Values.${name}.enabled }}\n${texts.join('')}{{- end }}\n`;
+  return texts.join('');
 }
 
 const mark = String.raw`MARK\((number|text) ([\w.]+)\)`;
@@ -70,11 +80,16 @@ const mark = String.raw`MARK\((number|text) ([\w.]+)\)`;
 function expressions(yaml: string): string {
   return (
     yaml
-      // Arguments that depend on another part.
+      // Arguments that depend on another value. A long line is folded.
       .replace(
-        /^( *)- "?WHEN\(([\w.]+)\) ([^\s"]+)"?\n/gm,
+        /^( *)- "?WHEN\(([\w.]+)\)\s+(MARK\(text\s+[\w.]+\):\d+|[^\s"]+)"?\n/gm,
         (_text, indent, path, word) =>
-          `${indent}{{- if ${path} }}\n${indent}- ${/^\d/.test(word) ? `"${word}"` : word}\n${indent}{{- end }}\n`,
+          `${indent}{{- if ${path} }}\n${indent}- ${/^\d/.test(word) ? `"${word}"` : word.replace(/\s+/g, ' ')}\n${indent}{{- end }}\n`,
+      )
+      // Addresses, such as 0.0.0.0:53.
+      .replace(
+        new RegExp(`"?${mark}:(\\d+)"?`, 'g'),
+        (_text, _kind, path, port) => `{{ printf "%s:${port}" ${path} | quote }}`,
       )
       // An option whose value is empty is left out together with its flag.
       .replace(new RegExp(`^( *)- (--[\\w-]+)\\n *- "?${mark}"?\\n`, 'gm'), (text, indent, flag, _kind, path) =>

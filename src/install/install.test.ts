@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { deployFiles } from '../../test/support/deploy-files.ts';
+import { parseListen } from '../cli/roles/options.ts';
 import type { KubernetesObject } from '../kube/objects/object.ts';
 import { objectsByPart, objectsOf } from './objects.ts';
 import { heapVariable } from './pod.ts';
@@ -204,6 +205,50 @@ describe('install: least privilege', () => {
   });
 });
 
+describe('install: what clusters ask for', () => {
+  test('Pods without IPv4 -> every part listens on [::], and on the address of its node in brackets', () => {
+    const listens = (values: Values) =>
+      [...objectsByPart({ ...values, ...everything })]
+        .flatMap(([, objects]) => podOf(objects).containers.flatMap(({ args }) => args))
+        .filter((word) => /^(\[|\d+\.|0).*:\d+$/.test(word));
+    const hosts = (values: Values) => new Set(listens(values).map((word) => word.replace(/:\d+$/, '')));
+    expect(hosts(defaultValues)).toEqual(new Set(['0.0.0.0', '[$(HOST_IP)]']));
+    expect(hosts({ ...defaultValues, listenAddress: '[::]' })).toEqual(new Set(['[::]', '[$(HOST_IP)]']));
+    expect(['[10.0.0.7]:9465', '[fd00::7]:9465'].map((text) => parseListen(text).host)).toEqual([
+      '10.0.0.7',
+      'fd00::7',
+    ]);
+  });
+
+  test('their namespace -> may have Pods in the network of nodes, and Pods of both critical classes', () => {
+    const objects = objectsOf(defaultValues).map(({ object }) => object);
+    expect(objects[0]).toMatchObject({
+      metadata: { name: 'portolan-system', labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } },
+    });
+    const quota = objects.find(({ kind }) => kind === 'ResourceQuota') as KubernetesObject & {
+      spec: { scopeSelector: { matchExpressions: { values: string[] }[] } };
+    };
+    const classes = parts.map(([, own]) => (podOf(own) as { priorityClassName?: string }).priorityClassName);
+    expect(new Set(quota.spec.scopeSelector.matchExpressions[0]!.values)).toEqual(new Set(classes));
+    expect(objectsOf({ ...defaultValues, rightsOnly: true }).some(({ type }) => type.kind === 'ResourceQuota')).toBe(
+      false,
+    );
+  });
+
+  test('peers and resolvers are elsewhere -> their Services have an address for them', () => {
+    const typeOf = (part: 'peering' | 'authority' | 'xds') =>
+      new Map(parts)
+        .get(part)!
+        .map(({ object }) => object as KubernetesObject & { spec: { type?: string } })
+        .find(({ kind }) => kind === 'Service')!.spec.type;
+    expect([typeOf('peering'), typeOf('authority'), typeOf('xds')]).toEqual([
+      'LoadBalancer',
+      'LoadBalancer',
+      undefined,
+    ]);
+  });
+});
+
 describe('install: serviceMonitor', () => {
   const kinds = (values: Values) => objectsOf(values).filter(({ type }) => type.kind === 'ServiceMonitor');
 
@@ -258,6 +303,27 @@ describe('install: values', () => {
       'a workload that is none',
       { dns: { ...defaultValues.dns, workload: 'Pod' as never } },
       'dns.workload: Pod is none of',
+    ],
+    [
+      'the right to write Services without an agent',
+      { agent: { ...defaultValues.agent, enabled: false, writeServices: true } },
+      'agent.writeServices: only the agent writes Services',
+    ],
+    [
+      'stub zones without resolvers',
+      { dns: { ...defaultValues.dns, enabled: false, stubAdvertise: '192.0.2.7' } },
+      'dns.stubAdvertise: only resolvers take stub zones',
+    ],
+    [
+      'monitors of rights',
+      { rightsOnly: true, serviceMonitor: true },
+      'serviceMonitor: with rightsOnly there are no Pods to scrape',
+    ],
+    ['an address that is none', { listenAddress: '::' }, 'listenAddress: :: is none of 0.0.0.0, [::]'],
+    [
+      'a Service type that is none',
+      { peering: { ...defaultValues.peering, enabled: true, serviceType: 'Public' } },
+      'peering.serviceType: Public is none of',
     ],
     ['a log level that is none', { logLevel: 'loud' }, 'logLevel: loud is none of debug'],
     ['no replicas', { dns: { ...defaultValues.dns, replicas: 0 } }, 'dns.replicas: 0 is not a number above 0'],

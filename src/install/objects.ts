@@ -5,17 +5,33 @@ import { type Manifest, manifest } from '../kube/objects/manifest.ts';
 import { namespaceType } from '../kube/objects/namespace.ts';
 import { externalNamespace, systemNamespace } from '../kube/objects/ours.ts';
 import { rbacGroup, serviceAccountType } from '../kube/objects/rbac.ts';
+import { resourceQuotaType } from '../kube/objects/resource-quota.ts';
 import { type Gated, isOpen } from './gate.ts';
 import { partsOf } from './parts.ts';
 import { defaultValues, type PartName, type Values } from './values.ts';
 import { objectsOfPart } from './workload.ts';
 
-/** Objects that every installation has: the namespaces, and the account of those who ask parts. */
+/** Objects that every installation has: the namespaces, the account of those who ask parts, and room for important Pods. */
 export function commonObjects(): Manifest[] {
   return [
-    ...[systemNamespace, externalNamespace].map((name) => manifest(namespaceType, { name }, {})),
+    // The proxies use the network of their nodes, which stricter levels forbid.
+    manifest(
+      namespaceType,
+      { name: systemNamespace, labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } },
+      {},
+    ),
+    manifest(namespaceType, { name: externalNamespace }, {}),
     manifest(serviceAccountType, ticketAccount, {}),
+    criticalPods(),
   ];
+}
+
+/** Some clouds allow Pods of these classes only in namespaces with a quota for them. */
+function criticalPods(): Manifest {
+  const values = ['system-node-critical', 'system-cluster-critical'];
+  const scopeSelector = { matchExpressions: [{ scopeName: 'PriorityClass', operator: 'In', values }] };
+  const place = { name: 'portolan-critical-pods', namespace: systemNamespace };
+  return manifest(resourceQuotaType, place, { spec: { hard: { pods: '100k' }, scopeSelector } });
 }
 
 /** With what each object depends on, for templates. */

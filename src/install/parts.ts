@@ -91,7 +91,8 @@ const envoyRights: Pick<Part, 'clusterRules' | 'systemRules'> = {
 
 /** Agent and proxy also run outside Pods: their accounts and rights are those of deploy/manifests. */
 export function partsOf(values: Values): Part[] {
-  const { agent, dns, peering, authority, xds, ingress, envoy, dashboard } = values;
+  const { agent, dns, peering, authority, xds, ingress, envoy, dashboard, listenAddress } = values;
+  const at = (port: number) => `${listenAddress}:${port}`;
   return [
     {
       name: 'agent',
@@ -108,9 +109,9 @@ export function partsOf(values: Values): Part[] {
       workload: 'either',
       replicas: dns.replicas,
       args: [
-        ...['dns', '--cluster-id', dns.clusterId, '--listen', '0.0.0.0:53', ...optional('--forward', dns.forward)],
+        ...['dns', '--cluster-id', dns.clusterId, '--listen', at(53), ...optional('--forward', dns.forward)],
         ...optional('--stub-advertise', dns.stubAdvertise),
-        ...whenSet(dns.stubAdvertise, 'dns.stubAdvertise', ['--stub-listen', `0.0.0.0:${stubPort}`, '--stub-shared']),
+        ...whenSet(dns.stubAdvertise, 'dns.stubAdvertise', ['--stub-listen', at(stubPort), '--stub-shared']),
       ],
       ports: dnsPorts,
       outside: {
@@ -150,7 +151,7 @@ export function partsOf(values: Values): Part[] {
       args: [
         'peering',
         ...['--trust-domain', peering.trustDomain, '--advertise', peering.advertise],
-        ...['--listen', '0.0.0.0:8008', '--replicated'],
+        ...['--listen', at(8008), '--replicated'],
       ],
       ports: [{ name: 'peering', port: 8008, protocol: 'TCP' }],
       clusterRules: [
@@ -172,7 +173,7 @@ export function partsOf(values: Values): Part[] {
         { apiGroups: [own], resources: ['peers/status', 'peerservices/status'], verbs: ['patch'] },
       ],
       isOnHostNetwork: false,
-      service: {},
+      service: { type: peering.serviceType },
     },
     {
       name: 'authority',
@@ -180,7 +181,7 @@ export function partsOf(values: Values): Part[] {
       replicas: authority.replicas,
       args: [
         'dns',
-        ...['--federation', authority.federation, '--clusterset', authority.clusterset, '--listen', '0.0.0.0:53'],
+        ...['--federation', authority.federation, '--clusterset', authority.clusterset, '--listen', at(53)],
         ...['--broker-kubeconfig', '/etc/portolan/kubeconfig', '--broker-secret', authority.brokerSecret],
       ],
       ports: dnsPorts,
@@ -192,13 +193,13 @@ export function partsOf(values: Values): Part[] {
       ],
       isOnHostNetwork: false,
       secret: authority.brokerSecret,
-      service: {},
+      service: { type: authority.serviceType },
     },
     {
       name: 'xds',
       workload: 'Deployment',
       replicas: xds.replicas,
-      args: ['xds', '--listen', '0.0.0.0:15010', '--host', 'portolan-xds.portolan-system.svc'],
+      args: ['xds', '--listen', at(15_010), '--host', 'portolan-xds.portolan-system.svc'],
       ports: [{ name: 'xds', port: 15010, protocol: 'TCP' }],
       clusterRules: [
         read('', 'services'),
@@ -253,7 +254,7 @@ export function partsOf(values: Values): Part[] {
       // Sessions are known to one process only.
       replicas: 1,
       args: [
-        ...['dashboard', '--listen', '0.0.0.0:8420', '--host', dashboard.host],
+        ...['dashboard', '--listen', at(8420), '--host', dashboard.host],
         ...['--tls-certificate', '/etc/portolan/tls.crt', '--tls-key', '/etc/portolan/tls.key'],
       ],
       ports: [{ name: 'https', port: 8420, protocol: 'TCP' }],

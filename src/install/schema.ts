@@ -1,21 +1,37 @@
 // The JSON schema of the chart's values, for Helm: types from the defaults, patterns from the same rules that
 // `portolan install` checks. The templates fail on contradictions. Pure.
 
-import { cpuPattern, defaultValues, logLevels, memoryPattern, serviceTypes, workloadKinds } from './values.ts';
+import {
+  cpuPattern,
+  defaultValues,
+  listenAddresses,
+  logLevels,
+  memoryPattern,
+  serviceTypes,
+  workloadKinds,
+} from './values.ts';
 
 type Schema = Record<string, unknown>;
 
+const ipv4 = String.raw`\d{1,3}(\.\d{1,3}){3}`;
+const ipv6 = '[0-9a-fA-F:.]*:[0-9a-fA-F:.]*';
+const address = `${ipv4}|${ipv6}`;
+
 const special: Readonly<Record<string, Schema>> = {
   logLevel: { enum: logLevels },
+  listenAddress: { enum: listenAddresses },
+  // As close as a pattern comes to the rule of `portolan install`.
+  'dns.clusterIP': { pattern: `^(${address})?$` },
+  'dns.stubAdvertise': { pattern: `^(${address}|${ipv4}:\\d+|\\[${ipv6}\\](:\\d+)?)?$` },
   'dns.workload': { enum: workloadKinds },
   'dns.stubServiceType': { enum: serviceTypes },
-  'ingress.serviceType': { enum: serviceTypes },
 };
 
 const byKey: Readonly<Record<string, Schema>> = {
   cpu: { pattern: cpuPattern.source },
   memory: { pattern: memoryPattern.source },
   replicas: { type: 'integer', minimum: 1 },
+  serviceType: { enum: serviceTypes },
 };
 
 export function valuesSchema(): Schema {

@@ -27,6 +27,8 @@ export interface Values {
   /** Image of the ingress and the node Envoys. */
   readonly envoyImage: string;
   readonly logLevel: string;
+  /** Address on which Pods listen: `[::]` where they have no IPv4 address. */
+  readonly listenAddress: string;
   /** Lets the Prometheus operator scrape all parts; the cluster must have its definitions. */
   readonly serviceMonitor: boolean;
   /** Only namespaces, accounts and rights, for parts that do not run as Pods of this cluster. */
@@ -56,6 +58,8 @@ export interface Values {
     readonly trustDomain: string;
     /** How peers reach this mesh, HOST:PORT. */
     readonly advertise: string;
+    /** Type of the Service behind that address. */
+    readonly serviceType: string;
   };
   readonly authority: PartValues & {
     readonly replicas: number;
@@ -63,6 +67,8 @@ export interface Values {
     readonly clusterset: string;
     /** A Secret whose key `kubeconfig` leads to the broker. */
     readonly brokerSecret: string;
+    /** Type of the Service that the resolvers of members ask. */
+    readonly serviceType: string;
   };
   readonly xds: PartValues & { readonly replicas: number };
   /** The Envoy that takes connections of peers. */
@@ -81,6 +87,7 @@ export const defaultValues: Values = {
   image: 'portolan:0.1.0',
   envoyImage: 'docker.io/envoyproxy/envoy:distroless-v1.40.0',
   logLevel: 'info',
+  listenAddress: '0.0.0.0',
   serviceMonitor: false,
   rightsOnly: false,
   agent: { enabled: true, replicas: 2, cpu: '50m', memory: '192Mi', writeServices: false },
@@ -97,7 +104,15 @@ export const defaultValues: Values = {
     stubServiceType: 'LoadBalancer',
   },
   proxy: { enabled: true, cpu: '50m', memory: '192Mi' },
-  peering: { enabled: false, replicas: 2, cpu: '50m', memory: '256Mi', trustDomain: '', advertise: '' },
+  peering: {
+    enabled: false,
+    replicas: 2,
+    cpu: '50m',
+    memory: '256Mi',
+    trustDomain: '',
+    advertise: '',
+    serviceType: 'LoadBalancer',
+  },
   authority: {
     enabled: false,
     replicas: 2,
@@ -106,6 +121,7 @@ export const defaultValues: Values = {
     federation: '',
     clusterset: 'clusterset',
     brokerSecret: 'portolan-authority-broker',
+    serviceType: 'LoadBalancer',
   },
   xds: { enabled: false, replicas: 2, cpu: '100m', memory: '256Mi' },
   ingress: { enabled: false, replicas: 2, cpu: '100m', memory: '128Mi', serviceType: 'LoadBalancer' },
@@ -116,17 +132,20 @@ export const defaultValues: Values = {
 export const workloadKinds = ['Deployment', 'DaemonSet'] as const;
 export const serviceTypes: readonly string[] = ['LoadBalancer', 'NodePort', 'ClusterIP'];
 export const logLevels: readonly string[] = ['debug', 'info', 'warn', 'error'];
+export const listenAddresses: readonly string[] = ['0.0.0.0', '[::]'];
 
 /** Everything that is wrong with the values, each with its path; empty if nothing is. */
 export function valueProblems(values: Values): string[] {
-  const { dns, ingress, logLevel } = values;
+  const { dns, logLevel, listenAddress } = values;
   const problems = partNames.flatMap((name) => partProblems(name, values[name]));
   const oneOf = (path: string, value: string, allowed: readonly string[]) => {
     if (!allowed.includes(value)) problems.push(`${path}: ${value} is none of ${allowed.join(', ')}`);
   };
   oneOf('logLevel', logLevel, logLevels);
+  oneOf('listenAddress', listenAddress, listenAddresses);
   if (dns.enabled) oneOf('dns.workload', dns.workload, workloadKinds);
-  if (ingress.enabled) oneOf('ingress.serviceType', ingress.serviceType, serviceTypes);
+  for (const name of ['peering', 'authority', 'ingress'] as const)
+    if (values[name].enabled) oneOf(`${name}.serviceType`, values[name].serviceType, serviceTypes);
   if (dns.enabled && dns.clusterIP !== '' && parseIp(dns.clusterIP) === undefined)
     problems.push(`dns.clusterIP: ${dns.clusterIP} is no IP address`);
   if (dns.enabled) oneOf('dns.stubServiceType', dns.stubServiceType, serviceTypes);
@@ -175,6 +194,24 @@ const needs = (part: PartName, other: PartName, why: string): Contradiction => (
 });
 
 export const contradictions: readonly Contradiction[] = [
+  {
+    path: 'agent.writeServices',
+    why: 'only the agent writes Services; enable agent, or leave it out',
+    holds: ({ agent }) => agent.writeServices && !agent.enabled,
+    template: 'and .Values.agent.writeServices (not .Values.agent.enabled)',
+  },
+  {
+    path: 'dns.stubAdvertise',
+    why: 'only resolvers take stub zones; enable dns, or leave it out',
+    holds: ({ dns }) => dns.stubAdvertise !== '' && !dns.enabled,
+    template: 'and .Values.dns.stubAdvertise (not .Values.dns.enabled)',
+  },
+  {
+    path: 'serviceMonitor',
+    why: 'with rightsOnly there are no Pods to scrape; leave one of them out',
+    holds: ({ serviceMonitor, rightsOnly }) => serviceMonitor && rightsOnly,
+    template: 'and .Values.serviceMonitor .Values.rightsOnly',
+  },
   missing('dns', 'clusterId', 'give the id that the cluster joins with'),
   needs('dns', 'agent', 'dns serves imports, which the agent writes'),
   needs('proxy', 'agent', 'the proxy serves imports, which the agent writes'),

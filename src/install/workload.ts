@@ -190,7 +190,7 @@ function container(part: Part, values: Values): object {
   return {
     name: part.name,
     image: values.image,
-    args: [...part.args, ...adminFlags(part), '--log-level', values.logLevel],
+    args: [...part.args, ...adminFlags(part, values), '--log-level', values.logLevel],
     env: [
       fieldVariable('NODE_NAME', 'spec.nodeName'),
       // The API server's own proxy leads to the admin endpoint by it.
@@ -210,8 +210,9 @@ function container(part: Part, values: Values): object {
   };
 }
 
-function adminFlags({ isWithoutAdmin, isOnHostNetwork }: Part): string[] {
-  return isWithoutAdmin ? [] : ['--admin-listen', `${isOnHostNetwork ? '$(HOST_IP)' : '0.0.0.0'}:${adminPort}`];
+function adminFlags({ isWithoutAdmin, isOnHostNetwork }: Part, { listenAddress }: Values): string[] {
+  // In brackets: the address of a node may be IPv6.
+  return isWithoutAdmin ? [] : ['--admin-listen', `${isOnHostNetwork ? '[$(HOST_IP)]' : listenAddress}:${adminPort}`];
 }
 
 function probesOf({ isWithoutAdmin, ports }: Part): object {

@@ -2,7 +2,16 @@
 // account, and none of its requests is refused.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { dnsFlow, exportFlow, type FlowWorld, installFlow, joinFlow, leaveFlow, peeringFlow } from './flows.ts';
+import {
+  dnsFlow,
+  exportFlow,
+  type FlowWorld,
+  installFlow,
+  joinFlow,
+  leaveFlow,
+  peeringFlow,
+  quotaFlow,
+} from './flows.ts';
 import { type HomeKind, startFlowHome } from './homes.ts';
 import { RunningParts } from './parts.ts';
 import { startAuthority } from './situations.ts';
@@ -34,6 +43,8 @@ describe.each(mixtures)('%s', (_title, kinds) => {
   test('install -> accounts and parts, and nothing is changed the second time', () => installFlow(world));
   test('broker init, token, join, agents -> both are members', async () => void (await joinFlow(world)));
   test('export, unexport -> imports with the endpoints of both clusters', () => exportFlow(world));
+  test('an export beyond the quota of its cluster -> says so, and nothing of it is at the broker', () =>
+    quotaFlow(world));
   test('DNS -> the clusterset name answers in both clusters', async () => {
     resolver = await dnsFlow(world);
   });

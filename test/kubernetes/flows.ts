@@ -116,6 +116,29 @@ export async function exportFlow({ broker, east, west }: FlowWorld): Promise<voi
   await until('and it comes back', () => endpointsIn(west) === '10.1.0.7,10.2.0.7');
 }
 
+/** What a member may write at the broker is bounded: an export beyond it says so, and leaves no record. */
+export async function quotaFlow({ broker, east }: FlowWorld): Promise<void> {
+  const quota = 'resourcequota portolan-member -n prod-m-east';
+  const shards = 'count/serviceshards.portolan.dev';
+  const { hard } = JSON.parse(broker.kubectl(`get ${quota} -o json`)).spec;
+  expect(Object.keys(hard)).toEqual(expect.arrayContaining([shards, 'portolan.dev/bytes']));
+  const limit = (count: string) =>
+    broker.kubectl([
+      ...['patch', 'resourcequota', 'portolan-member', '-n', 'prod-m-east', '--type=merge'],
+      ...['-p', JSON.stringify({ spec: { hard: { [shards]: count } } })],
+    ]);
+  limit('1');
+  const enforced = () => JSON.parse(broker.kubectl(`get ${quota} -o json`)).status?.hard?.[shards] === '1';
+  await until('the limit is in force', enforced);
+  addService(east, 'surplus', '10.1.0.11');
+  await east.type('export shop/surplus');
+  const said = () => east.kubectl('get serviceexport surplus -n shop -o json');
+  await until('the export says so', () => said().includes('QuotaExceeded'));
+  expect(broker.kubectl('get serviceshards -n prod-m-east -o name')).not.toContain('surplus');
+  limit(hard[shards]);
+  await east.type('unexport shop/surplus');
+}
+
 /** Addresses behind the import of checkout, in order. */
 function endpointsIn(home: FlowHome): string {
   const out = home.kubectl([

@@ -40,7 +40,15 @@ describe('install on Kubernetes', () => {
 
   test('with every verb on the kinds, but not the rights of the parts -> refused, and nothing is changed', async () => {
     const kinds = [
-      ...['namespaces', 'serviceaccounts', 'services', 'configmaps', 'deployments.apps', 'daemonsets.apps'],
+      ...[
+        'namespaces',
+        'serviceaccounts',
+        'services',
+        'configmaps',
+        'resourcequotas',
+        'deployments.apps',
+        'daemonsets.apps',
+      ],
       'clusterproperties.about.k8s.io',
       ...['poddisruptionbudgets.policy', 'networkpolicies.networking.k8s.io'],
       ...['customresourcedefinitions.apiextensions.k8s.io', 'clustersets.portolan.dev'],
@@ -88,6 +96,13 @@ describe('install on Kubernetes', () => {
       'peering.advertise=mesh.acme.example:8008',
     ];
     const more = [
+      ...[
+        'ingress.enabled=true',
+        'envoy.enabled=true',
+        'dashboard.enabled=true',
+        'dashboard.host=portolan.acme.example',
+      ],
+      'dns.stubAdvertise=192.0.2.7',
       'authority.enabled=true',
       'authority.federation=world',
       'xds.enabled=true',
@@ -204,6 +219,7 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
       ...['peering.trustDomain=acme.example', 'peering.advertise=mesh.acme.example:8008', 'authority.federation=world'],
       ...['dashboard.host=portolan.acme.example', 'agent.writeServices=true', 'dns.workload=DaemonSet'],
       ...['dns.clusterIP=10.0.0.53', 'dns.forward=192.0.2.53', 'dns.clusterId=east', 'dns.stubAdvertise=192.0.2.7'],
+      'listenAddress=[::]',
     ];
     const printed = await runPortolan(['install', '--print', ...set.flatMap((one) => ['--set', one])]);
     expect([printed.code, printed.err]).toEqual([0, '']);
@@ -282,6 +298,12 @@ describe.skipIf(helm.path === undefined)(`helm (${helm.why ?? 'built by Go'})`, 
     ['agent.enabled=false', 'dns.enabled: dns serves imports, which the agent writes'],
     ['ingress.enabled=true', 'ingress.enabled: the ingress gets its configuration from xds'],
     ['peering.enabled=true', 'peering.trustDomain: give the trust domain'],
+    ['dns.enabled=false,dns.stubAdvertise=192.0.2.7', 'dns.stubAdvertise: only resolvers take stub zones'],
+    ['rightsOnly=true,serviceMonitor=true', 'serviceMonitor: with rightsOnly there are no Pods to scrape'],
+    ['dns.clusterIP=x', 'clusterIP'],
+    ['dns.stubAdvertise=dns.example:8553', 'stubAdvertise'],
+    ['listenAddress=::', 'listenAddress'],
+    ['peering.serviceType=Public', 'serviceType'],
     ['dns.replicas=0', 'replicas'],
     ['logLevel=loud', 'logLevel'],
     ['dns.replica=3', 'replica'],

@@ -63,7 +63,7 @@ function kustomize(): [string, string][] {
   const parts = [...objectsByPart(defaultValues)];
   const inBase = parts.filter(([name]) => defaultValues[name].enabled);
   const optional = parts.filter(([name]) => !defaultValues[name].enabled);
-  const rights = [...commonObjects(), ...inBase.flatMap(([, objects]) => objects.filter(isRight))];
+  const rights = [...commonObjects(), ...inBase.flatMap(([, objects]) => objects)].filter(isRight);
   const base = ['definitions.yaml', 'common.yaml', ...inBase.map(([name]) => `${name}.yaml`)];
   return [
     ['kustomize/base/kustomization.yaml', kustomization({ kind: 'Kustomization', resources: base })],

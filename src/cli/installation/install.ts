@@ -10,6 +10,7 @@ import { getOrUndefined } from '../../kube/client/absent.ts';
 import { install } from '../../kube/client/apply.ts';
 import type { Client } from '../../kube/client/client.ts';
 import type { Manifest } from '../../kube/objects/manifest.ts';
+import { serviceType } from '../../kube/objects/service.ts';
 import { definitionTexts, installDefinitions } from '../definitions.ts';
 import { usageError } from '../exit-codes.ts';
 import { verbs } from '../verbs.ts';
@@ -119,10 +120,10 @@ async function writeDefinitions(deps: ClusterSetDeps, client: Client): Promise<v
     deps.print(`definition ${name}`);
 }
 
-/** An API server fills in defaults of Pods, so that a workload never equals what was written: its digest tells instead. */
+/** An API server fills in defaults of Pods and ports, so that these never equal what was written: a digest tells instead. */
 function withDigest(wanted: Manifest): Manifest {
   const { type, object } = wanted;
-  if (type.group !== 'apps') return wanted;
+  if (type.group !== 'apps' && type !== serviceType) return wanted;
   const digest = createHash('sha256').update(JSON.stringify(object)).digest('hex');
   const annotations = { ...object.metadata.annotations, [digestAnnotation]: digest };
   return { type, object: { ...object, metadata: { ...object.metadata, annotations } } };

@@ -26,6 +26,15 @@ describe('values of an installation', () => {
     });
   });
 
+  test('single ones -> texts as they stand, numbers and switches by their meaning', async () => {
+    const set = ['dns.clusterId=007', 'listenAddress=[::]', 'dns.clusterIP=', 'dns.replicas=3', 'xds.enabled=true'];
+    expect(await read({ set })).toEqual({
+      dns: { clusterId: '007', clusterIP: '', replicas: 3 },
+      listenAddress: '[::]',
+      xds: { enabled: true },
+    });
+  });
+
   test.each<[string, { values?: string; set?: string[] }]>([
     ['--values /list: expected a map', { values: '/list' }],
     ['--values /list: expected a map', { values: '/list', set: ['logLevel=warn'] }],

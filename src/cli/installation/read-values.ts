@@ -53,7 +53,13 @@ function setPath(into: GivenValues, entry: string): void {
     if (typeof place[key] !== 'object') return;
     place = place[key] as Record<string, unknown>;
   }
-  place[path.at(-1)!] = yaml().parse(entry.slice(at + 1)) ?? '';
+  const text = entry.slice(at + 1);
+  // A text as it stands: an id may consist of digits, and [::] is no list.
+  place[path.at(-1)!] = typeof defaultAt(path) === 'string' ? text : (yaml().parse(text) ?? '');
+}
+
+function defaultAt(path: readonly string[]): unknown {
+  return path.reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], defaultValues);
 }
 
 /** The defaults with what was given over them; an unknown or wrongly typed value is refused with its path. */
