@@ -31,14 +31,19 @@ async function start(of = name) {
       stored = renewed;
     },
   });
-  const send = async (request: Parameters<typeof home.handle>[0]) =>
-    home.handle({ ...request, headers: { ...request.headers, authorization: `Bearer ${await token.current()}` } });
+  let requests = 0;
+  const send = async (request: Parameters<typeof home.handle>[0]) => {
+    requests += 1;
+    const authorization = `Bearer ${await token.current()}`;
+    return home.handle({ ...request, headers: { ...request.headers, authorization } });
+  };
   token.renewWith(createClient({ send, close: () => {} }, { world, userAgent: 'test' }));
   await time.advance(0);
   return {
     token,
     time,
     stored: () => stored,
+    requests: () => requests,
     setStored: (text: string | undefined) => (stored = text),
     setStoreAway: (isAway: boolean) => (isStoreAway = isAway),
     newToken: (days: number) => home.token(`prod/${name}`, { expirationSeconds: (days * dayMs) / 1000 }),
@@ -86,9 +91,9 @@ test('authority token: an admin or another authority stores a later one -> used 
 });
 
 test('authority token: of another account, such as an admin -> used as it is', async () => {
-  const { token, time, stored } = await start('admin');
+  const { token, time, stored, requests } = await start('admin');
   const first = await token.current();
   await time.advance(11 * dayMs);
-  expect([await token.current(), stored()]).toEqual([first, first]);
+  expect([await token.current(), stored(), requests()]).toEqual([first, first, 0]);
   token.stop();
 });
