@@ -182,7 +182,7 @@ export function partsOf(values: Values): Part[] {
       args: [
         'dns',
         ...['--federation', authority.federation, '--clusterset', authority.clusterset, '--listen', at(53)],
-        ...['--broker-kubeconfig', '/etc/portolan/kubeconfig', '--broker-secret', authority.brokerSecret],
+        ...['--broker-kubeconfig', '/etc/portolan/kubeconfig', '--broker-kubeconfig-from', authority.brokerSecret],
       ],
       ports: dnsPorts,
       // It reads and reports at the broker, with the account that portolan federation kubeconfig makes there. Here it keeps

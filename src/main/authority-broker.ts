@@ -23,7 +23,7 @@ export interface AuthorityBrokerFlags {
   readonly clusterset: string;
   readonly brokerKubeconfig: string;
   /** Name of the Secret that holds the kubeconfig; a renewed token stays in memory without it. */
-  readonly brokerSecret?: string;
+  readonly brokerKubeconfigFrom?: string;
   /** Of the home. */
   readonly kubeconfig?: string;
   readonly context?: string;
@@ -53,11 +53,11 @@ export async function openAuthorityBroker(flags: AuthorityBrokerFlags, hands: Ha
 
 /** Everything else of the kubeconfig stays as the Secret has it now. */
 async function storeToken(flags: AuthorityBrokerFlags, { world, host }: Hands, token: string): Promise<void> {
-  if (flags.brokerSecret === undefined) return;
+  if (flags.brokerKubeconfigFrom === undefined) return;
   const access = await findHome({ host, clock: world.clock, kubeconfig: flags.kubeconfig, context: flags.context });
   const home = createClient(world.network.http(access), { world, userAgent: 'portolan-dns' });
   try {
-    const secret = await home.get<Secret>(secretType, { namespace: systemNamespace, name: flags.brokerSecret });
+    const secret = await home.get<Secret>(secretType, { namespace: systemNamespace, name: flags.brokerKubeconfigFrom });
     const text = Buffer.from(secret.data?.[kubeconfigKey] ?? '', 'base64').toString('utf8');
     const old = await (await loadKubeconfig(text, { host, clock: world.clock })).bearerToken?.();
     if (old === undefined) return;

@@ -225,7 +225,7 @@ export async function startAuthority({ broker, east, parts }: FlowWorld): Promis
   const secret = 'portolan-authority-broker';
   east.kubectl(`create secret generic ${secret} -n ${system} --from-file=kubeconfig=${kubeconfig}`);
   const given = readFileSync(kubeconfig, 'utf8');
-  const kept = ['--broker-kubeconfig', kubeconfig, '--broker-secret', secret];
+  const kept = ['--broker-kubeconfig', kubeconfig, '--broker-kubeconfig-from', secret];
   const federation = ['--federation', 'world', ...kept, '--clusterset', 'prod'];
   const authority = parts.start(east, 'authority', ['dns', ...federation, '--listen', '127.0.0.1:0']);
   await until('it is ready', () => /^ready$/m.test(authority.log()));

@@ -70,7 +70,7 @@ export interface DnsFlags {
   readonly federation?: string;
   readonly suffix?: string;
   readonly brokerKubeconfig?: string;
-  readonly brokerSecret?: string;
+  readonly brokerKubeconfigFrom?: string;
   readonly clusterset: string;
   readonly etcd?: string;
   readonly etcdCa?: string;

@@ -150,7 +150,7 @@ function addAuthorityOptions(command: Command): void {
     .option('--suffix <domain>', 'suffix of its names (default: that of the Federation, else federation)', plainName)
     .option('--broker-kubeconfig <file>', 'the broker, whose shards become its records')
     .option(
-      '--broker-secret <name>',
+      '--broker-kubeconfig-from <name>',
       'the Secret in portolan-system of the home that has that kubeconfig; renewed tokens are kept in it',
     )
     .option('--clusterset <name>', 'the clusterset at the broker', 'clusterset')
