@@ -43,15 +43,19 @@ export class OwnerNames {
   /** Adds a set under a name at or below the service's own, and the empty names between them. */
   add(name: string, set: RecordSet): void {
     if (set.records.length === 0) return;
-    const sets = this.#setsOf(name);
-    if (!sets) return;
-    sets.push(set);
-    this.#existAbove(name);
+    const known = this.sets.get(name);
+    if (known === undefined && !this.#isAllowed(name)) return;
+    // Most have one. An empty array would be given room for many with its first.
+    if (known === undefined || known.length === 0) this.sets.set(name, [set]);
+    else known.push(set);
+    if (known === undefined) this.#existAbove(name);
   }
 
   /** The name exists, with or without records. */
   exist(name: string): void {
-    if (this.#setsOf(name)) this.#existAbove(name);
+    if (this.sets.has(name) || !this.#isAllowed(name)) return;
+    this.sets.set(name, []);
+    this.#existAbove(name);
   }
 
   /** RFC 8020: a name with something below it exists. */
@@ -72,16 +76,10 @@ export class OwnerNames {
     else if (!targets.includes(target)) targets.push(target);
   }
 
-  #setsOf(name: string): RecordSet[] | undefined {
-    const known = this.sets.get(name);
-    if (known) return known;
-    if (!isName(name)) {
-      this.leftOut.push({ what: name, why: 'no valid domain name: a label over 63 or a name over 255 bytes' });
-      return undefined;
-    }
-    const sets: RecordSet[] = [];
-    this.sets.set(name, sets);
-    return sets;
+  #isAllowed(name: string): boolean {
+    if (isName(name)) return true;
+    this.leftOut.push({ what: name, why: 'no valid domain name: a label over 63 or a name over 255 bytes' });
+    return false;
   }
 }
 
@@ -106,21 +104,26 @@ export function addAddresses(
   how: Order,
   namesEndpoints?: boolean,
 ): void {
-  for (const [type, size] of [
-    [recordType.A, 4],
-    [recordType.AAAA, 16],
-  ] as const) {
-    const packed: PackedRecord[] = [];
+  for (const { type, size } of addressTypes) {
+    let packed: PackedRecord[] | undefined;
     const seen = records.length > fewRecords ? new Set<string>() : undefined;
     for (const { address, cluster } of records) {
-      if (address.length !== size || isAmong(packed, address, seen)) continue;
-      packed.push(plainRecord(address, cluster));
+      if (address.length !== size || isAmong(packed ?? none, address, seen)) continue;
+      const record = plainRecord(address, cluster);
+      if (packed) packed.push(record);
+      else packed = [record];
     }
-    if (packed.length === 0) continue;
+    if (packed === undefined) continue;
     const kept = keepWhatFits(names, `addresses of ${name}`, packed, () => size);
     names.add(name, { type, order: how, records: kept, ...(namesEndpoints ? { namesEndpoints } : {}) });
   }
 }
+
+const addressTypes = [
+  { type: recordType.A, size: 4 },
+  { type: recordType.AAAA, size: 16 },
+] as const;
+const none: readonly PackedRecord[] = [];
 
 /** Up to this many are compared with each other; beyond, what was seen is remembered. */
 const fewRecords = 16;
