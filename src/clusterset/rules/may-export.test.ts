@@ -17,6 +17,7 @@ describe('may export', () => {
     [['a*b*c'], 'a-b-b-c/x', true],
     [['a*b*c'], 'a-c-b/x', false],
     [['ab*ba'], 'aba/x', false],
+    [['a*x*c'], 'a-b-c/x', false],
     [['*b*'], 'b-a/x', true],
     [['*b*b'], 'b/x', false],
     [['a*b*b'], 'a-b/x', false],
