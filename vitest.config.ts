@@ -19,7 +19,7 @@ export default defineConfig({
         test: {
           name: 'fast',
           include: ['src/**/*.test.ts', 'sim/**/*.test.ts'],
-          testTimeout: 20_000,
+          testTimeout: 60_000,
           // Vitest would leave one core idle.
           maxWorkers: '100%',
         },
