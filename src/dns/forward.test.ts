@@ -58,7 +58,7 @@ class TestNet {
       const query = packet.decode(options.message);
       const question = query.questions![0]!;
       const server = `${options.server.host}:${options.server.port}`;
-      const isProbe = question.name === '.' || question.name.includes('.portolan-loop.');
+      const isProbe = question.name === '.' || question.name.includes('.portolan-loop');
       if (isProbe) this.probed.push(server);
       else {
         const option = query.additionals?.[0]?.options?.find(({ code }: { code: number }) => code === 65001);

@@ -21,8 +21,9 @@ export class LoopProbe {
   readonly #seen: Buffer;
 
   constructor(options: { readonly mark: string; readonly zone: string }) {
-    // RFC 6761 section 6.4: other servers answer this with "no such name".
-    this.#name = encodeName(`${options.mark}.portolan-loop.${options.zone === '' ? 'invalid' : options.zone}`);
+    // Not below `.invalid`: a resolver answers that itself (RFC 6761), this one too, so the probe would never come back.
+    const zone = options.zone === '' ? '' : `.${options.zone}`;
+    this.#name = encodeName(`${options.mark}.portolan-loop${zone}`);
     this.#seen = Buffer.from(`came back to ${options.mark}`);
   }
 
