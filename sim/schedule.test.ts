@@ -2,6 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { type BrokenVersion, brokenVersions } from './broken.ts';
 import { runSchedule } from './schedule.ts';
 
+/** Runs of which one in a thousand finds the fault. */
+const onceWrong = [
+  ['a record lost in a restore while its service is withdrawn, and writes without end', 1507],
+  ['the same with one record', 3202],
+  ['a federated service that arrives before our own records are listed, and no status', 2554],
+  ['an agent killed right after a member came back', 2295],
+  ['a member that was last seen before an outage', 6505],
+] as const;
+
 describe('schedule', () => {
   test('schedule: 20 random runs -> all clustersets in order after they calm', async () => {
     for (let seed = 1; seed <= 20; seed += 1) {
@@ -9,6 +18,10 @@ describe('schedule', () => {
       expect(violations, `seed ${seed}`).toEqual([]);
     }
   }, 120_000);
+
+  test.each(onceWrong)('schedule: %s (seed %d) -> in order', async (_what, seed) => {
+    expect((await runSchedule({ seed })).violations).toEqual([]);
+  });
 
   test('schedule: the same seed twice -> the same trace; another seed -> another', async () => {
     const traces = new Set<string>();

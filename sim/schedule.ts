@@ -142,6 +142,9 @@ class ScheduleRun {
     const during = await this.#homeContents();
     if (during !== before) this.violations.push(`a broker outage changed a home: ${before} became ${during}`);
     await this.#set.broker.start();
+    // Nobody can be seen to be well while there is no broker.
+    for (const id of this.#ids) this.#troubledMs.set(id, (this.#troubledMs.get(id) ?? 0) + outageMs);
+    this.#unreliableMs += outageMs;
     // It begins when it has found the broker again; the others have only to go on.
     if (restarted !== undefined) this.#troubledMs.set(restarted, this.#set.time.nowMs);
     await this.#expectOrder();
@@ -161,10 +164,11 @@ class ScheduleRun {
   }
 
   /**
-   * A member that has run and been connected for long is never called stale, also not by one that was cut off itself.
+   * A member that has run and been connected for long is never called stale, also not by one that was cut off itself. An
+   * agent that starts begins with the verdicts of its run before: those are not new.
    */
   #hear(line: string): void {
-    if (!line.includes('"lease verdict"') || !line.includes('"stale"')) return;
+    if (!line.includes('"lease verdict"') || !line.includes('"stale"') || line.includes('"remembered"')) return;
     const { cluster, member } = JSON.parse(line) as { cluster: string; member: string };
     const { nowMs } = this.#set.time;
     const isWell = this.#set.isAgentRunning(member) && this.#set.isLinked(member);

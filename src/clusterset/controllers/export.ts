@@ -162,6 +162,7 @@ export function createExportController({ context, onPublication }: ExportControl
 
   /** Returns how long it is to wait; 0 if it is written. */
   async function publishShard(key: string, facts: ExportFacts, plan: SlicePlan): Promise<number> {
+    turns.keep(key);
     const present = ownShard(key, facts.self);
     const waitMs = present === undefined ? await turns.waitMs(key) : 0;
     if (waitMs > 0) return waitMs;

@@ -96,7 +96,7 @@ export class LeaseController {
     this.#earlier = renewalsOf(left);
     for (const [id, record] of await this.#memory.recall(times().holdDownMsMax)) {
       this.#judge.recall(id, record);
-      this.#tellOne(id);
+      this.#tellOne(id, { remembered: true });
     }
     members.onLease((id, lease) => this.#seen(id, lease));
     members.onMember((id, member) => {
@@ -316,12 +316,13 @@ export class LeaseController {
     });
   }
 
-  #tellOne(clusterId: string): void {
+  /** `more` is logged: a verdict that an earlier run reached is no new one. */
+  #tellOne(clusterId: string, more: object = {}): void {
     // We ourselves are alive to us.
     const verdict = clusterId === this.#options.clusterId ? 'alive' : this.#judge.verdict(clusterId);
     if (this.verdict(clusterId) === verdict) return;
     this.#told.set(clusterId, verdict);
-    this.#options.log.info('lease verdict', { member: clusterId, verdict });
+    this.#options.log.info('lease verdict', { member: clusterId, verdict, ...more });
     this.#options.onVerdict(clusterId, verdict);
   }
 }

@@ -34,6 +34,8 @@ export function createPlacementStatusController(context: AgentContext, federated
     if (present === undefined || present.metadata.deletionTimestamp !== undefined) return undefined;
     if (!members.clusters.hasSynced) return { requeueAfterMs: unsyncedRetryMs };
     const unsynced = members.unsynced();
+    // Until our own records are listed another member seems to be the first, and that one leaves it to us.
+    if (unsynced.includes(membership.clusterId)) return { requeueAfterMs: unsyncedRetryMs };
     const known = members.all().filter(({ id }) => !unsynced.includes(id));
     if (known.find(({ id }) => context.verdict(id) === 'alive')?.id !== membership.clusterId) return undefined;
     // The reports are in the leases, which the first members watch.

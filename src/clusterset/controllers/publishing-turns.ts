@@ -15,7 +15,9 @@ export interface PublishingTurns {
   note(key: string, clusters: readonly string[]): Promise<void>;
   /** How long our record of the service is to wait before it is made again; 0 is now. */
   waitMs(key: string): Promise<number>;
-  /** It is no longer exported. */
+  /** It is published: from now on its order is kept. */
+  keep(key: string): void;
+  /** It is withdrawn. A copy may show our record for a while: until it is published again, its order is not noted. */
   forget(key: string): Promise<void>;
 }
 
@@ -44,6 +46,8 @@ export function createPublishingTurns({
   world,
 }: AgentContext): PublishingTurns {
   const turns = new Map<string, Turn>();
+  /** Services with a ServiceExport that are not published. */
+  const withdrawn = new Set<string>();
   const nowMs = () => world.clock.monotonicMs();
 
   function turnOf(key: string): Turn | undefined {
@@ -58,7 +62,7 @@ export function createPublishingTurns({
 
   async function note(key: string, clusters: readonly string[]): Promise<void> {
     const own = clusters.indexOf(membership.clusterId);
-    if (own < 0) return;
+    if (own < 0 || withdrawn.has(key)) return;
     const known = turnOf(key)?.before ?? new Map<string, number | undefined>();
     const before = new Map<string, number | undefined>(clusters.slice(0, own).map((cluster) => [cluster, undefined]));
     for (const [cluster, sinceMs = nowMs()] of known)
@@ -79,6 +83,8 @@ export function createPublishingTurns({
   }
 
   async function forget(key: string): Promise<void> {
+    if (copies.exports.get(key) === undefined) withdrawn.delete(key);
+    else withdrawn.add(key);
     turns.delete(key);
     await write(key, []);
   }
@@ -105,7 +111,7 @@ export function createPublishingTurns({
     return Math.max(0, turn.met.sinceMs + stampMs - nowMs());
   }
 
-  return { note, waitMs, forget };
+  return { note, waitMs, keep: (key) => void withdrawn.delete(key), forget };
 }
 
 function writtenOn(serviceExport: ServiceExport | undefined): string[] {
