@@ -63,6 +63,11 @@ function hashOf({ kind, namespace, name }: AddressOwner, index: number): bigint 
   return BigInt(`0x${digest}`);
 }
 
+/** How many addresses of a range owners can hold. */
+export function usableCount(range: IpRange): number {
+  return Number(usable(range).count);
+}
+
 // Some hosts treat the first and the last address of a network as special; where there are others, they are left alone.
 function usable(range: IpRange): { first: bigint; count: bigint } {
   if (range.size <= 2n) return { first: range.first, count: range.size };

@@ -107,6 +107,16 @@ test('queue: stopped -> work under way ends, the rest is dropped, later keys are
   expect(done).toEqual(['a']);
 });
 
+test('queue: stopped while keys wait -> none of them is shown as waiting', async () => {
+  const metrics = createMetrics();
+  const { sim, queue } = start({ metrics, workMs: 100 });
+  for (const key of ['a', 'b', 'c']) queue.add(key);
+  await sim.time.advance(5);
+  expect(await metrics.text()).toContain('portolan_queue_depth{queue="test"} 2');
+  await sim.time.settle(queue.stop());
+  expect(await metrics.text()).toContain('portolan_queue_depth{queue="test"} 0');
+});
+
 test('queue: metrics -> adds, retries, depth and durations by queue', async () => {
   const metrics = createMetrics();
   const { sim, queue, failing } = start({ metrics, workMs: 2000, backoff: { firstMs: 10, delayMsMax: 10 } });

@@ -156,6 +156,7 @@ export function createQueue(options: QueueOptions): Queue {
       for (const { timer } of delayed.values()) timer.cancel();
       delayed.clear();
       waiting.clear();
+      meter.cleared();
       addedWhileWorking.clear();
       return whenIdle();
     },
@@ -168,13 +169,14 @@ export function createQueue(options: QueueOptions): Queue {
 
 interface Meter {
   added(): void;
+  cleared(): void;
   retried(): void;
   waited(ms: number): void;
   worked(ms: number): void;
 }
 
 function createMeter({ name, metrics }: QueueOptions, depth: () => number): Meter {
-  if (metrics === undefined) return { added() {}, retried() {}, waited() {}, worked() {} };
+  if (metrics === undefined) return { added() {}, cleared() {}, retried() {}, waited() {}, worked() {} };
   const labelNames = ['queue'];
   const adds = metrics.counter({ name: 'queue_adds_total', help: 'Keys added, before folding.', labelNames });
   const retries = metrics.counter({ name: 'queue_retries_total', help: 'Keys put back after a failure.', labelNames });
@@ -191,6 +193,7 @@ function createMeter({ name, metrics }: QueueOptions, depth: () => number): Mete
       adds.inc({ queue: name });
       setDepth();
     },
+    cleared: setDepth,
     retried: () => retries.inc({ queue: name }),
     waited: (ms) => {
       wait.observe({ queue: name }, ms / 1000);

@@ -236,10 +236,12 @@ export function measureAgentRole(
   });
   metrics.gauge({
     name: 'agent_token_expiry_timestamp_seconds',
-    help: 'When the token at the broker ends unless it is renewed.',
+    help: 'When the token at the broker ends unless it is renewed; absent while the cluster is no member.',
     collect: (gauge) => {
       const expiresMs = Date.parse(look().membership?.tokenExpiresAt ?? '');
-      if (!Number.isNaN(expiresMs)) gauge.set(expiresMs / 1000);
+      // A gauge without labels begins with 0, which would be a token that ended in 1970.
+      if (Number.isNaN(expiresMs)) gauge.remove();
+      else gauge.set(expiresMs / 1000);
     },
   });
 }

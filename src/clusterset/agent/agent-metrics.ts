@@ -1,6 +1,7 @@
 // The metrics of an agent that leads: members, exports, imports, conflicts and address pools. Read from the shared copies
 // when they are asked for; an agent that has stopped shows none.
 
+import { usableCount } from '../../addresses/candidates.ts';
 import { type IpRange, isInRange, parseIp, parseRange } from '../../base/ip.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import { conditionOf } from '../../kube/objects/conditions.ts';
@@ -46,8 +47,8 @@ export function measureAgent(metrics: Metrics, agent: MeasuredAgent): void {
     [{}, [...copies.exports.values()].filter(hasConflict).length],
   ]);
   const pools = () => poolsOf(policy().addressRanges);
-  gauge('address_pool_addresses', 'Addresses of a pool.', ['pool', 'family'], () =>
-    pools().map(({ labels, range }) => [labels, Number(range.size)] as const),
+  gauge('address_pool_addresses', 'Addresses of a pool that can be held.', ['pool', 'family'], () =>
+    pools().map(({ labels, range }) => [labels, usableCount(range)] as const),
   );
   gauge('address_pool_used_addresses', 'Addresses of a pool that are held or reserved.', ['pool', 'family'], () =>
     countUsed(pools(), copies.claims.values()),

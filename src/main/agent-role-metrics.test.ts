@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { createMetrics } from '../base/metrics.ts';
+import type { MembershipRecord } from '../clusterset/membership/membership.ts';
+import { measureAgentRole } from './agent.ts';
+
+test('agent: no member, or no member any more -> no end of a token, which an alert would take for one of 1970', async () => {
+  const metrics = createMetrics();
+  let membership: MembershipRecord | undefined;
+  measureAgentRole(metrics, () => ({ state: { kind: 'no member' }, membership }));
+  const ends = async () => /^portolan_agent_token_expiry_timestamp_seconds .*$/m.exec(await metrics.text())?.[0];
+  expect(await ends()).toBeUndefined();
+  membership = { tokenExpiresAt: '2026-01-01T00:00:00Z' } as MembershipRecord;
+  expect(await ends()).toBe('portolan_agent_token_expiry_timestamp_seconds 1767225600');
+  membership = undefined;
+  expect(await ends()).toBeUndefined();
+});
