@@ -2,17 +2,17 @@
 // alerts is there, and alerts fire in made faults and go away after.
 
 import { X509Certificate } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { issueCertificate } from '../src/base/x509/certificates.ts';
 import { generatePrivateKey } from '../src/base/x509/edge/keys.ts';
 import { askUdp } from '../src/dns/testing/edge/client.ts';
 import { alerts } from '../src/install/monitoring/alerts.ts';
 import { alertCases, promtoolTests } from './support/alert-cases.ts';
+import { AlertWatch, alertsOfTests, hastyRules, rulesFile } from './support/alert-watch.ts';
 import { type ApiProcess, startApi } from './support/api-process.ts';
 import { describeWith } from './support/counterparts.ts';
 import { until } from './support/dns-process.ts';
@@ -24,11 +24,10 @@ import {
   promtool,
   seriesOfAlerts,
   seriesOfDashboards,
-  type Target,
   TestPrometheus,
+  targetsIn,
 } from './support/prometheus.ts';
 
-const rulesFile = fileURLToPath(new URL('../deploy/monitoring/rules.yaml', import.meta.url));
 const part = await takeLoopbackPart();
 const waitMs = 60_000;
 /** Made faults are reported in the logs. */
@@ -41,6 +40,7 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
   let brokerPort = 0;
   let broker: ApiProcess;
   let prometheus: TestPrometheus;
+  let watch: AlertWatch;
 
   const kubeconfigOf = (name: string) => join(folder, name, 'admin.kubeconfig');
   const at = async (name: string, line: string, input?: string) => {
@@ -74,13 +74,7 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
   };
   const startWest = () => startUp('west', ['--proxy', 'off']);
 
-  /** Each part of a process by the line that names its admin endpoint. */
-  function targetsOf(name: string): Target[] {
-    const out = processes.get(name)!.out();
-    const admins = [...out.matchAll(/^(\w+) .*?admin (http:\S+)$/gm), ...out.matchAll(/^(admin) (http:\S+)$/gm)];
-    return admins.map(([, found, url]) => ({ name: found === 'admin' ? name : `${found}-${name}`, url: url! }));
-  }
-
+  const targetsOf = (name: string) => targetsIn(name, processes.get(name)!.out());
   const allTargets = () => [
     ...['broker', 'east', 'west'].map((name) => homeTarget({ name, kubeconfig: kubeconfigOf(name), folder })),
     ...['east', 'west', 'xds-east'].flatMap(targetsOf),
@@ -100,17 +94,8 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
     writeFileSync(join(folder, 'west', 'pki', 'ca.crt'), certificate);
   }
 
-  /** The rules without their waiting times. */
-  function hastyRules(): string {
-    const rules = parse(readFileSync(rulesFile, 'utf8'));
-    for (const group of rules.groups) for (const rule of group.rules) rule.for = '0s';
-    return stringify(rules);
-  }
-
-  const fires = (name: string, about: string) =>
-    expect.poll(() => prometheus.firing(name), { timeout: waitMs, interval: 250 }).toContain(about);
-  const ends = (name: string, about: string) =>
-    expect.poll(() => prometheus.firing(name), { timeout: waitMs, interval: 250 }).not.toContain(about);
+  const fires = (name: string, about: string) => watch.fires(name, about);
+  const ends = (name: string, about: string) => watch.ends(name, about);
 
   async function startBroker(): Promise<void> {
     broker = await startApi({ data: join(folder, 'broker'), port: brokerPort });
@@ -130,6 +115,7 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
     const targets = allTargets();
     prometheus = await TestPrometheus.start({ folder: join(folder, 'prometheus'), rules: hastyRules(), targets });
     stops.push(() => prometheus.stop());
+    watch = new AlertWatch({ prometheus, waitMs });
     await until('all parts are scraped', async () => (await prometheus.query('up == 1')).length === targets.length);
   }, 120_000);
   afterAll(async () => {
@@ -232,5 +218,9 @@ describeWith(['prometheus', 'promtool'], 'prometheus', () => {
     await startWest();
     await prometheus.setTargets(allTargets());
     await Promise.all([ends('PortolanMemberSilent', 'west'), ends('PortolanPartDown', 'agent-west')]);
+  });
+
+  test('npm run check:alerts makes faults for the alerts that did not fire and end above', () => {
+    expect(watch.seen()).toEqual([...alertsOfTests].sort());
   });
 });

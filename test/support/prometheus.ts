@@ -81,7 +81,9 @@ export class TestPrometheus {
   /** Labels of the alerts of that name that fire, without those that every alert has. */
   async firing(name: string): Promise<string[]> {
     const found = await this.query(`ALERTS{alertname="${name}",alertstate="firing"}`);
-    return found.map(({ metric }) => metric['member'] ?? metric['cluster'] ?? metric['instance'] ?? '').sort();
+    return found
+      .map(({ metric }) => metric['member'] ?? metric['cluster'] ?? metric['instance'] ?? metric['zone'] ?? '')
+      .sort();
   }
 
   stop(): Promise<void> {
@@ -133,6 +135,12 @@ export function homeTarget(home: {
     key: write('client.key', user['client-key-data']!),
   };
   return { name: `home-${home.name}`, url: clusters[0].cluster.server, tls };
+}
+
+/** Each part of a process by the line that names its admin endpoint. */
+export function targetsIn(name: string, out: string): Target[] {
+  const admins = [...out.matchAll(/^(\w+) .*?admin (http:\S+)$/gm), ...out.matchAll(/^(admin) (http:\S+)$/gm)];
+  return admins.map(([, found, url]) => ({ name: found === 'admin' ? name : `${found}-${name}`, url: url! }));
 }
 
 /** Every query of the dashboards, as Grafana would send it. */
