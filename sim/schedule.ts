@@ -142,7 +142,7 @@ class ScheduleRun {
     const during = await this.#homeContents();
     if (during !== before) this.violations.push(`a broker outage changed a home: ${before} became ${during}`);
     await this.#set.broker.start();
-    // Nobody can be seen to be well while there is no broker.
+    // No member can be seen to be well while there is no broker.
     for (const id of this.#ids) this.#troubledMs.set(id, (this.#troubledMs.get(id) ?? 0) + outageMs);
     this.#unreliableMs += outageMs;
     // It begins when it has found the broker again; the others have only to go on.

@@ -115,7 +115,7 @@ describe('dns server', () => {
     const forwardTimes = { totalMs: 60_000, silentMs: 60_000 };
     const { target } = await start({ forward, forwardTimes, waitingMax: 8 });
     const socket = connect(target);
-    // Of eight places one client may take seven.
+    // One client may take seven of eight places.
     const reading = readFrames(socket, 4);
     for (let i = 0; i < 10; i++) socket.write(framed(encodeQuestion(`slow-${i}.example.com A`)));
     socket.write(framed(encodeQuestion(`${name} A`)));

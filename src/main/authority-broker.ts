@@ -24,7 +24,7 @@ export interface AuthorityBrokerFlags {
   readonly brokerKubeconfig: string;
   /** Name of the Secret that holds the kubeconfig; a renewed token stays in memory without it. */
   readonly brokerKubeconfigFrom?: string;
-  /** Of the home. */
+  /** The kubeconfig of the home. */
   readonly kubeconfig?: string;
   readonly context?: string;
 }

@@ -116,7 +116,7 @@ export async function exportFlow({ broker, east, west }: FlowWorld): Promise<voi
   await until('and it comes back', () => endpointsIn(west) === '10.1.0.7,10.2.0.7');
 }
 
-/** What a member may write at the broker is bounded: an export beyond it says so, and leaves no record. */
+/** A member's writes at the broker are bounded: an export beyond the bound says so, and leaves no record. */
 export async function quotaFlow({ broker, east }: FlowWorld): Promise<void> {
   const quota = 'resourcequota portolan-member -n prod-m-east';
   const shards = 'count/serviceshards.portolan.dev';

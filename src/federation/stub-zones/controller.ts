@@ -47,7 +47,7 @@ export function runStubZones(options: StubZonesOptions): StubZonesController {
   const { world, broker, clusterset, federations, clusters, federation: name } = options;
   const posted = new Notes<ResolverEndpoint>(broker, { namespace: clusterset, name: postedNotesName(name) });
   const states = new Map<string, StubZoneState>();
-  /** What each cluster's resolver accepted last, and when: a Federation's status changes with every service. */
+  /** The zone that each cluster's resolver accepted last, and when: a Federation's status changes with every service. */
   const accepted = new Map<string, { readonly order: StubZoneOrder; readonly atMs: number }>();
   const repeatMs = options.repeatMs ?? defaultRepeatMs;
   const federation = () => federations.get(`${clusterset}/${name}`);
