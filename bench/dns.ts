@@ -296,9 +296,10 @@ ${zones.map((zone) => `  - domain: ${zone}`).join('\n')}
 
 async function startOurs(setup: Record<string, unknown>, core: string | undefined = serverCore): Promise<Running> {
   const script = `${import.meta.dirname}/dns-server.mjs`;
-  const node = [process.execPath, '--expose-gc', '--max-semi-space-size=4', script, JSON.stringify({ dist, ...setup })];
+  const { flags, env } = asUsersStartIt();
+  const node = [process.execPath, '--expose-gc', ...flags, script, JSON.stringify({ dist, ...setup })];
   const [command, ...args] = core === undefined ? node : ['taskset', '-c', core, ...node];
-  const child = spawn(command!, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(command!, args, { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, ...env } });
   const waiting: ((value: Record<string, unknown>) => void)[] = [];
   createInterface({ input: child.stdout! }).on('line', (line) => waiting.shift()?.(JSON.parse(line)));
   const next = () => new Promise<Record<string, unknown>>((resolve) => waiting.push(resolve));
@@ -315,6 +316,21 @@ async function startOurs(setup: Record<string, unknown>, core: string | undefine
     },
     stop: () => stop(child),
   };
+}
+
+/** Node's flags and the settings of malloc that `bin/portolan` gives a resolver. */
+function asUsersStartIt(): { readonly flags: readonly string[]; readonly env: Record<string, string> } {
+  const launcher = readFileSync(`${import.meta.dirname}/../bin/portolan`, 'utf8');
+  const [, forDns = ''] = /= dns \]; then\n(.*?)\nfi/s.exec(launcher) ?? [];
+  const settings = [...forDns.matchAll(/(MALLOC_\w+)="\$\{\w+:-(\d+)\}"/g)];
+  const flags = `${forDns} ${launcher}`.match(/--(max-semi-space-size|heap-growing-percent)=\d+/g) ?? [];
+  // The first of each kind: those for dns come before those for all.
+  const first = flags.filter(
+    (flag, index) => index === flags.findIndex((one) => one.split('=')[0] === flag.split('=')[0]),
+  );
+  if (settings.length === 0 || first.length !== 2)
+    throw new Error('bin/portolan no longer starts dns as the bench reads it');
+  return { flags: first, env: Object.fromEntries(settings.map(([, name, value]) => [name!, value!])) };
 }
 
 async function stop(child: ChildProcess): Promise<void> {

@@ -53,10 +53,15 @@ function start(program: string, args: readonly string[]): Promise<ChildProcess> 
   });
 }
 
+/** A home of the previous release may not end while it reads its certificate authority; ours must. */
 async function end(child: ChildProcess): Promise<void> {
-  const gone = new Promise((resolve) => child.once('exit', resolve));
-  if (child.exitCode === null && child.signalCode === null && child.kill('SIGTERM')) await gone;
   children.delete(child);
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  if (child.exitCode !== null || child.signalCode !== null || !child.kill('SIGTERM')) return;
+  const killer = setTimeout(() => child.kill('SIGKILL'), 30_000);
+  await gone;
+  clearTimeout(killer);
+  if (child.spawnfile === thisProgram) expect(child.signalCode, child.spawnargs.join(' ')).not.toBe('SIGKILL');
 }
 
 const apiArgs = (name: string, port: number) => [
