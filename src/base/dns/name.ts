@@ -98,22 +98,11 @@ export function tryEncodeName(text: string): Uint8Array | undefined {
 
 /** Whether a name can exist; makes nothing of the common ones. */
 export function isName(text: string): boolean {
-  return isPlain(text) || tryEncodeName(text) !== undefined;
+  return (text.length + 2 <= nameBytesMax && writePlain(text, judged)) || tryEncodeName(text) !== undefined;
 }
 
-function isPlain(text: string): boolean {
-  if (text.length + 2 > nameBytesMax) return false;
-  let labelAt = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code > 126 || code === 0x5c) return false;
-    if (code !== 0x2e) continue;
-    if (i - labelAt < 1 || i - labelAt > labelBytesMax) return false;
-    labelAt = i + 1;
-  }
-  const last = text.length - labelAt;
-  return last >= 1 && last <= labelBytesMax;
-}
+/** Written over by each name that is only judged. */
+const judged = new Uint8Array(nameBytesMax);
 
 function splitLabels(text: string): Uint8Array[] {
   const raw = Buffer.from(text);
