@@ -27,12 +27,12 @@ const paddingBlock = 468;
 /** A signature in an answer may be longer than in the query by the other server's time (RFC 8945 section 5.2.3). */
 const tsigExtraBytes = 6;
 
-/** Question and records of a message whose question is as long as ours, so that pointers stay right. */
+/** Records of a message whose question is as long as ours, so that pointers stay right. */
 export interface Body {
-  readonly body: Uint8Array;
-  readonly questionBytes: number;
+  /** A character for each byte: a text costs its length, an array of bytes three times that of a usual answer. */
+  readonly records: string;
   readonly counts: readonly [answers: number, authorities: number, additionals: number];
-  /** Offsets into the body. */
+  /** Offsets into the records. */
   readonly ttlOffsets: readonly number[];
   /** Records of equal length that may stand in any order. */
   readonly rotates: { readonly count: number; readonly start: number; readonly bytesEach: number } | undefined;
@@ -226,15 +226,14 @@ export class Answer {
   /** Another server's records, behind our echo of the same question: their TTLs counted down by `ageSeconds`, or all of
    *  them `ttlSeconds` if that is not negative; addresses begin with another one each `turn`. */
   body(reply: Body, ageSeconds: number, ttlSeconds: number, turn: number): void {
-    const { body, questionBytes, ttlOffsets } = reply;
+    const { records, ttlOffsets } = reply;
     const room = this.#limit - this.at;
-    const isWhole = body.length - questionBytes <= room;
+    const isWhole = records.length <= room;
     const count = isWhole ? ttlOffsets.length : recordsThatFit(reply, room);
-    const length = isWhole ? body.length - questionBytes : lengthOf(reply, count);
-    this.#copyBody(reply, length, turn);
-    const bodyAt = this.start + headerBytes;
+    const length = isWhole ? records.length : lengthOf(reply, count);
+    this.#copyRecords(reply, length, turn);
     for (let i = 0; i < count; i++) {
-      const at = bodyAt + ttlOffsets[i]!;
+      const at = this.at + ttlOffsets[i]!;
       const { bytes } = this;
       const sent = ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
       this.#put32(at, ttlSeconds >= 0 ? ttlSeconds : Math.max(0, sent - ageSeconds));
@@ -248,19 +247,18 @@ export class Answer {
     if (count < answers + authorities) this.isTruncated = true;
   }
 
-  #copyBody({ body, questionBytes, rotates }: Body, length: number, turn: number): void {
+  #copyRecords({ records, rotates }: Body, length: number, turn: number): void {
     const { bytes, at: to } = this;
-    for (let i = 0; i < length; i++) bytes[to + i] = body[questionBytes + i]!;
+    for (let i = 0; i < length; i++) bytes[to + i] = records.charCodeAt(i);
     if (!rotates) return;
-    const { count, bytesEach } = rotates;
-    const start = rotates.start - questionBytes;
+    const { count, start, bytesEach } = rotates;
     const first = turn % count;
     if (first === 0) return;
     for (let i = 0; i < count; i++) {
-      const from = rotates.start + ((first + i) % count) * bytesEach;
+      const from = start + ((first + i) % count) * bytesEach;
       const at = start + i * bytesEach;
       if (at + bytesEach > length) return;
-      for (let byte = 0; byte < bytesEach; byte++) bytes[to + at + byte] = body[from + byte]!;
+      for (let byte = 0; byte < bytesEach; byte++) bytes[to + at + byte] = records.charCodeAt(from + byte);
     }
   }
 
@@ -358,10 +356,10 @@ function recordsThatFit(reply: Body, room: number): number {
 }
 
 /** Bytes of the first `count` records. */
-function lengthOf({ body, questionBytes, ttlOffsets }: Body, count: number): number {
+function lengthOf({ records, ttlOffsets }: Body, count: number): number {
   if (count === 0) return 0;
   const lengthAt = ttlOffsets[count - 1]! + 4;
-  return lengthAt + 2 + ((body[lengthAt]! << 8) | body[lengthAt + 1]!) - questionBytes;
+  return lengthAt + 2 + ((records.charCodeAt(lengthAt) << 8) | records.charCodeAt(lengthAt + 1));
 }
 
 function sizeMax(query: Query): number {

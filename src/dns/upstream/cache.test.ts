@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ReplyCache } from './cache.ts';
 import { failureOf, type Reply } from './reply.ts';
 
-const reply: Reply = { ...failureOf(0, -1, ''), body: new Uint8Array(100), ttlSeconds: 60 };
+const reply: Reply = { ...failureOf(0, -1, ''), records: '.'.repeat(100), ttlSeconds: 60 };
 
 test('reply cache: full -> never larger than it may be; the oldest go, a hundredth at once', () => {
   const entryBytes = 400 + 'name-0000'.length + 100;

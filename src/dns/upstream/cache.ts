@@ -126,5 +126,5 @@ export function isAnswer(reply: Reply): boolean {
 }
 
 function sizeOf(key: string, { reply }: CachedReply): number {
-  return entryOverheadBytes + key.length + reply.body.length + 8 * reply.ttlOffsets.length;
+  return entryOverheadBytes + key.length + reply.records.length + 8 * reply.ttlOffsets.length;
 }

@@ -1,26 +1,19 @@
 // A reply from another server, looked through once: what it says, how long it may be kept, and where its TTLs stand so that
-// they can be counted down later. Its records stay as bytes; those that do not belong to the question are left out
+// they can be counted down later. Its records stay as they came; those that do not belong to the question are left out
 // (related.ts). Pure; a reply that cannot be read is undefined.
 
 import { rcode, recordType } from '../../base/dns/codes.ts';
+import type { Body } from '../answer.ts';
 import { ednsOption, headerBytes } from '../wire.ts';
 import { type IsOfOthers, RelatedRecords, withoutUnrelated } from './related.ts';
 
-export interface Reply {
+/** Its records are those behind the question, without OPT. */
+export interface Reply extends Body {
   readonly rcode: number;
   readonly isTruncated: boolean;
-  /** Question and records without OPT and without a header. */
-  readonly body: Uint8Array;
-  /** Length of the question within the body. */
-  readonly questionBytes: number;
-  readonly counts: readonly [answers: number, authorities: number, additionals: number];
-  /** Offsets into the body. */
-  readonly ttlOffsets: readonly number[];
   /** Smallest TTL of a positive answer, or how long a negative one may be kept (RFC 2308 section 5). */
   readonly ttlSeconds: number;
   readonly isNegative: boolean;
-  /** Addresses that may be given in any order: how many, and where and how long they are in the body. */
-  readonly rotates: { readonly count: number; readonly start: number; readonly bytesEach: number } | undefined;
   /** The other server has validated it (RFC 4035). */
   readonly isAuthentic: boolean;
   /** RFC 8914 code the other server gave, or -1, and its words. */
@@ -41,8 +34,7 @@ export function failureOf(code: number, extendedError: number, extendedText: str
 const emptyReply: Reply = {
   rcode: 0,
   isTruncated: false,
-  body: new Uint8Array(0),
-  questionBytes: 0,
+  records: '',
   counts: [0, 0, 0],
   ttlOffsets: [],
   ttlSeconds: 0,
@@ -83,7 +75,7 @@ export interface ReadOptions {
   readonly keepsOrder?: boolean;
 }
 
-/** The bytes are kept, and TTLs are corrected in them. */
+/** TTLs are corrected in the bytes, which are not kept. */
 export function readReply(bytes: Uint8Array, options: ReadOptions = {}): Reply | undefined {
   if (bytes.length < headerBytes || (bytes[2]! & 0x80) === 0) return undefined;
   const flags = u16(bytes, 2);
@@ -99,20 +91,27 @@ export function readReply(bytes: Uint8Array, options: ReadOptions = {}): Reply |
     return rest && readReply(rest, { keepsOrder: options.keepsOrder });
   }
   const isNegative = walk.isNegative(flags & 15);
+  // Corrects a TTL in the bytes.
+  const ttlSeconds = isNegative ? walk.limitNegative() : walk.ttlMin;
   return {
     rcode: (flags & 15) | (walk.extendedRcode << 4),
     isTruncated: (flags & flagTc) !== 0,
-    body: bytes.subarray(headerBytes, walk.end),
-    questionBytes: questionEnd - headerBytes,
+    records: latin1Of(bytes, questionEnd, walk.end),
     counts: walk.counts,
-    ttlOffsets: walk.ttlOffsets,
-    ttlSeconds: isNegative ? walk.limitNegative() : walk.ttlMin,
+    // As long as it need be: an array that grows takes room for seventeen.
+    ttlOffsets: walk.ttlOffsets.slice(),
+    ttlSeconds,
     isNegative,
     rotates: options.keepsOrder ? undefined : walk.rotates(),
     isAuthentic: (flags & flagAd) !== 0,
     extendedError: walk.extendedError,
     extendedText: walk.extendedText,
   };
+}
+
+function latin1Of(bytes: Uint8Array, start: number, end: number): string {
+  const buffer = bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return buffer.toString('latin1', start, end);
 }
 
 function saneTtl(ttl: number): number {
@@ -124,7 +123,6 @@ function saneTtl(ttl: number): number {
 class Walk {
   end: number;
   readonly counts: [number, number, number] = [0, 0, 0];
-  /** Offsets into the body. */
   readonly ttlOffsets: number[] = [];
   ttlMin = Number.POSITIVE_INFINITY;
   extendedRcode = 0;
@@ -135,6 +133,7 @@ class Walk {
   kept: boolean[] = [];
   #records = 0;
   readonly #bytes: Uint8Array;
+  readonly #start: number;
   #soaMinimum = -1;
   #soaTtlAt = 0;
   #hasAsked = false;
@@ -146,6 +145,7 @@ class Walk {
 
   constructor(bytes: Uint8Array, start: number) {
     this.#bytes = bytes;
+    this.#start = start;
     this.end = start;
     this.#askedType = u16(bytes, start - 4);
   }
@@ -192,7 +192,7 @@ class Walk {
     const ttl = saneTtl(sent);
     if (ttl !== sent) put32(this.#bytes, ttlAt, ttl);
     this.counts[section]! += 1;
-    this.ttlOffsets.push(ttlAt - headerBytes);
+    this.ttlOffsets.push(ttlAt - this.#start);
     if (section < 2 && ttl < this.ttlMin) this.ttlMin = ttl;
     if (section === 0) this.#takeAnswer(type, start, fixed, end);
     if (section === 1 && type === recordType.SOA && end - fixed >= 30) {
@@ -222,7 +222,7 @@ class Walk {
   rotates(): Reply['rotates'] {
     const type = this.#askedType;
     if (this.#runCount < 2 || (type !== recordType.A && type !== recordType.AAAA)) return undefined;
-    return { count: this.#runCount, start: this.#runStart - headerBytes, bytesEach: this.#runBytes };
+    return { count: this.#runCount, start: this.#runStart - this.#start, bytesEach: this.#runBytes };
   }
 
   /** No such name or no such type, also at the end of an alias. An alias alone, without word of its end, is an answer. */
