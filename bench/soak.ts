@@ -1,5 +1,7 @@
 // `npm run soak`: the demo for an hour (ten minutes with `--quick`, `--minutes N`) under ten exports and unexports a second
-// and a thousand DNS queries a second. Prints live heap, resident memory, files, open handles and watches as it goes.
+// and a thousand DNS queries a second. Prints live heap, resident memory, files, open handles and watches as it goes. Events
+// expire after an hour, and until then the heap grows with them; `--minutes 75` also shows a quarter of an hour in which as many
+// expire as are written.
 
 import { spawn } from 'node:child_process';
 import dgram from 'node:dgram';
@@ -22,6 +24,8 @@ const { values } = parseArgs({
 });
 const minutes = Number(values.minutes ?? (values.quick ? 10 : 60));
 const warmMinutes = Math.min(5, minutes / 2);
+/** The first Events have expired. */
+const steadyMinute = 62;
 const world = createRealWorld();
 const directory = mkdtempSync(`${import.meta.dirname}/.soak-`);
 const probeFile = `${directory}/probe.json`;
@@ -94,15 +98,11 @@ clearInterval(queries);
 clearInterval(exporting);
 const [first, last] = [samples.find(({ minute }) => minute >= warmMinutes)!, samples.at(-1)!];
 const residentRatio = last.residentMb / first.residentMb;
-const heapRatio = last.heapMb / first.heapMb;
-// Events expire after an hour: before that the heap grows with them.
-const areEventsGone = minutes >= 60;
+const steady = samples.find(({ minute }) => minute === steadyMinute);
 const figures: Figure[] = [
   { name: 'live heap at the end', value: last.heapMb, unit: 'MB' },
-  {
-    ...{ name: 'live heap, end against five minutes', value: heapRatio, unit: 'times' },
-    ...(areEventsGone ? { wanted: 'within 5 %', isMet: Math.abs(heapRatio - 1) <= 0.05 } : {}),
-  },
+  { name: 'live heap, end against five minutes', value: last.heapMb / first.heapMb, unit: 'times' },
+  ...(steady && steady !== last ? [heapSinceExpiry(steady, last)] : []),
   {
     ...{ name: 'resident memory, end against five minutes', value: residentRatio, unit: 'times' },
     ...{ wanted: 'at most 1.6', isMet: residentRatio <= 1.6 },
@@ -111,6 +111,18 @@ const figures: Figure[] = [
 ];
 report(`Soak, ${minutes} minutes`, figures);
 process.exit(0);
+
+function heapSinceExpiry(steady: Sample, end: Sample): Figure {
+  const value = end.heapMb / steady.heapMb;
+  const isMet = Math.abs(value - 1) <= 0.05;
+  return {
+    name: 'live heap, end against the first minutes in which Events expire',
+    value,
+    unit: 'times',
+    wanted: 'within 5 %',
+    isMet,
+  };
+}
 
 async function change(): Promise<void> {
   const key = names[changes % names.length]!;
