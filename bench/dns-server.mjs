@@ -10,6 +10,7 @@ const { createLog } = await load('base/log.js');
 const { Catalog } = await load('catalog/catalog.js');
 const { FederationTable } = await load('catalog/federation-table.js');
 const { startDns } = await load('dns/server.js');
+const { stayCompact } = await load('base/real/collect-garbage.js');
 const { readCounters } = await load('dns/metrics/observe.js');
 
 const world = createRealWorld();
@@ -35,6 +36,8 @@ catalog.setSynced('imports');
 catalog.setSynced('services');
 federation.setSynced();
 
+// As `portolan dns` once its first list is read.
+stayCompact();
 const server = await startDns({
   world,
   log,

@@ -29,13 +29,18 @@ const tsigExtraBytes = 6;
 
 /** Records of a message whose question is as long as ours, so that pointers stay right. */
 export interface Body {
-  /** A character for each byte: a text costs its length, an array of bytes three times that of a usual answer. */
-  readonly records: string;
-  readonly counts: readonly [answers: number, authorities: number, additionals: number];
-  /** Offsets into the records. */
-  readonly ttlOffsets: readonly number[];
+  /** A character for each byte; the records go on to its end. */
+  readonly text: string;
+  readonly recordsAt: number;
+  readonly answers: number;
+  readonly authorities: number;
+  readonly additionals: number;
+  /** Counted from the first record on. */
+  ttlOffset(record: number): number;
   /** Records of equal length that may stand in any order. */
-  readonly rotates: { readonly count: number; readonly start: number; readonly bytesEach: number } | undefined;
+  readonly rotateCount: number;
+  readonly rotateStart: number;
+  readonly rotateBytes: number;
 }
 
 export class Answer {
@@ -226,20 +231,19 @@ export class Answer {
   /** Another server's records, behind our echo of the same question: their TTLs counted down by `ageSeconds`, or all of
    *  them `ttlSeconds` if that is not negative; addresses begin with another one each `turn`. */
   body(reply: Body, ageSeconds: number, ttlSeconds: number, turn: number): void {
-    const { records, ttlOffsets } = reply;
+    const { answers, authorities, additionals } = reply;
     const room = this.#limit - this.at;
-    const isWhole = records.length <= room;
-    const count = isWhole ? ttlOffsets.length : recordsThatFit(reply, room);
-    const length = isWhole ? records.length : lengthOf(reply, count);
+    const whole = reply.text.length - reply.recordsAt;
+    const count = whole <= room ? answers + authorities + additionals : recordsThatFit(reply, room);
+    const length = whole <= room ? whole : lengthOf(reply, count);
     this.#copyRecords(reply, length, turn);
     for (let i = 0; i < count; i++) {
-      const at = this.at + ttlOffsets[i]!;
+      const at = this.at + reply.ttlOffset(i);
       const { bytes } = this;
       const sent = ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
       this.#put32(at, ttlSeconds >= 0 ? ttlSeconds : Math.max(0, sent - ageSeconds));
     }
     this.at += length;
-    const [answers, authorities, additionals] = reply.counts;
     this.#counts[0] = Math.min(count, answers);
     this.#counts[1] = Math.min(Math.max(0, count - answers), authorities);
     this.#counts[2] = Math.min(Math.max(0, count - answers - authorities), additionals);
@@ -247,18 +251,17 @@ export class Answer {
     if (count < answers + authorities) this.isTruncated = true;
   }
 
-  #copyRecords({ records, rotates }: Body, length: number, turn: number): void {
+  #copyRecords(reply: Body, length: number, turn: number): void {
     const { bytes, at: to } = this;
-    for (let i = 0; i < length; i++) bytes[to + i] = records.charCodeAt(i);
-    if (!rotates) return;
-    const { count, start, bytesEach } = rotates;
-    const first = turn % count;
+    const { text, recordsAt, rotateCount, rotateStart, rotateBytes } = reply;
+    for (let i = 0; i < length; i++) bytes[to + i] = text.charCodeAt(recordsAt + i);
+    const first = rotateCount === 0 ? 0 : turn % rotateCount;
     if (first === 0) return;
-    for (let i = 0; i < count; i++) {
-      const from = start + ((first + i) % count) * bytesEach;
-      const at = start + i * bytesEach;
-      if (at + bytesEach > length) return;
-      for (let byte = 0; byte < bytesEach; byte++) bytes[to + at + byte] = records.charCodeAt(from + byte);
+    for (let i = 0; i < rotateCount; i++) {
+      const from = recordsAt + rotateStart + ((first + i) % rotateCount) * rotateBytes;
+      const at = rotateStart + i * rotateBytes;
+      if (at + rotateBytes > length) return;
+      for (let byte = 0; byte < rotateBytes; byte++) bytes[to + at + byte] = text.charCodeAt(from + byte);
     }
   }
 
@@ -350,16 +353,19 @@ export class Answer {
 
 /** Whole records from the first on: pointers lead back, so the rest can be cut off. */
 function recordsThatFit(reply: Body, room: number): number {
+  const all = reply.answers + reply.authorities + reply.additionals;
   let count = 0;
-  while (count < reply.ttlOffsets.length && lengthOf(reply, count + 1) <= room) count += 1;
+  while (count < all && lengthOf(reply, count + 1) <= room) count += 1;
   return count;
 }
 
 /** Bytes of the first `count` records. */
-function lengthOf({ records, ttlOffsets }: Body, count: number): number {
+function lengthOf(reply: Body, count: number): number {
   if (count === 0) return 0;
-  const lengthAt = ttlOffsets[count - 1]! + 4;
-  return lengthAt + 2 + ((records.charCodeAt(lengthAt) << 8) | records.charCodeAt(lengthAt + 1));
+  const { text, recordsAt } = reply;
+  const lengthAt = reply.ttlOffset(count - 1) + 4;
+  const at = recordsAt + lengthAt;
+  return lengthAt + 2 + ((text.charCodeAt(at) << 8) | text.charCodeAt(at + 1));
 }
 
 function sizeMax(query: Query): number {

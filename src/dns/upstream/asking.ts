@@ -2,7 +2,7 @@
 
 import type { Timer, Timers } from '../../base/world.ts';
 import type { ServerAddress } from '../config/config.ts';
-import type { CachedReply } from './cache.ts';
+import type { CachedReply } from './cached-reply.ts';
 import type { SourceTag } from './question.ts';
 import type { Race } from './race.ts';
 import type { Reply } from './reply.ts';

@@ -1,21 +1,11 @@
 // Replies of other servers, kept for their TTL and a while longer in case no server answers. The key holds all that
 // an answer can depend on; for federations that includes the cluster that asks. Pure; time is passed in.
 
-import { rcode } from '../../base/dns/codes.ts';
 import { nameBytesMax } from '../../base/dns/name.ts';
 import type { Query } from '../wire.ts';
+import { CachedReply, isAnswer, isUsable, packReply, withRetry } from './cached-reply.ts';
 import type { SourceTag } from './question.ts';
 import type { Reply } from './reply.ts';
-
-export interface CachedReply {
-  readonly reply: Reply;
-  readonly storedMs: number;
-  readonly freshUntilMs: number;
-  /** No server could be asked again: until then it is served as stale without another try (RFC 8767 section 5). */
-  retryMs: number;
-  /** Moves on with every answer, so that clients are spread over addresses. */
-  turn: number;
-}
 
 export interface CacheOptions {
   readonly bytesMax: number;
@@ -26,8 +16,8 @@ export interface CacheOptions {
 
 const defaultCacheOptions: CacheOptions = { bytesMax: 32 << 20, ttlSecondsMax: 3600, staleMs: 3_600_000 };
 
-/** Cost of an entry besides its bytes: key, map slot, objects. */
-const entryOverheadBytes = 400;
+/** Cost of an entry besides its bytes: a map's slot, and the heads of two texts. */
+const entryOverheadBytes = 120;
 /** RFC 9520 section 3.2: a failure is remembered, briefly. */
 const failureMs = 5000;
 const keyHeadBytes = 4;
@@ -36,7 +26,8 @@ const keptShare = 0.99;
 
 export class ReplyCache {
   readonly #options: CacheOptions;
-  readonly #entries = new Map<string, CachedReply>();
+  readonly #entries = new Map<string, string>();
+  readonly #found = new CachedReply();
   readonly #keyBytes = Buffer.alloc(keyHeadBytes + nameBytesMax);
   #bytes = 0;
   hits = 0;
@@ -64,37 +55,37 @@ export class ReplyCache {
     return this.#entries.size;
   }
 
-  /** An answer that may be served as stale. */
+  /** An answer that may be served as stale. Holds until the next one is looked up. */
   answer(key: string, nowMs: number): CachedReply | undefined {
-    const entry = this.get(key, nowMs);
-    return entry && isAnswer(entry.reply) ? entry : undefined;
+    const found = this.get(key, nowMs);
+    return found && isAnswer(found) ? found : undefined;
   }
 
-  /** Fresh or stale; undefined if there is nothing or it is too old for anything. */
+  /** Fresh or stale; undefined if there is nothing or it is too old for anything. Holds until the next one is looked up. */
   get(key: string, nowMs: number): CachedReply | undefined {
-    const entry = this.#entries.get(key);
-    if (!entry) return undefined;
-    if (nowMs < entry.freshUntilMs + this.#options.staleMs) return entry;
-    this.#drop(key, entry);
+    const text = this.#entries.get(key);
+    if (text === undefined) return undefined;
+    if (isUsable(text, nowMs, this.#options.staleMs)) return this.#found.read(text);
+    this.#drop(key, text);
     return undefined;
   }
 
   /** `freshMsMax` makes it be refreshed earlier than its TTL; the TTL for clients stays. */
   put(key: string, reply: Reply, nowMs: number, freshMsMax = Number.POSITIVE_INFINITY): CachedReply {
     const ttlMs = isAnswer(reply) ? 1000 * Math.min(reply.ttlSeconds, this.#options.ttlSecondsMax) : failureMs;
-    const freshUntilMs = nowMs + Math.min(ttlMs, freshMsMax);
-    const entry = { reply, storedMs: nowMs, freshUntilMs, retryMs: freshUntilMs, turn: 0 };
+    const text = packReply(reply, { storedMs: nowMs, freshMs: Math.min(ttlMs, freshMsMax) });
+    const cached = new CachedReply().read(text);
     const before = this.get(key, nowMs);
     // A failure never replaces an answer that could still be served as stale.
-    if (before && !isAnswer(reply) && isAnswer(before.reply)) {
-      before.retryMs = freshUntilMs;
-      return entry;
+    if (before && !isAnswer(reply) && isAnswer(before)) {
+      this.#entries.set(key, withRetry(before.text, cached.freshUntilMs));
+      return cached;
     }
-    if (before) this.#drop(key, before);
-    this.#entries.set(key, entry);
-    this.#bytes += sizeOf(key, entry);
+    if (before) this.#drop(key, before.text);
+    this.#entries.set(key, text);
+    this.#bytes += sizeOf(key, text);
     this.#evict();
-    return entry;
+    return cached;
   }
 
   clear(): void {
@@ -108,23 +99,18 @@ export class ReplyCache {
     const { bytesMax } = this.#options;
     if (this.#bytes <= bytesMax) return;
     const bytesWanted = bytesMax * keptShare;
-    for (const [key, entry] of this.#entries) {
-      this.#drop(key, entry);
+    for (const [key, text] of this.#entries) {
+      this.#drop(key, text);
       if (this.#bytes <= bytesWanted) return;
     }
   }
 
-  #drop(key: string, entry: CachedReply): void {
+  #drop(key: string, text: string): void {
     this.#entries.delete(key);
-    this.#bytes -= sizeOf(key, entry);
+    this.#bytes -= sizeOf(key, text);
   }
 }
 
-/** A whole one: neither a failure nor cut off. */
-export function isAnswer(reply: Reply): boolean {
-  return (reply.rcode === rcode.NOERROR || reply.rcode === rcode.NXDOMAIN) && !reply.isTruncated;
-}
-
-function sizeOf(key: string, { reply }: CachedReply): number {
-  return entryOverheadBytes + key.length + reply.records.length + 8 * reply.ttlOffsets.length;
+function sizeOf(key: string, text: string): number {
+  return entryOverheadBytes + key.length + text.length;
 }

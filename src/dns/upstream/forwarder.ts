@@ -12,7 +12,8 @@ import type { Later, Step } from '../handler.ts';
 import type { Tally } from '../metrics/observe.ts';
 import { extendedError, type Query } from '../wire.ts';
 import { Asking } from './asking.ts';
-import { type CachedReply, isAnswer, type ReplyCache } from './cache.ts';
+import type { ReplyCache } from './cache.ts';
+import { type CachedReply, isAnswer, unkept } from './cached-reply.ts';
 import { Deadlines } from './deadlines.ts';
 import { type Exchange, sendBy, type TakeReply } from './exchange.ts';
 import { type LoopProbe, loopProbeFor } from './loop-probe.ts';
@@ -22,7 +23,7 @@ import type { IsOfOthers } from './related.ts';
 import { failureOf, type ReadOptions, type Reply, readReply } from './reply.ts';
 import type { ServerStats } from './server-stats.ts';
 import type { ServerSet } from './servers.ts';
-import { fillFrom, type WaitingRoom } from './waiting-room.ts';
+import type { WaitingRoom } from './waiting-room.ts';
 
 export interface ForwarderOptions {
   readonly world: Pick<World, 'clock' | 'timers' | 'random'>;
@@ -109,7 +110,7 @@ export class Forwarder {
   }
 
   handle(query: Query, answer: Answer, source?: SourceTag): Step | Later {
-    const { cache, world, tally } = this.#options;
+    const { cache, room, world, tally } = this.#options;
     if (this.#loopProbe?.isIn(query)) {
       this.#loopProbe.fill(answer);
       return 'done';
@@ -121,16 +122,16 @@ export class Forwarder {
       const isFresh = nowMs < cached.freshUntilMs;
       cache.hits += 1;
       tally?.add(isFresh ? 'cacheHits' : 'cacheStale');
-      fillFrom(query, answer, cached, isFresh ? Math.floor((nowMs - cached.storedMs) / 1000) : 'stale');
+      room.fill(query, answer, cached, isFresh ? Math.floor((nowMs - cached.storedMs) / 1000) : 'stale');
       return 'done';
     }
     cache.misses += 1;
     tally?.add('cacheMisses');
     if (source) answer.handler = 'stub';
-    const old = cached && isAnswer(cached.reply) ? cached : undefined;
+    const old = cached && isAnswer(cached) ? cached.copy() : undefined;
     const refusal = this.#refusalOf(query);
     if (refusal) {
-      fillFrom(query, answer, old ?? unkept(refusal, nowMs), old ? 'stale' : 0);
+      room.fill(query, answer, old ?? unkept(refusal, nowMs), old ? 'stale' : 0);
       return 'done';
     }
     return this.#wait(query, answer, key, { source, old });
@@ -152,7 +153,7 @@ export class Forwarder {
     const stale = known ? known.stale : old && servers.areAllSilent ? old : undefined;
     if (stale) {
       tally?.add('cacheStale');
-      fillFrom(query, answer, stale, 'stale');
+      room.fill(query, answer, stale, 'stale');
       if (!known) this.#start(query, new Asking({ key, askingKey, source, stale }));
       return 'done';
     }
@@ -220,7 +221,8 @@ export class Forwarder {
     // A failure of a query over another transport does not concern the clients here.
     const isStrange = source !== undefined && source.way !== '';
     const cached = isStrange ? unkept(reply, nowMs) : cache.put(key, reply, nowMs, isBrief ? unreachableMs : undefined);
-    const old = cache.answer(key, nowMs);
+    // Answers are given to those who wait, and each may lead to another look into the cache.
+    const old = cache.answer(key, nowMs)?.copy();
     this.#end(asking, old ?? cached, old ? 'stale' : 0);
   }
 
@@ -323,9 +325,4 @@ interface WaitOptions {
 
 function isFailure(code: number): boolean {
   return code !== rcode.NOERROR && code !== rcode.NXDOMAIN;
-}
-
-/** For this time only. */
-function unkept(reply: Reply, nowMs: number): CachedReply {
-  return { reply, storedMs: nowMs, freshUntilMs: nowMs, retryMs: nowMs, turn: 0 };
 }

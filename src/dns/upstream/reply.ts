@@ -1,19 +1,26 @@
 // A reply from another server, looked through once: what it says, how long it may be kept, and where its TTLs stand so that
-// they can be counted down later. Its records stay as they came; those that do not belong to the question are left out
+// they can be counted down later. Its records stay as bytes; those that do not belong to the question are left out
 // (related.ts). Pure; a reply that cannot be read is undefined.
 
 import { rcode, recordType } from '../../base/dns/codes.ts';
-import type { Body } from '../answer.ts';
 import { ednsOption, headerBytes } from '../wire.ts';
 import { type IsOfOthers, RelatedRecords, withoutUnrelated } from './related.ts';
 
-/** Its records are those behind the question, without OPT. */
-export interface Reply extends Body {
+export interface Reply {
   readonly rcode: number;
   readonly isTruncated: boolean;
+  /** Records, those behind the question without OPT, lie in here. */
+  readonly bytes: Uint8Array;
+  readonly recordsAt: number;
+  readonly recordsEnd: number;
+  readonly counts: readonly [answers: number, authorities: number, additionals: number];
+  /** One for each record, counted from the first record on. */
+  readonly ttlOffsets: readonly number[];
   /** Smallest TTL of a positive answer, or how long a negative one may be kept (RFC 2308 section 5). */
   readonly ttlSeconds: number;
   readonly isNegative: boolean;
+  /** Addresses that may be given in any order: how many, and where and how long they are in the records. */
+  readonly rotates: { readonly count: number; readonly start: number; readonly bytesEach: number } | undefined;
   /** The other server has validated it (RFC 4035). */
   readonly isAuthentic: boolean;
   /** RFC 8914 code the other server gave, or -1, and its words. */
@@ -34,7 +41,9 @@ export function failureOf(code: number, extendedError: number, extendedText: str
 const emptyReply: Reply = {
   rcode: 0,
   isTruncated: false,
-  records: '',
+  bytes: new Uint8Array(0),
+  recordsAt: 0,
+  recordsEnd: 0,
   counts: [0, 0, 0],
   ttlOffsets: [],
   ttlSeconds: 0,
@@ -75,7 +84,7 @@ export interface ReadOptions {
   readonly keepsOrder?: boolean;
 }
 
-/** TTLs are corrected in the bytes, which are not kept. */
+/** TTLs are corrected in the bytes. */
 export function readReply(bytes: Uint8Array, options: ReadOptions = {}): Reply | undefined {
   if (bytes.length < headerBytes || (bytes[2]! & 0x80) === 0) return undefined;
   const flags = u16(bytes, 2);
@@ -91,27 +100,21 @@ export function readReply(bytes: Uint8Array, options: ReadOptions = {}): Reply |
     return rest && readReply(rest, { keepsOrder: options.keepsOrder });
   }
   const isNegative = walk.isNegative(flags & 15);
-  // Corrects a TTL in the bytes.
-  const ttlSeconds = isNegative ? walk.limitNegative() : walk.ttlMin;
   return {
     rcode: (flags & 15) | (walk.extendedRcode << 4),
     isTruncated: (flags & flagTc) !== 0,
-    records: latin1Of(bytes, questionEnd, walk.end),
+    bytes,
+    recordsAt: questionEnd,
+    recordsEnd: walk.end,
     counts: walk.counts,
-    // As long as it need be: an array that grows takes room for seventeen.
-    ttlOffsets: walk.ttlOffsets.slice(),
-    ttlSeconds,
+    ttlOffsets: walk.ttlOffsets,
+    ttlSeconds: isNegative ? walk.limitNegative() : walk.ttlMin,
     isNegative,
     rotates: options.keepsOrder ? undefined : walk.rotates(),
     isAuthentic: (flags & flagAd) !== 0,
     extendedError: walk.extendedError,
     extendedText: walk.extendedText,
   };
-}
-
-function latin1Of(bytes: Uint8Array, start: number, end: number): string {
-  const buffer = bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return buffer.toString('latin1', start, end);
 }
 
 function saneTtl(ttl: number): number {

@@ -6,7 +6,8 @@ import { signMessage } from '../../base/dns/tsig.ts';
 import { Answer } from '../answer.ts';
 import type { Later, TakeMessage } from '../handler.ts';
 import { extendedError, messageBytesMax, Query } from '../wire.ts';
-import type { CachedReply } from './cache.ts';
+import type { CachedReply } from './cached-reply.ts';
+import { Turns } from './turns.ts';
 
 export const defaultWaitingMax = 10_000;
 const sharePerFreePlace = 4;
@@ -24,6 +25,7 @@ export class WaitingRoom {
   #waiting = 0;
   readonly #query = new Query();
   readonly #answer = new Answer(new Uint8Array(messageBytesMax + 2));
+  readonly #turns = new Turns();
   /** Told of every answer. */
   readonly #onAnswered: ((query: Query, answer: Answer) => void) | undefined;
 
@@ -64,12 +66,31 @@ export class WaitingRoom {
     const query = this.#query;
     const answer = this.#answer;
     waiter.restore(query, answer);
-    fillFrom(query, answer, cached, age);
+    this.fill(query, answer, cached, age);
     const length = answer.finish();
     if (!query.isInner) this.#onAnswered?.(query, answer);
     const message = copyOf(answer.bytes, length);
     const { signature } = answer;
     waiter.deliver(signature ? signMessage(message, signature.key, signature).message : message);
+  }
+
+  /** Fills an answer from a reply. */
+  fill(query: Query, answer: Answer, cached: CachedReply, age: number | 'stale'): void {
+    const isStale = age === 'stale';
+    answer.isRecursionAvailable = true;
+    answer.rcode = cached.rcode & 15;
+    // RFC 6840 section 5.8: for those who ask for it.
+    answer.isAuthentic = cached.isAuthentic && !isStale && (query.isDnssecOk || query.wantsAuthentic);
+    // An error of the answer takes precedence over one of the query.
+    if (isStale || cached.extendedError !== -1) {
+      answer.extendedError = isStale ? extendedError.staleAnswer : cached.extendedError;
+      answer.extendedText = isStale ? '' : cached.extendedText;
+    }
+    // A "no" is never held for longer than its zone allows, however old.
+    const staleSeconds = cached.isNegative ? Math.min(staleTtlSeconds, cached.ttlSeconds) : staleTtlSeconds;
+    const turn = cached.rotateCount === 0 ? 0 : this.#turns.next(cached.text);
+    answer.body(cached, isStale ? 0 : age, isStale ? staleSeconds : -1, turn);
+    if (cached.isTruncated) answer.isTruncated = true;
   }
 }
 
@@ -149,24 +170,4 @@ function copyOf(bytes: Uint8Array, length: number): Buffer {
   const copy = Buffer.allocUnsafe(length);
   for (let i = 0; i < length; i++) copy[i] = bytes[i]!;
   return copy;
-}
-
-/** Fills an answer from a reply. */
-export function fillFrom(query: Query, answer: Answer, cached: CachedReply, age: number | 'stale'): void {
-  const { reply } = cached;
-  const isStale = age === 'stale';
-  answer.isRecursionAvailable = true;
-  answer.rcode = reply.rcode & 15;
-  // RFC 6840 section 5.8: for those who ask for it.
-  answer.isAuthentic = reply.isAuthentic && !isStale && (query.isDnssecOk || query.wantsAuthentic);
-  // An error of the answer takes precedence over one of the query.
-  if (isStale || reply.extendedError !== -1) {
-    answer.extendedError = isStale ? extendedError.staleAnswer : reply.extendedError;
-    answer.extendedText = isStale ? '' : reply.extendedText;
-  }
-  // A "no" is never held for longer than its zone allows, however old.
-  const staleSeconds = reply.isNegative ? Math.min(staleTtlSeconds, reply.ttlSeconds) : staleTtlSeconds;
-  answer.body(reply, isStale ? 0 : age, isStale ? staleSeconds : -1, cached.turn);
-  cached.turn = (cached.turn + 1) & 0xffff;
-  if (reply.isTruncated) answer.isTruncated = true;
 }
