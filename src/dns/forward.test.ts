@@ -400,6 +400,21 @@ describe('dns forwarding', () => {
     expect(await asker.ask('www.example.com A')).toBe('SERVFAIL');
   });
 
+  test('old answers of several names, asked for at the same time -> each name gets its own', async () => {
+    const { net, asker } = setUp();
+    const names = ['a.example.com', 'b.example.com', 'c.example.com'];
+    const addressOf = (name: string) => `203.0.113.${name.charCodeAt(0)}`;
+    net.servers.set('192.0.2.53:53', (query) => {
+      const { name } = query.questions![0]!;
+      return answering(addressOf(name), 5)(query, {} as never);
+    });
+    for (const name of names) await asker.ask(`${name} A`);
+    // There, but without an answer to any name.
+    net.servers.set('192.0.2.53:53', (query) => (query.questions![0]!.name === '.' ? {} : 'silence'));
+    net.nowMs += 60_000;
+    expect(await Promise.all(names.map((name) => asker.ask(`${name} A`)))).toEqual(names.map(addressOf));
+  });
+
   test('a truncated reply -> asked again over TCP', async () => {
     const { net, asker } = setUp();
     net.servers.set('192.0.2.53:53', (query, { isTcp }) =>
