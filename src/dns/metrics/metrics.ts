@@ -49,6 +49,12 @@ export function registerDnsMetrics({ metrics, counters, zones, workerRestarts }:
     type: 'counter',
     values: () => cacheValues(counters()),
   });
+  metrics.computed({
+    name: 'dns_cache_refreshes_total',
+    help: 'Answers of the cache that were asked for again before their time was over.',
+    type: 'counter',
+    values: () => [{ labels: {}, value: readCounters(counters()).tally.cacheRefreshed }],
+  });
   registerServers(metrics, counters);
   metrics.computed({
     name: 'dns_worker_restarts_total',

@@ -18,6 +18,7 @@ export const tallyNames = [
   'cacheHits',
   'cacheMisses',
   'cacheStale',
+  'cacheRefreshed',
 ] as const;
 
 /** Upper bounds in seconds; the last bucket has none. */

@@ -39,8 +39,12 @@ async function answererOf(host: string, port: number): Promise<string> {
   open.push(() => socket.close());
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
-  socket.send(encodeQuestion('www.example.com A'), port, host);
+  const send = () => socket.send(encodeQuestion('www.example.com A'), port, host);
+  send();
+  // A socket that is closed at this moment takes its question with it.
+  const again = setInterval(send, 500);
   const [, from] = await once(socket, 'message');
+  clearInterval(again);
   return from.address;
 }
 

@@ -3,7 +3,7 @@
 
 import { nameBytesMax } from '../../base/dns/name.ts';
 import type { Query } from '../wire.ts';
-import { CachedReply, isAnswer, isUsable, packReply, withRetry } from './cached-reply.ts';
+import { asRefreshed, CachedReply, isAnswer, isUsable, packReply, withRetry } from './cached-reply.ts';
 import type { SourceTag } from './question.ts';
 import type { Reply } from './reply.ts';
 
@@ -78,7 +78,7 @@ export class ReplyCache {
     const before = this.get(key, nowMs);
     // A failure never replaces an answer that could still be served as stale.
     if (before && !isAnswer(reply) && isAnswer(before)) {
-      this.#entries.set(key, withRetry(before.text, cached.freshUntilMs));
+      this.#entries.set(key, withRetry(before.text, Math.max(before.retryMs, cached.freshUntilMs)));
       return cached;
     }
     if (before) this.#drop(key, before.text);
@@ -86,6 +86,11 @@ export class ReplyCache {
     this.#bytes += sizeOf(key, text);
     this.#evict();
     return cached;
+  }
+
+  /** Servers are asked once for what is still in the cache, not each time it is asked for. */
+  markRefreshed(key: string, { text }: CachedReply): void {
+    this.#entries.set(key, asRefreshed(text));
   }
 
   clear(): void {

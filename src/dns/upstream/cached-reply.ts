@@ -20,7 +20,7 @@ const at = {
   rotates: 31,
   end: 37,
 } as const;
-const flag = { isTruncated: 1, isAuthentic: 2, isNegative: 4, hasExtendedError: 8 } as const;
+const flag = { isTruncated: 1, isAuthentic: 2, isNegative: 4, hasExtendedError: 8, isRefreshed: 16 } as const;
 const u32Max = 0xffff_ffff;
 /** Nearly all fit; larger ones get memory of their own. */
 const scratch = Buffer.alloc(4096);
@@ -69,6 +69,13 @@ export function withRetry(text: string, retryAtMs: number): string {
   return bytes.toString('latin1');
 }
 
+/** The same text with a mark: servers have been asked again. */
+export function asRefreshed(text: string): string {
+  const bytes = Buffer.from(text, 'latin1');
+  bytes[at.flags]! |= flag.isRefreshed;
+  return bytes.toString('latin1');
+}
+
 /** Fields read from a text; used again for the next one where nobody holds it. */
 export class CachedReply implements Body {
   text = '';
@@ -80,6 +87,7 @@ export class CachedReply implements Body {
   isTruncated = false;
   isAuthentic = false;
   isNegative = false;
+  isRefreshed = false;
   ttlSeconds = 0;
   /** RFC 8914 code the other server gave, or -1. */
   extendedError = -1;
@@ -102,6 +110,7 @@ export class CachedReply implements Body {
     this.isTruncated = (flags & flag.isTruncated) !== 0;
     this.isAuthentic = (flags & flag.isAuthentic) !== 0;
     this.isNegative = (flags & flag.isNegative) !== 0;
+    this.isRefreshed = (flags & flag.isRefreshed) !== 0;
     this.ttlSeconds = u32(text, at.ttlSeconds);
     this.extendedError = flags & flag.hasExtendedError ? u16(text, at.extendedError) : -1;
     this.answers = u16(text, at.counts);

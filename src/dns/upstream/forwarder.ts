@@ -77,6 +77,8 @@ const loopFailure = failureOf(
 );
 /** While all servers are silent: enough to notice that one is back. */
 const askingSilentMax = 200;
+/** Questions under way beyond which none is asked before its time: those that somebody waits for come first. */
+const refreshingMax = 1000;
 
 export class Forwarder {
   readonly #options: ForwarderOptions;
@@ -123,6 +125,7 @@ export class Forwarder {
       cache.hits += 1;
       tally?.add(isFresh ? 'cacheHits' : 'cacheStale');
       room.fill(query, answer, cached, isFresh ? Math.floor((nowMs - cached.storedMs) / 1000) : 'stale');
+      if (isFresh && isNearlyOver(cached, nowMs)) this.#refresh(query, cached, key, source);
       return 'done';
     }
     cache.misses += 1;
@@ -137,6 +140,16 @@ export class Forwarder {
     return this.#wait(query, answer, key, { source, old });
   }
 
+  /** Asks again before the answer has run out, so that nobody waits for a name that is asked for often. */
+  #refresh(query: Query, cached: CachedReply, key: string, source: SourceTag | undefined): void {
+    const { cache, servers, tally } = this.#options;
+    const askingKey = askingKeyOf(key, source);
+    if (this.#asking.size >= refreshingMax || this.#asking.has(askingKey) || servers.areAllSilent) return;
+    cache.markRefreshed(key, cached);
+    tally?.add('cacheRefreshed');
+    this.#start(query, new Asking({ key, askingKey, source }));
+  }
+
   /** Why it cannot wait with the others. */
   #refusalOf({ clientAddress }: Query): Reply | undefined {
     const { servers, room } = this.#options;
@@ -148,7 +161,7 @@ export class Forwarder {
   /** One question for all who wait for the same answer; an old answer rather than a late one. */
   #wait(query: Query, answer: Answer, key: string, { source, old }: WaitOptions): Step | Later {
     const { room, servers, tally } = this.#options;
-    const askingKey = source === undefined || source.way === '' ? key : `${key} ${source.way}`;
+    const askingKey = askingKeyOf(key, source);
     const known = this.#asking.get(askingKey);
     const stale = known ? known.stale : old && servers.areAllSilent ? old : undefined;
     if (stale) {
@@ -321,6 +334,17 @@ interface WaitOptions {
   readonly source: SourceTag | undefined;
   /** An answer that has run out. */
   readonly old: CachedReply | undefined;
+}
+
+/** Over another transport there may be another answer. */
+function askingKeyOf(key: string, source: SourceTag | undefined): string {
+  return source === undefined || source.way === '' ? key : `${key} ${source.way}`;
+}
+
+/** In the last tenth of its time, and not asked for again yet. Failures last to their end. */
+function isNearlyOver(cached: CachedReply, nowMs: number): boolean {
+  const { storedMs, freshUntilMs } = cached;
+  return nowMs >= freshUntilMs - (freshUntilMs - storedMs) / 10 && !cached.isRefreshed && isAnswer(cached);
 }
 
 function isFailure(code: number): boolean {
