@@ -197,6 +197,20 @@ describe('dns cache', () => {
     expect([extendedErrorOf(stale), net.asked.length]).toEqual(['3', 3]);
   });
 
+  test('asked for again early without any reply -> after its time the old answer is given as soon as without that', async () => {
+    const { net, asker } = setUpForwarding({}, ['192.0.2.53']);
+    net.servers.set('192.0.2.53:53', answering('203.0.113.1', 60));
+    await asker.ask('www.example.com A');
+    // There, but without an answer to any name.
+    net.servers.set('192.0.2.53:53', (query) => (query.questions![0]!.name === '.' ? {} : 'silence'));
+    net.nowMs += 59_900;
+    await asker.ask('www.example.com A');
+    net.nowMs += 200;
+    const startedMs = net.nowMs;
+    expect(await asker.ask('www.example.com A')).toBe('203.0.113.1');
+    expect(net.nowMs - startedMs).toBeLessThanOrEqual(1800);
+  });
+
   test('many names in the last tenth of their time -> a bounded number is asked for again at the same time', async () => {
     const { net, asker } = setUpForwarding({}, ['192.0.2.53']);
     net.servers.set('192.0.2.53:53', answering('203.0.113.1', 60));

@@ -12,7 +12,6 @@ export interface AskingOptions {
   readonly key: string;
   readonly askingKey: string;
   readonly source: SourceTag | undefined;
-  readonly waiter?: Waiter;
   readonly stale?: CachedReply;
 }
 
@@ -22,23 +21,22 @@ export class Asking {
   /** Under which others find it who want to know the same. */
   readonly askingKey: string;
   readonly source: SourceTag | undefined;
-  readonly waiters: Waiter[];
+  readonly waiters: Waiter[] = [];
   /** An old answer that is given out by now instead of waiting. */
   stale: CachedReply | undefined;
   race: Race<ServerAddress, Reply> | undefined;
   #timer: Timer | undefined;
 
-  constructor({ key, askingKey, source, waiter, stale }: AskingOptions) {
+  constructor({ key, askingKey, source, stale }: AskingOptions) {
     this.key = key;
     this.askingKey = askingKey;
     this.source = source;
-    this.waiters = waiter ? [waiter] : [];
     this.stale = stale;
   }
 
-  /** Until the end, if that does not come before. */
+  /** Once, for the first who has an old answer; until the end, if that does not come before. */
   becomeStale(timers: Timers, delayMs: number, run: () => void): void {
-    this.#timer = timers.after(delayMs, run);
+    this.#timer ??= timers.after(delayMs, run);
   }
 
   end(): void {

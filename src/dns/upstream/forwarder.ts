@@ -171,13 +171,10 @@ export class Forwarder {
       return 'done';
     }
     const waiter = room.enter(query, answer);
-    if (known) known.waiters.push(waiter);
-    else {
-      const asking = new Asking({ key, askingKey, source, waiter });
-      if (old)
-        asking.becomeStale(this.#options.world.timers, this.#times.staleAfterMs, () => this.#giveOld(asking, old));
-      this.#start(query, asking);
-    }
+    const asking = known ?? new Asking({ key, askingKey, source });
+    asking.waiters.push(waiter);
+    if (old) asking.becomeStale(this.#options.world.timers, this.#times.staleAfterMs, () => this.#giveOld(asking, old));
+    if (!known) this.#start(query, asking);
     return waiter;
   }
 
