@@ -3,7 +3,7 @@
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import { describeAnswer, encodeQuestion, extendedErrorOf } from './testing/ask.ts';
-import { answering, refusing, setUpForwarding, soa, threeAddresses } from './testing/edge/test-net.ts';
+import { answering, refusing, replyTo, setUpForwarding, soa, threeAddresses } from './testing/edge/test-net.ts';
 
 describe('dns cache', () => {
   test("a name that is nobody's here -> asked upstream once, then from the cache with its TTL counted down", async () => {
@@ -54,6 +54,21 @@ describe('dns cache', () => {
     const seen: string[] = [];
     for (let i = 0; i < 4; i++) seen.push(await asker.ask('www.example.com A'));
     expect(seen.map((text) => text.replaceAll('203.0.113.', ''))).toEqual(['1, 2, 3', '2, 3, 1', '3, 1, 2', '1, 2, 3']);
+  });
+
+  test('a client that asks for both kinds of addresses -> each address stands first in turn, though both kinds end alike', async () => {
+    const { net, asker } = setUpForwarding({}, ['192.0.2.53']);
+    // As behind DNS64 (RFC 6052): the last bytes of an IPv6 address are the IPv4 address.
+    net.exchange.ask = async ({ message }) => {
+      const isV6 = packet.decode(Buffer.from(message)).questions![0]!.type === 'AAAA';
+      const head = isV6 ? `c00c001c0001000000780010${'0064ff9b'.padEnd(24, '0')}` : 'c00c00010001000000780004';
+      return replyTo(message, [`${head}cb007101`, `${head}cb007102`]);
+    };
+    const first = { A: new Set<unknown>(), AAAA: new Set<unknown>() };
+    for (let i = 0; i < 4; i++)
+      for (const type of ['A', 'AAAA'] as const)
+        first[type].add((await asker.askPacket(`www.example.com ${type}`)).answers![0]!.data);
+    expect([first.A.size, first.AAAA.size]).toEqual([2, 2]);
   });
 
   test('failures -> each remembered for five seconds, one after another (RFC 9520)', async () => {

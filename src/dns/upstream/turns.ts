@@ -1,16 +1,18 @@
-// Whose turn it is to stand first among the addresses of a cached answer, so that clients are spread over them. Counted by what
-// the answer ends in, its last address: a refreshed answer goes on where the one before stopped. Two answers that share a
-// counter move each other on, nothing worse.
+// Counts which address of a cached answer comes first, so that clients are spread over all of them. Counted by question: most
+// clients ask for A and AAAA in turn, and on one counter with an even number of addresses each kind would always begin with the
+// same one. A refreshed answer goes on where the one before stopped.
 
-const counters = 1024;
+import { hashBytes } from '../../base/dns/name.ts';
+import type { Query } from '../wire.ts';
+
+/** Enough that two names in use seldom share one. */
+const counters = 16_384;
 
 export class Turns {
   readonly #next = new Uint16Array(counters);
 
-  next(text: string): number {
-    let slot = 0;
-    for (let i = Math.max(0, text.length - 4); i < text.length; i++) slot = (31 * slot + text.charCodeAt(i)) & 0xffff;
-    slot &= counters - 1;
+  next({ name, nameLength, type }: Query): number {
+    const slot = (hashBytes(name, 0, nameLength) + type) & (counters - 1);
     const turn = this.#next[slot]!;
     this.#next[slot] = turn + 1;
     return turn;

@@ -88,7 +88,7 @@ export class WaitingRoom {
     }
     // A "no" is never held for longer than its zone allows, however old.
     const staleSeconds = cached.isNegative ? Math.min(staleTtlSeconds, cached.ttlSeconds) : staleTtlSeconds;
-    const turn = cached.rotateCount === 0 ? 0 : this.#turns.next(cached.text);
+    const turn = cached.rotateCount === 0 ? 0 : this.#turns.next(query);
     answer.body(cached, isStale ? 0 : age, isStale ? staleSeconds : -1, turn);
     if (cached.isTruncated) answer.isTruncated = true;
   }

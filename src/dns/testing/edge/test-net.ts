@@ -101,9 +101,16 @@ export function setUpForwarding(options: AskerOptions = {}, nameservers = ['192.
 
 /** 203.0.113.1 to 3, their owner compressed as servers do. */
 export function threeAddresses(message: Uint8Array): Buffer {
+  return replyTo(
+    message,
+    [1, 2, 3].map((last) => `c00c00010001000000780004cb00710${last}`),
+  );
+}
+
+/** A reply whose answers are given as they stand in the message, in hex. */
+export function replyTo(message: Uint8Array, answers: readonly string[]): Buffer {
   const { questions } = packet.decode(Buffer.from(message));
   const head = packet.encode({ type: 'response', questions });
-  head.writeUInt16BE(3, 6);
-  const records = [1, 2, 3].map((last) => `c00c00010001000000780004cb00710${last}`);
-  return Buffer.concat([head, Buffer.from(records.join(''), 'hex')]);
+  head.writeUInt16BE(answers.length, 6);
+  return Buffer.concat([head, Buffer.from(answers.join(''), 'hex')]);
 }
