@@ -21,7 +21,7 @@ const entryOverheadBytes = 120;
 /** RFC 9520 section 3.2: a failure is remembered, briefly. */
 const failureMs = 5000;
 const keyHeadBytes = 4;
-/** Of a full cache, when room is made in it. */
+/** The share of a full cache that stays when room is made. */
 const keptShare = 0.99;
 
 export class ReplyCache {

@@ -22,6 +22,8 @@ const at = {
 } as const;
 const flag = { isTruncated: 1, isAuthentic: 2, isNegative: 4, hasExtendedError: 8, isRefreshed: 16 } as const;
 const u32Max = 0xffff_ffff;
+/** Answers carry fewer; a hostile server sends more than their length has room for. */
+const wordBytesMax = 255;
 /** Nearly all fit; larger ones get memory of their own. */
 const scratch = Buffer.alloc(4096);
 
@@ -32,7 +34,7 @@ export interface KeepTimes {
 
 export function packReply(reply: Reply, { storedMs, freshMs }: KeepTimes): string {
   const { bytes, recordsAt, recordsEnd, ttlOffsets, counts, rotates } = reply;
-  const words = reply.extendedText === '' ? undefined : Buffer.from(reply.extendedText);
+  const words = reply.extendedText === '' ? undefined : Buffer.from(reply.extendedText).subarray(0, wordBytesMax);
   const wordBytes = words?.length ?? 0;
   const total = at.end + wordBytes + 2 * ttlOffsets.length + recordsEnd - recordsAt;
   const to = total <= scratch.length ? scratch : Buffer.allocUnsafe(total);
@@ -137,7 +139,7 @@ export class CachedReply implements Body {
   }
 }
 
-/** Of a reply that is given out once and not kept. */
+/** For a reply that is given out once and not kept. */
 export function unkept(reply: Reply, nowMs: number): CachedReply {
   return new CachedReply().read(packReply(reply, { storedMs: nowMs, freshMs: 0 }));
 }
@@ -147,7 +149,7 @@ export function isAnswer(reply: Pick<Reply, 'rcode' | 'isTruncated'>): boolean {
   return (reply.rcode === rcode.NOERROR || reply.rcode === rcode.NXDOMAIN) && !reply.isTruncated;
 }
 
-/** Until when a text may be served at all, if answers are served for so long after their end. */
+/** Whether a text may still be served, fresh or up to `staleMs` after its end. */
 export function isUsable(text: string, nowMs: number, staleMs: number): boolean {
   return nowMs < storedMsOf(text) + u32(text, at.freshMs) + staleMs;
 }

@@ -3,7 +3,7 @@
 // (related.ts). Pure; a reply that cannot be read is undefined.
 
 import { rcode, recordType } from '../../base/dns/codes.ts';
-import { ednsOption, headerBytes } from '../wire.ts';
+import { ednsOption, headerBytes, messageBytesMax } from '../wire.ts';
 import { type IsOfOthers, RelatedRecords, withoutUnrelated } from './related.ts';
 
 export interface Reply {
@@ -102,7 +102,7 @@ export function readReply(bytes: Uint8Array, options: ReadOptions = {}): Reply |
   const isNegative = walk.isNegative(flags & 15);
   return {
     rcode: (flags & 15) | (walk.extendedRcode << 4),
-    isTruncated: (flags & flagTc) !== 0,
+    isTruncated: (flags & flagTc) !== 0 || walk.isCutOff,
     bytes,
     recordsAt: questionEnd,
     recordsEnd: walk.end,
@@ -132,6 +132,8 @@ class Walk {
   extendedError = -1;
   extendedText = '';
   hasUnrelated = false;
+  /** Names are written in full where unrelated records were left out: the rest may be longer than a message. */
+  isCutOff = false;
   /** For every record but OPT, whether it belongs to the question; empty while all do. */
   kept: boolean[] = [];
   #records = 0;
@@ -164,6 +166,10 @@ class Walk {
         const type = u16(bytes, fixed);
         const end = fixed + 10 + u16(bytes, fixed + 8);
         if (end > bytes.length) return false;
+        if (end > messageBytesMax) {
+          this.isCutOff = true;
+          return true;
+        }
         if (type === recordType.OPT) {
           isBehindOpt = true;
           this.extendedRcode = bytes[fixed + 4]!;
