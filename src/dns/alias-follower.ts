@@ -3,7 +3,7 @@
 // answer.
 
 import { classIn, rcode, recordType } from '../base/dns/codes.ts';
-import { decodeMessage } from '../base/dns/message.ts';
+import { tryDecodeMessage } from '../base/dns/message.ts';
 import { encodeName } from '../base/dns/name.ts';
 import { signMessage } from '../base/dns/tsig.ts';
 import { Answer } from './answer.ts';
@@ -93,10 +93,13 @@ function finish(
 }
 
 function append(answer: Answer, reply: Uint8Array): void {
-  const { flags, answers, authorities } = decodeMessage(reply);
-  answer.rcode = flags & 15;
+  // Rdata of other servers is passed on unread, so that it may not be what its type says.
+  const message = tryDecodeMessage(reply);
+  answer.rcode = message ? message.flags & 15 : rcode.SERVFAIL;
   if (answer.rcode !== rcode.NOERROR && answer.rcode !== rcode.NXDOMAIN)
     answer.fail(answer.rcode, extendedError.noReachableAuthority, 'the target of this alias cannot be resolved');
+  if (!message) return;
+  const { answers, authorities } = message;
   for (const { name, type, ttl, rdata } of answers) {
     if (!answer.recordOf('answer', { owner: encodeName(name), type, ttl, rdata })) {
       answer.isTruncated = true;

@@ -3,6 +3,7 @@
 import packet from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import { Asker, addImport, addService, describeAnswer, extendedErrorOf, makeCatalog, syncAll } from './testing/ask.ts';
+import { replyTo } from './testing/edge/test-net.ts';
 import type { Exchange } from './upstream/exchange.ts';
 
 /** Addresses, or an alias and the addresses behind it. */
@@ -133,6 +134,17 @@ describe('ExternalName outside our zones', () => {
   test('upstream says there is no such name -> NXDOMAIN with the alias', async () => {
     const { asker } = setUp({});
     expect(await asker.ask('partner.shop.svc.cluster.local A')).toBe('NXDOMAIN api.partner.example');
+  });
+
+  test('upstream sends a record that cannot be read -> SERVFAIL with an extended error, asked and from the cache', async () => {
+    const { asker, exchange } = setUp({});
+    // An alias with two bytes behind its target.
+    exchange.ask = async ({ message }) => replyTo(message, ['c00c000500010000003c0005016100ffff']);
+    for (const round of ['asked', 'cached']) {
+      const reply = await asker.askPacket('partner.shop.svc.cluster.local A', { edns: true });
+      expect([round, describeAnswer(reply)]).toEqual([round, 'SERVFAIL api.partner.example']);
+      expect(extendedErrorOf(reply)).toMatch(/^22 /);
+    }
   });
 
   test('upstream is silent -> SERVFAIL with an extended error', async () => {

@@ -84,6 +84,16 @@ export function decodeMessage(bytes: Uint8Array): Message {
   };
 }
 
+/** The same, or undefined for a message that cannot be read. */
+export function tryDecodeMessage(bytes: Uint8Array): Message | undefined {
+  try {
+    return decodeMessage(bytes);
+  } catch (error) {
+    if (error instanceof MessageError) return undefined;
+    throw error;
+  }
+}
+
 function repeat<T>(count: number, make: () => T): T[] {
   const items: T[] = [];
   for (let i = 0; i < count; i++) items.push(make());

@@ -3,7 +3,7 @@
 // that others answer, our own above all: upstream servers have no authority there. Pure.
 
 import { recordType } from '../../base/dns/codes.ts';
-import { decodeMessage, encodeMessage, MessageError, type ResourceRecord } from '../../base/dns/message.ts';
+import { encodeMessage, type ResourceRecord, tryDecodeMessage } from '../../base/dns/message.ts';
 import { isWithin, lowerCase, nameBytesMax } from '../../base/dns/name.ts';
 import { headerBytes } from '../wire.ts';
 
@@ -93,18 +93,14 @@ export class RelatedRecords {
 
 /** The same message with only some of its records; `kept` is about all but OPT. Undefined if it cannot be read. */
 export function withoutUnrelated(bytes: Uint8Array, kept: readonly boolean[]): Uint8Array | undefined {
-  try {
-    const message = decodeMessage(bytes);
-    let index = 0;
-    const isKept = ({ type }: ResourceRecord) => type === recordType.OPT || kept[index++] === true;
-    const answers = message.answers.filter(isKept);
-    const authorities = message.authorities.filter(isKept);
-    const additionals = message.additionals.filter(isKept);
-    return encodeMessage({ ...message, answers, authorities, additionals });
-  } catch (error) {
-    if (error instanceof MessageError) return undefined;
-    throw error;
-  }
+  const message = tryDecodeMessage(bytes);
+  if (!message) return undefined;
+  let index = 0;
+  const isKept = ({ type }: ResourceRecord) => type === recordType.OPT || kept[index++] === true;
+  const answers = message.answers.filter(isKept);
+  const authorities = message.authorities.filter(isKept);
+  const additionals = message.additionals.filter(isKept);
+  return encodeMessage({ ...message, answers, authorities, additionals });
 }
 
 const jumpsMax = 32;
