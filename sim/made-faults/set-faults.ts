@@ -6,7 +6,7 @@ import { clusterSetType } from '../../src/clusterset/kinds/cluster-set.ts';
 import { serviceExportType } from '../../src/clusterset/kinds/service-export.ts';
 import { serviceExportPolicyType } from '../../src/clusterset/kinds/service-export-policy.ts';
 import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
-import { apply } from '../../src/kube/client/apply.ts';
+import { apply, replaceWith } from '../../src/kube/client/apply.ts';
 import { type Lease, leaseType } from '../../src/kube/objects/lease.ts';
 import type { AnyObject } from '../../src/kube/objects/object.ts';
 import { systemNamespace } from '../../src/kube/objects/ours.ts';
@@ -283,7 +283,7 @@ export const setFaults: readonly MadeFault[] = [
         client: scene.desk.home,
         type: leaseType,
         present: undefined,
-        change: () => ({ ...lease, spec }),
+        change: replaceWith<Lease>({ ...lease, spec }),
         onConflict: 'retry',
       });
       await scene.set.time.advance(20_000);

@@ -51,6 +51,8 @@ export interface KindBehaviour {
   readonly nameRule: NameRule;
   /** Counts changes of what is wanted in metadata.generation. Custom kinds all do, some built-in kinds do not. */
   readonly hasGeneration?: boolean;
+  /** An update without a resourceVersion creates the object, and is refused if the object is there. */
+  readonly isCreatedByUpdate?: boolean;
   /** Verbs served; all of them when absent. Reviews serve `create` alone. */
   readonly verbs?: readonly string[];
   /** Called first on what a client sent, before the schema looks at it: brings it into the form the schema describes. */

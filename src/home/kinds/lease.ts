@@ -11,6 +11,7 @@ export const leaseKind: Kind = builtinKind<Lease>({
   ...leaseType,
   columns: [nameColumn, column<Lease>('Holder', (lease) => lease.spec?.holderIdentity ?? '')],
   validate: validateLease,
+  behaviour: { isCreatedByUpdate: true },
 });
 
 export function validateLease(lease: Lease): FieldError[] {

@@ -96,6 +96,20 @@ describe('rbac: who is bound to what', () => {
     const { user } = await openHome();
     expect((await user('ann')('GET /apis/no.such/v1/things')).status).toBe(403);
   });
+
+  test('rbac: an update that creates a Lease -> needs the right to create that name; to update is not enough', async () => {
+    const home = await openHome();
+    const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
+    await home.given(namespace('shop'), role('shop/updater', { ...leases, verbs: ['update'] }));
+    await home.given(role('shop/maker', { ...leases, verbs: ['create'], resourceNames: ['own'] }));
+    await home.given(binding('shop/a', 'Role/updater', 'User/ann', 'User/bob'));
+    await home.given(binding('shop/b', 'Role/maker', 'User/bob'));
+    const path = '/apis/coordination.k8s.io/v1/namespaces/shop/leases';
+    const put = async (user: string, name: string) =>
+      (await home.user(user)(`PUT ${path}/${name}`, { metadata: { name } })).status;
+    expect([await put('ann', 'own'), await put('bob', 'other'), await put('bob', 'own')]).toEqual([403, 403, 201]);
+    expect((await home.user('bob')(`POST ${path}`, { metadata: { name: 'own' } })).status).toBe(403);
+  });
 });
 
 describe('rbac: changes', () => {

@@ -19,6 +19,8 @@ export interface Change {
   readonly part: 'main' | 'status' | 'all';
   /** Given a fresh copy of what is there, which it may change and return. Called again when a race is lost. */
   next(current: AnyObject, step: Step): AnyObject | Promise<AnyObject>;
+  /** Called if the object is not there; 404 when absent. */
+  readonly onAbsent?: () => Promise<Answer>;
 }
 
 export function modify(engine: Engine, call: Call, change: Change): Promise<Answer> {
@@ -29,7 +31,10 @@ async function tryModify(engine: Engine, call: Call, change: Change): Promise<An
   const { served, name } = call;
   const key = objectKey(served.keyPrefix, call.namespace, name);
   const entry = await engine.store.get(key);
-  if (entry === undefined) throw notFound(served, name);
+  if (entry === undefined) {
+    if (change.onAbsent !== undefined) return change.onAbsent();
+    throw notFound(served, name);
+  }
   call.warnings.length = 0;
   const step = stepsOf(engine, entry.latin1.length + (call.request.body?.length ?? 0));
   await step();

@@ -50,6 +50,27 @@ describe('update', () => {
     ]);
   });
 
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+  const lease = (metadata: object) => ({ metadata: { name: 'a', ...metadata }, spec: { holderIdentity: 'x' } });
+
+  test('of a Lease that is not there -> created; without resourceVersion of one that is -> refused', async () => {
+    const { ok, send } = await createTestApi();
+    const made = await send(`PUT ${leases}/a`, lease({}));
+    expect([made.status, made.body.metadata.name]).toEqual([201, 'a']);
+    const again = await send(`PUT ${leases}/a`, lease({}));
+    expect([again.status, again.body.details.causes[0].field]).toEqual([422, 'metadata.resourceVersion']);
+    expect((await ok(`PUT ${leases}/a`, { ...made.body, spec: {} })).metadata.uid).toBe(made.body.metadata.uid);
+  });
+
+  test('of a Lease that was read and is gone -> 404; as a dry run -> 201, and nothing is stored', async () => {
+    const { ok, send } = await createTestApi();
+    const { body } = await send(`PUT ${leases}/a`, lease({}));
+    await ok(`DELETE ${leases}/a`);
+    expect((await send(`PUT ${leases}/a`, body)).status).toBe(404);
+    expect((await send(`PUT ${leases}/a?dryRun=All`, lease({}))).status).toBe(201);
+    expect((await send(`GET ${leases}/a`)).status).toBe(404);
+  });
+
   test('nothing changed, or only the order of keys -> the revision stays', async () => {
     const { ok, store } = await createTestApi();
     const made = await ok(`POST ${maps}`, configMap('a', { x: '1', y: '2' }, { labels: { l: '1' } }));

@@ -1,10 +1,13 @@
-// PUT: the whole object, or the whole of its status.
+// PUT: the whole object, or the whole of its status. A Lease that is not there is created by it, as in Kubernetes.
 
 import { invalid } from '../../kube/objects/field-error.ts';
 import type { AnyObject } from '../../kube/objects/object.ts';
 import { checkWriteOptions, readObject } from '../encoding/body.ts';
 import type { Answer, Call, Engine } from '../request/call.ts';
 import { invalidObject } from '../request/status.ts';
+import { forbidden, notFound } from '../request/status-errors.ts';
+import { stepsOf } from '../request/steps.ts';
+import { create } from './create.ts';
 import { modify } from './modify.ts';
 import { checkPlace } from './prepare.ts';
 
@@ -18,14 +21,33 @@ export function update(engine: Engine, call: Call): Promise<Answer> {
       requireResourceVersion(call, object);
       return object;
     },
+    ...(isCreatedByUpdate(call) ? { onAbsent: () => createNamed(engine, call) } : {}),
   });
 }
 
-// Kubernetes lets an update of a built-in kind go without a resourceVersion and overwrite what is there; of a custom
-// kind it does not.
+function isCreatedByUpdate({ served, subresource }: Call): boolean {
+  return served.kind.behaviour.isCreatedByUpdate === true && subresource === '';
+}
+
+/** Unlike a POST, this has a name when it is authorized: a role can allow one name alone. */
+async function createNamed(engine: Engine, call: Call): Promise<Answer> {
+  const { served, namespace, name } = call;
+  const { metadata } = await readObject(engine, call, stepsOf(engine, call.request.body?.length ?? 0));
+  // It was there when its writer read it.
+  if (metadata.uid !== undefined || metadata.resourceVersion !== undefined) throw notFound(served, name);
+  const { group, plural: resource } = served.kind;
+  const place = { group, version: served.version.name, resource, subresource: '', namespace, name };
+  const attributes = { verb: 'create', ...place };
+  if (!call.may(attributes)) throw forbidden(call.user, attributes, '');
+  return create(engine, call);
+}
+
+// Kubernetes lets an update of most built-in kinds go without a resourceVersion and overwrite what is there; of a custom
+// kind it does not, and of Lease neither.
 function requireResourceVersion(call: Call, object: AnyObject): void {
   const { kind, version } = call.served;
-  if (version.protobufMessage !== undefined || object.metadata.resourceVersion !== undefined) return;
+  const isOptional = version.protobufMessage !== undefined && !isCreatedByUpdate(call);
+  if (isOptional || object.metadata.resourceVersion !== undefined) return;
   throw invalidObject({ group: kind.group, kind: kind.kind, name: object.metadata.name }, [
     invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
   ]);
