@@ -3,8 +3,11 @@ import { startHome } from '../../../sim/home.ts';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { silentLog } from '../../base/log.ts';
 import { sleep } from '../../base/world.ts';
+import { deleteIfPresent } from '../client/absent.ts';
 import { type Lease, leaseType } from '../objects/lease.ts';
 import { type LeaderTimes, standForLeader } from './leader.ts';
+
+const boss = { namespace: 'default', name: 'boss' };
 
 test('leader: two candidates -> exactly one leads', async () => {
   const { sim, stand, leaders } = await start();
@@ -95,11 +98,61 @@ test('leader: somebody else writes themselves into the Lease -> the leader steps
   const { sim, client, stand, leaders, terms } = await start();
   stand('a');
   await sim.time.until(() => leaders().includes('a'), { withinMs: 5000 });
-  const lease = await sim.time.settle(client.get<Lease>(leaseType, { namespace: 'default', name: 'boss' }));
+  const lease = await sim.time.settle(client.get<Lease>(leaseType, boss));
   await sim.time.settle(client.update(leaseType, { ...lease, spec: { ...lease.spec, holderIdentity: 'z' } }));
   await sim.time.advance(5000);
   expect([leaders(), terms]).toEqual([[], ['a begins', 'a ends']]);
 });
+
+test('leader: its Lease is deleted -> it creates the Lease again and leads on; the other waits', async () => {
+  const { sim, client, stand, leaders, terms, overlaps } = await start();
+  stand('a');
+  await sim.time.until(() => leaders().includes('a'), { withinMs: 5000 });
+  stand('b');
+  await sim.time.advance(5000);
+  for (let round = 0; round < 10; round += 1) {
+    await sim.time.settle(client.delete(leaseType, boss));
+    await sim.time.advance(5000 + round * 100);
+    const lease = await sim.time.settle(client.get<Lease>(leaseType, boss));
+    expect(lease.spec?.holderIdentity).toBe('a');
+  }
+  expect([terms, overlaps()]).toEqual([['a begins'], 0]);
+});
+
+test('leader: it is killed and its Lease is deleted -> the other creates it, and leads after the lease time', async () => {
+  const { sim, client, stand, kill, leaders } = await start();
+  stand('a');
+  await sim.time.until(() => leaders().includes('a'), { withinMs: 5000 });
+  stand('b');
+  await sim.time.advance(5000);
+  kill('a');
+  await sim.time.settle(client.delete(leaseType, boss));
+  await sim.time.advance(20_000);
+  expect(leaders()).toEqual([]);
+  await sim.time.until(() => leaders().includes('b'), { withinMs: 8000 });
+});
+
+test.each([
+  ['POST', undefined],
+  ['PUT', 'update' as const],
+])(
+  'leader: two candidates create the Lease by %s at the same time -> one leads, neither has a problem',
+  async (_method, createBy) => {
+    const { sim, home, stand, leaders } = await start();
+    let asked = 0;
+    const both = sim.world('both');
+    // Both have seen that there is none before either writes.
+    sim.network.listen(home.url, async (request) => {
+      const response = await home.api.handle(request);
+      if (request.method === 'GET') asked += 1;
+      while (asked < 2) await sleep(both.timers, 10);
+      return response;
+    });
+    const candidates = [stand('a', { createBy }), stand('b', { createBy })];
+    await sim.time.until(() => leaders().length > 0, { withinMs: 5000 });
+    expect([leaders().length, candidates.map((one) => one.problem())]).toEqual([1, ['', '']]);
+  },
+);
 
 test('leader: work that ends by itself -> the Lease is given up, and somebody stands again', async () => {
   const { sim, stand, terms } = await start();
@@ -127,14 +180,17 @@ test('leader: the answer to a renewal comes after the term has ended -> it does 
   expect(imposters).toBe(0);
 });
 
-test('leader: random faults, ten seeds -> never two at once, and one again when the faults are over', async () => {
+test('leader: random faults and deletions of the Lease, ten seeds -> never two at once, and one again when the faults are over', async () => {
   for (let seed = 1; seed <= 10; seed += 1) {
-    const { sim, home, stand, overlaps, leaders } = await start(seed);
+    const { sim, home, client, stand, overlaps, leaders } = await start(seed);
     const random = sim.world('chaos').random;
     for (const name of ['a', 'b', 'c']) stand(name);
+    // All have seen a Lease.
+    await sim.time.advance(5_000);
     for (let round = 0; round < 60; round += 1) {
       const name = ['a', 'b', 'c'][Math.floor(random.float() * 3)]!;
       sim.network.setLink(name, home.url, (['up', 'refused', 'silent'] as const)[Math.floor(random.float() * 3)]!);
+      if (random.float() < 0.2) await sim.time.settle(deleteIfPresent(client, leaseType, boss));
       await sim.time.advance(random.float() * 20_000);
     }
     for (const name of ['a', 'b', 'c']) sim.network.setLink(name, home.url, 'up');
@@ -148,6 +204,7 @@ interface StandOptions {
   readonly wrapUpMs?: number;
   readonly workMs?: number;
   readonly times?: LeaderTimes;
+  readonly createBy?: 'update';
 }
 
 async function start(seed = 1) {
@@ -167,14 +224,15 @@ async function start(seed = 1) {
   const stand = (name: string, options: StandOptions = {}) => {
     const world = sim.world(name, options);
     worlds.set(name, world);
+    const client = home.clientOf(world);
     const candidate = standForLeader({
-      client: home.clientOf(world),
+      client,
       world,
       log: silentLog,
-      namespace: 'default',
-      name: 'boss',
+      ...boss,
       identity: name,
       times: options.times,
+      ...(options.createBy && { create: (lease) => client.update(leaseType, lease) }),
       whileLeading: async (signal) => {
         terms.push(`${name} begins`);
         working.add(name);

@@ -3,13 +3,15 @@
 // A holder is taken for gone when its Lease has not changed for the lease time on our own monotonic clock since we
 // saw it change last; timestamps written by others are never compared. A leader steps down by its own clock before
 // another may step up: it counts from the moment it sent its last successful renewal, the others from when they saw
-// it. `isLeader()` asks the clock at each call, so a process that was asleep does not rely on an old result.
+// it. `isLeader()` asks the clock at each call, so a process that was asleep does not rely on an old result. A Lease that is
+// deleted is created again by the leader. If it does not, another candidate creates it with a holder that is nobody, and
+// waits for its end like for that of any other holder.
 
 import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { getOrUndefined } from '../client/absent.ts';
-import type { Client } from '../client/client.ts';
-import { isAlreadyExists, isConflict } from '../objects/api-error.ts';
+import type { Client, RequestOptions } from '../client/client.ts';
+import { type ApiError, isAlreadyExists, isConflict, isInvalid } from '../objects/api-error.ts';
 import { formatMicroTime, type Lease, leaseType } from '../objects/lease.ts';
 
 export interface LeaderOptions {
@@ -23,6 +25,8 @@ export interface LeaderOptions {
   /** Runs while we lead. Its signal is aborted when we do not any more; we stand again after it has returned. */
   readonly whileLeading: (signal: AbortSignal) => Promise<void>;
   readonly times?: LeaderTimes;
+  /** Creates the Lease if it is not there; by POST when absent. */
+  readonly create?: (lease: Lease, options: RequestOptions) => Promise<Lease>;
 }
 
 export interface LeaderTimes {
@@ -44,6 +48,11 @@ export interface Candidate {
 
 const defaultTimes: LeaderTimes = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
 
+/** Holder of a Lease that was created again by a candidate that did not lead. */
+const nobody = 'nobody';
+/** For so many looks a deleted Lease is left to its leader. */
+const patienceRetries = 3;
+
 interface Observation {
   readonly resourceVersion: string;
   readonly atMs: number;
@@ -55,6 +64,8 @@ export function standForLeader(options: LeaderOptions): Candidate {
   const times = options.times ?? defaultTimes;
   const stopping = new AbortController();
   let observed: Observation | undefined;
+  /** Since when the Lease is not there, as far as we saw. */
+  let absentSinceMs: number | undefined;
   /** Set while we lead: the moment until which no other can. */
   let leadsUntilMs: number | undefined;
   /** The Lease as we wrote it last, while nothing says that it is another. */
@@ -72,6 +83,7 @@ export function standForLeader(options: LeaderOptions): Candidate {
   function observe(lease: Lease): void {
     const resourceVersion = lease.metadata.resourceVersion ?? '';
     if (observed?.resourceVersion !== resourceVersion) observed = { resourceVersion, atMs: nowMs() };
+    absentSinceMs = undefined;
   }
 
   /** One try to get or to keep the Lease. Whether we hold it now. */
@@ -80,8 +92,9 @@ export function standForLeader(options: LeaderOptions): Candidate {
     const attemptTerm = term;
     const current = held ?? (await getOrUndefined<Lease>(client, leaseType, ref, { timeoutMs: requestTimeoutMs }));
     if (current !== undefined) observe(current);
-    if (current !== undefined && !mayTake(current)) {
+    if (current === undefined ? isDeleted() : !mayTake(current)) {
       leadsUntilMs = undefined;
+      if (current === undefined) await restore();
       return false;
     }
     held = undefined;
@@ -96,8 +109,25 @@ export function standForLeader(options: LeaderOptions): Candidate {
 
   function write(current: Lease | undefined): Promise<Lease> {
     const wanted = wantedLease(current);
-    if (current === undefined) return client.create(leaseType, wanted, { timeoutMs: requestTimeoutMs });
+    if (current === undefined) return create(wanted);
     return client.update(leaseType, wanted, { timeoutMs: requestTimeoutMs });
+  }
+
+  function create(lease: Lease): Promise<Lease> {
+    const limit = { timeoutMs: requestTimeoutMs };
+    return options.create?.(lease, limit) ?? client.create(leaseType, lease, limit);
+  }
+
+  /** A Lease that was there may have a holder that has not noticed that it is gone. */
+  function isDeleted(): boolean {
+    return observed !== undefined && !isLeader();
+  }
+
+  async function restore(): Promise<void> {
+    absentSinceMs ??= nowMs();
+    if (nowMs() - absentSinceMs < patienceRetries * times.retryMs) return;
+    const { spec, ...lease } = wantedLease(undefined);
+    observe(await create({ ...lease, spec: { ...spec, holderIdentity: nobody } }));
   }
 
   function mayTake(lease: Lease): boolean {
@@ -131,7 +161,7 @@ export function standForLeader(options: LeaderOptions): Candidate {
       return isHeld;
     } catch (error) {
       // A conflict shows that another was first; any other error, that we could not ask.
-      problem = isConflict(error) || isAlreadyExists(error) ? '' : errorText(error);
+      problem = isConflict(error) || isThere(error) ? '' : errorText(error);
       log.debug('lease was not written', { error: errorText(error) });
       return false;
     }
@@ -203,4 +233,11 @@ export function standForLeader(options: LeaderOptions): Candidate {
       await running;
     },
   };
+}
+
+/** It was to be created, and another was first. An update without a resourceVersion overwrites no Lease. */
+function isThere(error: unknown): boolean {
+  if (isAlreadyExists(error)) return true;
+  const causes = isInvalid(error) ? ((error as ApiError).details?.causes ?? []) : [];
+  return causes.some(({ field }) => field === 'metadata.resourceVersion');
 }
