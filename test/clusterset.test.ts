@@ -19,7 +19,12 @@ import { livenessReportType } from '../src/clusterset/kinds/liveness-report.ts';
 import { type ServiceImport, serviceImportType } from '../src/clusterset/kinds/service-import.ts';
 import { type ServiceShard, serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
 import { membershipSecretName, readMembership } from '../src/clusterset/membership/membership.ts';
-import { memberLeaseName, memberNamespace, memberRecordName } from '../src/clusterset/rules/broker-layout.ts';
+import {
+  memberLeaseName,
+  memberNamespace,
+  memberRecordName,
+  memberRoleName,
+} from '../src/clusterset/rules/broker-layout.ts';
 import { getOrUndefined } from '../src/kube/client/absent.ts';
 import type { Client } from '../src/kube/client/client.ts';
 import { isForbidden } from '../src/kube/objects/api-error.ts';
@@ -583,6 +588,29 @@ describe('agents that stop and start', () => {
     await until('it takes over', async () => (await stateOf(second)) === 'leading');
     agents.set('east', second);
     expect(await importLine(west.client, key)).toContain('from east');
+  });
+
+  test('agent: its leader Lease is deleted at the broker -> created again, owned by the namespace of the member', async () => {
+    const agent = agents.get('west')!;
+    const ref = { namespace: 'prod-members', name: 'west.eu' };
+    const owners = async () =>
+      (await getOrUndefined<Lease>(broker.client, leaseType, ref))?.metadata.ownerReferences?.map(({ name }) => name);
+    const namespace = memberNamespace('prod', 'west.eu');
+    expect(await owners()).toEqual([namespace]);
+    await broker.client.delete(leaseType, ref);
+    await until('it is there again', async () => (await owners()) !== undefined);
+    expect(await owners()).toEqual([namespace]);
+    expect(await stateOf(agent)).toBe('leading');
+    expect(agent.log().match(/leadership lost/g)).toBeNull();
+  });
+
+  test('broker init: a member that joined an earlier release -> may create its leader Lease too', async () => {
+    const ref = { namespace: 'prod-members', name: memberRoleName('west.eu') };
+    const rulesOf = async () => (await broker.client.get<KubernetesObject & { rules: object[] }>(roleType, ref)).rules;
+    const rules = await rulesOf();
+    await broker.client.patch(roleType, ref, { kind: 'merge', body: { rules: [] } });
+    expect((await atBroker('init')).lines).toContain('updated rights of member west.eu');
+    expect(await rulesOf()).toEqual(rules);
   });
 
   test('agent: its token is old -> renewed at the broker, kept at home, and the work goes on', async () => {

@@ -10,6 +10,7 @@ import type { Metrics } from '../base/metrics.ts';
 import type { World } from '../base/world.ts';
 import { createAgent } from '../clusterset/agent/agent.ts';
 import { startAuthorityRenewal } from '../clusterset/agent/authority-renewal.ts';
+import { createLeaderLease } from '../clusterset/agent/leader-lease.ts';
 import { MembershipCopy } from '../clusterset/agent/membership-copy.ts';
 import { startTokenRenewal } from '../clusterset/agent/token-renewal.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
@@ -150,6 +151,7 @@ export function startAgentRole(options: AgentRoleOptions): AgentRole {
       name: leaderLeaseName(clusterId),
       identity: world.random.uuid(),
       whileLeading,
+      create: (lease, limit) => createLeaderLease(broker, namespace, lease, limit),
       times: options.leaderTimes,
     });
     const begun: Term = { key: keyOf(membership), membership, candidate, broker, isRefused: false };

@@ -27,6 +27,7 @@ export const situations: [string, (world: FlowWorld) => Promise<void>][] = [
   ['the options of the clusterset change -> stored for resolvers and proxies', options],
   ['a member is silent -> noticed, and when it comes back', silence],
   ['a second agent -> takes over when the first ends, and renews an old token', takeOver],
+  ['the leader Lease of a member is deleted at the broker -> created again', deletedLease],
   ['a cluster joins again with a new token -> the same member', joinAgain],
   ['everything is taken away -> gone', takenAway],
 ];
@@ -408,6 +409,15 @@ async function takeOver({ east, parts }: FlowWorld): Promise<void> {
   east.kubectl(['patch', 'secret', 'portolan-broker', '-n', system, '-p', patch]);
   await parts.end(first!);
   await until('it leads and has a new token', () => token() !== before);
+}
+
+async function deletedLease({ broker, east, west }: FlowWorld): Promise<void> {
+  for (const { name } of [east, west]) {
+    const owner = () =>
+      look(broker, `get lease ${name} -n prod-members -o jsonpath={.metadata.ownerReferences[0].name}`);
+    broker.kubectl(`delete lease ${name} -n prod-members`);
+    await until('created again, with its owner', () => owner() === `prod-m-${name}`);
+  }
 }
 
 async function joinAgain({ broker, east }: FlowWorld): Promise<void> {

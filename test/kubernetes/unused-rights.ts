@@ -69,8 +69,10 @@ function singleRights({ verbs, apiGroups = [], resources = [], resourceNames }: 
   );
 }
 
-function isUse({ verb, objectRef }: AuditLine, right: Right, namespace: string | undefined): boolean {
-  if (objectRef === undefined || verb !== right.verb) return false;
+function isUse({ verb, objectRef, responseStatus }: AuditLine, right: Right, namespace: string | undefined): boolean {
+  // An update that creates a Lease needs both rights.
+  const isCreation = verb === 'update' && right.verb === 'create' && responseStatus?.code === 201;
+  if (objectRef === undefined || (verb !== right.verb && !isCreation)) return false;
   const { apiGroup = '', resource, subresource, name } = objectRef;
   const whole = subresource === undefined ? resource : `${resource}/${subresource}`;
   if (apiGroup !== right.group || whole !== right.resource) return false;

@@ -17,6 +17,7 @@ import {
   type MemberRequest,
   memberNamespaceObject,
   memberObjects,
+  memberOwner,
 } from '../../clusterset/membership/broker-objects.ts';
 import { formatJoinToken } from '../../clusterset/membership/join-token.ts';
 import {
@@ -138,7 +139,7 @@ export async function brokerToken(request: TokenRequest & { server?: string }): 
   const { client, clusterset, id, access } = request;
   const set = await refuse(request);
   const namespace = await install(client, memberNamespaceObject(request));
-  const owner = ownerOf(namespace.object);
+  const owner = memberOwner(namespace.object);
   const wanted = memberObjects({ ...request, quota: set.spec?.memberQuota }, owner);
   for (const object of wanted) await install(client, object);
   const { token, expiresAt } = await newToken(request, owner);
@@ -191,8 +192,4 @@ async function newToken(request: TokenRequest, owner: OwnerReference) {
   await deleteIfPresent(client, secretType, ref);
   const { object: secret } = await install(client, manifest(secretType, { ...ref, ownerReferences: [owner] }, {}));
   return requestToken(client, { namespace, name: id, lifetimeMs, boundTo: secret });
-}
-
-function ownerOf({ metadata }: Namespace): OwnerReference {
-  return { apiVersion: 'v1', kind: 'Namespace', name: metadata.name, uid: metadata.uid ?? '' };
 }

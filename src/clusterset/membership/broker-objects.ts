@@ -117,6 +117,11 @@ export function memberNamespaceObject({ clusterset, id }: MemberRequest): Manife
   return manifest(namespaceType, { name, labels, annotations: { [clusterIdAnnotation]: id } }, {});
 }
 
+/** The member's namespace, as the owner of what it has elsewhere. */
+export function memberOwner({ metadata }: Namespace): OwnerReference {
+  return { apiVersion: 'v1', kind: 'Namespace', name: metadata.name, uid: metadata.uid ?? '' };
+}
+
 /** Without an owner they stay when the member's namespace goes. */
 export function memberObjects(request: MemberRequest, owner?: OwnerReference): Manifest[] {
   const { clusterset, id, spec } = request;
@@ -126,9 +131,8 @@ export function memberObjects(request: MemberRequest, owner?: OwnerReference): M
   const ownedBy = owner === undefined ? {} : { ownerReferences: [owner] };
   return [
     memberQuotaObject(request),
-    ...memberRightsObjects(request),
+    ...memberRightsObjects(request, owner),
     manifest(serviceAccountType, { name: id, namespace: accounts, ...ownedBy }, {}),
-    ...granted(memberRoleName(id), accounts, [self], accountRules(id), ownedBy),
     ...granted(memberRoleName(id), clusterset, [self], reportRules(id), ownedBy),
     manifest(leaseType, { name: leaderLeaseName(id), namespace: accounts, ...ownedBy }, {}),
     manifest(
@@ -142,14 +146,18 @@ export function memberObjects(request: MemberRequest, owner?: OwnerReference): M
 /** A member's own small objects: its leases and its record. */
 const ownObjectsMax = 100;
 
-/** The rights in a member's namespace, its own and those of the others. */
-export function memberRightsObjects({ clusterset, id }: Pick<MemberRequest, 'clusterset' | 'id'>): Manifest[] {
+/** The rights in a member's namespace, its own and those of the others, and its rights to its account. */
+export function memberRightsObjects(
+  { clusterset, id }: Pick<MemberRequest, 'clusterset' | 'id'>,
+  owner?: OwnerReference,
+): Manifest[] {
   const accounts = membersNamespace(clusterset);
   const namespace = memberNamespace(clusterset, id);
   const self: Subject = { kind: 'ServiceAccount', name: id, namespace: accounts };
   return [
     ...granted('portolan-readers', namespace, [accountsOf(accounts)], readerRules),
     ...granted('portolan-member', namespace, [self], memberRules(namespace)),
+    ...granted(memberRoleName(id), accounts, [self], accountRules(id), owner && { ownerReferences: [owner] }),
   ];
 }
 
@@ -207,7 +215,8 @@ function accountRules(id: string): PolicyRule[] {
       apiGroups: ['coordination.k8s.io'],
       resources: ['leases'],
       resourceNames: [leaderLeaseName(id)],
-      verbs: ['get', 'update'],
+      // It creates the Lease again, by PUT, if somebody deletes it. Other names are refused, so no quota is needed.
+      verbs: ['get', 'create', 'update'],
     },
     // A join token is used up by deleting what it is bound to.
     { apiGroups: [''], resources: ['secrets'], resourceNames: [joinSecretName(id)], verbs: ['delete'] },
