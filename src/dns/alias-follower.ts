@@ -14,18 +14,29 @@ export interface AliasFollowerOptions {
   /** Those who may know the target, in order. */
   readonly handlers: readonly Handler[];
   readonly onAnswered?: (query: Query, answer: Answer) => void;
+  /** Told of errors of ours, which concern one answer. */
+  readonly onFault: (error: unknown) => void;
 }
 
 export type FollowAlias = (query: Query, answer: Answer, target: Uint8Array) => Step | Later;
 
-export function createAliasFollower({ handlers, onAnswered }: AliasFollowerOptions): FollowAlias {
+export function createAliasFollower({ handlers, onAnswered, onFault }: AliasFollowerOptions): FollowAlias {
+  function finished(query: Query, answer: Answer, message: Uint8Array | undefined): Uint8Array | undefined {
+    try {
+      return finish(query, answer, message, onAnswered);
+    } catch (error) {
+      onFault(error);
+      return undefined;
+    }
+  }
+
   return (query, answer, target) => {
     const question = questionFor(query, target);
     const reply = new Answer(new Uint8Array(messageBytesMax));
     const answering = ask(handlers, question, reply);
     if (answering === undefined) return 'done';
     const [asker, kept] = [copyOf(query), keep(answer, query)];
-    return { take: (take) => answering.take((message) => take(finish(asker, kept, message, onAnswered))) };
+    return { take: (take) => answering.take((message) => take(finished(asker, kept, message))) };
   };
 }
 

@@ -7,7 +7,7 @@ import { nobody } from './config/config.ts';
 import { CatalogReader } from './reader.ts';
 import { Trust } from './source/trusted-servers.ts';
 import { StubZones } from './stub-zones/stub-zones.ts';
-import { makeCatalog, stillClock } from './testing/ask.ts';
+import { makeCatalog, stillClock, throwFault } from './testing/ask.ts';
 
 function namesOf(config: Partial<ChainParts['config']>): string[] {
   const catalog = makeCatalog();
@@ -31,6 +31,7 @@ function namesOf(config: Partial<ChainParts['config']>): string[] {
       random: { float: () => 0, bytes: (count) => new Uint8Array(count), uuid: () => '' },
     },
     exchange: { ask: () => Promise.reject(new Error('no network')), close: () => {} },
+    onFault: throwFault,
   };
   return buildChain(parts).map(({ name }) => name);
 }

@@ -94,10 +94,12 @@ export interface ChainParts {
   readonly tally?: Tally;
   readonly serverStats?: ServerStats;
   readonly onAnswered?: (query: Query, answer: Answer) => void;
+  /** Told of errors of ours, which concern one answer. */
+  readonly onFault: (error: unknown) => void;
 }
 
 export function buildChain(parts: ChainParts): Handler[] {
-  const { config, reader, stubZones, trust, world, exchange, onAnswered } = parts;
+  const { config, reader, stubZones, trust, world, exchange, onAnswered, onFault } = parts;
   const { clusterZone, peerNames, forward } = config;
   const local = reader.places.standAt(config.localCluster);
   const here = () => local;
@@ -105,7 +107,7 @@ export function buildChain(parts: ChainParts): Handler[] {
   const { hasRandomCase } = forward ?? {};
   const { forwardTimes: times } = config;
   const { tally, serverStats } = parts;
-  const room = new WaitingRoom({ max: config.waitingMax, onAnswered });
+  const room = new WaitingRoom({ max: config.waitingMax, onAnswered, onFault });
   const own = ownZones(config);
   const ownZoneOf = (name: Uint8Array) => {
     const found = own.find(({ zone }) => isWithin(name, name.length, zone.bytes))?.zone;
@@ -113,7 +115,7 @@ export function buildChain(parts: ChainParts): Handler[] {
   };
   const isOurs = (name: Uint8Array) =>
     ownZoneOf(name) !== undefined || reader.names.find(name, name.length, hashBytes(name, 0, name.length)) >= 0;
-  const forwarding = { world, exchange, cache, room, times, hasRandomCase, tally, serverStats };
+  const forwarding = { world, exchange, cache, room, times, hasRandomCase, tally, serverStats, onFault };
   const { trusted } = trust;
   const { mark = markOf(world.random) } = config;
   const tagger = new SourceTagger({
@@ -149,7 +151,11 @@ export function buildChain(parts: ChainParts): Handler[] {
     zoneHandler({ ...(name === 'authority' ? asked : askedHere), name, zone });
   const elsewhere = [...(peerNames?.elsewhere ?? []), ...own.map(({ zone }) => zone.bytes)];
   const islands = peerNames && islandHandler({ ...askedHere, ...peerNames, elsewhere, name: 'peers' });
-  const followOn = createAliasFollower({ handlers: [...present(islands), stub, ...present(upstream)], onAnswered });
+  const followOn = createAliasFollower({
+    handlers: [...present(islands), stub, ...present(upstream)],
+    onAnswered,
+    onFault,
+  });
   const outside = peerNames ? [namesOutside] : [];
   return [
     aclHandler({ clients: config.clients, isForwarding: forward !== undefined }),

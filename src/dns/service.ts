@@ -52,6 +52,7 @@ export class DnsService {
     const isLogging = () => this.#reader.isLogging;
     const observer = new QueryObserver({ clock, counters, isLogging, writeLine, sourceOf });
     const onAnswered = observer.answered.bind(observer);
+    const onFault = this.#faultLog(options);
     const parts = {
       reader: this.#reader,
       stubZones: this.stubZones,
@@ -61,6 +62,7 @@ export class DnsService {
       tally: this.tally,
       serverStats: serverStatsIn(counters),
       onAnswered,
+      onFault,
     };
     this.#config = config;
     this.#chainOf = (wanted) => buildChain({ ...parts, config: wanted });
@@ -69,7 +71,7 @@ export class DnsService {
       observer,
       clock,
       sourceOption: config.sourceOption,
-      onFault: this.#faultLog(options),
+      onFault,
     });
   }
 

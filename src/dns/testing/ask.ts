@@ -134,6 +134,11 @@ const noTimers: Timers = { after: () => ({ cancel: () => {} }) };
 const noRandom: Random = { float: () => 0, bytes: (count) => new Uint8Array(count), uuid: () => '' };
 const noExchange: Exchange = { ask: () => Promise.reject(new Error('there is no network here')), close: () => {} };
 
+/** An error that would only be logged in production fails the test. */
+export function throwFault(error: unknown): never {
+  throw error;
+}
+
 /** Asks as a client on loopback would, without a socket. */
 export class Asker {
   readonly service: DnsService;
@@ -146,13 +151,7 @@ export class Asker {
     this.#answer.keepaliveMs = 10_000;
     this.service = new DnsService({
       world: { clock: stillClock, timers: noTimers, random: noRandom, ...options.world },
-      // A fault that would only be logged in production fails the test.
-      log: {
-        ...silentLog,
-        error: (text, fields) => {
-          throw fields?.['error'] ?? new Error(text);
-        },
-      },
+      log: { ...silentLog, error: (text, fields) => throwFault(fields?.['error'] ?? new Error(text)) },
       counters: this.counters,
       writeLine: (fields) => this.lines.push(fields),
       memory: catalog.table.memory,

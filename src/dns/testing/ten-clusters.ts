@@ -16,7 +16,7 @@ import { ReplyCache } from '../upstream/cache.ts';
 import type { Exchange } from '../upstream/exchange.ts';
 import { WaitingRoom } from '../upstream/waiting-room.ts';
 import { defaultSourceOption } from '../wire.ts';
-import { encodeQuestion } from './ask.ts';
+import { encodeQuestion, throwFault } from './ask.ts';
 
 export interface TenClustersResult {
   wrong: number;
@@ -45,9 +45,7 @@ export async function runTenClusters(options: {
   const cache = new ReplyCache();
   const responder = new Responder({
     chain: [resolverOf({ world, cache, isClusterInKey: options.isClusterInKey })],
-    onFault: (error) => {
-      throw error;
-    },
+    onFault: throwFault,
   });
   const queries = Array.from({ length: clusterCount }, (_, i) => queryFrom(`cluster-${i}`));
   const answer = new Answer();
@@ -87,7 +85,8 @@ function resolverOf({ world, cache, isClusterInKey }: ResolverParts): Handler {
       return tag === 'loop' ? tag : { ...tag, key: '' };
     };
   }
-  return stubHandler({ zones, tagger, forwarding: { world, cache, exchange: authority, room: new WaitingRoom() } });
+  const room = new WaitingRoom({ onFault: throwFault });
+  return stubHandler({ zones, tagger, forwarding: { world, cache, exchange: authority, room, onFault: throwFault } });
 }
 
 /** Answers 10.0.0.<n> to cluster-<n>. */

@@ -46,6 +46,8 @@ export interface ForwarderOptions {
   readonly isOfOthers?: IsOfOthers;
   readonly tally?: Tally;
   readonly serverStats?: ServerStats;
+  /** Told of errors of ours in reading a reply. */
+  readonly onFault: (error: unknown) => void;
 }
 
 export const defaultForwardTimes: ForwardTimes = {
@@ -297,17 +299,28 @@ export class Forwarder {
 
   #exchange(server: ServerAddress, plain: Uint8Array, timeoutMs: number, isTcp: boolean, done: TakeRead): void {
     const { key, world } = this.#options;
-    const reading = this.#reading;
     if (!key) {
-      this.#send(server, plain, timeoutMs, isTcp, (bytes) => done(bytes && readReply(bytes, reading)));
+      this.#send(server, plain, timeoutMs, isTcp, (bytes) => done(bytes && this.#read(bytes)));
       return;
     }
     const timeSeconds = Math.floor(world.clock.wallMs() / 1000);
     const { message, mac } = signMessage(plain, key, { timeSeconds });
-    this.#send(server, message, timeoutMs, isTcp, (bytes) => {
-      const verdict = bytes && verifyMessage(bytes, { keys: [key], timeSeconds, requestMac: mac });
-      done(verdict?.kind === 'good' ? readReply(verdict.message, reading) : undefined);
-    });
+    const verified = (bytes: Uint8Array) => {
+      const verdict = verifyMessage(bytes, { keys: [key], timeSeconds, requestMac: mac });
+      return verdict.kind === 'good' ? verdict.message : undefined;
+    };
+    this.#send(server, message, timeoutMs, isTcp, (bytes) => done(bytes && this.#read(bytes, verified)));
+  }
+
+  /** An error of ours on a reply that nobody foresaw costs that reply, not the thread. */
+  #read(bytes: Uint8Array, verified?: (bytes: Uint8Array) => Uint8Array | undefined): Reply | undefined {
+    try {
+      const message = verified ? verified(bytes) : bytes;
+      return message && readReply(message, this.#reading);
+    } catch (error) {
+      this.#options.onFault(error);
+      return undefined;
+    }
   }
 
   #send(server: ServerAddress, message: Uint8Array, timeoutMs: number, isTcp: boolean, done: TakeReply): void {

@@ -4,6 +4,7 @@ import packet from 'dns-packet';
 import { expect, test } from 'vitest';
 import { encodeName } from '../../base/dns/name.ts';
 import { Answer } from '../answer.ts';
+import { throwFault } from '../testing/ask.ts';
 import { Query } from '../wire.ts';
 import { ReplyCache } from './cache.ts';
 import { readReply } from './reply.ts';
@@ -21,7 +22,7 @@ function throughCache(received: Buffer): Buffer {
   query.read(packet.encode({ questions: [question] }));
   const answer = new Answer();
   answer.begin(query);
-  new WaitingRoom().fill(query, answer, cache.get('key', 0)!, 0);
+  new WaitingRoom({ onFault: throwFault }).fill(query, answer, cache.get('key', 0)!, 0);
   return Buffer.from(answer.bytes.subarray(0, answer.finish()));
 }
 

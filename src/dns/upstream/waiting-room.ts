@@ -19,6 +19,13 @@ interface Source {
   waiting: number;
 }
 
+export interface WaitingRoomOptions {
+  readonly max?: number;
+  readonly onAnswered?: (query: Query, answer: Answer) => void;
+  /** Told of errors of ours, which concern one answer. */
+  readonly onFault: (error: unknown) => void;
+}
+
 export class WaitingRoom {
   readonly #max: number;
   readonly #sources = new Map<string, Source>();
@@ -27,11 +34,13 @@ export class WaitingRoom {
   readonly #answer = new Answer(new Uint8Array(messageBytesMax + 2));
   readonly #turns = new Turns();
   /** Told of every answer. */
-  readonly #onAnswered: ((query: Query, answer: Answer) => void) | undefined;
+  readonly #onAnswered: WaitingRoomOptions['onAnswered'];
+  readonly #onFault: WaitingRoomOptions['onFault'];
 
-  constructor(options: { readonly max?: number; readonly onAnswered?: (query: Query, answer: Answer) => void } = {}) {
+  constructor(options: WaitingRoomOptions) {
     this.#max = options.max ?? defaultWaitingMax;
     this.#onAnswered = options.onAnswered;
+    this.#onFault = options.onFault;
   }
 
   get waiting(): number {
@@ -57,21 +66,35 @@ export class WaitingRoom {
     return new Waiter(source, query, answer);
   }
 
-  /** Gives one who waits its answer, and its place to others. */
+  /** Gives one who waits its answer, and its place to others. A fault loses this answer only. */
   answer(waiter: Waiter, cached: CachedReply, age: number | 'stale'): void {
     const { source } = waiter;
     this.#waiting -= 1;
     source.waiting -= 1;
     if (source.waiting === 0) this.#sources.delete(source.address);
+    try {
+      waiter.deliver(this.#message(waiter, cached, age));
+    } catch (error) {
+      this.#onFault(error);
+    }
+  }
+
+  /** Undefined, which is silence, after a fault. */
+  #message(waiter: Waiter, cached: CachedReply, age: number | 'stale'): Uint8Array | undefined {
     const query = this.#query;
     const answer = this.#answer;
-    waiter.restore(query, answer);
-    this.fill(query, answer, cached, age);
-    const length = answer.finish();
-    if (!query.isInner) this.#onAnswered?.(query, answer);
-    const message = copyOf(answer.bytes, length);
-    const { signature } = answer;
-    waiter.deliver(signature ? signMessage(message, signature.key, signature).message : message);
+    try {
+      waiter.restore(query, answer);
+      this.fill(query, answer, cached, age);
+      const length = answer.finish();
+      if (!query.isInner) this.#onAnswered?.(query, answer);
+      const message = copyOf(answer.bytes, length);
+      const { signature } = answer;
+      return signature ? signMessage(message, signature.key, signature).message : message;
+    } catch (error) {
+      this.#onFault(error);
+      return undefined;
+    }
   }
 
   /** Fills an answer from a reply. */
@@ -113,7 +136,7 @@ export class Waiter implements Later {
   readonly #extendedError: number;
   readonly #extendedText: string;
   #take: TakeMessage | undefined;
-  #early: Uint8Array | undefined;
+  #early: { readonly message: Uint8Array | undefined } | undefined;
 
   constructor(source: Source, query: Query, answer: Answer) {
     this.source = source;
@@ -135,13 +158,13 @@ export class Waiter implements Later {
   }
 
   take(take: TakeMessage): void {
-    if (this.#early) take(this.#early);
+    if (this.#early) take(this.#early.message);
     else this.#take = take;
   }
 
-  deliver(message: Uint8Array): void {
+  deliver(message: Uint8Array | undefined): void {
     if (this.#take) this.#take(message);
-    else this.#early = message;
+    else this.#early = { message };
   }
 
   restore(query: Query, answer: Answer): void {
