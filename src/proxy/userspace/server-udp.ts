@@ -41,6 +41,8 @@ export function listenUdp(options: ListenOptions): Promise<Listener> {
   };
 
   socket.on('message', (message, from) => {
+    // It cannot be answered: sending to port 0 throws.
+    if (from.port === 0) return;
     const key = `${from.address} ${from.port}`;
     const known = sessions.get(key);
     if (known !== undefined && !isStill(options, known.backend)) end(key);
