@@ -2,7 +2,7 @@
 // recomputes the names of the one service it belongs to, and only names that came out different are written. No I/O:
 // attach.ts watches the home and src/dns answers.
 
-import { ByteWriter } from '../base/dns/bytes.ts';
+import { ByteReader, ByteWriter } from '../base/dns/bytes.ts';
 import { isSameJson } from '../base/json.ts';
 import { RememberedTexts } from '../base/text/remembered-texts.ts';
 import type { Clock, Timer, Timers } from '../base/world.ts';
@@ -28,6 +28,7 @@ import {
   packOwner,
   packSlice,
   type SliceOwner,
+  type SlicePacking,
   unpackOwner,
   unpackSlice,
   unpackSliceOwner,
@@ -36,6 +37,7 @@ import { NameTable } from './name-table.ts';
 import { type OwnerInput, OwnerNames } from './owner-names.ts';
 import { PackedMap } from './packed-map.ts';
 import type { ClusterPlace } from './places.ts';
+import { SliceShapes } from './slice-shapes.ts';
 import { fixedNames, makeZone, type Zone, type ZoneSource } from './zones.ts';
 
 export interface CatalogOptions {
@@ -113,6 +115,7 @@ export class Catalog {
   readonly #owners = new PackedMap();
   readonly #slices = new PackedMap();
   readonly #writer = new ByteWriter(4096);
+  readonly #packing: SlicePacking = { writer: this.#writer, shapes: new SliceShapes() };
   readonly #texts = new RememberedTexts();
   readonly #dirty = new Map<string, Dirty>();
   readonly #listeners = new Set<(changes: readonly CatalogChange[]) => void>();
@@ -193,14 +196,14 @@ export class Catalog {
     const { namespace = '', name } = slice.metadata;
     const key = `${namespace}/${name}`;
     const at = this.#slices.locateText(key);
-    const isKnown = at >= 0 && isSameOwner(unpackSliceOwner(this.#slices.buffer, at, name), owner);
+    const isKnown = at >= 0 && isSameOwner(unpackSliceOwner(this.#sliceAt(at), this.#packing.shapes, name), owner);
     // A slice that moved to another service is gone from the first.
     if (at >= 0 && !isKnown) this.removeEndpointSlice(key);
     if (!owner) return;
     const ownerKey = keyOfOwner(owner.isImported ? 'i' : 's', namespace, owner.service);
     this.#touch(ownerKey);
     if (!isKnown) this.#addSlice(ownerKey, name);
-    this.#slices.setText(key, packSlice(this.#writer, slice, owner, this.#nowMs()));
+    this.#slices.setText(key, packSlice(this.#packing, slice, owner, this.#nowMs()));
   }
 
   removeEndpointSlice(sliceKey: string): void {
@@ -208,7 +211,7 @@ export class Catalog {
     if (at < 0) return;
     this.#settle();
     const [namespace, name] = splitKey(sliceKey);
-    const before = unpackSliceOwner(this.#slices.buffer, at, name);
+    const before = unpackSliceOwner(this.#sliceAt(at), this.#packing.shapes, name);
     const ownerKey = keyOfOwner(before.isImported ? 'i' : 's', namespace, before.service);
     this.#touch(ownerKey);
     const facts = this.#owner(ownerKey);
@@ -357,7 +360,7 @@ export class Catalog {
     const slices: NamedSlice[] = [];
     for (const name of owner.slices) {
       const at = this.#slices.locateText(`${namespace}/${name}`);
-      if (at >= 0) slices.push(unpackSlice(this.#slices.buffer, at, name, this.#texts));
+      if (at >= 0) slices.push(unpackSlice(this.#sliceAt(at), this.#packing.shapes, name));
     }
     // By cluster, so that answers do not depend on the order in which slices were seen.
     if (slices.some((slice, i) => i > 0 && bySource(slices[i - 1]!, slice) > 0)) slices.sort(bySource);
@@ -416,6 +419,10 @@ export class Catalog {
     else this.#unsettled.set(ownerKey, [name]);
     const isReading = this.#stage[ownerKey[0] as Side] === 'reading';
     if (!isReading || this.#unsettled.size >= unsettledMax) this.#settle();
+  }
+
+  #sliceAt(at: number): ByteReader {
+    return new ByteReader(this.#slices.buffer, at, this.#texts);
   }
 
   #nowMs(): number {

@@ -5,14 +5,9 @@ import { ByteReader, type ByteWriter } from '../base/dns/bytes.ts';
 import { parseAddress, parseIpv4Number } from '../base/ip.ts';
 import type { RememberedTexts } from '../base/text/remembered-texts.ts';
 import { type Endpoint, type EndpointSlice, isReady } from '../kube/objects/endpoint-slice.ts';
-import type { Protocol, Service } from '../kube/objects/service.ts';
-
-export interface PortFacts {
-  /** Empty for the unnamed port. */
-  readonly name: string;
-  readonly protocol: Protocol;
-  readonly port: number;
-}
+import type { Service } from '../kube/objects/service.ts';
+import { type PortFacts, packPorts, portsOf, repeat, unpackPorts } from './ports.ts';
+import type { SliceShapes } from './slice-shapes.ts';
 
 export interface EndpointFacts {
   readonly address: Uint8Array;
@@ -134,17 +129,7 @@ export function addressesOf(texts: readonly string[] | undefined): Uint8Array[] 
   return addresses;
 }
 
-function portsOf(ports: readonly { name?: string; protocol?: string; port?: number }[] | undefined): PortFacts[] {
-  const facts: PortFacts[] = [];
-  for (const { name, protocol, port } of ports ?? []) {
-    if (port === undefined || port < 0 || port > 65_535) continue;
-    facts.push({ name: (name ?? '').toLowerCase(), protocol: (protocol ?? 'TCP') as Protocol, port });
-  }
-  return facts;
-}
-
 const kinds: readonly OwnerKind[] = ['ClusterIP', 'Headless', 'ExternalName'];
-const protocols: readonly Protocol[] = ['TCP', 'UDP', 'SCTP'];
 
 /** `service` is its name: those of its slices begin with it nearly always, and only the rest is kept. */
 export function packOwner(writer: ByteWriter, owner: OwnerFacts, service: string): Uint8Array {
@@ -174,18 +159,25 @@ export function unpackOwner(bytes: Uint8Array, at: number, service: string, text
   return { isPresent, kind, ips, ports, externalName, trafficDistribution, slices, resourceVersion, seenMs };
 }
 
+export interface SlicePacking {
+  readonly writer: ByteWriter;
+  readonly shapes: SliceShapes;
+}
+
 /** Straight from the object: no list brings more of anything than of slices. */
-export function packSlice(writer: ByteWriter, slice: EndpointSlice, owner: SliceOwner, seenMs: number): Uint8Array {
-  const { metadata, addressType, ports, endpoints } = slice;
+export function packSlice(
+  { writer, shapes }: SlicePacking,
+  slice: EndpointSlice,
+  owner: SliceOwner,
+  seenMs: number,
+): Uint8Array {
+  const { metadata, addressType, endpoints } = slice;
+  const { service, isImported, cluster } = owner;
+  const zones = isImported ? zonesOf(endpoints ?? []) : [];
   // The name of a slice begins with that of its service nearly always.
-  packBehind(writer.reset(), owner.service, metadata.name)
-    .u8(owner.isImported ? 1 : 0)
-    .text(owner.cluster);
+  packBehind(writer.reset(), service, metadata.name);
+  shapes.write(writer, { isImported, cluster, ports: portsOf(slice.ports), zones });
   packSeen(writer, { resourceVersion: metadata.resourceVersion ?? '', seenMs });
-  packPorts(writer, portsOf(ports));
-  const zones = owner.isImported ? zonesOf(endpoints ?? []) : [];
-  writer.u8(zones.length);
-  for (const zone of zones) writer.text(zone);
   const countAt = writer.length;
   writer.u16(0);
   // Names stand for addresses: a slice of FQDNs has none to give.
@@ -228,15 +220,11 @@ function packAddress(writer: ByteWriter, text: string, mark: number): boolean {
   return address !== undefined;
 }
 
-/** Packed facts lie in `bytes` from `at` on. */
-export function unpackSlice(bytes: Uint8Array, at: number, name: string, texts?: RememberedTexts): NamedSlice {
-  const reader = new ByteReader(bytes, at, texts);
+/** Reads what `packSlice` wrote for a slice of this name. */
+export function unpackSlice(reader: ByteReader, shapes: SliceShapes, name: string): NamedSlice {
   const service = unpackBehind(reader, name);
-  const isImported = reader.u8() === 1;
-  const cluster = reader.text();
+  const { isImported, cluster, ports, zones } = shapes.read(reader);
   const { resourceVersion, seenMs } = unpackSeen(reader);
-  const ports = unpackPorts(reader);
-  const zones = repeat(reader.u8(), () => reader.text());
   const endpoints = repeat(reader.u16(), () => {
     const head = reader.u8();
     const address = reader.raw(head & 0x7f);
@@ -248,13 +236,10 @@ export function unpackSlice(bytes: Uint8Array, at: number, name: string, texts?:
 }
 
 /** Only whom it belongs to. */
-export function unpackSliceOwner(
-  bytes: Uint8Array,
-  at: number,
-  name: string,
-): Pick<SliceOwner, 'service' | 'isImported'> {
-  const reader = new ByteReader(bytes, at);
-  return { service: unpackBehind(reader, name), isImported: reader.u8() === 1 };
+export function unpackSliceOwner(reader: ByteReader, shapes: SliceShapes, name: string): SliceOwner {
+  const service = unpackBehind(reader, name);
+  const { isImported, cluster } = shapes.read(reader);
+  return { service, isImported, cluster };
 }
 
 /** A text as the part of `known` it begins with, and the rest. */
@@ -276,26 +261,4 @@ export function packSeen(writer: ByteWriter, seen: Seen): void {
 
 export function unpackSeen(reader: ByteReader): Seen {
   return { resourceVersion: reader.text(), seenMs: reader.u48() };
-}
-
-function packPorts(writer: ByteWriter, ports: readonly PortFacts[]): void {
-  const count = Math.min(255, ports.length);
-  writer.u8(count);
-  for (let i = 0; i < count; i++) {
-    const { name, protocol, port } = ports[i]!;
-    writer
-      .text(name)
-      .u8(Math.max(0, protocols.indexOf(protocol)))
-      .u16(port);
-  }
-}
-
-function unpackPorts(reader: ByteReader): PortFacts[] {
-  return repeat(reader.u8(), () => ({ name: reader.text(), protocol: protocols[reader.u8()]!, port: reader.u16() }));
-}
-
-export function repeat<T>(count: number, make: () => T): T[] {
-  const items = new Array<T>(count);
-  for (let i = 0; i < count; i++) items[i] = make();
-  return items;
 }

@@ -1,4 +1,6 @@
 // A map from bytes to bytes in two shared blocks of memory: one thread writes, any number read at the same time.
+// A slot is one word: the position of an entry in its low bits, the high bits of the key's hash in the others. How many bits
+// a position takes depends on the size of the other block, and stands behind the last slot.
 // An entry is written once and never changed; replacing it writes a new one and swaps one slot, so a reader sees the old
 // value or the new one and nothing in between. When the blocks are full or mostly garbage the writer makes a fresh pair
 // (a new generation) and tells its listener; readers keep the old pair until they have been handed the new one.
@@ -34,6 +36,8 @@ export class PackedReader {
   buffer!: Buffer;
   protected slots!: Int32Array;
   protected mask = 0;
+  /** Those bits of a slot that are a position. */
+  protected positionMask = 0;
 
   constructor(memory: PackedMemory) {
     this.adopt(memory);
@@ -43,19 +47,28 @@ export class PackedReader {
     this.slots = new Int32Array(memory.slots);
     this.bytes = new Uint8Array(memory.bytes);
     this.buffer = Buffer.from(memory.bytes);
-    this.mask = this.slots.length / 2 - 1;
+    this.mask = this.slots.length - 2;
+    this.positionMask = maskOf(this.slots[this.mask + 1]!);
   }
 
   /** Where the entry starts, or -1. `hash` must be `hashBytes` of the key. */
   find(key: Uint8Array, length: number, hash: number): number {
     const slots = this.slots;
     for (let slot = hash & this.mask; ; slot = (slot + 1) & this.mask) {
-      const position = Atomics.load(slots, 2 * slot + 1);
-      if (position === emptySlot) return -1;
-      if (position !== deletedSlot && slots[2 * slot] === hash && this.holds(entryOf(position), key, length)) {
-        return entryOf(position);
-      }
+      const word = Atomics.load(slots, slot);
+      if (word === emptySlot) return -1;
+      if (this.mayBe(word, hash) && this.holds(this.entryOf(word), key, length)) return this.entryOf(word);
     }
+  }
+
+  /** Whether the hash of a slot's key begins as this one does. */
+  protected mayBe(word: number, hash: number): boolean {
+    return word !== deletedSlot && ((word ^ hash) & ~this.positionMask) === 0;
+  }
+
+  /** Entries start at multiples of four. Position 0 means empty, hence the -1. */
+  protected entryOf(word: number): number {
+    return ((word & this.positionMask) - 1) * 4;
   }
 
   protected holds(entry: number, key: Uint8Array, length: number): boolean {
@@ -83,9 +96,9 @@ export class PackedReader {
   }
 }
 
-// Entries start at multiples of four, so that a slot's 31 bits reach over 8 GB. Position 0 means empty, hence the +1.
-const positionOf = (entry: number) => (entry >>> 2) + 1;
-const entryOf = (position: number) => (position - 1) * 4;
+const positionOf = (entry: number) => entry / 4 + 1;
+const entryAt = (position: number) => (position - 1) * 4;
+const maskOf = (bits: number) => 2 ** bits - 1;
 const padded = (size: number) => (size + 3) & ~3;
 
 export interface PackedMapOptions {
@@ -133,11 +146,9 @@ export class PackedMap extends PackedReader {
   override find(key: Uint8Array, length: number, hash: number): number {
     const { slots } = this;
     for (let slot = hash & this.mask; ; slot = (slot + 1) & this.mask) {
-      const position = slots[2 * slot + 1]!;
-      if (position === emptySlot) return -1;
-      if (position !== deletedSlot && slots[2 * slot] === hash && this.holds(entryOf(position), key, length)) {
-        return entryOf(position);
-      }
+      const word = slots[slot]!;
+      if (word === emptySlot) return -1;
+      if (this.mayBe(word, hash) && this.holds(this.entryOf(word), key, length)) return this.entryOf(word);
     }
   }
 
@@ -189,12 +200,11 @@ export class PackedMap extends PackedReader {
     this.#reserve(padded(headerBytes + length + value.length));
     const entry = this.#append(key, length, value);
     const slot = this.#slotFor(key, length, hash);
-    const before = this.slots[2 * slot + 1]!;
+    const before = this.slots[slot]!;
     if (before === emptySlot) this.#slotsTaken += 1;
     if (before === emptySlot || before === deletedSlot) this.#size += 1;
-    else this.#liveBytes -= entryBytes(this.bytes, entryOf(before));
-    this.slots[2 * slot] = hash;
-    Atomics.store(this.slots, 2 * slot + 1, positionOf(entry));
+    else this.#liveBytes -= entryBytes(this.bytes, this.entryOf(before));
+    Atomics.store(this.slots, slot, this.#wordOf(hash, entry));
   }
 
   delete(key: Uint8Array): boolean {
@@ -207,7 +217,7 @@ export class PackedMap extends PackedReader {
     const slot = this.#slotFor(key, length, hash);
     this.#liveBytes -= entryBytes(this.bytes, entry);
     this.#size -= 1;
-    Atomics.store(this.slots, 2 * slot + 1, deletedSlot);
+    Atomics.store(this.slots, slot, deletedSlot);
     return true;
   }
 
@@ -219,21 +229,21 @@ export class PackedMap extends PackedReader {
   /** The keys that are there at the first step, in the order in which they came or last changed. */
   *keys(): IterableIterator<Uint8Array> {
     const { bytes } = this;
-    for (const position of this.#positions()) yield bytes.slice(...keyRange(bytes, entryOf(position)));
+    for (const position of this.#positions()) yield bytes.slice(...keyRange(bytes, entryAt(position)));
   }
 
   *textKeys(): IterableIterator<string> {
     const { bytes, buffer } = this;
-    for (const position of this.#positions()) yield textOf(buffer, ...keyRange(bytes, entryOf(position)));
+    for (const position of this.#positions()) yield textOf(buffer, ...keyRange(bytes, entryAt(position)));
   }
 
   /** Positions of all entries in the order of memory: entries added together lie together. */
   #positions(): Int32Array {
     const positions = new Int32Array(this.#size);
     let count = 0;
-    for (let i = 1; i < this.slots.length; i += 2) {
-      const position = this.slots[i]!;
-      if (position !== emptySlot && position !== deletedSlot) positions[count++] = position;
+    for (let slot = 0; slot <= this.mask; slot++) {
+      const word = this.slots[slot]!;
+      if (word !== emptySlot && word !== deletedSlot) positions[count++] = word & this.positionMask;
     }
     return positions.sort();
   }
@@ -242,11 +252,11 @@ export class PackedMap extends PackedReader {
   #slotFor(key: Uint8Array, length: number, hash: number): number {
     let free = -1;
     for (let slot = hash & this.mask; ; slot = (slot + 1) & this.mask) {
-      const position = this.slots[2 * slot + 1]!;
-      if (position === emptySlot) return free < 0 ? slot : free;
-      if (position === deletedSlot) {
+      const word = this.slots[slot]!;
+      if (word === emptySlot) return free < 0 ? slot : free;
+      if (word === deletedSlot) {
         if (free < 0) free = slot;
-      } else if (this.slots[2 * slot] === hash && this.holds(entryOf(position), key, length)) {
+      } else if (this.mayBe(word, hash) && this.holds(this.entryOf(word), key, length)) {
         return slot;
       }
     }
@@ -287,12 +297,13 @@ export class PackedMap extends PackedReader {
 
   /** A fresh index over the same entries. */
   #renewSlots(): void {
-    const old = this.slots;
-    const memory = { slots: new SharedArrayBuffer(8 * this.#slotCountWanted()), bytes: this.#memory.bytes };
+    const { bytes } = this;
+    const positions = this.#positions();
+    const memory = { slots: allocateSlots(this.#slotCountWanted(), bytes.length), bytes: this.#memory.bytes };
     this.#enter(memory);
-    for (let i = 1; i < old.length; i += 2) {
-      const position = old[i]!;
-      if (position !== emptySlot && position !== deletedSlot) this.#take(old[i - 1]!, position);
+    for (const position of positions) {
+      const entry = entryAt(position);
+      this.#take(hashBytes(bytes, ...keyRange(bytes, entry)), entry);
     }
     this.#onGeneration(memory);
   }
@@ -319,13 +330,13 @@ export class PackedMap extends PackedReader {
       this.#top += end - start;
     };
     for (const position of positions) {
-      const entry = entryOf(position);
+      const entry = entryAt(position);
       if (entry !== end) {
         copyRun();
         start = entry;
       }
       const [keyStart, keyEnd] = keyRange(old, entry);
-      this.#take(hashBytes(old, keyStart, keyEnd), positionOf(this.#top + entry - start));
+      this.#take(hashBytes(old, keyStart, keyEnd), this.#top + entry - start);
       end = entry + entryBytes(old, entry);
     }
     copyRun();
@@ -338,11 +349,14 @@ export class PackedMap extends PackedReader {
   }
 
   /** Puts an entry into a fresh index, where nothing is deleted and nothing is there twice. */
-  #take(hash: number, position: number): void {
+  #take(hash: number, entry: number): void {
     let slot = hash & this.mask;
-    while (this.slots[2 * slot + 1] !== emptySlot) slot = (slot + 1) & this.mask;
-    this.slots[2 * slot] = hash;
-    this.slots[2 * slot + 1] = position;
+    while (this.slots[slot] !== emptySlot) slot = (slot + 1) & this.mask;
+    this.slots[slot] = this.#wordOf(hash, entry);
+  }
+
+  #wordOf(hash: number, entry: number): number {
+    return (hash & ~this.positionMask) | positionOf(entry);
   }
 }
 
@@ -378,5 +392,13 @@ export function emptyMemory(): PackedMemory {
 }
 
 function allocate(slotCount: number, byteCount: number): PackedMemory {
-  return { slots: new SharedArrayBuffer(8 * slotCount), bytes: new SharedArrayBuffer(byteCount) };
+  return { slots: allocateSlots(slotCount, byteCount), bytes: new SharedArrayBuffer(byteCount) };
+}
+
+function allocateSlots(slotCount: number, byteCount: number): SharedArrayBuffer {
+  const slots = new SharedArrayBuffer(4 * (slotCount + 1));
+  // No position has all bits set: a deleted slot has.
+  const bits = 32 - Math.clz32(positionOf(padded(byteCount)) + 1);
+  new Int32Array(slots)[slotCount] = bits;
+  return slots;
 }

@@ -214,7 +214,7 @@ describe('copy of names: taking it up', () => {
         tries += 1;
       }
     }
-    expect(tries).toBeGreaterThan(20);
+    expect(tries).toBeGreaterThan(10);
     expect(warnings()).toHaveLength(tries);
     await world.disk.write(path, file);
     expect(await load()).toBeDefined();
