@@ -7,7 +7,10 @@
 //
 // An SRV record that leads to the service it belongs to leaves its target out: who asks has just named it. One that leads to
 // an endpoint has the endpoint's address there. Endpoints without hostnames have no entries: their names are found by
-// reading the address sets of their service (src/dns/endpoint-hosts.ts).
+// reading the address sets of their service (src/dns/endpoint-hosts.ts). Most names of ports have none either: the entry of
+// their service lists them (port-names.ts).
+//
+//   rdata of a port = kind u8, port u16, its labels (`_http._tcp`)
 
 import { ByteWriter } from '../base/dns/bytes.ts';
 
@@ -36,6 +39,12 @@ export const endpointsMark = 0x40;
 
 /** The type of a set of endpoints that its service's address sets do not show. No query leads to it: ANY is answered apart. */
 export const endpointsType = 255;
+
+/** The type of the set that lists the ports of a service: reserved (RFC 6895 section 3.1); who asks for it is refused. */
+export const portsType = 0;
+
+/** Which SRV records of the service belong to a port. */
+export const portKind = { all: 0, /** Those with its number. */ one: 1, none: 2 } as const;
 
 /** Beside the audience of an SRV record: behind the head is the address of the endpoint it leads to. */
 export const endpointTarget = 0x80;
@@ -152,6 +161,21 @@ export function srvData(options: { port: number; target?: Uint8Array; weight?: n
   data[5] = port;
   data.set(target, srvHeadBytes);
   return data;
+}
+
+export function srvPort(rdata: Uint8Array): number {
+  return (rdata[4]! << 8) | rdata[5]!;
+}
+
+export function areSameRecords(a: readonly PackedRecord[], b: readonly PackedRecord[]): boolean {
+  return a.length === b.length && a.every((record, i) => isSameRecord(record, b[i]!));
+}
+
+function isSameRecord(a: PackedRecord, b: PackedRecord): boolean {
+  if (a.cluster !== b.cluster || a.audience !== b.audience || a.leadsToEndpoint !== b.leadsToEndpoint) return false;
+  if (a.rdata.length !== b.rdata.length) return false;
+  for (let i = 0; i < a.rdata.length; i++) if (a.rdata[i] !== b.rdata[i]) return false;
+  return true;
 }
 
 const noTarget = new Uint8Array(0);

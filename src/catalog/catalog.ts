@@ -15,7 +15,7 @@ import {
   sourceClusterLabel,
 } from '../kube/objects/endpoint-slice.ts';
 import type { Service } from '../kube/objects/service.ts';
-import type { RecordSet } from './answers.ts';
+import { areSameRecords, type RecordSet } from './answers.ts';
 import { namesOfService } from './cluster-names.ts';
 import { namesOfImport } from './clusterset-names.ts';
 import {
@@ -37,6 +37,7 @@ import { NameTable } from './name-table.ts';
 import { type OwnerInput, OwnerNames } from './owner-names.ts';
 import { PackedMap } from './packed-map.ts';
 import type { ClusterPlace } from './places.ts';
+import type { Sets } from './port-names.ts';
 import { SliceShapes } from './slice-shapes.ts';
 import { fixedNames, makeZone, type Zone, type ZoneSource } from './zones.ts';
 
@@ -491,21 +492,20 @@ export class Catalog {
   /** Brings the table from `before` to `after`; returns the names that changed. */
   #write(ownerKey: string, before: OwnerNames, after: OwnerNames): string[] {
     const zone = this.#zoneOf(ownerKey);
+    const service = this.#nameOf(ownerKey);
     const changed: string[] = [];
     // Parents come first and go last: no name exists below one that does not.
-    if (before.sets.size === 0 && after.sets.size > 0) this.table.hold(this.#nameOf(ownerKey), zone);
-    for (const [name, sets] of after.sets) {
-      const old = before.sets.get(name);
-      if (old && areSameSets(old, sets)) continue;
-      this.table.put(name, zone.id, sets);
-      changed.push(name);
-    }
-    for (const name of before.sets.keys()) {
-      if (after.sets.has(name)) continue;
-      this.table.remove(name);
-      changed.push(name);
-    }
-    if (before.sets.size > 0 && after.sets.size === 0) this.table.release(this.#nameOf(ownerKey), zone);
+    if (before.sets.size === 0 && after.sets.size > 0) this.table.hold(service, zone);
+    const stored = { before: before.stored(), after: after.stored() };
+    const isNew = !stored.before.has(service);
+    const others = [...otherSets(stored.before, stored.after)];
+    // A name that its service listed until now has an entry before the service no longer lists it.
+    for (const [name, sets] of others) if (isNew || name !== service) this.table.put(name, zone.id, sets);
+    for (const [name, sets] of others) if (!isNew && name === service) this.table.put(name, zone.id, sets);
+    for (const name of stored.before.keys()) if (!stored.after.has(name)) this.table.remove(name);
+    for (const [name] of otherSets(before.sets, after.sets)) changed.push(name);
+    for (const name of before.sets.keys()) if (!after.sets.has(name)) changed.push(name);
+    if (before.sets.size > 0 && after.sets.size === 0) this.table.release(service, zone);
     this.#writePointers(before.pointers, after.pointers, changed);
     return changed;
   }
@@ -565,6 +565,14 @@ function isSameOwner(a: Pick<SliceOwner, 'service' | 'isImported'>, b: SliceOwne
   return a.service === b?.service && a.isImported === b.isImported;
 }
 
+/** Those that are new or were something else before. */
+function* otherSets(before: Sets, after: Sets): IterableIterator<[name: string, sets: readonly RecordSet[]]> {
+  for (const [name, sets] of after) {
+    const old = before.get(name);
+    if (!old || !areSameSets(old, sets)) yield [name, sets];
+  }
+}
+
 function areSameSets(a: readonly RecordSet[], b: readonly RecordSet[]): boolean {
   return a.length === b.length && a.every((set, i) => isSameSet(set, b[i]!));
 }
@@ -572,9 +580,5 @@ function areSameSets(a: readonly RecordSet[], b: readonly RecordSet[]): boolean 
 function isSameSet(a: RecordSet, b: RecordSet): boolean {
   if (a.type !== b.type || a.order !== b.order || a.records.length !== b.records.length) return false;
   if (a.namesEndpoints !== b.namesEndpoints) return false;
-  return a.records.every((record, i) => {
-    const other = b.records[i]!;
-    if (record.cluster !== other.cluster || record.audience !== other.audience) return false;
-    return Buffer.compare(record.rdata, other.rdata) === 0;
-  });
+  return areSameRecords(a.records, b.records);
 }

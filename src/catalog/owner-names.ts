@@ -5,6 +5,7 @@ import { recordType } from '../base/dns/codes.ts';
 import { dashedAddress, dashedGroups, isName, reverseName, tryEncodeName } from '../base/dns/name.ts';
 import { type Order, order, type PackedRecord, plainRecord, type RecordSet, srvData, srvHeadBytes } from './answers.ts';
 import type { EndpointFacts, NamedSlice, OwnerFacts } from './facts.ts';
+import { type Sets, storedNames } from './port-names.ts';
 import type { PortFacts } from './ports.ts';
 import { spreadToFit } from './spread.ts';
 
@@ -39,6 +40,11 @@ export class OwnerNames {
   /** Reverse name to the names it points at. Imports have none. */
   get pointers(): ReadonlyMap<string, readonly string[]> {
     return this.#pointers ?? noPointers;
+  }
+
+  /** As the table has them: most names of ports are found in the entry of their service. */
+  stored(): Sets {
+    return storedNames(this.sets, this.#apex);
   }
 
   /** Adds a set under a name at or below the service's own, and the empty names between them. */

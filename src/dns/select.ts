@@ -27,6 +27,8 @@ const noBytes = new Uint8Array(0);
 export class Selector {
   /** Moves on with every query, so that rotating answers do. */
   turn = 0;
+  /** Only SRV records with this port number are written, with the next set; -1 for all. */
+  onlyPort = -1;
   asker: Standpoint = { cluster: 0, zone: 0, region: 0 };
   /** The service whose name is asked: where its SRV records lead that do not say. */
   #service: Uint8Array = noBytes;
@@ -65,6 +67,7 @@ export class Selector {
     // A reference would keep a whole generation of the catalog in memory until the next query for this zone.
     this.#bytes = noBytes;
     this.#service = noBytes;
+    this.onlyPort = -1;
     if (isWritten) return this.#written;
     if (section === 'answer') answer.isTruncated = true;
     else answer.rewind(mark, section, this.#written);
@@ -98,6 +101,7 @@ export class Selector {
   #put(answer: Answer, record: number): boolean {
     const length = this.#lengthOf(record);
     const start = record + recordHeaderBytes;
+    if (this.onlyPort >= 0 && ((this.#bytes[start + 4]! << 8) | this.#bytes[start + 5]!) !== this.onlyPort) return true;
     if (this.#type === recordType.SRV && length === srvHeadBytes) return this.#putOwnSrv(answer, start);
     if (this.#type === recordType.SRV && this.#bytes[record + 2] === endpointTarget)
       return this.#putEndpointSrv(answer, record, length);

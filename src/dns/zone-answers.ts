@@ -9,6 +9,7 @@ import type { Zone } from '../catalog/zones.ts';
 import type { Answer, Section } from './answer.ts';
 import { emptyHost, findHost, noHost } from './endpoint-hosts.ts';
 import type { Later, Step } from './handler.ts';
+import { PortFinder } from './ports.ts';
 import type { CatalogReader } from './reader.ts';
 import { Selector } from './select.ts';
 import { SoaTemplate } from './soa.ts';
@@ -54,10 +55,13 @@ export function createOldAnswers(
   if (old === undefined) return () => undefined;
   const { reader } = old;
   const answerName = createZoneAnswers({ ...options, ...old });
+  const ports = new PortFinder();
+  const isDerived = ({ name, nameLength }: Query, apexLength: number) =>
+    ports.find(reader, name, nameLength) || findHost(reader, name, nameLength, apexLength) !== noHost;
   return (query, answer, apexLength) => {
     const isThere = reader.isStale(options.zone.id);
     const entry = isThere ? reader.names.find(query.name, query.nameLength, query.nameHash) : -1;
-    const isKnown = entry >= 0 || (isThere && findHost(reader, query.name, query.nameLength, apexLength) !== noHost);
+    const isKnown = entry >= 0 || (isThere && isDerived(query, apexLength));
     if (!isKnown) return undefined;
     answer.isAuthoritative = true;
     answer.extendedError = extendedError.staleAnswer;
@@ -68,6 +72,7 @@ export function createOldAnswers(
 export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
   const { zone, reader, soa } = options;
   const selector = new Selector(reader.places);
+  const ports = new PortFinder();
   const glued = new Int32Array(glueMax);
   let apexBytes = 0;
   let turn = 0;
@@ -80,6 +85,7 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
     selector.asker = options.standpointOf(query, answer);
     apexBytes = apexLength;
     if (entry < 0) {
+      if (ports.find(reader, query.name, query.nameLength)) return answerPort(query, answer);
       const host = findHost(reader, query.name, query.nameLength, apexLength);
       if (host !== noHost) return answerHost(query, answer, host);
       if (answer.extendedError === extendedError.staleAnswer) answer.extendedError = extendedError.staleNxdomain;
@@ -95,6 +101,15 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
       return 'done';
     }
     return answerEntry(query, answer, entry);
+  }
+
+  /** The port of a service, or one of its protocols, as `ports` found it. */
+  function answerPort(query: Query, answer: Answer): Step {
+    if (query.type === recordType.ANY) return answerAny(answer);
+    if (query.type !== recordType.SRV || ports.setAt < 0) return negative(query, answer);
+    selector.setService(query.name, query.nameLength);
+    selector.onlyPort = ports.only;
+    return answerSet(query, answer, ports.setAt, questionOwner);
   }
 
   /** An endpoint whose name is made of its address. */
@@ -181,6 +196,7 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
       failNotReady(answer, own);
       return 'done';
     }
+    if (ports.find(reader, target, target.length)) return answerPortBehindAlias(query, answer, target, targetAt, own);
     const host = findHost(reader, target, target.length, own.bytes.length);
     if (writeHost(answer, 'answer', { host: Math.max(host, emptyHost), type: query.type, owner: 0xc000 | targetAt }))
       return 'done';
@@ -188,6 +204,14 @@ export function createZoneAnswers(options: ZoneAnswersOptions): AnswerName {
     // RFC 6604 section 3: the code is that of the last name.
     answer.rcode = rcode.NXDOMAIN;
     return negativeBehindAlias(answer, own, target.length, targetAt);
+  }
+
+  function answerPortBehindAlias(query: Query, answer: Answer, target: Uint8Array, targetAt: number, own: Zone): Step {
+    if (query.type !== recordType.SRV || ports.setAt < 0)
+      return negativeBehindAlias(answer, own, target.length, targetAt);
+    selector.setService(target, target.length);
+    selector.onlyPort = ports.only;
+    return answerSet(query, answer, ports.setAt, 0xc000 | targetAt, target);
   }
 
   /** RFC 2308 section 2.1: with the SOA of the zone in which the last name lies, which may be another than the first's. */
