@@ -32,13 +32,13 @@ import {
   unpackOwner,
   unpackSlice,
   unpackSliceOwner,
-} from './facts.ts';
+} from './facts/facts.ts';
+import { SliceShapes } from './facts/slice-shapes.ts';
 import { NameTable } from './name-table.ts';
 import { type OwnerInput, OwnerNames } from './owner-names.ts';
 import { PackedMap } from './packed-map.ts';
 import type { ClusterPlace } from './places.ts';
 import type { Sets } from './port-names.ts';
-import { SliceShapes } from './slice-shapes.ts';
 import { fixedNames, makeZone, type Zone, type ZoneSource } from './zones.ts';
 
 export interface CatalogOptions {

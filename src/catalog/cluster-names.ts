@@ -3,7 +3,7 @@
 import { recordType } from '../base/dns/codes.ts';
 import { tryEncodeName } from '../base/dns/name.ts';
 import { order, plainRecord } from './answers.ts';
-import type { EndpointFacts } from './facts.ts';
+import type { EndpointFacts } from './facts/facts.ts';
 import {
   addAddresses,
   addServicePorts,

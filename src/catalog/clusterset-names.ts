@@ -5,7 +5,8 @@
 import { nameBytesMax, tryEncodeName } from '../base/dns/name.ts';
 import type { SetLocality } from '../clusterset/rules/locality.ts';
 import { endpointsType, type Order, order, plainRecord } from './answers.ts';
-import type { EndpointFacts } from './facts.ts';
+import type { EndpointFacts } from './facts/facts.ts';
+import type { PortFacts } from './facts/ports.ts';
 import { endpointsToUse, type Place, preferenceOf } from './locality.ts';
 import {
   addAddresses,
@@ -20,7 +21,6 @@ import {
   type SrvSource,
 } from './owner-names.ts';
 import type { ClusterPlace } from './places.ts';
-import type { PortFacts } from './ports.ts';
 
 export interface ClustersetNamesOptions {
   /** Whether `<clusterid>.<svc>.<ns>.svc.<zone>` names the service in that cluster alone. The specification says no. */

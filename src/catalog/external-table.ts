@@ -5,7 +5,7 @@ import { recordType } from '../base/dns/codes.ts';
 import { encodeName, reverseName, tryEncodeName } from '../base/dns/name.ts';
 import { type MeshExternalService, originOf, ownName } from '../external/kinds/mesh-external-service.ts';
 import { order, plainRecord, zoneMark } from './answers.ts';
-import { addressesOf } from './facts.ts';
+import { addressesOf } from './facts/facts.ts';
 import type { NameTable } from './name-table.ts';
 import type { OutsideGate } from './outside-gate.ts';
 import { addAddresses, OwnerNames } from './owner-names.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ServiceImport } from '../clusterset/kinds/service-import.ts';
 import type { List } from '../kube/client/client.ts';
-import { factsOfImport } from './facts.ts';
+import { factsOfImport } from './facts/facts.ts';
 import { createImportListReader } from './import-list.ts';
 
 const word = fc.oneof(fc.stringMatching(/^[a-z0-9.-]{1,40}$/), fc.constantFrom('größe', 'with "quotes"', ''));

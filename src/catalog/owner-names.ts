@@ -4,9 +4,9 @@
 import { recordType } from '../base/dns/codes.ts';
 import { dashedAddress, dashedGroups, isName, reverseName, tryEncodeName } from '../base/dns/name.ts';
 import { type Order, order, type PackedRecord, plainRecord, type RecordSet, srvData, srvHeadBytes } from './answers.ts';
-import type { EndpointFacts, NamedSlice, OwnerFacts } from './facts.ts';
+import type { EndpointFacts, NamedSlice, OwnerFacts } from './facts/facts.ts';
+import type { PortFacts } from './facts/ports.ts';
 import { type Sets, storedNames } from './port-names.ts';
-import type { PortFacts } from './ports.ts';
 import { spreadToFit } from './spread.ts';
 
 export interface OwnerInput {

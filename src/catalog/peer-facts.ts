@@ -14,9 +14,9 @@ import {
   type PeerServiceState,
 } from '../peering/kinds/peer-service.ts';
 import { order, plainRecord, srvData } from './answers.ts';
-import { addressesOf, packSeen, type Seen, unpackSeen } from './facts.ts';
+import { addressesOf, packSeen, type Seen, unpackSeen } from './facts/facts.ts';
+import { repeat } from './facts/ports.ts';
 import { addAddresses, OwnerNames } from './owner-names.ts';
-import { repeat } from './ports.ts';
 
 export interface PeerFacts extends Seen {
   readonly peer: string;

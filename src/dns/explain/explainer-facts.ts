@@ -5,7 +5,7 @@ import { formatAddress, parseAddress } from '../../base/ip.ts';
 import type { Clock } from '../../base/world.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ExternalTable } from '../../catalog/external-table.ts';
-import type { OwnerFacts, SliceFacts } from '../../catalog/facts.ts';
+import type { OwnerFacts, SliceFacts } from '../../catalog/facts/facts.ts';
 import type { FederationTable } from '../../catalog/federation-table.ts';
 import type { LeftOut } from '../../catalog/owner-names.ts';
 import type { Claimant, PeerTable } from '../../catalog/peer-table.ts';

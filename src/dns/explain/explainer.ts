@@ -4,7 +4,7 @@
 import { classIn, parseType, rcodeNames, recordType, typeText } from '../../base/dns/codes.ts';
 import { decodeMessage, encodeMessage, type ResourceRecord } from '../../base/dns/message.ts';
 import { decodeName, tryEncodeName } from '../../base/dns/name.ts';
-import type { SliceFacts } from '../../catalog/facts.ts';
+import type { SliceFacts } from '../../catalog/facts/facts.ts';
 import { endpointName } from '../../catalog/owner-names.ts';
 import { tier } from '../../catalog/places.ts';
 import { Answer } from '../answer.ts';

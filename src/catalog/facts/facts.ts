@@ -1,11 +1,11 @@
 // The facts of a Service, a ServiceImport and an EndpointSlice, packed into bytes: a hundred thousand
 // services with their slices take tens of megabytes instead of hundreds. Pure.
 
-import { ByteReader, type ByteWriter } from '../base/dns/bytes.ts';
-import { parseAddress, parseIpv4Number } from '../base/ip.ts';
-import type { RememberedTexts } from '../base/text/remembered-texts.ts';
-import { type Endpoint, type EndpointSlice, isReady } from '../kube/objects/endpoint-slice.ts';
-import type { Service } from '../kube/objects/service.ts';
+import { ByteReader, type ByteWriter } from '../../base/dns/bytes.ts';
+import { parseAddress, parseIpv4Number } from '../../base/ip.ts';
+import type { RememberedTexts } from '../../base/text/remembered-texts.ts';
+import { type Endpoint, type EndpointSlice, isReady } from '../../kube/objects/endpoint-slice.ts';
+import type { Service } from '../../kube/objects/service.ts';
 import { type PortFacts, packPorts, portsOf, repeat, unpackPorts } from './ports.ts';
 import type { SliceShapes } from './slice-shapes.ts';
 

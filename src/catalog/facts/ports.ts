@@ -1,7 +1,7 @@
 // Ports of services and slices, and how they are packed into bytes. Pure.
 
-import type { ByteReader, ByteWriter } from '../base/dns/bytes.ts';
-import type { Protocol } from '../kube/objects/service.ts';
+import type { ByteReader, ByteWriter } from '../../base/dns/bytes.ts';
+import type { Protocol } from '../../kube/objects/service.ts';
 
 export interface PortFacts {
   /** Empty for the unnamed port. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ByteReader, ByteWriter } from '../base/dns/bytes.ts';
+import { ByteReader, ByteWriter } from '../../base/dns/bytes.ts';
 import { type SliceShape, SliceShapes } from './slice-shapes.ts';
 
 const shapeWith = (port: number, zones: readonly string[] = ['east-a']): SliceShape => ({

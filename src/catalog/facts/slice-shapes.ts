@@ -1,9 +1,9 @@
 // The parts of a slice that most slices of a cluster share: whose it is, its ports and zones. Each is kept once, and a slice
 // holds its number. A shape that is too long, or comes after too many others, is written out in the slice itself.
 
-import { ByteReader, ByteWriter } from '../base/dns/bytes.ts';
-import { hashBytes } from '../base/dns/name.ts';
-import { PackedMap } from './packed-map.ts';
+import { ByteReader, ByteWriter } from '../../base/dns/bytes.ts';
+import { hashBytes } from '../../base/dns/name.ts';
+import { PackedMap } from '../packed-map.ts';
 import { type PortFacts, packPorts, repeat, unpackPorts } from './ports.ts';
 
 export interface SliceShape {
