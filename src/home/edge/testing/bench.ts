@@ -8,6 +8,7 @@ import {
   type IncomingHttpHeaders,
 } from 'node:http2';
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
@@ -168,6 +169,14 @@ export function closed(emitter: {
     if (emitter.destroyed) resolve();
     else emitter.once('close', () => resolve());
   });
+}
+
+/** Everything a socket receives until it is closed. */
+export async function drain(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (data: Buffer) => chunks.push(data));
+  await closed(socket);
+  return Buffer.concat(chunks).toString('latin1');
 }
 
 /** A body whose chunks the test hands out one by one. */
