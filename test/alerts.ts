@@ -2,6 +2,7 @@
 // Debian's Prometheus must fire each alert and end it after the fault is mended. Not among the tests, because some faults take half
 // a minute to count as one. Ends with a count, and with 1 if an alert did not fire, did not end or has no fault anywhere.
 
+import { installDebianPrograms } from '../scripts/counterparts.mjs';
 import { alerts } from '../src/install/monitoring/alerts.ts';
 import { clustersetFaults } from './alerts/clusterset.ts';
 import { canMount, diskFaults } from './alerts/disk.ts';
@@ -22,7 +23,9 @@ const leftOut: Readonly<Record<string, string>> = canMount
   ? {}
   : { PortolanHomeNotWritable: 'a small disk can only be mounted by root' };
 
-if (pathOf('prometheus') === undefined) throw new Error('alerts are not checked: no prometheus on PATH');
+installDebianPrograms(['prometheus']);
+if (pathOf('prometheus') === undefined)
+  throw new Error('alerts are not checked: there is no prometheus, and it could not be installed');
 const chosen = process.argv.slice(2);
 const unknown = chosen.filter((name) => !(name in chains));
 if (unknown.length > 0) throw new Error(`no chain ${unknown.join(', ')}, there are ${Object.keys(chains).join(', ')}`);
