@@ -12,7 +12,7 @@ import { createAgent } from '../clusterset/agent/agent.ts';
 import { startAuthorityRenewal } from '../clusterset/agent/authority-renewal.ts';
 import { createLeaderLease } from '../clusterset/agent/leader-lease.ts';
 import { MembershipCopy } from '../clusterset/agent/membership-copy.ts';
-import { startTokenRenewal } from '../clusterset/agent/token-renewal.ts';
+import { startTokenRenewal, tokenLifetimeMs } from '../clusterset/agent/token-renewal.ts';
 import type { MembershipRecord } from '../clusterset/membership/membership.ts';
 import { leaderLeaseName } from '../clusterset/rules/broker-layout.ts';
 import { removeCopies, runBrokerCopies } from '../external/controllers/broker-copies.ts';
@@ -244,6 +244,16 @@ export function measureAgentRole(
       // A gauge without labels begins with 0, which would be a token that ended in 1970.
       if (Number.isNaN(expiresMs)) gauge.remove();
       else gauge.set(expiresMs / 1000);
+    },
+  });
+  metrics.gauge({
+    name: 'agent_token_lifetime_seconds',
+    help: 'From the issue of the token at the broker to its end; it is renewed after a third. Absent while the cluster is no member.',
+    collect: (gauge) => {
+      const { membership } = look();
+      const lifetimeMs = membership === undefined ? Number.NaN : tokenLifetimeMs(membership);
+      if (Number.isNaN(lifetimeMs)) gauge.remove();
+      else gauge.set(lifetimeMs / 1000);
     },
   });
 }

@@ -77,7 +77,17 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     endsAt: 100,
   },
   PortolanProxyCertificateOverdue: flips('portolan_xds_proxy_certificates_due', 1, 0),
-  PortolanTokenEnds: flips('portolan_agent_token_expiry_timestamp_seconds', 20 * hour, 10 * day),
+  // One of a week with 20 hours left, and one of two hours that is renewed after a third of them.
+  PortolanTokenEnds: {
+    series: {
+      'portolan_agent_token_expiry_timestamp_seconds{instance="a"}': `${20 * hour}x60 ${8 * day}x60`,
+      'portolan_agent_token_lifetime_seconds{instance="a"}': `${7 * day}x120`,
+      'portolan_agent_token_expiry_timestamp_seconds{instance="b"}': '7200x39 9600x39 12000x39',
+      'portolan_agent_token_lifetime_seconds{instance="b"}': '7200x120',
+    },
+    firesAt: 20,
+    endsAt: 100,
+  },
   PortolanDnsFailures: {
     series: {
       'portolan_dns_queries_total{zone="clusterset.local",rcode="SERVFAIL"}': '0+10x60 600x60',

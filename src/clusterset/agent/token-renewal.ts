@@ -56,13 +56,13 @@ export function startTokenRenewal(options: TokenRenewalOptions): { stop(): void 
 
 /** By the clock that noted when the token came. */
 export function renewalDueMs(membership: MembershipRecord): number {
-  return Date.parse(membership.tokenIssuedAt) + lifetimeMs(membership) / 3;
+  return Date.parse(membership.tokenIssuedAt) + tokenLifetimeMs(membership) / 3;
 }
 
 async function renew(options: TokenRenewalOptions, membership: MembershipRecord): Promise<void> {
   const { home, broker, world, log } = options;
   const account = { namespace: membership.accountNamespace, name: membership.accountName };
-  const issued = await requestToken(broker, { ...account, lifetimeMs: lifetimeMs(membership) });
+  const issued = await requestToken(broker, { ...account, lifetimeMs: tokenLifetimeMs(membership) });
   const {
     token,
     'token-issued-at': issuedAt,
@@ -79,8 +79,8 @@ async function renew(options: TokenRenewalOptions, membership: MembershipRecord)
   log.info('token at the broker renewed', { expires: issued.expiresAt });
 }
 
-/** RFC 7519: both times in the token are the broker's, so their difference is right whatever our clock says. */
-function lifetimeMs(membership: MembershipRecord): number {
+/** Whole life of the token. RFC 7519: both times in the token are the broker's, so their difference is right whatever our clock says. */
+export function tokenLifetimeMs(membership: MembershipRecord): number {
   const written = Date.parse(membership.tokenExpiresAt) - Date.parse(membership.tokenIssuedAt);
   try {
     const payload = Buffer.from(membership.token.split('.')[1] ?? '', 'base64url').toString('utf8');

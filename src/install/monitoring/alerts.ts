@@ -194,7 +194,8 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'PortolanTokenEnds',
-    expression: `portolan_agent_token_expiry_timestamp_seconds - time() < ${day}`,
+    // Agents renew a token when two thirds of its life are left, however long that is.
+    expression: 'portolan_agent_token_expiry_timestamp_seconds - time() < portolan_agent_token_lifetime_seconds / 3',
     holds: '15m',
     severity: 'warning',
     summary: 'the token of {{ $labels.instance }} for the broker ends in {{ $value | humanizeDuration }}',
