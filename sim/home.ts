@@ -42,7 +42,7 @@ export interface SimHomeOptions {
   /** Sees each request before it is handled. */
   readonly onRequest?: (user: string, attributes: Attributes) => void;
   /** May stand between the network and the api. */
-  readonly wrap?: (handler: HttpHandler) => HttpHandler;
+  readonly wrap?: ((handler: HttpHandler) => HttpHandler) | undefined;
   readonly clock?: VirtualWorldOptions;
   /** Whether our own kinds are there as CustomResourceDefinitions that can be deleted; else they are built in, which is
    * quicker. Both come from the same files. */
@@ -134,8 +134,12 @@ export class SimHome {
   }
 }
 
-export async function startHome(simulation: Simulation, name = 'home'): Promise<SimHome> {
-  const home = new SimHome({ simulation, name, serviceRanges: ['10.96.0.0/16'], mayDo: () => true });
+export async function startHome(
+  simulation: Simulation,
+  name = 'home',
+  wrap?: SimHomeOptions['wrap'],
+): Promise<SimHome> {
+  const home = new SimHome({ simulation, name, serviceRanges: ['10.96.0.0/16'], mayDo: () => true, wrap });
   await simulation.time.settle(home.start());
   return home;
 }

@@ -7,7 +7,7 @@ import { serviceType } from '../../src/kube/objects/service.ts';
 import { SimClusterSet, setName } from '../clusterset.ts';
 import { type Fault, withFaults } from '../faults.ts';
 import { brokerContents, exportLine, find, importLine, sliceLines } from '../look.ts';
-import { exportService, slice } from '../manifests.ts';
+import { exportService, serviceExport, slice } from '../manifests.ts';
 
 const key = 'shop/checkout';
 const ref = { namespace: 'shop', name: 'checkout' };
@@ -69,6 +69,41 @@ describe('fault', () => {
       expect(await exportLine(east, key)).toBe(exported);
     });
   }
+
+  test('fault: an import is gone and its watch does not say so -> its slices are not written without end; later all is there', async () => {
+    const faults: Fault[] = [];
+    let slicesWritten = 0;
+    const struck = withFaults(faults);
+    const set = await new SimClusterSet({
+      clusters: ['east', 'west'],
+      wrap: (home, handler) =>
+        struck(home, (request) => {
+          if (home === 'west' && request.method === 'POST' && request.path.includes('/endpointslices'))
+            slicesWritten += 1;
+          return handler(request);
+        }),
+    }).start({ namespaces: ['shop'] });
+    const { admin: east } = set.home('east');
+    const { admin: west } = set.home('west');
+    await exportService(east, key, { endpoints: ['10.1.0.1'] });
+    await set.time.advance(20_000);
+    // Lists and watches; a single import can be read.
+    const unseen: Fault = { home: 'west', method: 'GET', path: '/serviceimports?', times: Number.POSITIVE_INFINITY };
+    faults.push(unseen);
+    set.simulation.network.breakStreams({ from: 'agent-west' });
+    await set.time.advance(5_000);
+    await east.delete(serviceExportType, ref);
+    await set.time.advance(5_000);
+    expect(await find(west, serviceImportType, key)).toBeUndefined();
+    slicesWritten = 0;
+    await east.create(serviceExportType, serviceExport(key));
+    await set.time.advance(10_000);
+    expect(slicesWritten).toBe(0);
+    unseen.times = 0;
+    await set.time.advance(60_000);
+    expect(await importLine(west, key)).toBe(imported);
+    expect(await sliceLines(west, key)).toEqual(['east: 10.1.0.1 on http>8080']);
+  });
 
   for (const code of [500, 409]) {
     for (const [home, path] of [

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { type Fault, withFaults } from '../../sim/faults.ts';
 import { startHome } from '../../sim/home.ts';
 import { Simulation } from '../../sim/virtual-world.ts';
 import { silentLog } from '../base/log.ts';
@@ -64,6 +65,29 @@ describe('endpoints controller', () => {
     expect(await shown()).toEqual([]);
     const after = await sim.time.settle(client.get(endpointSliceType, { namespace: 'default', name: 'foreign' }));
     expect(after).toEqual(before);
+  });
+
+  test('endpoints controller: a Service is gone and its watch does not say so -> its slices are not written without end', async () => {
+    // Lists and watches; a single Service can be read.
+    const unseen: Fault = { home: 'home', method: 'GET', path: '/services?', times: 0 };
+    const { sim, client, shown, put, podReady, remove, settle, reconciles } = await start([unseen]);
+    await put(serviceType, service('web', { app: 'web' }));
+    await put(podType, pod('p1', { app: 'web' }));
+    await podReady('p1', '10.1.0.1');
+    await settle();
+    unseen.times = Number.POSITIVE_INFINITY;
+    sim.network.breakStreams({ from: 'agent' });
+    await settle();
+    await remove(serviceType, 'web');
+    await settle();
+    const before = await reconciles();
+    await settle();
+    expect((await reconciles()) - before).toBeLessThan(20);
+    expect(await shown()).toEqual([]);
+    unseen.times = 0;
+    await sim.time.settle(client.create(serviceType, service('web', { app: 'web' })));
+    await sim.time.advance(60_000);
+    expect(await shown()).toEqual(['web: 10.1.0.1']);
   });
 
   test('endpoints controller: a Service loses its selector -> its slices go, they follow nothing any more', async () => {
@@ -146,9 +170,9 @@ describe('endpoints controller', () => {
   });
 });
 
-async function start() {
+async function start(faults: Fault[] = []) {
   const sim = new Simulation({ seed: 2 });
-  const home = await startHome(sim);
+  const home = await startHome(sim, 'home', (handler) => withFaults(faults)('home', handler));
   const client = home.clientOf(sim.world('test'));
   const metrics = createMetrics();
   const run = (name: string) => {

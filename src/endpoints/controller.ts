@@ -7,6 +7,7 @@ import type { Metrics } from '../base/metrics.ts';
 import type { World } from '../base/world.ts';
 import { deleteIfPresent } from '../kube/client/absent.ts';
 import type { Client } from '../kube/client/client.ts';
+import { confirmOwner } from '../kube/client/confirm-owner.ts';
 import { createInformer, type Informer } from '../kube/controller/informer.ts';
 import { type Controller, runController } from '../kube/controller/loop.ts';
 import {
@@ -152,6 +153,7 @@ async function reconcile(client: Client, informers: Informers, key: string): Pro
     node: (name) => informers.nodes.get(name),
   });
   const plan = planSlices({ service, groups, present });
+  if (present.length === 0 && plan.creates.length > 0) await confirmOwner(client, serviceType, service);
   // First what is added, last what is removed: readers in between see an endpoint twice rather than not at all.
   for (const slice of plan.creates) await client.create(endpointSliceType, slice);
   for (const slice of plan.updates) await client.update(endpointSliceType, slice);

@@ -6,6 +6,7 @@ import { inParallel } from '../../base/in-parallel.ts';
 import type { WorkResult } from '../../base/queue.ts';
 import { deleteIfPresent } from '../../kube/client/absent.ts';
 import { apply, isAsWanted, replaceWith } from '../../kube/client/apply.ts';
+import { confirmOwner } from '../../kube/client/confirm-owner.ts';
 import { createPutBacks } from '../../kube/controller/put-backs.ts';
 import { isInvalid } from '../../kube/objects/api-error.ts';
 import { type EndpointSlice, endpointSliceType } from '../../kube/objects/endpoint-slice.ts';
@@ -139,6 +140,8 @@ export function createImportController(context: AgentContext, allocator: Allocat
     const present = new Map(ourSlices(key).map((slice) => [slice.metadata.name, slice]));
     const slices = wantedSlices(facts, ownerReference(owner));
     const names = new Set(slices.map(({ metadata }) => metadata.name));
+    const areFirst = present.size === 0 && slices.length > 0;
+    if (areFirst && owner === facts.present) await confirmOwner(home, serviceImportType, owner.metadata);
     await inParallel(slices, writes, (slice) => writeSlice(present.get(slice.metadata.name), slice));
     const leftovers = present.values().filter(({ metadata }) => !names.has(metadata.name));
     await inParallel(leftovers, writes, (slice) => deleteIfPresent(home, endpointSliceType, slice.metadata));
