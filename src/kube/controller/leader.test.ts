@@ -40,6 +40,24 @@ test('leader: it is told to stop while its first request is under way -> it stop
   expect(terms).toEqual(['b begins']);
 });
 
+test('leader: it is told to stop while a renewal is under way -> the Lease is given up all the same', async () => {
+  const { sim, home, stand, leaders } = await start();
+  const a = stand('a');
+  await sim.time.until(() => leaders().includes('a'), { withinMs: 5000 });
+  stand('b');
+  await sim.time.advance(5000);
+  const slow = sim.world('slow');
+  let renewals = 0;
+  sim.network.listen(home.url, async (request) => {
+    // The renewal is written after the Lease was read to be given up, and before that is written.
+    if (request.method === 'PUT') await sleep(slow.timers, ++renewals === 1 ? 300 : 500);
+    return home.api.handle(request);
+  });
+  await sim.time.until(() => renewals === 1, { withinMs: 5000 });
+  await sim.time.settle(a.stop(), { withinMs: 10_000 });
+  await sim.time.until(() => leaders().includes('b'), { withinMs: 5000 });
+});
+
 test('leader: it is killed -> the other leads after the lease time it saw nothing change, not before', async () => {
   const { sim, stand, kill, leaders } = await start();
   stand('a');

@@ -10,6 +10,7 @@
 import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type World } from '../../base/world.ts';
 import { getOrUndefined } from '../client/absent.ts';
+import { apply } from '../client/apply.ts';
 import type { Client, RequestOptions } from '../client/client.ts';
 import { type ApiError, isAlreadyExists, isConflict, isInvalid } from '../objects/api-error.ts';
 import { formatMicroTime, type Lease, leaseType } from '../objects/lease.ts';
@@ -200,14 +201,20 @@ export function standForLeader(options: LeaderOptions): Candidate {
     await Promise.all([renew(done.signal), work.finally(() => done.abort())]);
   }
 
+  function givenUp(lease: Lease | undefined): Lease {
+    if (lease === undefined) throw new Error('it was deleted');
+    if (lease.spec?.holderIdentity !== identity) return lease;
+    return { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1 } };
+  }
+
   async function release(): Promise<void> {
     if (!isLeader()) return;
     leadsUntilMs = undefined;
     try {
-      const current = await client.get<Lease>(leaseType, ref, { timeoutMs: times.retryMs });
-      if (current.spec?.holderIdentity !== identity) return;
-      const spec = { ...current.spec, holderIdentity: '', leaseDurationSeconds: 1 };
-      await client.update(leaseType, { ...current, spec }, { timeoutMs: times.retryMs });
+      const options = { timeoutMs: times.retryMs };
+      const present = await client.get<Lease>(leaseType, ref, options);
+      // A renewal that is still under way may be written first.
+      await apply<Lease>({ client, type: leaseType, present, change: givenUp, onConflict: 'retry', options });
     } catch (error) {
       log.info('lease could not be given up, it will run out', { error: errorText(error) });
     }
