@@ -156,6 +156,14 @@ describe('house: outside the edges nothing takes time, chance or I/O from the ru
   );
 });
 
+// Importing its names loads undici with them, 14 MB in each thread.
+test('house: node:http is imported for types alone; its functions are in base/real/node-http.ts', () => {
+  const importing = sources.filter(
+    (file) => !isTest(file) && /^import (?!type )[^;]*from 'node:http'/m.test(read(file)),
+  );
+  expect(importing).toEqual([]);
+});
+
 describe('house: every file and folder says what it promises', () => {
   test.each(sources.filter((file) => !isTest(file) && !file.startsWith('src/gen/')))(
     '%s starts with what it promises',

@@ -1,12 +1,13 @@
 // The dashboard's HTTP edge: the page and its files for everybody, rows and answers for bearers of a token. Checks Host and
 // Origin, sets no cookie, and bounds what one client may hold open.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { errorText, type Log } from '../base/log.ts';
 import { LogBudget } from '../base/log-budget.ts';
 import { adminRefusal } from '../base/real/admin-guard.ts';
+import { createServer } from '../base/real/node-http.ts';
 import { formatHostPort, type HostPort } from '../base/text/host-port.ts';
 import type { World } from '../base/world.ts';
 import { type Api, createApi, isQuestionError } from './api.ts';

@@ -2,12 +2,13 @@
 // Web pages of other origins are refused by admin-guard.ts. From other machines and Pods, everything but health and metrics
 // needs a ticket, which the home of the part checks.
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { adminHolderHeader, adminTicketHeader, formatHolders } from '../admin-headers.ts';
 import type { Metrics } from '../metrics.ts';
 import { formatHostPort } from '../text/host-port.ts';
 import { adminRefusal } from './admin-guard.ts';
+import { createServer } from './node-http.ts';
 
 export interface AdminEndpointOptions {
   readonly listen: { readonly host: string; readonly port: number };

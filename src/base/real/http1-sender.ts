@@ -1,9 +1,10 @@
 // Requests over kept-alive HTTP/1.1 connections, for servers that do not speak HTTP/2. One request at a time on each.
 
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { HttpRequest, HttpResponse } from '../http.ts';
 import { ConnectionError } from './connection-error.ts';
+import { Agent, request as httpRequest } from './node-http.ts';
 import { responseBody } from './response-body.ts';
 import { UnprocessedError } from './unprocessed-error.ts';
 

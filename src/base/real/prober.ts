@@ -1,10 +1,10 @@
 // Real probes: a TCP connection, or a GET whose status is from 200 to 399. Certificates are not verified, as with
 // Kubernetes' own probes: the question is whether the process is well, not who it is. Redirects are not followed.
 
-import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import type { ProbeAnswer, Prober, ProbeTarget } from '../prober.ts';
+import { request as httpRequest } from './node-http.ts';
 
 export function createRealProber(): Prober {
   return { probe: (target) => (target.http === undefined ? probeTcp(target) : probeHttp(target, target.http)) };

@@ -1,8 +1,8 @@
 // How `portolan demo break` and `heal` reach the running demo: a small HTTP endpoint on loopback whose secret lies in the
 // demo's folder, readable by its owner alone.
 
-import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createServer, request } from '../../base/real/node-http.ts';
 
 export interface ControlAddress {
   readonly port: number;

@@ -1,7 +1,7 @@
 // The demo's Envoys, where one is on PATH: the second company's ingress, and a sidecar in west that takes connections to
 // the peer's service and to the external service. They listen on their loopback addresses; the kernel is left alone.
 
-import { request } from 'node:http';
+import { request } from '../../base/real/node-http.ts';
 import { sleep } from '../../base/world.ts';
 import { findOnPath, startUpEnvoy } from '../up-envoy.ts';
 import type { DemoDeps, RunningCluster } from './clusterset.ts';

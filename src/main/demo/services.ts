@@ -1,8 +1,9 @@
 // Puts the demo's sample services into one cluster: real HTTP backends that answer with their own name, registered behind
 // Services, and exported.
 
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createServer } from '../../base/real/node-http.ts';
 import { register } from '../../cli/register/register.ts';
 import { exportToAnnotation, serviceExportType } from '../../clusterset/kinds/service-export.ts';
 import type { Client } from '../../kube/client/client.ts';
