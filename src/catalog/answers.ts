@@ -46,6 +46,9 @@ export const portsType = 0;
 /** Which SRV records of the service belong to a port. */
 export const portKind = { all: 0, /** Those with its number. */ one: 1, none: 2 } as const;
 
+/** Kind and number, before the labels of a port. */
+export const portHeadBytes = 3;
+
 /** Beside the audience of an SRV record: behind the head is the address of the endpoint it leads to. */
 export const endpointTarget = 0x80;
 

@@ -402,7 +402,15 @@ export class Catalog {
     const facts = this.factsOf(ownerKey);
     // It came and went while we were reading.
     if (!facts.owner.isPresent && facts.owner.slices.length === 0) this.#owners.deleteText(ownerKey);
-    else this.#write(ownerKey, noNames, this.#namesFrom(facts, ownerKey));
+    else this.#writeNew(ownerKey, this.#namesFrom(facts, ownerKey));
+  }
+
+  #writeNew(ownerKey: string, names: OwnerNames): void {
+    if (names.sets.size === 0) return;
+    const zone = this.#zoneOf(ownerKey);
+    this.table.hold(this.#nameOf(ownerKey), zone);
+    for (const [name, sets] of names.stored()) this.table.put(name, zone.id, sets);
+    this.#writePointers(noNames.pointers, names.pointers, []);
   }
 
   /** Tells owners of their slices. */

@@ -144,8 +144,8 @@ export class PackedMap extends PackedReader {
 
   /** The only thread that writes need not synchronise with itself. */
   override find(key: Uint8Array, length: number, hash: number): number {
-    const { slots } = this;
-    for (let slot = hash & this.mask; ; slot = (slot + 1) & this.mask) {
+    const { slots, mask } = this;
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
       const word = slots[slot]!;
       if (word === emptySlot) return -1;
       if (this.mayBe(word, hash) && this.holds(this.entryOf(word), key, length)) return this.entryOf(word);

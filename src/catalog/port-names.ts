@@ -2,12 +2,12 @@
 // entry of the service tells which of its SRV records belong to which port (src/dns/ports.ts reads it). Pure.
 
 import { recordType } from '../base/dns/codes.ts';
-import { encodeName } from '../base/dns/name.ts';
 import {
   areSameRecords,
   order,
   type PackedRecord,
   plainRecord,
+  portHeadBytes,
   portKind,
   portsType,
   type RecordSet,
@@ -19,24 +19,32 @@ export type Sets = ReadonlyMap<string, readonly RecordSet[]>;
 /** The names of one service as the table has them. */
 export function storedNames(names: Sets, service: string): Sets {
   const ports: PackedRecord[] = [];
-  const leftOut: string[] = [];
+  const protocols = new Set<string>();
+  const stored = new Map<string, readonly RecordSet[]>();
   const all = srvOf(names.get(service)) ?? noSrv;
   for (const [name, sets] of names) {
     const labels = name.charCodeAt(0) === underscore ? labelsBefore(name, service) : 0;
-    if (labels === 0) continue;
-    const port = labels === 2 ? portRecord(name, sets, { service, all }) : undefined;
+    if (labels !== 2) {
+      stored.set(name, sets);
+      continue;
+    }
+    const port = portRecord(name, sets, { service, all });
     // One that is not like the others keeps all of them in the table.
-    if (labels > 2 || (labels === 2 && !port) || (labels === 1 && sets.length > 0)) return names;
-    if (port) ports.push(port);
-    leftOut.push(name);
+    if (!port) return names;
+    ports.push(port);
+    protocols.add(name.slice(name.indexOf('.') + 1));
   }
   if (ports.length === 0) return names;
-  const stored = new Map(names);
-  for (const name of leftOut) stored.delete(name);
+  for (const protocol of protocols) {
+    if (stored.get(protocol)?.length !== 0) return names;
+    stored.delete(protocol);
+  }
   stored.set(service, [...(names.get(service) ?? []), { type: portsType, order: order.fixed, records: ports }]);
   return stored;
 }
 
+/** Its characters are its bytes. */
+const isPlain = /^[!-Z^-z]*$/;
 const underscore = '_'.charCodeAt(0);
 const noSrv: RecordSet = { type: recordType.SRV, order: order.fixed, records: [] };
 
@@ -58,14 +66,9 @@ function portRecord(
   { service, all }: { readonly service: string; readonly all: RecordSet },
 ): PackedRecord | undefined {
   const own = sets.length === 0 ? noSrv : srvOf(sets);
-  if (!own || sets.length > 1) return undefined;
-  const labels = encodeName(name.slice(0, -service.length));
-  const record = (kind: number, port: number) => {
-    const rdata = new Uint8Array(3 + labels.length - 1);
-    rdata.set([kind, port >> 8, port & 255]);
-    rdata.set(labels.subarray(0, -1), 3);
-    return plainRecord(rdata);
-  };
+  if (!own || sets.length > 1 || !isPlain.test(name)) return undefined;
+  const record = (kind: number, port: number) =>
+    plainRecord(portData({ kind, port }, name, name.length - service.length));
   if (own.records.length === 0) return record(portKind.none, 0);
   if (own.order !== all.order) return undefined;
   if (areSameRecords(own.records, all.records)) return record(portKind.all, 0);
@@ -73,6 +76,21 @@ function portRecord(
   const some = all.records.filter(({ rdata }) => srvPort(rdata) === port);
   // Other orders choose among all records of a set before one is left out.
   return own.order === order.fixed && areSameRecords(own.records, some) ? record(portKind.one, port) : undefined;
+}
+
+/** The labels are the first `end` characters of the name, each with a dot behind it. */
+function portData({ kind, port }: { readonly kind: number; readonly port: number }, name: string, end: number) {
+  const data = new Uint8Array(portHeadBytes + end);
+  data[0] = kind;
+  data[1] = port >> 8;
+  data[2] = port & 255;
+  for (let at = 0; at < end; ) {
+    const dot = name.indexOf('.', at);
+    data[portHeadBytes + at] = dot - at;
+    for (let i = at; i < dot; i++) data[portHeadBytes + 1 + i] = name.charCodeAt(i);
+    at = dot + 1;
+  }
+  return data;
 }
 
 function srvOf(sets: readonly RecordSet[] | undefined): RecordSet | undefined {

@@ -75,6 +75,20 @@ describe('dns: names of ports', () => {
     expect(reply.readUInt16BE(6)).toBe(0);
   });
 
+  test('dns: a port whose name is no label -> names of the others stay right', async () => {
+    const { asker, catalog } = serving();
+    const ask = (question: string) => asker.ask(question);
+    addImport(catalog, 'shop/web', { ips: ['243.0.0.1'], ports: ['a.b:1', 'http:80/UDP', 'caf\u00e9:2/SCTP'] });
+    catalog.flush();
+    expect(await ask(`_http._udp.${web} SRV`)).toBe(`80 ${web}`);
+    for (const name of ['_udp', '_tcp', 'b._tcp', '_sctp']) expect(await ask(`${name}.${web} A`), name).toBe('NODATA');
+    addImport(catalog, 'shop/web', { ips: ['243.0.0.1'], ports: ['a.b:1', 'http:80/UDP'] });
+    catalog.flush();
+    for (const name of ['_udp', '_tcp', 'b._tcp']) expect(await ask(`${name}.${web} A`), name).toBe('NODATA');
+    expect(await ask(`_sctp.${web} A`)).toBe('NXDOMAIN');
+    expect(storedPorts(catalog)).not.toContain(`_udp.${web}`);
+  });
+
   test('dns: a port comes, goes, or needs an entry -> its names follow', async () => {
     const { asker, catalog } = serving();
     const change = (ports: string[]) => {

@@ -3,11 +3,11 @@
 
 import { recordType } from '../base/dns/codes.ts';
 import { hashBytes } from '../base/dns/name.ts';
-import { findSet, portKind, portsType, recordHeaderBytes, setHeaderBytes } from '../catalog/answers.ts';
+import { findSet, portHeadBytes, portKind, portsType, recordHeaderBytes, setHeaderBytes } from '../catalog/answers.ts';
 import type { CatalogReader } from './reader.ts';
 
 const underscore = 0x5f;
-const labelsAt = recordHeaderBytes + 3;
+const labelsAt = recordHeaderBytes + portHeadBytes;
 
 /** What was found last, so that no object is made for a query. */
 export class PortFinder {
