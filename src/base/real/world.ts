@@ -19,6 +19,11 @@ export function createRealWorld(): World {
 const timeoutMsMax = 2 ** 31 - 1;
 
 function after(delayMs: number, run: () => void): { cancel(): void } {
+  // A timeout of 0 would be one of a millisecond.
+  if (delayMs === 0) {
+    const turn = setImmediate(run);
+    return { cancel: () => clearImmediate(turn) };
+  }
   const step = Math.min(delayMs, timeoutMsMax);
   const onEnd = () => (delayMs <= timeoutMsMax ? run() : (rest = after(delayMs - step, run)));
   let rest: { cancel(): void } | undefined;

@@ -2,7 +2,7 @@
 // acted upon, and are sent again a bounded number of times. Every request has a time limit, taken from World timers.
 
 import type { HttpTransport } from '../../base/http.ts';
-import type { World } from '../../base/world.ts';
+import { sleep, type Timers, type World } from '../../base/world.ts';
 import { type AnyObject, apiVersionOf, type KubernetesObject, type ResourceType } from '../objects/object.ts';
 import { withLists } from './foreign.ts';
 import { objectPath, type Query, withQuery } from './paths.ts';
@@ -152,7 +152,7 @@ export function createClient(transport: HttpTransport, options: ClientOptions): 
       const path = withQuery(objectPath(type, list), listQuery(list));
       return withTypes(type, await send<List<T>>({ method: 'GET', path, ...list }));
     },
-    listPaged: (type, list) => pages(client, type, list ?? {}),
+    listPaged: (type, list) => pages({ client, timers: options.world.timers }, type, list ?? {}),
     watch: async (type, watch) => {
       const path = withQuery(objectPath(type, watch), watchQuery(watch));
       const response = await stream({ method: 'GET', path, signal: watch.signal });
@@ -227,7 +227,7 @@ async function* completed<T extends KubernetesObject>(
 
 /** The next page is under way while its predecessor is being looked at: the home and we work at the same time. */
 async function* pages<T extends KubernetesObject>(
-  client: Client,
+  { client, timers }: { readonly client: Client; readonly timers: Timers },
   type: ResourceType,
   options: ListOptions,
 ): AsyncGenerator<List<T>> {
@@ -240,6 +240,8 @@ async function* pages<T extends KubernetesObject>(
     asked = next ? ask(next) : undefined;
     // If the caller stops here, the result of the next request is not needed.
     asked?.catch(() => {});
+    // The request leaves with the next turn of the loop: the home works on it while this page is read.
+    if (asked) await sleep(timers, 0);
     yield page;
   }
 }
