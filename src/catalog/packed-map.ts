@@ -297,13 +297,16 @@ export class PackedMap extends PackedReader {
 
   /** A fresh index over the same entries. */
   #renewSlots(): void {
-    const { bytes } = this;
-    const positions = this.#positions();
+    const { slots: old, mask, bytes } = this;
     const memory = { slots: allocateSlots(this.#slotCountWanted(), bytes.length), bytes: this.#memory.bytes };
     this.#enter(memory);
-    for (const position of positions) {
-      const entry = entryAt(position);
-      this.#take(hashBytes(bytes, ...keyRange(bytes, entry)), entry);
+    for (let slot = 0; slot <= mask; slot++) {
+      const word = old[slot]!;
+      if (word === emptySlot || word === deletedSlot) continue;
+      // The blocks of entries are the same, and so are the bits of positions.
+      const entry = this.entryOf(word);
+      const start = entry + headerBytes;
+      this.#take(hashBytes(bytes, start, start + ((bytes[entry]! << 8) | bytes[entry + 1]!)), entry);
     }
     this.#onGeneration(memory);
   }
