@@ -150,6 +150,25 @@ describe('informer', () => {
     expect(told).toEqual(['shop/b: 1 -> 2']);
   });
 
+  test('informer: another history has the same revisions, and its first list fails -> what they stand for now is told', async () => {
+    const { sim, home, informer, told } = await synced(['a']);
+    home.put('b', { spin: 1 });
+    await sim.time.advance(100);
+    told.length = 0;
+    sim.network.setLink('agent', server, 'refused');
+    sim.network.breakStreams({ server });
+    const { uid } = home.objects.get('b')!.metadata;
+    home.putBack(11);
+    home.put('b', { spin: 2 });
+    home.objects.get('b')!.metadata.uid = uid;
+    let lists = 0;
+    home.intercept = (url) =>
+      url.searchParams.has('limit') && lists++ === 0 ? status(500, 'InternalError', 'made to fail') : undefined;
+    sim.network.setLink('agent', server, 'up');
+    await sim.time.advance(60_000);
+    expect([lists > 1, told, informer.get('shop/b')?.spin]).toEqual([true, ['shop/b: 1 -> 2'], 2]);
+  });
+
   test('informer: the home is back, or was listed anew -> said, so that whoever writes there looks again', async () => {
     const { sim, home, informer } = await synced(['a']);
     let returns = 0;

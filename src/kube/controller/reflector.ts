@@ -117,8 +117,19 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
 
   async function list(signal: AbortSignal): Promise<void> {
     if (state.kind === 'stopped') enter({ kind: 'listing' });
-    sink.listBegins(hasDoubts ? 'other' : 'same');
+    const isDoubted = hasDoubts;
+    sink.listBegins(isDoubted ? 'other' : 'same');
     hasDoubts = false;
+    try {
+      await takeList(signal);
+    } catch (error) {
+      // The copy is still as it was: the next list is as doubtful.
+      hasDoubts ||= isDoubted;
+      throw error;
+    }
+  }
+
+  async function takeList(signal: AbortSignal): Promise<void> {
     witness.listBegins();
     const limit = expiredLists < expiredListsMax ? (options.pageSize ?? defaultPageSize) : 0;
     const listing = { signal, timeoutMs: 60_000, decode: options.decodeList };
