@@ -31,7 +31,7 @@ const envoyFolder = `${cache}/portolan/envoy-${envoyVersion}`;
 const grpcVersion = '1.85.1';
 const grpcFolder = `${cache}/portolan/grpcio-${grpcVersion}`;
 
-/** What `npm test` needs. */
+/** Programs that `npm test` needs. */
 export function installCounterparts() {
   installDebianPrograms(Object.keys(debianPackages));
   if (process.arch === 'x64' && process.platform === 'linux')

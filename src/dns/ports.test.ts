@@ -60,7 +60,7 @@ describe('dns: names of ports', () => {
   });
 
   test('dns: none of them has an entry, except where SRV records of the service do not tell which are whose', () => {
-    // Of the headless service, sql has two numbers.
+    // The port sql of the headless service has two numbers.
     expect(storedPorts(serving().catalog).sort()).toEqual(
       [`_admin._tcp.db.${zone}`, `_sql._tcp.db.${zone}`, `_tcp.db.${zone}`].sort(),
     );

@@ -9,7 +9,7 @@ import type { CatalogReader } from './reader.ts';
 const underscore = 0x5f;
 const labelsAt = recordHeaderBytes + portHeadBytes;
 
-/** What was found last, so that no object is made for a query. */
+/** The last port that was found: no object is made for a query. */
 export class PortFinder {
   /** Where the SRV records of the port lie in the catalog's bytes; -1 if it has none. */
   setAt = -1;
