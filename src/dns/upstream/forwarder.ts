@@ -4,6 +4,7 @@
 // (waiting-room.ts).
 
 import { rcode } from '../../base/dns/codes.ts';
+import { hashBytes } from '../../base/dns/name.ts';
 import { signMessage, type TsigKey, verifyMessage } from '../../base/dns/tsig.ts';
 import type { World } from '../../base/world.ts';
 import type { Answer } from '../answer.ts';
@@ -81,6 +82,7 @@ const loopFailure = failureOf(
 const askingSilentMax = 200;
 /** Questions under way beyond which none is asked before its time: those that somebody waits for come first. */
 const refreshingMax = 1000;
+const refreshedShare = { min: 0.05, max: 0.25 };
 
 export class Forwarder {
   readonly #options: ForwarderOptions;
@@ -127,7 +129,7 @@ export class Forwarder {
       cache.hits += 1;
       tally?.add(isFresh ? 'cacheHits' : 'cacheStale');
       room.fill(query, answer, cached, isFresh ? Math.floor((nowMs - cached.storedMs) / 1000) : 'stale');
-      if (isFresh && isNearlyOver(cached, nowMs)) this.#refresh(query, cached, key, source);
+      if (isFresh && isNearlyOver(cached, query, nowMs)) this.#refresh(query, cached, key, source);
       return 'done';
     }
     cache.misses += 1;
@@ -351,10 +353,15 @@ function askingKeyOf(key: string, source: SourceTag | undefined): string {
   return source === undefined || source.way === '' ? key : `${key} ${source.way}`;
 }
 
-/** In the last tenth of its time, and not asked for again yet. Failures last to their end. */
-function isNearlyOver(cached: CachedReply, nowMs: number): boolean {
-  const { storedMs, freshUntilMs } = cached;
-  return nowMs >= freshUntilMs - (freshUntilMs - storedMs) / 10 && !cached.isRefreshed && isAnswer(cached);
+/**
+ * In the last quarter to twentieth of its time, by its name: answers that came together are not all asked for together again.
+ * Failures last to their end.
+ */
+function isNearlyOver(cached: CachedReply, { name, nameLength }: Query, nowMs: number): boolean {
+  const shareLeft = (cached.freshUntilMs - nowMs) / (cached.freshUntilMs - cached.storedMs);
+  if (shareLeft > refreshedShare.max || cached.isRefreshed || !isAnswer(cached)) return false;
+  const spread = (hashBytes(name, 0, nameLength) & 255) / 255;
+  return shareLeft <= refreshedShare.min + spread * (refreshedShare.max - refreshedShare.min);
 }
 
 function isFailure(code: number): boolean {
