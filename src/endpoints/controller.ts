@@ -1,6 +1,7 @@
 // Keeps the slices of every Service with a selector in step with its Pods. Which Pods a Service has, and which Services a
 // Pod belongs to, is looked up in indexes by label: the cost of one change depends on the Service, not on the home.
 
+import { BoundedCache } from '../base/bounded-cache.ts';
 import { isSameJson } from '../base/json.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -41,6 +42,8 @@ export interface EndpointsControllerOptions {
   readonly concurrency?: number;
 }
 
+const begunMax = 10_000;
+
 interface Informers {
   readonly services: Informer<ServiceFacts>;
   readonly pods: Informer<PodFacts>;
@@ -50,6 +53,7 @@ interface Informers {
 
 export function runEndpointsController(options: EndpointsControllerOptions): Controller {
   const informers = createInformers(options);
+  const begun = new BoundedCache<true>(begunMax);
   const { services, pods, nodes, slices } = informers;
   const controller = runController({
     ...options,
@@ -61,7 +65,7 @@ export function runEndpointsController(options: EndpointsControllerOptions): Con
       { informer: slices, keysOf: (_key, next, previous) => [serviceKeyOf((next ?? previous)!)] },
     ],
     reconcile: async (key) => {
-      await reconcile(options.client, informers, key);
+      await reconcile(options.client, informers, { key, begun });
       return undefined;
     },
   });
@@ -133,6 +137,12 @@ function servicesOfPod(services: Informer<ServiceFacts>, ...states: (PodFacts | 
   return keys;
 }
 
+interface Work {
+  readonly key: string;
+  /** Services that had their first slices from here: one that has none any more may be gone. */
+  readonly begun: BoundedCache<true>;
+}
+
 interface Change<T> {
   readonly next: T | undefined;
   readonly previous: T | undefined;
@@ -143,7 +153,7 @@ function servicesOfNode({ services, pods }: Informers, name: string, change: Cha
   return pods.byIndex('node', name).flatMap((pod) => [...servicesOfPod(services, pod)]);
 }
 
-async function reconcile(client: Client, informers: Informers, key: string): Promise<void> {
+async function reconcile(client: Client, informers: Informers, { key, begun }: Work): Promise<void> {
   const service = informers.services.get(key);
   const present = informers.slices.byIndex('service', key);
   if (service === undefined) return removeOrphans(client, present);
@@ -153,7 +163,10 @@ async function reconcile(client: Client, informers: Informers, key: string): Pro
     node: (name) => informers.nodes.get(name),
   });
   const plan = planSlices({ service, groups, present });
-  if (present.length === 0 && plan.creates.length > 0) await confirmOwner(client, serviceType, service);
+  if (present.length === 0 && plan.creates.length > 0) {
+    if (begun.get(service.uid)) await confirmOwner(client, serviceType, service);
+    else begun.set(service.uid, true);
+  }
   // First what is added, last what is removed: readers in between see an endpoint twice rather than not at all.
   for (const slice of plan.creates) await client.create(endpointSliceType, slice);
   for (const slice of plan.updates) await client.update(endpointSliceType, slice);
