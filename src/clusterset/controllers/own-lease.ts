@@ -36,6 +36,8 @@ export class OwnLease {
   readonly #options: OwnLeaseOptions;
   /** Tokens that our lease may hold now: the last acknowledged renewal, and those tried since. */
   #ours = new Set<string>();
+  /** Something else was found there, and not reported yet: a later try finds what an earlier one wrote. */
+  #isStrange = false;
   #last: Lease | undefined;
 
   constructor(options: OwnLeaseOptions) {
@@ -49,11 +51,10 @@ export class OwnLease {
 
   /** `copy` is the newest that a watch has brought, if there is one. */
   async renew(copy: Lease | undefined, options: RequestOptions): Promise<Renewed> {
-    let isStrange = false;
     let renewTime = '';
     const change = (there: Lease | undefined) => {
       const lease = this.#leaseFor(there);
-      isStrange = this.#ours.size > 0 && !this.#ours.has(there?.spec?.renewTime ?? '');
+      if (this.#ours.size > 0 && !this.#ours.has(there?.spec?.renewTime ?? '')) this.#isStrange = true;
       renewTime = lease.spec!.renewTime!;
       this.#ours.add(renewTime);
       return lease;
@@ -63,6 +64,8 @@ export class OwnLease {
     const { object } = await apply<Lease>({ client, type, present, change, onConflict: 'retry', options });
     this.#ours = new Set([renewTime]);
     this.#last = object;
+    const isStrange = this.#isStrange;
+    this.#isStrange = false;
     return { revision: Number(object.metadata.resourceVersion), isStrange };
   }
 
