@@ -1,6 +1,6 @@
 // Objects of an owner that is gone are collected at once, and the collection is an event that calls for them again: a copy that
-// has missed the owner's deletion would have them written as fast as the home answers. So whoever writes the first of them for an
-// owner from a copy asks for the owner itself.
+// has missed the owner's deletion would have them written as fast as the home answers. So a controller that finds none of them, and
+// may have written some before, asks for the owner itself.
 
 import type { KubernetesObject, ResourceType } from '../objects/object.ts';
 import { getOrUndefined } from './absent.ts';

@@ -135,32 +135,14 @@ describe('informer', () => {
   });
 
   test('informer: another history has the same revisions -> what they stand for now is told, the same is not', async () => {
-    const { sim, home, informer, told } = await synced(['a']);
-    home.put('b', { spin: 1 });
-    await sim.time.advance(100);
-    told.length = 0;
-    sim.network.setLink('agent', server, 'refused');
-    sim.network.breakStreams({ server });
-    const { uid } = home.objects.get('b')!.metadata;
-    home.putBack(11);
-    home.put('b', { spin: 2 });
-    home.objects.get('b')!.metadata.uid = uid;
+    const { sim, informer, told } = await cutOffWhileRevisionsRepeat();
     sim.network.setLink('agent', server, 'up');
     await sim.time.until(() => informer.get('shop/b')?.spin === 2, { withinMs: 60_000 });
     expect(told).toEqual(['shop/b: 1 -> 2']);
   });
 
   test('informer: another history has the same revisions, and its first list fails -> what they stand for now is told', async () => {
-    const { sim, home, informer, told } = await synced(['a']);
-    home.put('b', { spin: 1 });
-    await sim.time.advance(100);
-    told.length = 0;
-    sim.network.setLink('agent', server, 'refused');
-    sim.network.breakStreams({ server });
-    const { uid } = home.objects.get('b')!.metadata;
-    home.putBack(11);
-    home.put('b', { spin: 2 });
-    home.objects.get('b')!.metadata.uid = uid;
+    const { sim, home, informer, told } = await cutOffWhileRevisionsRepeat();
     let lists = 0;
     home.intercept = (url) =>
       url.searchParams.has('limit') && lists++ === 0 ? status(500, 'InternalError', 'made to fail') : undefined;
@@ -529,5 +511,21 @@ async function synced(names: readonly string[] = [], clock: { readonly clockRate
   for (const name of names) home.put(name);
   const started = start(home, {}, clock);
   await started.sim.time.until(() => started.informer.status().state.kind === 'watching', { withinMs: 1000 });
+  return started;
+}
+
+/** Cut off from a home that was put back, and that has given the revision of `b` to another content of it. */
+async function cutOffWhileRevisionsRepeat() {
+  const started = await synced(['a']);
+  const { sim, home, told } = started;
+  home.put('b', { spin: 1 });
+  await sim.time.advance(100);
+  told.length = 0;
+  sim.network.setLink('agent', server, 'refused');
+  sim.network.breakStreams({ server });
+  const { uid } = home.objects.get('b')!.metadata;
+  home.putBack(11);
+  home.put('b', { spin: 2 });
+  home.objects.get('b')!.metadata.uid = uid;
   return started;
 }
