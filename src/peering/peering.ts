@@ -17,7 +17,7 @@ import type { Dial } from '../base/grpc/transport-client.ts';
 import type { Log } from '../base/log.ts';
 import { LogBudget } from '../base/log-budget.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { World } from '../base/world.ts';
+import { sleep, type World } from '../base/world.ts';
 import type { Client } from '../kube/client/client.ts';
 import { createInformer, type Informer } from '../kube/controller/informer.ts';
 import { standForLeader } from '../kube/controller/leader.ts';
@@ -86,6 +86,9 @@ export interface Peering {
 const messageBytesMax = linkLimits.messageBytesMax;
 /** One for its stream, and some for the command line and for a stream that takes its place. */
 const connectionsPerPeer = 16;
+/** Between the write of a Peer and our watch on Peers. */
+const knownMsMax = 5_000;
+const knownStepMs = 20;
 /** A half-open consumer is noticed after at most twice this time. */
 export const serverKeepAliveMs = 10_000;
 
@@ -416,15 +419,12 @@ class PeeringParts implements Peering {
   }
 
   /** As it is written now: an earlier process may have consumed from this peer. */
-  #lastContact(peer: string): Pick<ConsumedPeer, 'lastContactMs' | 'awayMs' | 'keepAliveMs'> {
-    const {
-      lastContact,
-      awaySeconds = 0,
-      keepAliveSeconds = 0,
-    } = this.#peers.get(`${this.#options.namespace}/${peer}`)?.status?.consumer ?? {};
-    const keepAliveMs = keepAliveSeconds * 1000;
-    if (lastContact === undefined) return { keepAliveMs };
-    return { lastContactMs: Date.parse(lastContact), awayMs: awaySeconds * 1000, keepAliveMs };
+  #lastContact(peer: string): Pick<ConsumedPeer, 'lastContactMs' | 'awayMs' | 'keepAliveMs' | 'madeMs'> {
+    const { metadata, status } = this.#peers.get(`${this.#options.namespace}/${peer}`) ?? {};
+    const { lastContact, awaySeconds = 0, keepAliveSeconds = 0 } = status?.consumer ?? {};
+    const times = { keepAliveMs: keepAliveSeconds * 1000, madeMs: Date.parse(metadata?.creationTimestamp ?? '') || 0 };
+    if (lastContact === undefined) return times;
+    return { lastContactMs: Date.parse(lastContact), awayMs: awaySeconds * 1000, ...times };
   }
 
   #route({ path, verdict, from }: PlainRequest<PeerCaller>): PlainRoute | undefined {
@@ -432,8 +432,21 @@ class PeeringParts implements Peering {
     if (path === introductionPath && !this.#introductions.mayTry(from))
       return { status: 429, body: JSON.stringify({ message: 'too many introductions were tried; try again later' }) };
     if (path === introductionPath)
-      return { withBody: (body) => introduce({ client, namespace, nowMs: world.clock.wallMs(), body }) };
+      return {
+        withBody: (body) =>
+          introduce({
+            ...{ client, namespace, nowMs: world.clock.wallMs(), body },
+            untilKnown: (peer) => this.#untilKnown(peer),
+          }),
+      };
     return path === catalogPath ? this.#listCatalog(verdict) : undefined;
+  }
+
+  /** Or until it has taken longer than a watch should. */
+  async #untilKnown(peer: string): Promise<void> {
+    const { timers } = this.#options.world;
+    for (let waitedMs = 0; this.#registry.get(peer) === undefined && waitedMs < knownMsMax; waitedMs += knownStepMs)
+      await sleep(timers, knownStepMs);
   }
 
   /** For `portolan peer diff`: what this peer is offered, by content, and what it refused. */

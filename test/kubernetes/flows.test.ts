@@ -1,7 +1,7 @@
 // Installing, clusterset, DNS and peering on real API servers, alone and mixed with embedded homes. Every part has its own
 // account, and none of its requests is refused.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from 'vitest';
 import {
   dnsFlow,
   exportFlow,
@@ -35,6 +35,7 @@ describe.each(mixtures)('%s', (_title, kinds) => {
     ]);
     world = { broker, east, west, parts, more: [] };
   });
+  beforeEach(() => onTestFailed(() => console.error(parts.lastWords())));
   afterAll(async () => {
     await parts.stop();
     await Promise.all([world?.broker, world?.east, world?.west].map((home) => home?.stop()));

@@ -57,6 +57,11 @@ export class RunningParts {
     return [...this.#parts].filter(([key]) => key.startsWith(`${home.name} ${part}`)).map(([, one]) => one);
   }
 
+  /** The last lines of every part, for a test that failed. */
+  lastWords(): string {
+    return [...this.#parts].map(([key, part]) => `--- ${key}\n${part.log().slice(-4_000)}`).join('\n');
+  }
+
   async end({ child }: RunningPart, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     const gone = new Promise((resolve) => child.once('exit', resolve));
     if (child.exitCode === null && child.signalCode === null && child.kill(signal)) await gone;

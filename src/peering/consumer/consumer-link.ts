@@ -42,6 +42,8 @@ export interface LinkOptions {
   readonly awayMs?: number;
   /** How often the owner let itself be asked for a sign of life, if it objected before. */
   readonly keepAliveMs?: number;
+  /** Wall time at which its Peer was made, if it is known. */
+  readonly madeMs?: number;
   readonly limits?: Partial<LinkLimits>;
   /** A note to the owner about an accepted service; empty if there is none. */
   readonly noteOf?: (id: string) => string;
@@ -109,8 +111,11 @@ export class ConsumerLink {
     this.#options = options;
     this.#limits = { ...linkLimits, ...options.limits };
     const { held, versions } = options.config;
+    const { clock } = options.world;
+    const newMs = (options.madeMs ?? 0) + this.#limits.newPeerMs - clock.wallMs();
     this.#connection = new Connection({
       ...{ random: options.world.random, versions, held },
+      newUntilMs: clock.monotonicMs() + Math.min(newMs, this.#limits.newPeerMs),
       keepAliveMs: Math.max(this.#limits.keepAliveMs, options.keepAliveMs ?? 0),
     });
     this.#refusals = new RefusalBook(options.store);

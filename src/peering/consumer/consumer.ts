@@ -25,6 +25,8 @@ export interface ConsumedPeer {
   readonly awayMs?: number;
   /** How often it let itself be asked for a sign of life. */
   readonly keepAliveMs?: number;
+  /** Wall time at which its Peer was made. */
+  readonly madeMs?: number;
   readonly credentials: () => { readonly certificate: string; readonly key: string } | undefined;
   /** In place of the usual one, for a peer that is taken from over its own stream. */
   readonly dial?: Dial;
@@ -222,6 +224,7 @@ export class Consumer {
       lastContactMs: peer.lastContactMs,
       awayMs: peer.awayMs,
       keepAliveMs: peer.keepAliveMs,
+      madeMs: peer.madeMs,
       limits,
       noteOf: (id) => this.#noteOf(peer.name, id),
       onChanged: () => onChanged?.(peer.name),

@@ -18,7 +18,8 @@ async function setUp(expiresMs: number) {
     metadata: { name: introductionName(hashOf('sesame')), namespace },
     stringData: { terms },
   });
-  const say = (body: object) => introduce({ client, namespace, nowMs: 1000, body: Buffer.from(JSON.stringify(body)) });
+  const say = (body: object, untilKnown = async (_peer: string) => {}) =>
+    introduce({ client, namespace, nowMs: 1000, body: Buffer.from(JSON.stringify(body)), untilKnown });
   return { client, say };
 }
 
@@ -34,6 +35,17 @@ test('introduction: the right secret -> a Peer under the terms of the token; a s
     allowedDomains: ['west.example'],
   });
   expect((await say(card)).status).toBe(401);
+});
+
+test('introduction: the Peer is made but not known yet -> answered once it is, for the other side dials then', async () => {
+  const { client, say } = await setUp(2000);
+  const steps: string[] = [];
+  const answer = await say(card, async (peer) => {
+    steps.push(`waits for ${peer}`);
+    await client.get(peerType, { namespace, name: peer });
+    steps.push('known');
+  });
+  expect([answer.status, steps]).toEqual([200, ['waits for west', 'known']]);
 });
 
 test('introduction: expired, a wrong secret, no introduction at all -> refused, no Peer', async () => {

@@ -20,6 +20,8 @@ export interface IntroduceOptions {
   readonly namespace: string;
   readonly nowMs: number;
   readonly body: Buffer;
+  /** Ends when a call of this peer would be taken. */
+  readonly untilKnown: (peer: string) => Promise<void>;
 }
 
 /** Answers the other mesh; the Peer exists when it answers 200. */
@@ -41,6 +43,8 @@ export async function introduce(options: IntroduceOptions): Promise<PlainAnswer>
     await client.create<Secret>(secretType, { ...found, metadata: { name, namespace, labels } });
     return whyNot(error, terms.peer);
   }
+  // It dials as soon as it has our answer.
+  await options.untilKnown(terms.peer);
   return { status: 200, body: JSON.stringify({ peer: terms.peer }) };
 }
 

@@ -53,6 +53,8 @@ export interface LinkLimits {
   readonly unsentBytesMax: number;
   /** How long an owner may be away before its services are marked stale. */
   readonly staleAfterMs: number;
+  /** For so long after its Peer was made, the other mesh may not have heard of us. */
+  readonly newPeerMs: number;
 }
 
 export const linkLimits: LinkLimits = {
@@ -64,6 +66,7 @@ export const linkLimits: LinkLimits = {
   pendingBytesPause: 8 * 1024 * 1024,
   unsentBytesMax: 8 * 1024 * 1024,
   staleAfterMs: 30_000,
+  newPeerMs: 30_000,
 };
 
 /** Whether what was stored under an earlier configuration may stay under this one. */

@@ -46,6 +46,15 @@ test('connection: Unauthenticated for a certificate that was replaced meanwhile 
   expect(one.state).toMatchObject({ kind: 'stopped', code: codes.unauthenticated });
 });
 
+test('connection: Unauthenticated by an owner that may not have heard of us yet -> later; no longer new -> stopped', () => {
+  const one = connection({ newUntilMs: 30_000 });
+  one.step({ kind: 'dial', certificate });
+  expect(one.step(closed(codes.unauthenticated, 29_000))).toMatchObject([{ kind: 'dialLater', delayMs: 1000 }]);
+  expect(one.step(closed(codes.permissionDenied, 29_500))).toMatchObject([{ kind: 'stopped' }]);
+  one.step({ kind: 'retry', certificate });
+  expect(one.step(closed(codes.unauthenticated, 30_000))).toMatchObject([{ kind: 'stopped' }]);
+});
+
 test('connection: no certificate of our own, or no version -> stopped, and says so', () => {
   expect(connection().step({ kind: 'dial', certificate: undefined })).toMatchObject([{ kind: 'stopped' }]);
   expect(connection({ versions: [] }).step({ kind: 'dial', certificate })).toMatchObject([

@@ -46,6 +46,8 @@ export interface ConnectionOptions {
   readonly held?: Held;
   /** How often the owner is asked for a sign of life; less often if it objects. */
   readonly keepAliveMs: number;
+  /** Before that time the owner may not know us yet. */
+  readonly newUntilMs?: number;
 }
 
 /** A stream that lived this long was a success, whatever ended it. */
@@ -145,7 +147,8 @@ export class Connection {
       return this.#dial(certificate);
     const hasNextVersion = this.#versionIndex + 1 < this.#options.versions.length;
     const next = afterClose(code, { hasNextVersion });
-    if (next.kind === 'stop') return this.#stop(code, reason);
+    const isUnknownYet = code === codes.unauthenticated && nowMs < (this.#options.newUntilMs ?? 0);
+    if (next.kind === 'stop' && !isUnknownYet) return this.#stop(code, reason);
     if (next.kind === 'nextVersion') {
       this.#versionIndex += 1;
       return this.#dial(certificate);

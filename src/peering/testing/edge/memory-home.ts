@@ -108,6 +108,7 @@ export async function startMesh(name: string, options: NodeOptions = {}): Promis
       serve: serveGrpc,
       dial,
       ...options,
+      limits: { newPeerMs: 0, ...options.limits },
       ...changes,
     });
   const node: TestMeshNode = {
