@@ -11,6 +11,7 @@ export const heartbeatType: ResourceType = {
   plural: 'heartbeats',
   kind: 'Heartbeat',
   isNamespaced: true,
+  isRenewed: true,
 };
 
 export interface Heartbeat extends Lease {

@@ -6,6 +6,7 @@ import { sleep, type Timers, type World } from '../../base/world.ts';
 import { type AnyObject, apiVersionOf, type KubernetesObject, type ResourceType } from '../objects/object.ts';
 import { withLists } from './foreign.ts';
 import { objectPath, type Query, withQuery } from './paths.ts';
+import { Renewals } from './renewals.ts';
 import { createRequester, type RequestSpec } from './request.ts';
 import { decodeWatch, type WatchEvent } from './watch-stream.ts';
 
@@ -121,6 +122,7 @@ export interface Client {
   ): Promise<T>;
   /** GET of any path that answers JSON, or what `decode` reads: discovery, `/version`. */
   getPath<T = unknown>(path: string, options?: PathOptions<T>): Promise<T>;
+  readonly renewals: Renewals;
   close(): void;
 }
 
@@ -144,8 +146,12 @@ const patchTypes = {
 
 export function createClient(transport: HttpTransport, options: ClientOptions): Client {
   const { send, stream } = createRequester(transport, options);
-  const sendFor = async <T extends KubernetesObject>(type: ResourceType, spec: RequestSpec): Promise<T> =>
-    withLists(type, await send<T>(spec));
+  const renewals = new Renewals();
+  const sendFor = async <T extends KubernetesObject>(type: ResourceType, spec: RequestSpec): Promise<T> => {
+    const object = withLists(type, await send<T>(spec));
+    if (type.isRenewed && spec.method !== 'GET') renewals.written(type, spec.json as KubernetesObject, object);
+    return object;
+  };
   const client: Client = {
     get: (type, ref, request) => sendFor(type, { method: 'GET', path: objectPath(type, ref), ...request }),
     list: async <T extends KubernetesObject>(type: ResourceType, list: ListOptions = {}) => {
@@ -190,6 +196,7 @@ export function createClient(transport: HttpTransport, options: ClientOptions): 
       }),
     delete: async (type, ref, deletion) => {
       await send({ method: 'DELETE', path: objectPath(type, ref), json: deleteBody(deletion), ...deletion });
+      if (type.isRenewed) renewals.deleted(type, ref);
     },
     deleteCollection: async (type, selection, deletion) => {
       const path = withQuery(objectPath(type, { namespace: selection.namespace }), listQuery(selection));
@@ -198,6 +205,7 @@ export function createClient(transport: HttpTransport, options: ClientOptions): 
     createSubresource: (type, ref, body, write) =>
       send({ method: 'POST', path: withQuery(objectPath(type, ref), writeQuery(write)), json: body, ...write }),
     getPath: (path, request) => send({ method: 'GET', path, ...request }),
+    renewals,
     close: () => transport.close(),
   };
   return client;

@@ -4,7 +4,6 @@
 
 import { isSameJson } from '../../base/json.ts';
 import type { KubernetesObject } from '../objects/object.ts';
-import { keyOf } from '../objects/object.ts';
 
 export interface Sight {
   readonly object: KubernetesObject;
@@ -12,63 +11,25 @@ export interface Sight {
   readonly isGone: boolean;
 }
 
-const sightsMax = 4;
-
 export class HistoryWitness {
-  /** One for each key, the newest last. */
-  readonly #sights = new Map<string, Sight>();
-  /** Whether something was seen that is not among them. */
-  #hasForgotten = false;
+  #last: Sight | undefined;
 
   listBegins(): void {
-    this.#sights.clear();
-    this.#hasForgotten = false;
+    this.#last = undefined;
   }
 
   /** In whatever order: the newest is kept. */
   listed(object: KubernetesObject): void {
-    const [known] = this.#sights.values();
-    if (known !== undefined) this.#hasForgotten = true;
-    if (known !== undefined && !isNewer(object, known.object)) return;
-    this.#sights.clear();
-    this.#sights.set(keyOf(object), { object, isGone: false });
-  }
-
-  /** Several at once, of which only the newest is at hand. */
-  listedMany(newest: KubernetesObject, count: number): void {
-    this.listed(newest);
-    if (count > 1) this.#hasForgotten = true;
+    if (revisionOf(object) > revisionOf(this.#last?.object)) this.#last = { object, isGone: false };
   }
 
   happened(sight: Sight): void {
-    const key = keyOf(sight.object);
-    this.#sights.delete(key);
-    this.#sights.set(key, sight);
-    if (this.#sights.size <= sightsMax) return;
-    this.#hasForgotten = true;
-    this.#sights.delete(this.#sights.keys().next().value!);
+    this.#last = sight;
   }
 
   last(): Sight | undefined {
-    return [...this.#sights.values()].at(-1);
+    return this.#last;
   }
-
-  /** Observations that still hold if the history is the same, the newest first; undefined if there are none. */
-  sights(): Sight[] | undefined {
-    const wanted: Sight[] = [];
-    for (const sight of [...this.#sights.values()].reverse()) {
-      wanted.push(sight);
-      // Where this one is as it was written, everything written before it is too.
-      if (!sight.isGone) return wanted;
-    }
-    return this.#hasForgotten ? undefined : wanted;
-  }
-}
-
-/** Whether the home's present answer is what we saw. */
-export function isAsSeen(sight: Sight, found: KubernetesObject | undefined): boolean {
-  if (sight.isGone || found === undefined) return sight.isGone && found === undefined;
-  return isSameObject(found, sight.object);
 }
 
 export function isSameObject(one: KubernetesObject, other: KubernetesObject): boolean {
@@ -80,6 +41,7 @@ function withoutKind({ apiVersion: _version, kind: _kind, ...rest }: KubernetesO
   return rest;
 }
 
-function isNewer(one: KubernetesObject, other: KubernetesObject): boolean {
-  return Number(one.metadata.resourceVersion) > Number(other.metadata.resourceVersion);
+/** 0 for nothing. */
+export function revisionOf(object: KubernetesObject | undefined): number {
+  return Number(object?.metadata.resourceVersion ?? 0);
 }

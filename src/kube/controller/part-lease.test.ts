@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { startHome } from '../../../sim/home.ts';
 import { Simulation } from '../../../sim/virtual-world.ts';
 import { createLog, silentLog } from '../../base/log.ts';
+import type { Client } from '../client/client.ts';
 import { type Lease, leaseType } from '../objects/lease.ts';
 import { partState } from '../objects/part-lease.ts';
 import { partStatuses } from '../objects/part-status.ts';
@@ -21,6 +22,16 @@ test('part lease: a part runs -> a Lease with its part, node, mode and version, 
   expect(first?.metadata.annotations?.['portolan.dev/version']).toMatch(/^\d+\./);
   await sim.time.advance(10_500);
   expect(Date.parse((await lease())!.spec!.renewTime!) - Date.parse(first!.spec!.renewTime!)).toBeGreaterThan(9000);
+});
+
+test('part lease: renewed for a minute -> each from the one before, by which a watch knows the home again', async () => {
+  const { sim, client, keep } = await start();
+  keep('a', client);
+  await sim.time.advance(1000);
+  const first = client.renewals.newest()!;
+  await sim.time.advance(60_000);
+  const last = client.renewals.successor(first)!;
+  expect(Number(last.object.metadata.resourceVersion) - Number(first.object.metadata.resourceVersion)).toBe(6);
 });
 
 test('part lease: the admin endpoint opens -> its address is in the Lease at once, and stays there', async () => {
@@ -201,7 +212,7 @@ async function start() {
   const lines: string[] = [];
   const worlds = new Map<string, { revoke(): void }>();
   const kill = (name: string) => worlds.get(name)?.revoke();
-  const keep = (name: string) => {
+  const keep = (name: string, own?: Client) => {
     const world = sim.world(name);
     worlds.set(name, world);
     const log =
@@ -209,7 +220,7 @@ async function start() {
     const what = { part: 'proxy', id: 'Node_1', node: 'Node_1', mode: 'nftables' } as const;
     return keepPartLease({
       ...what,
-      client: home.clientOf(world),
+      client: own ?? home.clientOf(world),
       world,
       log,
       extras: () => ({ 'portolan.dev/rules': '3' }),

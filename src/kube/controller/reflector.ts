@@ -1,16 +1,17 @@
-// List, then watch from the list's revision; resume from the last revision seen when a watch ends; list again only when
-// the home says that revision is gone or still to come, or does not know what we last saw. Decides when to try again;
-// leaves what objects mean to its sink.
+// List, then watch from the list's revision; resume where the last watch ended; list again only when the home says that
+// revision is gone or still to come, or does not know what we last saw. Decides when to try again; leaves what objects
+// mean to its sink.
 
 import { Backoff } from '../../base/backoff.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type Timer, type World } from '../../base/world.ts';
 import type { Client, List, ListDecoder, Selection } from '../client/client.ts';
 import { isServed } from '../client/discovery.ts';
+import type { Renewal } from '../client/renewals.ts';
 import type { StatusLike, WatchEvent } from '../client/watch-stream.ts';
 import { ApiError, isAhead, isForbidden, isGone, isNotFound } from '../objects/api-error.ts';
 import type { KubernetesObject, ResourceType } from '../objects/object.ts';
-import { HistoryWitness, isAsSeen, isSameObject, type Sight } from './history-witness.ts';
+import { HistoryWitness, isSameObject, revisionOf, type Sight } from './history-witness.ts';
 
 export type ReflectorState =
   | { readonly kind: 'stopped' }
@@ -65,6 +66,8 @@ const backoffOptions = { firstMs: 1600, delayMsMax: 15_000 };
 const healthyWatchMs = 5_000;
 /** Watches end after a random time in this range, so that a home's watchers do not all come back at once. */
 const watchMs = { min: 300_000, max: 600_000 };
+/** Homes count the time of a watch in whole seconds. */
+const earlyMsMax = 1_000;
 /** How long a home may be late in ending a watch before we take the connection for dead. */
 const watchGraceMs = 30_000;
 /** Homes that send bookmarks do so about each minute: a watch that brings nothing for this long is opened anew. */
@@ -93,14 +96,16 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   let absentSinceMs: number | undefined;
   let expiredLists = 0;
   const witness = new HistoryWitness();
-  /** Whether the revision is one of the list that has just ended: nothing can have happened to its history yet. */
-  let isFresh = false;
+  /** Whether a list has just ended, or a watch at its time: nothing can have happened to the history since. */
+  let isUnbroken = false;
   /** Whether the next list may be of another history than the copy. */
   let hasDoubts = false;
   /** Where a watch begins with the event we saw last; undefined when that was in a list. */
   let beforeLast: string | undefined;
   /** The event that a watch must begin with, or it is of another history. */
   let expected: Sight | undefined;
+  /** The newest of ours when the home last said something of this kind. */
+  let renewal: Renewal | undefined;
   let endWatch: (() => void) | undefined;
   /** Whether the home has sent a bookmark since the last watch that fell silent. */
   let hasBookmarks = false;
@@ -144,15 +149,16 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     // Doubts raised meanwhile concern the earlier list.
     revision = hasDoubts ? undefined : newest;
     beforeLast = undefined;
-    isFresh = true;
+    isUnbroken = true;
+    renewal = client.renewals.newest();
     expiredLists = 0;
     absentSinceMs = undefined;
   }
 
   function takePage({ items, each }: List<T>): void {
     if (each !== undefined) {
-      const { newest, count } = each((item) => sink.upsert(item));
-      if (newest !== undefined) witness.listedMany(newest, count);
+      const { newest } = each((item) => sink.upsert(item));
+      if (newest !== undefined) witness.listed(newest);
       return;
     }
     for (const item of items) {
@@ -162,12 +168,10 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   }
 
   /** Resolves when the home ended the watch in good order, to whether it was worth opening. */
-  async function watch(signal: AbortSignal): Promise<boolean> {
+  async function watch(from: string, signal: AbortSignal): Promise<boolean> {
     const timeoutMs = watchMs.min + world.random.float() * (watchMs.max - watchMs.min);
     const startedMs = world.clock.monotonicMs();
     const before = revision!;
-    const from = expected === undefined ? before : beforeLast!;
-    isFresh = false;
     const controller = new AbortController();
     endWatch = () => controller.abort(new EndedWatch());
     const proof = world.timers.after(proofMs, () => expected && controller.abort(new OtherHistory()));
@@ -178,6 +182,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     const wasWorthIt = () => revision !== before || world.clock.monotonicMs() - startedMs >= healthyWatchMs;
     try {
       await follow(from, timeoutMs, controller.signal);
+      isUnbroken = world.clock.monotonicMs() - startedMs >= timeoutMs - earlyMsMax;
       return wasWorthIt();
     } catch (error) {
       // A transport may have words of its own for a request that we ended.
@@ -236,6 +241,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       if (event.object.metadata.resourceVersion !== revision) beforeLast = revision;
     }
     revision = event.object.metadata.resourceVersion ?? revision;
+    renewal = client.renewals.newest();
   }
 
   /** An event that we have seen before proves the history, and is not passed on again. */
@@ -255,8 +261,11 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
         return 'go on';
       }
       expected = undefined;
-      if (!isFresh && !(await isSameHistory(signal))) expectLast();
-      return (await watch(signal)) ? 'go on' : 'wait';
+      const from = isUnbroken ? revision : await resumption(signal);
+      isUnbroken = false;
+      // Told to list anew meanwhile.
+      if (revision === undefined) return 'go on';
+      return (await watch(from, signal)) ? 'go on' : 'wait';
     } catch (error) {
       if (error instanceof EndedWatch) return 'go on';
       if (error instanceof OtherHistory) {
@@ -269,31 +278,49 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     }
   }
 
-  /** It may only have changed since: then the home can tell us so from there on. */
-  function expectLast(): void {
-    hasDoubts = true;
+  /**
+   * Where to watch from after a break, in which the home may have been put back to a copy and have written past our
+   * revision. Not from there: from the newest thing that shows the history to be the same. Between the two ours has
+   * nothing, another may have something.
+   */
+  async function resumption(signal: AbortSignal): Promise<string> {
+    const last = witness.last();
+    const proven = await renewedUntil(signal);
+    if (proven >= revisionOf(last?.object)) return String(Math.min(proven, Number(revision)));
+    if (last !== undefined && !last.isGone && (await hasStill(last.object, signal)))
+      return last.object.metadata.resourceVersion!;
+    // It may only have changed since: then the home can tell us so from there on.
     if (beforeLast === undefined) throw new OtherHistory();
-    expected = witness.last();
+    hasDoubts = true;
+    expected = last;
+    return beforeLast;
   }
 
-  /** Asked before a watch is resumed. */
-  async function isSameHistory(signal: AbortSignal): Promise<boolean> {
-    const sights = witness.sights();
-    if (sights === undefined) return false;
-    for (const sight of sights) {
-      if (!(await isStillSo(sight, signal))) return false;
-    }
-    return true;
+  /** Up to where a renewal of ours shows the history to be the same; -1 if none does. */
+  async function renewedUntil(signal: AbortSignal): Promise<number> {
+    const before = renewal && client.renewals.successor(renewal);
+    if (renewal === undefined || before === undefined) return -1;
+    const found = await look(renewal.type, renewal.object, signal);
+    const after = client.renewals.successor(renewal);
+    if (found === undefined || found === 'forbidden' || after === undefined) return -1;
+    // Later ones only show that the home still had this one.
+    const isOurs = isSameObject(found, before.object) || isSameObject(found, after.object);
+    return isOurs ? revisionOf(renewal.object) : -1;
   }
 
-  async function isStillSo(sight: Sight, signal: AbortSignal): Promise<boolean> {
-    const { name, namespace } = sight.object.metadata;
+  /** A client that may list but not get cannot check. */
+  async function hasStill(object: KubernetesObject, signal: AbortSignal): Promise<boolean> {
+    const found = await look(type, object, signal);
+    return found === 'forbidden' || (found !== undefined && isSameObject(found, object));
+  }
+
+  async function look(of: ResourceType, object: KubernetesObject, signal: AbortSignal) {
+    const { name, namespace } = object.metadata;
     try {
-      return isAsSeen(sight, await client.get(type, { name, namespace }, { signal }));
+      return await client.get(of, { name, namespace }, { signal });
     } catch (error) {
-      if (isNotFound(error)) return isAsSeen(sight, undefined);
-      // A client that may list but not get cannot check.
-      if (isForbidden(error)) return true;
+      if (isNotFound(error)) return undefined;
+      if (isForbidden(error)) return 'forbidden';
       throw error;
     }
   }

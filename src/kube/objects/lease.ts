@@ -8,6 +8,7 @@ export const leaseType: ResourceType = {
   plural: 'leases',
   kind: 'Lease',
   isNamespaced: true,
+  isRenewed: true,
 };
 
 export interface Lease extends KubernetesObject {

@@ -54,6 +54,8 @@ export interface ResourceType {
   readonly isNamespaced: boolean;
   /** Top-level lists that a home may leave out or say null for where they are empty; clients give them as empty lists. */
   readonly lists?: readonly string[];
+  /** Written every few seconds by its owner, and by nobody else. */
+  readonly isRenewed?: true;
 }
 
 export function apiVersionOf(type: { readonly group: string; readonly version: string }): string {

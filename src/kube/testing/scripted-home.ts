@@ -1,4 +1,4 @@
-// A home for tests that keeps one kind in memory and misbehaves on demand. It speaks just enough of list, watch and
+// A home for tests that keeps one kind and a Lease in memory and misbehaves on demand. It speaks just enough of list, watch and
 // discovery to drive a reflector through every fault; how a home should behave is the API server's own business.
 
 import type { HttpRequest, HttpResponse } from '../../base/http.ts';
@@ -17,6 +17,7 @@ export class ScriptedHome {
   /** Revisions below this are gone. */
   floor = 0;
   isServed = true;
+  lease: AnyObject | undefined;
   /** Answers before anything else is looked at; undefined lets the request through. */
   intercept: (path: URL, request: HttpRequest) => HttpResponse | undefined = () => undefined;
   readonly #type: ResourceType;
@@ -76,6 +77,7 @@ export class ScriptedHome {
     for (const [name, { metadata }] of this.objects) {
       if (Number(metadata.resourceVersion) > revision) this.objects.delete(name);
     }
+    if (Number(this.lease?.metadata.resourceVersion) > revision) this.lease = undefined;
     while ((this.#history.at(-1)?.revision ?? 0) > revision) this.#history.pop();
     this.revision = revision;
   }
@@ -99,6 +101,7 @@ export class ScriptedHome {
     this.requests.push(request.path);
     const intercepted = this.intercept(url, request);
     if (intercepted !== undefined) return intercepted;
+    if (url.pathname.includes('/leases/')) return this.#leaseAnswer(request);
     if (url.pathname === '/apis') return json(200, { kind: 'APIGroupList', groups: [] });
     const [, name] = url.pathname.split(`/${this.#type.plural}/`);
     if (name !== undefined && this.isServed) return this.#get(name);
@@ -110,6 +113,15 @@ export class ScriptedHome {
   #resources(): HttpResponse {
     if (!this.isServed) return status(404, 'NotFound', 'no such group');
     return json(200, { kind: 'APIResourceList', resources: [{ name: this.#type.plural }] });
+  }
+
+  #leaseAnswer({ method, body }: HttpRequest): HttpResponse {
+    if (method === 'PUT') {
+      this.lease = JSON.parse(String(body)) as AnyObject;
+      this.revision += 1;
+      this.lease.metadata.resourceVersion = String(this.revision);
+    }
+    return this.lease === undefined ? status(404, 'NotFound', 'no such lease') : json(200, this.lease);
   }
 
   #get(name: string): HttpResponse {
