@@ -124,7 +124,7 @@ describe('portolan dns', () => {
   });
 
   test('100,000 services of a stand-in home, each in three clusters -> ready after seconds of work, and never NXDOMAIN on the way', async () => {
-    const many = fileURLToPath(new URL('../bench/dns-home.mjs', import.meta.url));
+    const many = fileURLToPath(new URL('../bench/dns/stand-in-home.mjs', import.meta.url));
     const helper = spawn(process.execPath, [many, '100000'], { stdio: ['pipe', 'pipe', 'inherit'] });
     const [line] = (await once(helper.stdout.setEncoding('utf8'), 'data')) as [string];
     const server = `http://127.0.0.1:${JSON.parse(line).port}`;

@@ -1,15 +1,19 @@
 // For `npm run bench:dns`: a real home, over TLS, with services that three clusters share, for a resolver to read. Filled in
 // process; the resolver is another process and reads it as any client does.
 
-import { silentLog } from '../src/base/log.ts';
-import { createRealWorld } from '../src/base/real/world.ts';
-import { serviceImportType } from '../src/clusterset/kinds/service-import.ts';
-import { createClient } from '../src/kube/client/client.ts';
-import { endpointSliceType, importedServiceNameLabel, sourceClusterLabel } from '../src/kube/objects/endpoint-slice.ts';
-import { namespaceType } from '../src/kube/objects/namespace.ts';
-import type { AnyObject } from '../src/kube/objects/object.ts';
-import { startHome } from '../src/main/home.ts';
-import { inFlight } from './api/load.ts';
+import { silentLog } from '../../src/base/log.ts';
+import { createRealWorld } from '../../src/base/real/world.ts';
+import { serviceImportType } from '../../src/clusterset/kinds/service-import.ts';
+import { createClient } from '../../src/kube/client/client.ts';
+import {
+  endpointSliceType,
+  importedServiceNameLabel,
+  sourceClusterLabel,
+} from '../../src/kube/objects/endpoint-slice.ts';
+import { namespaceType } from '../../src/kube/objects/namespace.ts';
+import type { AnyObject } from '../../src/kube/objects/object.ts';
+import { startHome } from '../../src/main/home.ts';
+import { inFlight } from '../api/load.ts';
 
 const clusters = ['east', 'west', 'south'];
 const namespaces = 100;
