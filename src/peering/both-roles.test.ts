@@ -1,23 +1,15 @@
 // Both sides publish and subscribe on one stream of the later draft, over real sockets: who cannot be dialed can be taken
 // from all the same.
 
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { peerType } from './kinds/peer.ts';
-import { namespace, startMesh, type TestMeshNode } from './testing/edge/memory-home.ts';
-
-const running: TestMeshNode[] = [];
-afterEach(async () => {
-  for (const node of running.splice(0)) await node.stop();
-});
-
-const eventually = <T>(read: () => Promise<T> | T) => expect.poll(read, { timeout: 15_000, interval: 20 });
-const idsAt = async (node: TestMeshNode) => (await node.peerServices()).map(({ spec }) => spec.id).sort();
+import { namespace, type TestMeshNode } from './testing/edge/memory-home.ts';
+import { eventually, idsAt, mesh } from './testing/edge/running-meshes.ts';
 
 /** `edge` dials `centre`; `edge` cannot be dialled. */
 async function edgeAndCentre() {
-  const [edge, centre] = await Promise.all(['edge', 'centre'].map((name) => startMesh(name)));
+  const [edge, centre] = await Promise.all(['edge', 'centre'].map((name) => mesh(name)));
   if (edge === undefined || centre === undefined) throw new Error('not started');
-  running.push(edge, centre);
   const trustOf = ({ mesh }: TestMeshNode) => ({ domain: mesh.domain, bundle: mesh.certificate });
   await centre.addPeer('edge', {
     trust: trustOf(edge),

@@ -1,6 +1,6 @@
 // Two meshes that have just heard of each other, the one a moment later than the other.
 
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { callPeer } from '../cli/peer/call.ts';
 import type { Client, WatchOptions } from '../kube/client/client.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
@@ -8,18 +8,8 @@ import { type Secret, secretType } from '../kube/objects/secret.ts';
 import { peerType } from './kinds/peer.ts';
 import { hashOf } from './owner/introduction.ts';
 import { catalogPath, introductionName, introductionPath } from './rules/peer-introduction.ts';
-import { memoryHome, type NodeOptions, namespace, startMesh, type TestMeshNode } from './testing/edge/memory-home.ts';
-
-const running: TestMeshNode[] = [];
-afterEach(async () => {
-  for (const node of running.splice(0)) await node.stop();
-});
-
-async function mesh(name: string, options: NodeOptions = {}): Promise<TestMeshNode> {
-  const node = await startMesh(name, options);
-  running.push(node);
-  return node;
-}
+import { memoryHome, namespace, type TestMeshNode } from './testing/edge/memory-home.ts';
+import { mesh } from './testing/edge/running-meshes.ts';
 
 const trustOf = ({ mesh: { domain, certificate } }: TestMeshNode) => ({ domain, bundle: certificate });
 

@@ -1,26 +1,15 @@
 // Between two meshes: balancers, replicas, names in place of addresses, rotated trust.
 
 import net from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type Secret, secretType } from '../kube/objects/secret.ts';
 import { peerType } from './kinds/peer.ts';
 import { type PeerExport, peerExportType } from './kinds/peer-export.ts';
 import { peerServiceType } from './kinds/peer-service.ts';
-import { introduceTo, memoryHome, namespace, startMesh, type TestMeshNode } from './testing/edge/memory-home.ts';
+import { introduceTo, memoryHome, namespace, type TestMeshNode } from './testing/edge/memory-home.ts';
 import { meshOf } from './testing/edge/mesh.ts';
+import { eventually, mesh } from './testing/edge/running-meshes.ts';
 
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
-async function mesh(name: string, options: Parameters<typeof startMesh>[1] = {}): Promise<TestMeshNode> {
-  const node = await startMesh(name, options);
-  closing.push(() => node.stop());
-  return node;
-}
-
-const eventually = <T>(read: () => Promise<T> | T) => expect.poll(read, { timeout: 15_000, interval: 20 });
 const held = async (node: TestMeshNode) => (await node.peerServices()).map(({ spec }) => spec.name).sort();
 const stateOf = (node: TestMeshNode) => node.peering.consumer()?.report('owner')?.state.kind;
 
@@ -46,16 +35,16 @@ async function balancer(targets: () => number[]): Promise<{ port: number; breakA
     for (const socket of sockets) socket.destroy();
     sockets.clear();
   };
-  closing.push(() => {
+  onTestFinished(() => {
     breakAll();
-    return new Promise((resolve) => server.close(resolve));
+    return new Promise<void>((resolve) => server.close(() => resolve()));
   });
   return { port: (server.address() as net.AddressInfo).port, breakAll };
 }
 
 test('replicas: an owner with two replicas behind an L4 balancer -> either serves the catalog, nothing vanishes on the way', async () => {
   const home = await memoryHome();
-  closing.push(() => home.stop());
+  onTestFinished(() => home.stop());
   const one = await mesh('owner', { home });
   const two = await mesh('owner', { home });
   two.rotate(one.mesh.issue());
@@ -68,7 +57,7 @@ test('replicas: an owner with two replicas behind an L4 balancer -> either serve
   await eventually(() => held(consumer)).toEqual(['a', 'b', 'c']);
   const deleted: string[] = [];
   const watching = new AbortController();
-  closing.push(() => watching.abort());
+  onTestFinished(() => watching.abort());
   const { metadata } = await consumer.client.list(peerServiceType, { namespace });
   const events = await consumer.client.watch(peerServiceType, {
     namespace,
@@ -90,7 +79,7 @@ test('replicas: an owner with two replicas behind an L4 balancer -> either serve
 
 test('replicas: the stream moves to another replica -> Peer and PeerExport say what that one knows, not that it is gone', async () => {
   const home = await memoryHome();
-  closing.push(() => home.stop());
+  onTestFinished(() => home.stop());
   const one = await mesh('owner', { home, isReplicated: true });
   const two = await mesh('owner', { home, isReplicated: true });
   two.rotate(one.mesh.issue());
@@ -120,7 +109,7 @@ test('replicas: the stream moves to another replica -> Peer and PeerExport say w
 test('replicas: two consumers of one home -> one of them takes, the other takes over', async () => {
   const owner = await mesh('owner');
   const home = await memoryHome();
-  closing.push(() => home.stop());
+  onTestFinished(() => home.stop());
   const one = await mesh('consumer', { home, isReplicated: true });
   await introduceTo(owner, one);
   await owner.addService('a');

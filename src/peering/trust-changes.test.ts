@@ -1,28 +1,17 @@
 // Trust that changes while meshes are connected: which streams end, which only wait, and who is notified.
 
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { codes } from '../base/grpc/status.ts';
 import { type Secret, secretType } from '../kube/objects/secret.ts';
 import { peerType } from './kinds/peer.ts';
-import { introduceTo, namespace, startMesh, type TestMeshNode } from './testing/edge/memory-home.ts';
+import { introduceTo, namespace, type TestMeshNode } from './testing/edge/memory-home.ts';
 import { meshOf } from './testing/edge/mesh.ts';
+import { eventually, mesh } from './testing/edge/running-meshes.ts';
 
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
-const eventually = <T>(read: () => Promise<T> | T) => expect.poll(read, { timeout: 15_000, interval: 20 });
 const held = async (node: TestMeshNode) => (await node.peerServices()).map(({ spec }) => spec.name).sort();
 const stateOf = (node: TestMeshNode) => node.peering.consumer()?.report('owner')?.state;
 const change = (node: TestMeshNode, name: string, spec: object) =>
   node.client.patch(peerType, { namespace, name }, { kind: 'merge', body: { spec } });
-
-async function mesh(name: string): Promise<TestMeshNode> {
-  const node = await startMesh(name);
-  closing.push(() => node.stop());
-  return node;
-}
 
 /** In step, the roots of the consumer in a Secret of the owner. */
 async function pair() {
