@@ -68,6 +68,8 @@ const healthyWatchMs = 5_000;
 const watchMs = { min: 300_000, max: 600_000 };
 /** Homes count the time of a watch in whole seconds. */
 const earlyMsMax = 1_000;
+/** A process that was stopped for a while finds its watches ended after this, and homes may have been put back since. */
+const lateMsMax = 5_000;
 /** How long a home may be late in ending a watch before we take the connection for dead. */
 const watchGraceMs = 30_000;
 /** Homes that send bookmarks do so about each minute: a watch that brings nothing for this long is opened anew. */
@@ -98,6 +100,8 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   const witness = new HistoryWitness();
   /** Whether a list has just ended, or a watch at its time: nothing can have happened to the history since. */
   let isUnbroken = false;
+  /** The revision of the last list. It shows nothing of what was deleted before, so the history must be the same up to here. */
+  let listedAt = 0;
   /** Whether the next list may be of another history than the copy. */
   let hasDoubts = false;
   /** Where a watch begins with the event we saw last; undefined when that was in a list. */
@@ -148,6 +152,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     sink.listEnds();
     // Doubts raised meanwhile concern the earlier list.
     revision = hasDoubts ? undefined : newest;
+    listedAt = Number(newest);
     beforeLast = undefined;
     isUnbroken = true;
     renewal = client.renewals.newest();
@@ -182,7 +187,8 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     const wasWorthIt = () => revision !== before || world.clock.monotonicMs() - startedMs >= healthyWatchMs;
     try {
       await follow(from, timeoutMs, controller.signal);
-      isUnbroken = world.clock.monotonicMs() - startedMs >= timeoutMs - earlyMsMax;
+      const lateMs = world.clock.monotonicMs() - startedMs - timeoutMs;
+      isUnbroken = lateMs >= -earlyMsMax && lateMs <= lateMsMax;
       return wasWorthIt();
     } catch (error) {
       // A transport may have words of its own for a request that we ended.
@@ -220,6 +226,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     const events = await client.watch<T>(type, { ...selection, resourceVersion: from, timeoutMs, signal });
     signal.throwIfAborted();
     contact();
+    isUnbroken = false;
     staleSinceMs = undefined;
     enter({ kind: 'watching' });
     for await (const event of events) {
@@ -262,14 +269,15 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       }
       expected = undefined;
       const from = isUnbroken ? revision : await resumption(signal);
-      isUnbroken = false;
       // Told to list anew meanwhile.
       if (revision === undefined) return 'go on';
       return (await watch(from, signal)) ? 'go on' : 'wait';
     } catch (error) {
+      // A home that refuses a watch is there. It may be overloaded: a list each time would make that worse.
+      isUnbroken &&= isRefusal(error);
       if (error instanceof EndedWatch) return 'go on';
       if (error instanceof OtherHistory) {
-        log.info('the home no longer has the last revision, listing again', { revision });
+        log.info('nothing shows that the home still has the last revision, listing again', { revision });
         doubt();
         return 'go on';
       }
@@ -285,9 +293,10 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
    */
   async function resumption(signal: AbortSignal): Promise<string> {
     const last = witness.last();
+    const lastAt = revisionOf(last?.object);
     const proven = await renewedUntil(signal);
-    if (proven >= revisionOf(last?.object)) return String(Math.min(proven, Number(revision)));
-    if (last !== undefined && !last.isGone && (await hasStill(last.object, signal)))
+    if (proven >= Math.max(lastAt, listedAt)) return String(Math.min(proven, Number(revision)));
+    if (last !== undefined && !last.isGone && lastAt >= listedAt && (await hasStill(last.object, signal)))
       return last.object.metadata.resourceVersion!;
     // It may only have changed since: then the home can tell us so from there on.
     if (beforeLast === undefined) throw new OtherHistory();
@@ -410,6 +419,11 @@ class EndedWatch extends Error {}
 /** The revision is forgotten, or not known because the home was put back to an earlier state. */
 function isUnwatchable(error: unknown): boolean {
   return isGone(error) || isAhead(error);
+}
+
+/** By the home itself: anything that stands before it may answer 502 or 503 while it is away. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === 403 || error.code === 429);
 }
 
 function errorOfEvent(type: ResourceType, status: StatusLike): ApiError {
