@@ -33,11 +33,10 @@ export function unusedRights(granted: readonly Granted[], lines: readonly AuditL
         const what = `${right.verb} ${right.resource}${right.group === '' ? '' : `.${right.group}`}`;
         const text = `${role}: ${what}${right.name === undefined ? '' : ` ${right.name}`}`;
         if (what in unseen) return [];
+        // A list shows as much. One object is read again only after a conflict, which a run may not have.
+        if (right.verb === 'get' && lines.some((line) => isUse(line, { ...right, verb: 'list' }, namespace))) return [];
         if (uses.length === 0) return [text];
-        // A follower of all namespaces gets the last object that it saw, wherever that lies.
-        const isFollowed = right.verb === 'get' && lines.some((line) => isListEverywhere(line, right));
         const isWide = namespace === undefined && uses.every(({ objectRef }) => objectRef?.namespace === home);
-        if (isFollowed) return [];
         return isWide ? [`${text} (everywhere, and used in ${home} only)`] : [];
       }),
     ]),
@@ -78,9 +77,4 @@ function isUse({ verb, objectRef, responseStatus }: AuditLine, right: Right, nam
   if (apiGroup !== right.group || whole !== right.resource) return false;
   if (right.name !== undefined && name !== right.name) return false;
   return namespace === undefined || objectRef.namespace === namespace;
-}
-
-function isListEverywhere({ verb, objectRef }: AuditLine, { group, resource }: Right): boolean {
-  if (verb !== 'list' || objectRef === undefined || objectRef.namespace !== undefined) return false;
-  return (objectRef.apiGroup ?? '') === group && objectRef.resource === resource;
 }

@@ -149,9 +149,7 @@ export function createClient(transport: HttpTransport, options: ClientOptions): 
   const renewals = new Renewals();
   const sendFor = async <T extends KubernetesObject>(type: ResourceType, spec: RequestSpec): Promise<T> => {
     const object = withLists(type, await send<T>(spec));
-    if (!type.isRenewed) return object;
-    if (spec.method === 'GET') renewals.read(type, object);
-    else renewals.written(type, spec.json as KubernetesObject, object);
+    if (type.isRenewed && spec.method !== 'GET') renewals.written(type, spec.json as KubernetesObject, object);
     return object;
   };
   const client: Client = {

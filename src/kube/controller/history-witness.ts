@@ -1,6 +1,5 @@
-// Remembers what was last seen of a kind, so that a home that comes back can be asked whether it still knows it. A home
-// that was put back to an older copy, and has written enough since, takes our revision for one of its own: only what
-// happened at that revision tells the two histories apart.
+// Remembers what was last seen of a kind. A home that was put back to an older copy, and has written enough since, takes our
+// revision for one of its own: only what happened at that revision tells the two histories apart.
 
 import { isSameJson } from '../../base/json.ts';
 import type { KubernetesObject } from '../objects/object.ts';

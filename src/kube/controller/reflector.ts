@@ -5,6 +5,7 @@
 import { Backoff } from '../../base/backoff.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type Timer, type World } from '../../base/world.ts';
+import { getOrUndefined } from '../client/absent.ts';
 import type { Client, List, ListDecoder, Selection } from '../client/client.ts';
 import { isServed } from '../client/discovery.ts';
 import type { Renewal } from '../client/renewals.ts';
@@ -68,8 +69,6 @@ const healthyWatchMs = 5_000;
 const watchMs = { min: 300_000, max: 600_000 };
 /** Homes count the time of a watch in whole seconds. */
 const earlyMsMax = 1_000;
-/** A process that was stopped for a while finds its watches ended after this, and homes may have been put back since. */
-const lateMsMax = 5_000;
 /** How long a home may be late in ending a watch before we take the connection for dead. */
 const watchGraceMs = 30_000;
 /** Homes that send bookmarks do so about each minute: a watch that brings nothing for this long is opened anew. */
@@ -100,8 +99,6 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   const witness = new HistoryWitness();
   /** Whether a list has just ended, or a watch at its time: nothing can have happened to the history since. */
   let isUnbroken = false;
-  /** The revision of the last list. It shows nothing of what was deleted before, so the history must be the same up to here. */
-  let listedAt = 0;
   /** Whether the next list may be of another history than the copy. */
   let hasDoubts = false;
   /** Where a watch begins with the event we saw last; undefined when that was in a list. */
@@ -152,7 +149,6 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     sink.listEnds();
     // Doubts raised meanwhile concern the earlier list.
     revision = hasDoubts ? undefined : newest;
-    listedAt = Number(newest);
     beforeLast = undefined;
     isUnbroken = true;
     renewal = client.renewals.newest();
@@ -187,8 +183,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     const wasWorthIt = () => revision !== before || world.clock.monotonicMs() - startedMs >= healthyWatchMs;
     try {
       await follow(from, timeoutMs, controller.signal);
-      const lateMs = world.clock.monotonicMs() - startedMs - timeoutMs;
-      isUnbroken = lateMs >= -earlyMsMax && lateMs <= lateMsMax;
+      isUnbroken = world.clock.monotonicMs() - startedMs >= timeoutMs - earlyMsMax;
       return wasWorthIt();
     } catch (error) {
       // A transport may have words of its own for a request that we ended.
@@ -226,7 +221,6 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     const events = await client.watch<T>(type, { ...selection, resourceVersion: from, timeoutMs, signal });
     signal.throwIfAborted();
     contact();
-    isUnbroken = false;
     staleSinceMs = undefined;
     enter({ kind: 'watching' });
     for await (const event of events) {
@@ -269,15 +263,14 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       }
       expected = undefined;
       const from = isUnbroken ? revision : await resumption(signal);
+      isUnbroken = false;
       // Told to list anew meanwhile.
       if (revision === undefined) return 'go on';
       return (await watch(from, signal)) ? 'go on' : 'wait';
     } catch (error) {
-      // A home that refuses a watch is there. It may be overloaded: a list each time would make that worse.
-      isUnbroken &&= isRefusal(error);
       if (error instanceof EndedWatch) return 'go on';
       if (error instanceof OtherHistory) {
-        log.info('nothing shows that the home still has the last revision, listing again', { revision });
+        log.info('listing again', { reason: error.message, revision });
         doubt();
         return 'go on';
       }
@@ -293,13 +286,9 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
    */
   async function resumption(signal: AbortSignal): Promise<string> {
     const last = witness.last();
-    const lastAt = revisionOf(last?.object);
     const proven = await renewedUntil(signal);
-    if (proven >= Math.max(lastAt, listedAt)) return String(Math.min(proven, Number(revision)));
-    if (last !== undefined && !last.isGone && lastAt >= listedAt && (await hasStill(last.object, signal)))
-      return last.object.metadata.resourceVersion!;
-    // It may only have changed since: then the home can tell us so from there on.
-    if (beforeLast === undefined) throw new OtherHistory();
+    if (proven >= revisionOf(last?.object)) return String(Math.min(proven, Number(revision)));
+    if (beforeLast === undefined) throw new OtherHistory('nothing shows that the home was not put back');
     hasDoubts = true;
     expected = last;
     return beforeLast;
@@ -309,29 +298,14 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   async function renewedUntil(signal: AbortSignal): Promise<number> {
     const before = renewal && client.renewals.successor(renewal);
     if (renewal === undefined || before === undefined) return -1;
-    const found = await look(renewal.type, renewal.object, signal);
+    const found = await getOrUndefined(client, renewal.type, renewal.object.metadata, { signal }).catch(
+      unlessForbidden,
+    );
     const after = client.renewals.successor(renewal);
-    if (found === undefined || found === 'forbidden' || after === undefined) return -1;
+    if (found === undefined || after === undefined) return -1;
     // Later ones only show that the home still had this one.
     const isOurs = isSameObject(found, before.object) || isSameObject(found, after.object);
     return isOurs ? revisionOf(renewal.object) : -1;
-  }
-
-  /** A client that may list but not get cannot check. */
-  async function hasStill(object: KubernetesObject, signal: AbortSignal): Promise<boolean> {
-    const found = await look(type, object, signal);
-    return found === 'forbidden' || (found !== undefined && isSameObject(found, object));
-  }
-
-  async function look(of: ResourceType, object: KubernetesObject, signal: AbortSignal) {
-    const { name, namespace } = object.metadata;
-    try {
-      return await client.get(of, { name, namespace }, { signal });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      if (isForbidden(error)) return 'forbidden';
-      throw error;
-    }
   }
 
   function doubt(): void {
@@ -410,20 +384,23 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   };
 }
 
-/** The home was put back to an older copy, and has written since. */
-class OtherHistory extends Error {}
+/** The home was put back to an older copy and has written since, or may have been. */
+class OtherHistory extends Error {
+  constructor(message = 'the home no longer has the last revision') {
+    super(message);
+  }
+}
 
 /** Ends a watch that may be dead, or may be of another history; what comes next tells. */
 class EndedWatch extends Error {}
 
+function unlessForbidden(error: unknown): undefined {
+  if (!isForbidden(error)) throw error;
+}
+
 /** The revision is forgotten, or not known because the home was put back to an earlier state. */
 function isUnwatchable(error: unknown): boolean {
   return isGone(error) || isAhead(error);
-}
-
-/** By the home itself: anything that stands before it may answer 502 or 503 while it is away. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ApiError && (error.code === 403 || error.code === 429);
 }
 
 function errorOfEvent(type: ResourceType, status: StatusLike): ApiError {

@@ -33,7 +33,7 @@ export type Subject =
   | { kind: 'ServiceAccount'; name: string; namespace: string }
   | { kind: 'Group'; apiGroup: string; name: string };
 
-/** An informer also gets: after a watch broke it asks whether its last object is as it was. */
+/** Reading one object shows no more than a list does; it is read again after a conflict. */
 export const readVerbs: readonly string[] = ['get', 'list', 'watch'];
 export const writeVerbs: readonly string[] = ['create', 'update', 'delete'];
 
