@@ -9,6 +9,7 @@ import type { Timers } from '../base/world.ts';
 import { serviceImportType } from '../clusterset/kinds/service-import.ts';
 import { Asker } from '../dns/testing/ask.ts';
 import { createClient } from '../kube/client/client.ts';
+import { keepPartLease } from '../kube/controller/part-lease.ts';
 import { endpointSliceType } from '../kube/objects/endpoint-slice.ts';
 import type { AnyObject } from '../kube/objects/object.ts';
 import { serviceType } from '../kube/objects/service.ts';
@@ -69,7 +70,7 @@ async function setUp() {
       run();
     });
   const attach = () => attachCatalog({ catalog, client, world: { ...world, timers: { after } }, log: silentLog });
-  return { sim, home, catalog, attach, addressesOf, state, mood, requests, turns };
+  return { sim, home, client, world, catalog, attach, addressesOf, state, mood, requests, turns };
 }
 
 describe('catalog attached to a home', () => {
@@ -136,28 +137,24 @@ describe('catalog attached to a home', () => {
     attachment.stop();
   });
 
-  test('the home answers again -> slices, of which only a part was read, are known again and not listed anew', async () => {
-    const { sim, home, attach, addressesOf, mood, requests } = await setUp();
+  test('the home was away, and has forgotten when anything was written -> nothing is listed anew', async () => {
+    const { sim, home, client, world, attach, addressesOf, mood, requests } = await setUp();
     await home.start();
     await home.admin.create(serviceImportType, serviceImport('checkout', '243.0.0.7'));
-    await home.admin.create(endpointSliceType, {
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name: 'db-1', namespace: 'default', labels: { app: 'db', 'kubernetes.io/service-name': 'db' } },
-      addressType: 'IPv4',
-      endpoints: [{ addresses: ['10.1.0.1'], nodeName: 'one' }],
-    } as AnyObject);
+    keepPartLease({ client, world, log: silentLog, part: 'dns', id: 'node-1' });
     const attachment = attach();
     await sim.time.until(() => addressesOf(name) !== undefined, { withinMs: 10_000 });
+    // Homes keep their history for five minutes.
+    await sim.time.advance(900_000);
     mood.is = 'down';
     sim.network.breakStreams({ server: home.url });
     await sim.time.advance(20_000);
     mood.is = 'well';
     const since = requests.length;
     await sim.time.advance(60_000);
-    const slices = requests.slice(since).filter((path) => path.includes('/endpointslices'));
-    expect(slices.some((path) => path.includes('watch='))).toBe(true);
-    expect(slices.filter((path) => path.includes('limit='))).toEqual([]);
+    const again = requests.slice(since).filter((path) => /\/(endpointslices|serviceimports)\?/.test(path));
+    expect(again.filter((path) => path.includes('watch='))).toHaveLength(2);
+    expect(again.filter((path) => path.includes('limit='))).toEqual([]);
     attachment.stop();
   });
 

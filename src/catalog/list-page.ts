@@ -3,7 +3,7 @@
 
 import { JsonScanError, JsonScanner } from '../base/json-scanner.ts';
 import { RememberedTexts } from '../base/text/remembered-texts.ts';
-import type { List, Visited } from '../kube/client/client.ts';
+import type { List } from '../kube/client/client.ts';
 import { parseWithoutNulls, withLists } from '../kube/client/foreign.ts';
 import type { KubernetesObject, ResourceType } from '../kube/objects/object.ts';
 import type { Protocol } from '../kube/objects/service.ts';
@@ -26,17 +26,12 @@ export function createListReader<T extends KubernetesObject>(
     try {
       const { metadata, itemsAt, isReadThrough } = openPage(scanner);
       const each = (visit: (item: T) => void) => {
-        const newest = new Newest<T>(type, page);
-        const see = (item: T, start: number) => {
-          newest.see(item, start, scanner.at);
-          visit(item);
-        };
         try {
-          const count = itemsAt < 0 ? 0 : readItems(scanner, itemsAt, readItem, see);
+          if (itemsAt >= 0) readItems(scanner, itemsAt, readItem, visit);
           if (!isReadThrough) readRest(scanner);
-          return { count, newest: newest.whole() };
         } catch (error) {
-          return visitParsed(parsedPage<T>(type, page, error), type, visit);
+          // All of them, also those that were visited before the scanner gave up: they are the same.
+          for (const item of parsedPage<T>(type, page, error).items ?? []) visit(withLists(type, item));
         }
       };
       return { metadata, items: [], each };
@@ -74,17 +69,11 @@ function readItems<T>(
   scanner: JsonScanner,
   itemsAt: number,
   readItem: (scanner: JsonScanner) => T,
-  see: (item: T, start: number) => void,
-): number {
-  let count = 0;
+  visit: (item: T) => void,
+): void {
   scanner.at = itemsAt;
-  if (!scanner.enterArray()) return 0;
-  while (scanner.nextItem()) {
-    const start = scanner.at;
-    see(readItem(scanner), start);
-    count += 1;
-  }
-  return count;
+  if (!scanner.enterArray()) return;
+  while (scanner.nextItem()) visit(readItem(scanner));
 }
 
 function readRest(scanner: JsonScanner): void {
@@ -100,49 +89,6 @@ function parsedPage<T extends KubernetesObject>(type: ResourceType, page: Uint8A
     return parseWithoutNulls(text) as List<T>;
   } catch (cause) {
     throw new Error(`list ${type.plural}: the answer is not JSON: ${text.slice(0, 200)}`, { cause });
-  }
-}
-
-/** All of them, also those that were visited before the scanner gave up: they are the same. */
-function visitParsed<T extends KubernetesObject>(
-  { items }: List<T>,
-  type: ResourceType,
-  visit: (item: T) => void,
-): Visited<T> {
-  let newest: T | undefined;
-  for (const item of items ?? []) {
-    visit(withLists(type, item));
-    if (!(Number(item.metadata.resourceVersion) <= Number(newest?.metadata.resourceVersion))) newest = item;
-  }
-  return { count: items?.length ?? 0, newest };
-}
-
-/** The newest object is kept whole: a later check that this is still the same home needs it. */
-class Newest<T extends KubernetesObject> {
-  readonly #type: ResourceType;
-  readonly #page: Uint8Array;
-  #revision = Number.NEGATIVE_INFINITY;
-  #start = 0;
-  #end = 0;
-
-  constructor(type: ResourceType, page: Uint8Array) {
-    this.#type = type;
-    this.#page = page;
-  }
-
-  see({ metadata }: T, start: number, end: number): void {
-    const revision = Number(metadata.resourceVersion);
-    if (!(revision > this.#revision)) return;
-    this.#revision = revision;
-    this.#start = start;
-    this.#end = end;
-  }
-
-  /** As it is when it is read alone. */
-  whole(): T | undefined {
-    if (this.#end === 0) return undefined;
-    const text = Buffer.from(this.#page.subarray(this.#start, this.#end)).toString('utf8');
-    return withLists(this.#type, parseWithoutNulls(text) as T);
   }
 }
 

@@ -12,6 +12,7 @@ import {
   isNotFound,
   isUnauthorized,
 } from '../objects/api-error.ts';
+import { leaseType } from '../objects/lease.ts';
 import type { AnyObject, ResourceType } from '../objects/object.ts';
 import { json, status } from '../testing/scripted-home.ts';
 import { type Client, createClient } from './client.ts';
@@ -188,6 +189,14 @@ describe('client', () => {
     const { sim, client, requests } = start(() => json(code, {}));
     await expect(sim.time.settle(client.create(tops, top))).rejects.toMatchObject({ code });
     expect(requests).toHaveLength(1);
+  });
+
+  test('client: a Lease that we wrote is patched, in both ways -> taken like any other object', async () => {
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'a', namespace: 'shop' } };
+    const { sim, client } = start(() => json(200, lease));
+    await sim.time.settle(client.update(leaseType, lease));
+    await sim.time.settle(client.patch(leaseType, lease.metadata, { kind: 'merge', body: { spec: {} } }));
+    await sim.time.settle(client.patch(leaseType, lease.metadata, { kind: 'json', body: [] }));
   });
 
   test('client: the connection breaks under a write -> an error, not sent again', async () => {

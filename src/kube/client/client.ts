@@ -57,13 +57,7 @@ export interface List<T> {
    * In place of `items`, from a decoder that reads them only now, one after the other: a page of objects that live at the
    * same time would be copied by the garbage collector again and again. After a throw some have been visited.
    */
-  readonly each?: (visit: (item: T) => void) => Visited<T>;
-}
-
-export interface Visited<T> {
-  readonly count: number;
-  /** The newest of them whole, as far as there is one. */
-  readonly newest: T | undefined;
+  readonly each?: (visit: (item: T) => void) => void;
 }
 
 export interface WatchOptions extends Selection {
@@ -149,7 +143,9 @@ export function createClient(transport: HttpTransport, options: ClientOptions): 
   const renewals = new Renewals();
   const sendFor = async <T extends KubernetesObject>(type: ResourceType, spec: RequestSpec): Promise<T> => {
     const object = withLists(type, await send<T>(spec));
-    if (type.isRenewed && spec.method !== 'GET') renewals.written(type, spec.json as KubernetesObject, object);
+    if (!type.isRenewed) return object;
+    if (spec.method === 'GET') renewals.read(type, object);
+    else renewals.written(type, spec.json as KubernetesObject, object);
     return object;
   };
   const client: Client = {

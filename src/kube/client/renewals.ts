@@ -1,6 +1,7 @@
 // The Leases and Heartbeats that a client writes every few seconds. A renewal that names the revision of the one before, and is
 // taken, shows that the home still had that one: as long as the chain holds, the home was not put back to an older copy.
 
+import { isSameJson } from '../../base/json.ts';
 import { type KubernetesObject, keyOf, type ResourceType } from '../objects/object.ts';
 
 export interface Renewal {
@@ -15,12 +16,21 @@ export class Renewals {
   readonly #byKey = new Map<string, Renewal>();
   #newest: Renewal | undefined;
 
-  written(type: ResourceType, sent: KubernetesObject, object: KubernetesObject): void {
+  /** `sent` may be a patch. */
+  written(type: ResourceType, sent: Partial<KubernetesObject>, object: KubernetesObject): void {
     const key = keyIn(type, object);
     const before = this.#byKey.get(key);
-    const isNext = before !== undefined && sent.metadata.resourceVersion === before.object.metadata.resourceVersion;
+    const isNext = before !== undefined && sent.metadata?.resourceVersion === before.object.metadata.resourceVersion;
     this.#newest = { type, object, chain: isNext ? before.chain : {} };
     this.#byKey.set(key, this.#newest);
+  }
+
+  /** After a restore one that got no answer may have been given the revision of the last one that did. */
+  read(type: ResourceType, object: KubernetesObject): void {
+    const key = keyIn(type, object);
+    const known = this.#byKey.get(key)?.object;
+    if (known?.metadata.resourceVersion === object.metadata.resourceVersion && !isSameJson(known, object))
+      this.#byKey.delete(key);
   }
 
   deleted(type: ResourceType, ref: KubernetesObject['metadata']): void {

@@ -1,8 +1,9 @@
 // A home that was put back to an older copy, and may have written since, so that its revisions stand for something else.
 
 import { expect, test } from 'vitest';
-import { type ScriptedHome, status } from '../testing/scripted-home.ts';
-import { renew, server, synced } from '../testing/watched-home.ts';
+import { leaseType } from '../objects/lease.ts';
+import { ScriptedHome, status } from '../testing/scripted-home.ts';
+import { renew, server, start, synced, type } from '../testing/watched-home.ts';
 
 test('history: the home is put back to an earlier state -> list again, what it no longer has is told as deleted', async () => {
   const { sim, home, informer, told } = await synced(['a', 'b']);
@@ -36,13 +37,11 @@ test('history: the home is put back, then writes past our revision -> what it ne
 test('history: the home is put back and forgets a delete -> what came back is told, though our last look found nothing', async () => {
   const { sim, home, informer } = await synced(['a', 'b']);
   const before = home.revision;
-  const kept = home.objects.get('a')!;
   home.delete('a');
   await sim.time.advance(100);
   sim.network.setLink('agent', server, 'refused');
   sim.network.breakStreams({ server });
   home.putBack(before);
-  home.objects.set('a', kept);
   for (const spin of [1, 2, 3]) home.put('b', { spin });
   sim.network.setLink('agent', server, 'up');
   await sim.time.until(() => informer.get('shop/a') !== undefined, { withinMs: 60_000 });
@@ -161,6 +160,101 @@ test('history: a home that does not let us read our lease -> listed again', asyn
   await sim.time.advance(60_000);
   expect(told).toEqual(['shop/b: - -> 2']);
 });
+
+test('history: put back to a copy behind the last object of the list, but before a delete that the list had seen -> what came back is told', async () => {
+  const { sim, home, told } = await listedAfterDelete();
+  sim.network.setLink('agent', server, 'refused');
+  sim.network.breakStreams({ server });
+  home.putBack(12);
+  while (home.revision < 20) home.bookmark();
+  sim.network.setLink('agent', server, 'up');
+  await sim.time.advance(60_000);
+  expect(told).toEqual(['shop/d: - -> 0']);
+});
+
+test('history: the same with a lease that is older than the delete -> shows too little', async () => {
+  const { sim, home, client, informer, told } = await synced(['d', 'a']);
+  void renew(client);
+  await sim.time.advance(100);
+  home.delete('d');
+  await sim.time.advance(100);
+  informer.relist();
+  await sim.time.until(() => home.count('list') === 2 && home.watchers === 1, { withinMs: 1000 });
+  told.length = 0;
+  sim.network.setLink('agent', server, 'refused');
+  sim.network.breakStreams({ server });
+  home.putBack(13);
+  while (home.revision < 20) home.bookmark();
+  sim.network.setLink('agent', server, 'up');
+  await sim.time.advance(60_000);
+  expect([home.lease?.metadata.resourceVersion, told]).toEqual(['13', ['shop/d: - -> 0']]);
+});
+
+test('history: an object was written and deleted before the list -> a watch that breaks does not bring it back', async () => {
+  const { sim, home, told } = await listedAfterDelete({ isNewest: true });
+  sim.network.breakStreams({ server });
+  await sim.time.advance(60_000);
+  expect([told, home.watchers]).toEqual([[], 1]);
+});
+
+test('history: a home that lists but refuses watches for a while -> not listed again and again', async () => {
+  const home = new ScriptedHome(type);
+  home.put('a');
+  home.bookmark();
+  home.intercept = (url) => (url.searchParams.has('watch') ? status(429, 'TooManyRequests', 'later') : undefined);
+  const { sim, told } = start(home);
+  await sim.time.advance(120_000);
+  home.intercept = () => undefined;
+  home.put('b');
+  await sim.time.advance(30_000);
+  expect([home.count('list'), told]).toEqual([1, ['shop/a: - -> 0', 'shop/b: - -> 0']]);
+});
+
+test('history: a watch is found ended long after its time, as by a process that was stopped -> what came in between is told', async () => {
+  const { sim, home, told } = await synced(['a']);
+  const seconds = Number(/timeoutSeconds=(\d+)/.exec(home.requests.at(-1)!)![1]);
+  await sim.time.advance(seconds * 1000 + 20_000);
+  while (home.revision < 14) home.bookmark();
+  await sim.time.advance(100);
+  told.length = 0;
+  home.endWatches();
+  home.putBack(12);
+  writePast(home);
+  await sim.time.advance(60_000);
+  expect(told).toEqual(['shop/b: - -> 2']);
+});
+
+test('history: put back, and a renewal without answer gets the revision of our last one -> shows nothing', async () => {
+  const { sim, home, client, told } = await synced(['a']);
+  home.bookmark();
+  void renew(client);
+  await sim.time.advance(100);
+  home.bookmark();
+  await sim.time.advance(100);
+  told.length = 0;
+  sim.network.setLink('agent', server, 'refused');
+  sim.network.breakStreams({ server });
+  const lease = home.lease!;
+  home.putBack(11);
+  home.put('b', { spin: 2 });
+  home.revision = 13;
+  home.lease = { ...lease, metadata: { ...lease.metadata, labels: { renewed: 'later' } } };
+  sim.network.setLink('agent', server, 'up');
+  void client.get(leaseType, { name: 'own', namespace: 'x' }).then(() => void renew(client, '13'));
+  await sim.time.advance(60_000);
+  expect([lease.metadata.resourceVersion, home.revision, told]).toEqual(['13', 14, ['shop/b: - -> 2']]);
+});
+
+/** A list of revision 13, in which `a` is and `d` no longer. */
+async function listedAfterDelete({ isNewest = false } = {}) {
+  const home = new ScriptedHome(type);
+  for (const name of isNewest ? ['a', 'd'] : ['d', 'a']) home.put(name);
+  home.delete('d');
+  const started = start(home);
+  await started.sim.time.until(() => started.informer.status().state.kind === 'watching', { withinMs: 1000 });
+  started.told.length = 0;
+  return started;
+}
 
 /** Cut off with one object, of revision 11, a copy that is known up to 14, and perhaps a lease of 12. */
 async function idle({ names = ['a'], hasLease = false } = {}) {

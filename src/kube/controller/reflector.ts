@@ -3,6 +3,7 @@
 // mean to its sink.
 
 import { Backoff } from '../../base/backoff.ts';
+import { isSameJson } from '../../base/json.ts';
 import { errorText, type Log } from '../../base/log.ts';
 import { sleep, type Timer, type World } from '../../base/world.ts';
 import { getOrUndefined } from '../client/absent.ts';
@@ -12,7 +13,6 @@ import type { Renewal } from '../client/renewals.ts';
 import type { StatusLike, WatchEvent } from '../client/watch-stream.ts';
 import { ApiError, isAhead, isForbidden, isGone, isNotFound } from '../objects/api-error.ts';
 import type { KubernetesObject, ResourceType } from '../objects/object.ts';
-import { HistoryWitness, isSameObject, revisionOf, type Sight } from './history-witness.ts';
 
 export type ReflectorState =
   | { readonly kind: 'stopped' }
@@ -52,6 +52,11 @@ export interface ReflectorOptions<T> extends Selection {
   readonly onState: () => void;
 }
 
+interface Sight {
+  readonly object: KubernetesObject;
+  readonly isGone: boolean;
+}
+
 export interface Reflector {
   start(): void;
   stop(): void;
@@ -69,6 +74,8 @@ const healthyWatchMs = 5_000;
 const watchMs = { min: 300_000, max: 600_000 };
 /** Homes count the time of a watch in whole seconds. */
 const earlyMsMax = 1_000;
+/** A process that was stopped for a while finds its watches ended after this, and homes may have been put back since. */
+const lateMsMax = 5_000;
 /** How long a home may be late in ending a watch before we take the connection for dead. */
 const watchGraceMs = 30_000;
 /** Homes that send bookmarks do so about each minute: a watch that brings nothing for this long is opened anew. */
@@ -96,9 +103,12 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   let revision: string | undefined;
   let absentSinceMs: number | undefined;
   let expiredLists = 0;
-  const witness = new HistoryWitness();
+  /** The last event; undefined if there was none since the list. */
+  let last: Sight | undefined;
   /** Whether a list has just ended, or a watch at its time: nothing can have happened to the history since. */
   let isUnbroken = false;
+  /** The revision of the last list. It shows nothing of what was deleted before, so the history must be the same up to here. */
+  let listedAt = 0;
   /** Whether the next list may be of another history than the copy. */
   let hasDoubts = false;
   /** Where a watch begins with the event we saw last; undefined when that was in a list. */
@@ -136,7 +146,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   }
 
   async function takeList(signal: AbortSignal): Promise<void> {
-    witness.listBegins();
+    last = undefined;
     const limit = expiredLists < expiredListsMax ? (options.pageSize ?? defaultPageSize) : 0;
     const listing = { signal, timeoutMs: 60_000, decode: options.decodeList };
     let newest = '';
@@ -149,6 +159,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     sink.listEnds();
     // Doubts raised meanwhile concern the earlier list.
     revision = hasDoubts ? undefined : newest;
+    listedAt = Number(newest);
     beforeLast = undefined;
     isUnbroken = true;
     renewal = client.renewals.newest();
@@ -158,14 +169,10 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
 
   function takePage({ items, each }: List<T>): void {
     if (each !== undefined) {
-      const { newest } = each((item) => sink.upsert(item));
-      if (newest !== undefined) witness.listed(newest);
+      each((item) => sink.upsert(item));
       return;
     }
-    for (const item of items) {
-      sink.upsert(item);
-      witness.listed(item);
-    }
+    for (const item of items) sink.upsert(item);
   }
 
   /** Resolves when the home ended the watch in good order, to whether it was worth opening. */
@@ -183,7 +190,8 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     const wasWorthIt = () => revision !== before || world.clock.monotonicMs() - startedMs >= healthyWatchMs;
     try {
       await follow(from, timeoutMs, controller.signal);
-      isUnbroken = world.clock.monotonicMs() - startedMs >= timeoutMs - earlyMsMax;
+      const lateMs = world.clock.monotonicMs() - startedMs - timeoutMs;
+      isUnbroken = lateMs >= -earlyMsMax && lateMs <= lateMsMax;
       return wasWorthIt();
     } catch (error) {
       // A transport may have words of its own for a request that we ended.
@@ -221,6 +229,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     const events = await client.watch<T>(type, { ...selection, resourceVersion: from, timeoutMs, signal });
     signal.throwIfAborted();
     contact();
+    isUnbroken = false;
     staleSinceMs = undefined;
     enter({ kind: 'watching' });
     for await (const event of events) {
@@ -238,7 +247,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       const isGone = event.type === 'DELETED';
       if (isGone) sink.remove(event.object);
       else sink.upsert(event.object);
-      witness.happened({ object: event.object, isGone });
+      last = { object: event.object, isGone };
       if (event.object.metadata.resourceVersion !== revision) beforeLast = revision;
     }
     revision = event.object.metadata.resourceVersion ?? revision;
@@ -249,7 +258,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   function takeFirst(event: WatchEvent<T>): void {
     const isGone = event.type === 'DELETED';
     if (event.type === 'ERROR' || event.type === 'BOOKMARK') throw new OtherHistory();
-    if (isGone !== expected!.isGone || !isSameObject(event.object, expected!.object)) throw new OtherHistory();
+    if (isGone !== expected!.isGone || !isSameJson(event.object, expected!.object)) throw new OtherHistory();
     expected = undefined;
     hasDoubts = false;
   }
@@ -263,11 +272,12 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
       }
       expected = undefined;
       const from = isUnbroken ? revision : await resumption(signal);
-      isUnbroken = false;
       // Told to list anew meanwhile.
       if (revision === undefined) return 'go on';
       return (await watch(from, signal)) ? 'go on' : 'wait';
     } catch (error) {
+      // A home that refuses a watch is there. It may be overloaded: a list each time would make that worse.
+      isUnbroken &&= isRefusal(error);
       if (error instanceof EndedWatch) return 'go on';
       if (error instanceof OtherHistory) {
         log.info('listing again', { reason: error.message, revision });
@@ -285,9 +295,8 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
    * nothing, another may have something.
    */
   async function resumption(signal: AbortSignal): Promise<string> {
-    const last = witness.last();
     const proven = await renewedUntil(signal);
-    if (proven >= revisionOf(last?.object)) return String(Math.min(proven, Number(revision)));
+    if (proven >= Math.max(revisionOf(last?.object), listedAt)) return String(Math.min(proven, Number(revision)));
     if (beforeLast === undefined) throw new OtherHistory('nothing shows that the home was not put back');
     hasDoubts = true;
     expected = last;
@@ -304,7 +313,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     const after = client.renewals.successor(renewal);
     if (found === undefined || after === undefined) return -1;
     // Later ones only show that the home still had this one.
-    const isOurs = isSameObject(found, before.object) || isSameObject(found, after.object);
+    const isOurs = isSameJson(found, before.object) || isSameJson(found, after.object);
     return isOurs ? revisionOf(renewal.object) : -1;
   }
 
@@ -384,6 +393,11 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   };
 }
 
+/** 0 for nothing. */
+function revisionOf(object: KubernetesObject | undefined): number {
+  return Number(object?.metadata.resourceVersion ?? 0);
+}
+
 /** The home was put back to an older copy and has written since, or may have been. */
 class OtherHistory extends Error {
   constructor(message = 'the home no longer has the last revision') {
@@ -401,6 +415,11 @@ function unlessForbidden(error: unknown): undefined {
 /** The revision is forgotten, or not known because the home was put back to an earlier state. */
 function isUnwatchable(error: unknown): boolean {
   return isGone(error) || isAhead(error);
+}
+
+/** By the home itself: anything that stands before it may answer 502 or 503 while it is away. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === 403 || error.code === 429);
 }
 
 function errorOfEvent(type: ResourceType, status: StatusLike): ApiError {

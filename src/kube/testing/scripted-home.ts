@@ -22,6 +22,7 @@ export class ScriptedHome {
   intercept: (path: URL, request: HttpRequest) => HttpResponse | undefined = () => undefined;
   readonly #type: ResourceType;
   readonly #history: Change[] = [];
+  readonly #leases: AnyObject[] = [];
   readonly #watchers = new Set<Watcher>();
   #uids = 0;
 
@@ -74,11 +75,15 @@ export class ScriptedHome {
 
   /** As from a backup: everything after the revision never happened. */
   putBack(revision: number): void {
-    for (const [name, { metadata }] of this.objects) {
-      if (Number(metadata.resourceVersion) > revision) this.objects.delete(name);
+    const isLater = (one: AnyObject | undefined) => Number(one?.metadata.resourceVersion) > revision;
+    while (isLater(this.#history.at(-1)?.object)) this.#history.pop();
+    this.objects.clear();
+    for (const { type, object } of this.#history) {
+      if (type === 'DELETED') this.objects.delete(object.metadata.name);
+      else this.objects.set(object.metadata.name, object);
     }
-    if (Number(this.lease?.metadata.resourceVersion) > revision) this.lease = undefined;
-    while ((this.#history.at(-1)?.revision ?? 0) > revision) this.#history.pop();
+    while (isLater(this.#leases.at(-1))) this.#leases.pop();
+    this.lease = this.#leases.at(-1);
     this.revision = revision;
   }
 
@@ -101,7 +106,7 @@ export class ScriptedHome {
     this.requests.push(request.path);
     const intercepted = this.intercept(url, request);
     if (intercepted !== undefined) return intercepted;
-    if (url.pathname.includes('/leases/')) return this.#leaseAnswer(request);
+    if (url.pathname.includes('/leases')) return this.#leaseAnswer(request);
     if (url.pathname === '/apis') return json(200, { kind: 'APIGroupList', groups: [] });
     const [, name] = url.pathname.split(`/${this.#type.plural}/`);
     if (name !== undefined && this.isServed) return this.#get(name);
@@ -116,10 +121,15 @@ export class ScriptedHome {
   }
 
   #leaseAnswer({ method, body }: HttpRequest): HttpResponse {
-    if (method === 'PUT') {
-      this.lease = JSON.parse(String(body)) as AnyObject;
+    if (method === 'POST' && this.lease !== undefined) return status(409, 'AlreadyExists', 'there is one');
+    if (method !== 'GET') {
+      const sent = JSON.parse(String(body)) as AnyObject;
+      const { resourceVersion } = sent.metadata;
+      if (resourceVersion !== undefined && resourceVersion !== this.lease?.metadata.resourceVersion)
+        return status(409, 'Conflict', 'it is another');
       this.revision += 1;
-      this.lease.metadata.resourceVersion = String(this.revision);
+      this.lease = { ...sent, metadata: { ...sent.metadata, resourceVersion: String(this.revision) } };
+      this.#leases.push(this.lease);
     }
     return this.lease === undefined ? status(404, 'NotFound', 'no such lease') : json(200, this.lease);
   }
