@@ -325,7 +325,8 @@ export class Answer {
   }
 
   #writeExtendedError(): void {
-    const text = Buffer.from(this.extendedText).subarray(0, errorTextMax);
+    const whole = Buffer.from(this.extendedText);
+    const text = whole.subarray(0, endOfText(whole));
     const room = this.#end - this.at;
     const payload = Buffer.alloc(2 + (room >= text.length + 6 ? text.length : 0));
     payload.writeUInt16BE(this.extendedError);
@@ -375,4 +376,11 @@ function sizeMax(query: Query): number {
 
 function sectionIndex(section: Section): number {
   return section === 'answer' ? 0 : section === 'authority' ? 1 : 2;
+}
+
+/** Not inside a character of several bytes. */
+function endOfText(text: Uint8Array): number {
+  let end = Math.min(text.length, errorTextMax);
+  while (end < text.length && (text[end]! & 0xc0) === 0x80) end -= 1;
+  return end;
 }

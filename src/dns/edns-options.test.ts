@@ -3,8 +3,9 @@
 import packet, { type DecodedPacket } from 'dns-packet';
 import { describe, expect, test } from 'vitest';
 import type { Clock } from '../base/world.ts';
+import { Answer } from './answer.ts';
 import { Asker, type AskOptions, addImport, encodeQuestion, makeCatalog, stillClock, syncAll } from './testing/ask.ts';
-import type { Transport } from './wire.ts';
+import { Query, type Transport } from './wire.ts';
 
 const name = 'checkout.shop.svc.clusterset.local';
 
@@ -116,4 +117,18 @@ describe('dns over connections', () => {
     for (const question of ['example.com A', 'a-longer-name.example.com A']) await asker.ask(question);
     expect(sent).toEqual(lengths);
   });
+});
+
+test('extended error: longer words than are sent, in any script -> cut between two characters', () => {
+  const query = new Query();
+  query.read(encodeQuestion(`${name} A`, { edns: true }));
+  for (const ahead of ['', 'a', 'ab']) {
+    const answer = new Answer();
+    answer.begin(query);
+    answer.fail(2, 22, ahead + '漢'.repeat(100));
+    const reply = packet.decode(Buffer.from(answer.bytes.subarray(0, answer.finish())));
+    const text = optionOf(reply, 15)!.subarray(2).toString();
+    expect(text).toMatch(/^a?b?漢+$/);
+    expect(Buffer.byteLength(text)).toBeGreaterThan(197);
+  }
 });

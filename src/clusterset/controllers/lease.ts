@@ -4,6 +4,7 @@
 // in a ConfigMap of the home; a failure to read one member, or to remember, does not affect the others.
 
 import { errorText, type Log } from '../../base/log.ts';
+import { LogBudget } from '../../base/log-budget.ts';
 import type { Timer, World } from '../../base/world.ts';
 import type { Client } from '../../kube/client/client.ts';
 import { type Lease, leaseType } from '../../kube/objects/lease.ts';
@@ -71,9 +72,11 @@ export class LeaseController {
   #isJudging = false;
   /** Renewals that failed since the last one that did not. */
   #failures = 0;
+  readonly #failureLines: LogBudget;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
+    this.#failureLines = new LogBudget(options.world.clock, { linesMax: 1, perMs: 60_000 });
     this.#judge = new LeaseJudge(() => this.#patient.judgeBy(options.times(), options.world.clock.monotonicMs()));
     this.#memory = new VerdictMemory({ ...options, namespace: options.systemNamespace });
     this.#seat = new JudgeSeat({
@@ -159,7 +162,8 @@ export class LeaseController {
       this.#failures += 1;
       this.#judge.ownRenewalFailed();
       this.#seat.ownRenewalFailed();
-      log.warn('own lease not renewed; leases of other members are not checked', { error });
+      const fields = this.#failureLines.take();
+      if (fields) log.warn('own lease not renewed; leases of other members are not checked', { error, ...fields });
     }
     if (this.#isStopped) return;
     const waitMs = Math.min(times().renewMs, waitMsMax) * (1 - jitter * world.random.float());
