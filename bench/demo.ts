@@ -4,13 +4,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { cpuSeconds, residentMb } from './process-usage.ts';
 import { type Figure, percentile, report } from './report.ts';
 
 const portolan = `${import.meta.dirname}/../bin/portolan`;
 const rounds = 3;
-const ticksPerSecond = 100;
 const wallSeconds: number[] = [];
-const cpuSeconds: number[] = [];
+const cpus: number[] = [];
 const megabytes: number[] = [];
 
 for (let round = 0; round < rounds; round++) {
@@ -19,8 +19,7 @@ for (let round = 0; round < rounds; round++) {
   const child = spawn(portolan, ['demo', '--dir', directory], { stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const line of createInterface({ input: child.stdout })) if (line === 'ready') break;
   wallSeconds.push((performance.now() - startedMs) / 1000);
-  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  cpuSeconds.push((Number(fields[11]) + Number(fields[12])) / ticksPerSecond);
+  cpus.push(cpuSeconds(child.pid!));
   megabytes.push(await residentMegabytes(child.pid!, directory));
   const ended = once(child, 'exit');
   child.kill('SIGKILL');
@@ -37,7 +36,7 @@ const worst = Math.max(...wallSeconds);
 const figures: Figure[] = [
   { name: 'from start to ready, median of three', value: middle(wallSeconds), unit: 's' },
   { name: 'from start to ready, slowest', value: worst, unit: 's', wanted: 'within 10 s', isMet: worst < 10 },
-  { name: 'CPU until ready, median', value: middle(cpuSeconds), unit: 's' },
+  { name: 'CPU until ready, median', value: middle(cpus), unit: 's' },
   {
     name: 'memory with a page open, largest',
     value: Math.max(...megabytes),
@@ -59,7 +58,7 @@ async function residentMegabytes(pid: number, directory: string): Promise<number
   const reader = response.body!.getReader();
   const endMs = performance.now() + 5_000;
   while (performance.now() < endMs) await reader.read();
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const megabytes = residentMb(pid);
   page.abort();
-  return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1000;
+  return megabytes;
 }

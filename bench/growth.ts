@@ -7,10 +7,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { heartbeatType } from '../src/clusterset/kinds/heartbeat.ts';
 import type { Lease } from '../src/kube/objects/lease.ts';
-import { type Broker, metricOf, pause, restart, startBroker, usageOf } from './growth/broker.ts';
+import { type Broker, metricOf, pause, restart, startBroker } from './growth/broker.ts';
 import { Fleet } from './growth/fleet.ts';
 import { measureSimulated } from './growth/simulated.ts';
 import { startWholeAgent, untilImported, type WholeAgent } from './growth/whole-agent.ts';
+import { cpuSeconds, residentMb } from './process-usage.ts';
 import { type Figure, percentile, report } from './report.ts';
 
 const { values } = parseArgs({
@@ -95,8 +96,8 @@ async function measureRunning(
   add('change to the last cluster, p50', percentile(timesMs, 0.5), 'ms');
   const p99 = percentile(timesMs, 0.99);
   add('change to the last cluster, p99', p99, 'ms', below(p99, 500));
-  const { residentMb } = usageOf(whole.child.pid!);
-  add('memory of the whole agent', residentMb, 'MB', below(residentMb, 150));
+  const agentMb = residentMb(whole.child.pid!);
+  add('memory of the whole agent', agentMb, 'MB', below(agentMb, 150));
   const { items } = await broker.client.list<Lease>(heartbeatType);
   const renewedBefore = new Map(items.map(({ metadata }) => [metadata.namespace!, metadata.resourceVersion]));
   await restart(broker);
@@ -123,7 +124,8 @@ interface Window {
 
 /** With `timesMs`, changes are made all the time and their times added to it. */
 async function window(broker: Broker, fleet: Fleet, timesMs?: number[]): Promise<Window> {
-  const before = { ...(await fleet.received()), ...usageOf(broker.process.pid) };
+  const { pid } = broker.process;
+  const before = { ...(await fleet.received()), cpu: cpuSeconds(pid) };
   const pending: Promise<unknown>[] = [];
   const count = seconds * changesPerSecond;
   for (let change = 0; change < count; change += 1) {
@@ -134,11 +136,11 @@ async function window(broker: Broker, fleet: Fleet, timesMs?: number[]): Promise
     await pause(1000 / changesPerSecond);
   }
   await Promise.all(pending);
-  const after = { ...(await fleet.received()), ...usageOf(broker.process.pid) };
+  const after = { ...(await fleet.received()), cpu: cpuSeconds(pid) };
   return {
     bytes: after.bytes - before.bytes,
     events: after.events - before.events,
-    cpuShare: (after.cpuSeconds - before.cpuSeconds) / seconds,
-    residentMb: after.residentMb,
+    cpuShare: (after.cpu - before.cpu) / seconds,
+    residentMb: residentMb(pid),
   };
 }

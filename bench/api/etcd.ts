@@ -2,9 +2,9 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
-import net from 'node:net';
 import { Etcd3 } from 'etcd3';
 import { findCommand } from '../../scripts/counterparts.mjs';
+import { freePort } from '../../test/support/free-port.ts';
 import { configMap } from './objects.ts';
 
 export interface Etcd {
@@ -50,13 +50,4 @@ async function untilAnswers(etcd: Etcd3, child: ChildProcess): Promise<void> {
     }
   }
   throw new Error('bench: etcd did not answer in 10 s');
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = net.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as net.AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

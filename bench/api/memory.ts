@@ -1,10 +1,11 @@
 // Memory of a home with 100,000 Services and the EndpointSlices that it makes for them.
 
 import { connect, startApi } from '../../test/support/api-process.ts';
+import { residentMb } from '../process-usage.ts';
 import type { Figure } from '../report.ts';
 import { inFlight } from './load.ts';
 import { createNamespace, creator, untilEachHasSlices } from './objects.ts';
-import { residentMb, untilQuiet } from './start.ts';
+import { untilQuiet } from './start.ts';
 
 const count = 100_000;
 
@@ -28,7 +29,7 @@ async function written(data: string): Promise<Figure[]> {
     return [
       { name: '100,000 Services written', value: (count / writtenMs) * 1000, unit: '/s' },
       { name: '  until each had its EndpointSlice', value: (count / allMs) * 1000, unit: '/s' },
-      memory('just written', residentMb(api)),
+      memory('just written', residentMb(api.pid)),
     ];
   } finally {
     await api.stop();
@@ -40,7 +41,7 @@ async function restarted(data: string): Promise<Figure[]> {
   try {
     await untilQuiet(api);
     return [
-      memory('restarted', residentMb(api)),
+      memory('restarted', residentMb(api.pid)),
       { name: 'start-up with 100,000 Services', value: api.readyMs, unit: 'ms' },
     ];
   } finally {

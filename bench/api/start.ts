@@ -1,7 +1,7 @@
 // How soon a home answers, and what it takes when nobody asks anything of it.
 
-import { readFileSync } from 'node:fs';
 import { type ApiProcess, startApi } from '../../test/support/api-process.ts';
+import { cpuSeconds, residentMb } from '../process-usage.ts';
 import type { Figure } from '../report.ts';
 import { median, sleep } from './load.ts';
 
@@ -15,7 +15,7 @@ export async function measureStart(directory: string): Promise<Figure[]> {
     const api = await startApi({ data });
     readyMs.push(api.readyMs);
     await untilQuiet(api);
-    emptyMb.push(residentMb(api));
+    emptyMb.push(residentMb(api.pid));
     await api.stop();
   }
   const startMs = median(readyMs);
@@ -29,20 +29,10 @@ export async function measureStart(directory: string): Promise<Figure[]> {
 
 /** It has stopped doing anything: what it had to do after its start, or after the last request, is done. */
 export async function untilQuiet({ pid }: ApiProcess): Promise<void> {
-  for (let tries = 0, before = usedTicks(pid); tries < 60; tries += 1) {
+  for (let tries = 0, before = cpuSeconds(pid); tries < 60; tries += 1) {
     await sleep(1000);
-    const now = usedTicks(pid);
-    if (now - before < 5) return;
+    const now = cpuSeconds(pid);
+    if (now - before < 0.05) return;
     before = now;
   }
-}
-
-/** Processor time of all its threads, in hundredths of a second. */
-function usedTicks(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return Number(fields[11]) + Number(fields[12]);
-}
-
-export function residentMb({ pid }: ApiProcess): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }

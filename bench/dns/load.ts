@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findCommand } from '../../scripts/counterparts.mjs';
+import { cpuSeconds } from '../process-usage.ts';
 import { percentile } from '../report.ts';
-import { cpuSeconds } from './process.ts';
 import { names } from './servers.ts';
 
 const core = '1';

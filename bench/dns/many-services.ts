@@ -4,9 +4,10 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { sleep } from '../api/load.ts';
+import { cpuSeconds, residentMb } from '../process-usage.ts';
 import { type Figure, percentile } from '../report.ts';
 import { lookUp } from './look-up.ts';
-import { cpuSeconds, residentMb, type Script } from './process.ts';
+import type { Script } from './process.ts';
 import { startRealHome } from './real-home.ts';
 import { startResolver, startStandInHome } from './resolver.ts';
 

@@ -1,12 +1,8 @@
-// Processes that the DNS benchmark starts: scripts of ours that print their port in a line of JSON, and the CPU and memory
-// that any of them takes.
+// Scripts of ours that the DNS benchmark starts as processes; they print their port in a line of JSON.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-
-const ticksPerSecond = 100;
 
 export interface Running {
   readonly port: number;
@@ -48,13 +44,4 @@ export async function stop(child: ChildProcess): Promise<void> {
   const ended = once(child, 'exit');
   child.kill('SIGKILL');
   await ended;
-}
-
-export function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-}
-
-export function residentMb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1000;
 }

@@ -1,7 +1,6 @@
 // The broker of the benchmark: `portolan api` as a process of its own over TLS, with a clusterset of many members, and what
 // can be measured of it from outside.
 
-import { readFileSync } from 'node:fs';
 import type { HttpAccess } from '../../src/base/http.ts';
 import { createRealHost } from '../../src/base/real/host.ts';
 import { createRealWorld } from '../../src/base/real/world.ts';
@@ -61,14 +60,6 @@ export async function metricOf({ access }: Pick<Broker, 'access'>, name: string)
   transport.close();
   const text = Buffer.concat(chunks).toString();
   return Number(new RegExp(`^\\S*${name} (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
-}
-
-/** Seconds of CPU that a process has used, and its resident memory in megabytes. */
-export function usageOf(pid: number): { cpuSeconds: number; residentMb: number } {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  const ticks = Number(fields[11]) + Number(fields[12]);
-  const resident = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0;
-  return { cpuSeconds: ticks / 100, residentMb: Number(resident) / 1024 };
 }
 
 export function pause(ms: number): Promise<void> {

@@ -20,14 +20,13 @@ import { certificateSecret } from '../../peering/kinds/secrets.ts';
 import { meshCardName } from '../../peering/rules/peer-introduction.ts';
 import { type MemoryHome, memoryHome, namespace, startMesh } from '../../peering/testing/edge/memory-home.ts';
 import { meshOf } from '../../peering/testing/edge/mesh.ts';
+import { eventually } from '../../peering/testing/edge/running-meshes.ts';
 import { startPeeringRole } from './peering.ts';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
-
-const eventually = <T>(read: () => Promise<T> | T) => expect.poll(read, { timeout: 15_000, interval: 20 });
 
 interface Material {
   readonly certificate: string;
