@@ -213,6 +213,32 @@ describe('informer', () => {
     expect(home.count('list')).toBe(1);
   });
 
+  test('informer: the network is silent for a moment while a list is asked for -> asked for again soon', async () => {
+    const home = new ScriptedHome(type);
+    home.put('a');
+    const { sim, informer } = start(home);
+    // However often it was refused before.
+    sim.network.setLink('agent', server, 'refused');
+    await sim.time.advance(600_000);
+    sim.network.setLink('agent', server, 'silent');
+    await sim.time.advance(20_000);
+    sim.network.setLink('agent', server, 'up');
+    await sim.time.until(() => informer.hasSynced, { withinMs: 45_000 });
+  });
+
+  test('informer: a home that takes 50 s for a list -> gets the time', async () => {
+    const home = new ScriptedHome(type);
+    home.put('a');
+    const answer = home.handle;
+    home.handle = async (request) => {
+      if (request.path.includes('limit')) await new Promise<void>((resolve) => timers.after(50_000, resolve));
+      return answer(request);
+    };
+    const { sim, informer } = start(home);
+    const { timers } = sim.world('home');
+    await sim.time.until(() => informer.hasSynced, { withinMs: 200_000 });
+  });
+
   test('informer: a home that is there but has long had nothing to tell, a transport with its own error for an end -> watched again, no outage', async () => {
     const home = new ScriptedHome(type);
     home.put('a');

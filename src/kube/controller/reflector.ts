@@ -84,6 +84,8 @@ const silenceMsMax = 150_000;
 const absenceConfirmMs = 20_000;
 /** Lists that expired between pages before one without pages is tried. */
 const expiredListsMax = 2;
+/** A page that gets no answer, as on a dead connection, is asked for again soon; a slow home gets ever more time. */
+const pageMs = { first: 10_000, max: 60_000 };
 /** How long a home may take to begin a watch with the event it was asked from. */
 const proofMs = 10_000;
 
@@ -103,6 +105,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   let revision: string | undefined;
   let absentSinceMs: number | undefined;
   let expiredLists = 0;
+  let pageMsMax = pageMs.first;
   /** The last event; undefined if there was none since the list. */
   let last: Sight | undefined;
   /** Whether a list has just ended, or a watch at its time: nothing can have happened to the history since. */
@@ -134,11 +137,14 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   async function list(signal: AbortSignal): Promise<void> {
     if (state.kind === 'stopped') enter({ kind: 'listing' });
     const isDoubted = hasDoubts;
+    const startedMs = world.clock.monotonicMs();
     sink.listBegins(isDoubted ? 'other' : 'same');
     hasDoubts = false;
     try {
       await takeList(signal);
     } catch (error) {
+      const waitedMs = world.clock.monotonicMs() - Math.max(startedMs, lastContactMs ?? 0);
+      if (waitedMs >= pageMsMax) pageMsMax = Math.min(2 * pageMsMax, pageMs.max);
       // The copy is still as it was: the next list is as doubtful.
       hasDoubts ||= isDoubted;
       throw error;
@@ -148,7 +154,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
   async function takeList(signal: AbortSignal): Promise<void> {
     last = undefined;
     const limit = expiredLists < expiredListsMax ? (options.pageSize ?? defaultPageSize) : 0;
-    const listing = { signal, timeoutMs: 60_000, decode: options.decodeList };
+    const listing = { signal, timeoutMs: pageMsMax, decode: options.decodeList };
     let newest = '';
     for await (const page of client.listPaged<T>(type, { ...selection, ...listing, limit })) {
       signal.throwIfAborted();
@@ -164,6 +170,7 @@ export function createReflector<T extends KubernetesObject>(options: ReflectorOp
     isUnbroken = true;
     renewal = client.renewals.newest();
     expiredLists = 0;
+    pageMsMax = pageMs.first;
     absentSinceMs = undefined;
   }
 
