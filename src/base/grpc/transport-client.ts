@@ -52,6 +52,8 @@ export interface ClientCall {
   resume(): void;
   /** The owner's certificate and its issuers; empty before the connection is made. */
   presented?(): readonly X509Certificate[];
+  /** Asks for a sign of life, beside the regular ones. */
+  probe?(): void;
   /** Deregisters: ends our side, and with it the call. */
   cancel(code?: Code, reason?: string): void;
 }
@@ -118,10 +120,10 @@ export const dial: Dial = (options, handlers) => {
     ...options.headers,
   });
   listen(stream, { options, handlers, finish, isFinished: () => isFinished });
-  return callOn(stream, finish);
+  return callOn(stream, finish, onAlive);
 };
 
-function callOn(stream: http2.ClientHttp2Stream, finish: Finish): ClientCall {
+function callOn(stream: http2.ClientHttp2Stream, finish: Finish, onAlive: () => void): ClientCall {
   return {
     send: (message) => {
       if (!stream.destroyed && !stream.writableEnded) stream.write(frameOf(message));
@@ -132,6 +134,10 @@ function callOn(stream: http2.ClientHttp2Stream, finish: Finish): ClientCall {
     pause: () => void stream.pause(),
     resume: () => void stream.resume(),
     presented: () => presentedOn(stream.session?.socket),
+    probe: () => {
+      const { session } = stream;
+      if (session && !session.destroyed) session.ping((error) => !error && onAlive());
+    },
     cancel: (code = codes.cancelled, reason = 'cancelled by us') => {
       stream.close(http2.constants.NGHTTP2_CANCEL);
       finish(code, reason);

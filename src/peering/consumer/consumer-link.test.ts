@@ -64,6 +64,7 @@ async function start(
     dial: (options, handlers) => {
       dialed.push({ options, handlers });
       return {
+        probe: () => void log.push('probe'),
         send: (bytes) => {
           sent.push(Buffer.from(bytes));
           log.push(v1alpha1.decodeConsumerMessage(Buffer.from(bytes))?.kind ?? '?');
@@ -214,6 +215,18 @@ test('link: an owner that allows few pings cuts us off -> asked less often, in t
   expect(store.get('gone')).toBeUndefined();
   expect(link.report().suspects).toBe(0);
   expect(dialed.map(({ options }) => options.keepAliveMs)).toEqual([10_000, 45_000, 310_000, 620_000]);
+});
+
+test('link: an owner that is rarely pinged has said everything -> pinged once besides, and its catalog is complete', async () => {
+  const { time, last, log, message, link } = await start();
+  last().handlers.onOpened({});
+  last().handlers.onAlive();
+  last().handlers.onMessage(message('a'));
+  await time.advance(20_000);
+  expect([log.filter((kind) => kind === 'probe'), link.report().fullSyncMs]).toEqual([['probe'], undefined]);
+  last().handlers.onAlive();
+  await time.advance(2_000);
+  expect([link.state.kind, link.report().fullSyncMs]).toEqual(['waiting', expect.any(Number)]);
 });
 
 test('link: an owner floods us and does not read our answers -> InvalidArgument, stopped', async () => {

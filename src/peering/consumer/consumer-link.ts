@@ -97,6 +97,8 @@ export class ConsumerLink {
   /** Time of the owner's last message on an accepted stream. */
   #heard: { readonly wallMs: number; readonly monotonicMs: number } | undefined;
   #aliveMs: number | undefined;
+  /** The same by the clock that times messages. */
+  #aliveMonotonicMs = 0;
   #fullSyncMs: number | undefined;
   #behindSinceMs: number | undefined;
   /** Not kept on disk: after a start the first snapshot counts if its count and digest fit, however old it is. */
@@ -290,10 +292,11 @@ export class ConsumerLink {
   #alive(): void {
     const { clock } = this.#options.world;
     this.#aliveMs = clock.wallMs();
+    this.#aliveMonotonicMs = clock.monotonicMs();
     if (this.#connection.openedMs !== undefined)
-      this.#heard = { wallMs: this.#aliveMs, monotonicMs: clock.monotonicMs() };
+      this.#heard = { wallMs: this.#aliveMs, monotonicMs: this.#aliveMonotonicMs };
     if (this.#connectedMs !== undefined) return;
-    this.#connectedMs = clock.monotonicMs();
+    this.#connectedMs = this.#aliveMonotonicMs;
     this.#tick();
   }
 
@@ -316,11 +319,9 @@ export class ConsumerLink {
   #tick(): void {
     const session = this.#session;
     this.#ticker = this.#options.world.timers.after(tickMs, () => {
-      const { clock } = this.#options.world;
-      const nowMs = clock.monotonicMs();
-      const aliveMs = nowMs - (clock.wallMs() - (this.#aliveMs ?? 0));
+      const nowMs = this.#options.world.clock.monotonicMs();
       const isOpen = () => this.#connection.openedMs !== undefined;
-      if (isOpen()) this.#step({ kind: 'tick', nowMs, aliveMs });
+      if (isOpen()) this.#step({ kind: 'tick', nowMs, aliveMs: this.#aliveMonotonicMs });
       else if (nowMs - (this.#connectedMs ?? nowMs) >= this.#options.config.quietMs) this.#opened(false);
       if (isOpen() && nowMs - this.#judgedMs >= judgeMs) this.#judge();
       if (this.#session === session) this.#tick();
@@ -416,6 +417,8 @@ export class ConsumerLink {
         return this.#stale.unnamed();
       case 'reconciled':
         return this.#reconciled(output.mode, output.removed, output.end);
+      case 'probe':
+        return this.#call?.probe?.();
       case 'close':
         return this.#call?.cancel(output.code, output.reason);
     }

@@ -90,10 +90,14 @@ test('consumer: a slow foreign owner -> silence is measured against the gaps it 
   expect(tick(21_000)).toEqual(['suspect c']);
 });
 
-test('consumer: silence on a stream whose keep-alive does not answer -> nothing is concluded', () => {
+test('consumer: silence, and no sign of life since -> asked for one, once; nothing is concluded before it comes', () => {
   const { take, tick } = open({ holds: ['a', 'gone'] });
   take(upsert('n1', 'a'), 100);
-  expect(tick(100_000, 100)).toEqual([]);
+  expect(tick(3_000, 100)).toEqual([]);
+  expect([tick(4_000, 100), tick(100_000, 100)]).toEqual([['probe'], []]);
+  take(upsert('n2', 'a'), 100_000);
+  expect(tick(2_100_000, 100_000)).toEqual(['probe']);
+  expect(tick(2_101_000, 2_100_001)).toEqual(['suspect gone']);
 });
 
 test('consumer: a suspect is mentioned during the grace -> it stays', () => {

@@ -60,6 +60,8 @@ export type ConsumerOutput =
   | { readonly kind: 'nothingConfirmed' }
   /** Unnamed services stay for now: they may be among the messages that could not be read. */
   | { readonly kind: 'heldBack'; readonly unreadable: number }
+  /** The owner is silent: it is asked for a sign of life, which tells silence from a dead connection. */
+  | { readonly kind: 'probe' }
   | { readonly kind: 'close'; readonly code: Code; readonly reason: string };
 
 export interface ConsumerSessionOptions {
@@ -126,6 +128,8 @@ export class ConsumerSession {
   #mentionedBesides = 0;
   #barrier: { readonly waitsFor: Set<number>; readonly then: () => ConsumerOutput[] } | undefined;
   #lastMessageMs = 0;
+  /** Since the last message. */
+  #hasProbed = false;
   #gapMsMax = 0;
   /** Since when the owner no longer names them. They go when their grace is over; it does not begin anew with a stream. */
   #suspects: Map<string, number> | undefined;
@@ -195,6 +199,7 @@ export class ConsumerSession {
       case 'message':
         this.#gapMsMax = Math.max(this.#gapMsMax, input.nowMs - this.#lastMessageMs);
         this.#lastMessageMs = input.nowMs;
+        this.#hasProbed = false;
         return this.#received(input.message);
       case 'stored':
         return [...(this.#takePending(input.ticket)?.onStored() ?? []), ...this.#lift(input.ticket)];
@@ -378,8 +383,14 @@ export class ConsumerSession {
     if (this.#mode === 'exact') return [];
     if (this.#suspects !== undefined) return this.#endGrace(this.#suspects, nowMs);
     const silenceMs = Math.max(this.#options.silenceMsMin, 20 * this.#gapMsMax);
-    const isSilent = nowMs - this.#lastMessageMs >= silenceMs && aliveMs > this.#lastMessageMs;
+    const isSilent = nowMs - this.#lastMessageMs >= silenceMs;
     if (this.#mentioned === undefined || !isSilent || this.#pending.size > 0) return [];
+    if (aliveMs <= this.#lastMessageMs) {
+      // Once: an owner that allows few pings may not answer this one either.
+      const probe: ConsumerOutput[] = this.#hasProbed ? [] : [{ kind: 'probe' }];
+      this.#hasProbed = true;
+      return probe;
+    }
     this.#mentioned = undefined;
     if (this.#unconfirmed.size === 0) return [{ kind: 'reconciled', mode: 'quiescence', removed: 0 }];
     if (this.#nameless > 0) return [{ kind: 'heldBack', unreadable: this.#nameless }];

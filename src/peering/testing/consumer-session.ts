@@ -91,6 +91,8 @@ function texts(outputs: readonly ConsumerOutput[]): string[] {
         return `held back for ${output.unreadable}`;
       case 'nothingConfirmed':
         return 'nothing confirmed';
+      case 'probe':
+        return 'probe';
     }
   });
 }
