@@ -116,6 +116,7 @@ export interface Client {
   ): Promise<T>;
   /** GET of any path that answers JSON, or what `decode` reads: discovery, `/version`. */
   getPath<T = unknown>(path: string, options?: PathOptions<T>): Promise<T>;
+  /** Leases that this client wrote: by them a watch that broke knows the home again. */
   readonly renewals: Renewals;
   close(): void;
 }
