@@ -11,6 +11,8 @@ export interface Carrier {
   readonly hasBody: boolean;
   readonly input: Readable;
   readonly output: Writable;
+  /** Everything written to `output` in this turn of the event loop leaves in one write. */
+  batchThisTurn(): void;
   /** Sends the head of the answer; the body, so long if that is known, is written to `output`. */
   respond(status: number, headers: Readonly<Record<string, string>>, length?: number): void;
   readonly hasResponded: boolean;
@@ -38,6 +40,11 @@ export function http2Carrier(stream: ServerHttp2Stream, headers: IncomingHttpHea
     hasBody: !endsWithHeaders,
     input: stream,
     output: stream,
+    batchThisTurn: () => {
+      if (stream.writableCorked > 0) return;
+      stream.cork();
+      process.nextTick(() => stream.uncork());
+    },
     respond: (status, head, length) => {
       if (stream.destroyed || stream.headersSent) return;
       stream.respond(
@@ -69,6 +76,8 @@ export function http1Carrier(request: IncomingMessage, response: ServerResponse)
     hasBody,
     input: request,
     output: response,
+    // Node batches by itself. A corked response that ends in the same turn would send its last chunk before its data.
+    batchThisTurn: () => {},
     respond: (status, head, length) => {
       if (response.headersSent) return;
       response.writeHead(status, length === undefined ? head : { ...head, 'content-length': length });

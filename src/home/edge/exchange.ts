@@ -238,7 +238,8 @@ export class Exchange {
 
   // The next chunk is requested only after the last one was sent, so the producer notices a slow reader.
   async #sendStream(body: AsyncIterable<Uint8Array>): Promise<void> {
-    const { output, method } = this.carrier;
+    const { carrier } = this;
+    const { output, method } = carrier;
     const iterator = body[Symbol.asyncIterator]();
     if (method === 'HEAD' || (this.#isEnding && this.#isEndless)) {
       void iterator.return?.();
@@ -249,7 +250,7 @@ export class Exchange {
     while (this.#iterator !== undefined) {
       const step = await iterator.next();
       if (this.#iterator === undefined || step.done) break;
-      corkForThisTurn(output);
+      carrier.batchThisTurn();
       if (!output.write(step.value)) await this.#drained();
     }
     this.#iterator = undefined;
@@ -293,13 +294,6 @@ export class Exchange {
 
 /** A fault of a carrier ends it; an exchange needs no more than that. */
 function ignore(): void {}
-
-/** Everything that is ready in the same turn of the event loop leaves in one write. */
-function corkForThisTurn(output: Exchange['carrier']['output']): void {
-  if (output.writableCorked > 0) return;
-  output.cork();
-  process.nextTick(() => output.uncork());
-}
 
 /** An abandoned answer may hold resources that must be released. */
 function discard({ body }: HttpResponse): void {
